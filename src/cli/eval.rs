@@ -1,0 +1,68 @@
+//! `sidenote eval`: search quality on a judged set.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::search::ModeArg;
+use super::{Session, output};
+use crate::error::Result;
+use crate::index::silent;
+use crate::search::Mode;
+use crate::store::{EvalReply, EvalRequest};
+
+/// Measure search quality on a set of notes, queries and judgements.
+///
+/// A set is a folder with notes/, queries.jsonl (qid, text, optional scope and before_seq) and qrels.tsv (qid, note id,
+/// grade). What has no vector yet is embedded first.
+#[derive(Debug, Args)]
+pub(super) struct EvalArgs {
+    /// The set's folder.
+    set: PathBuf,
+    /// Only this mode; may be repeated.
+    #[arg(long, value_enum)]
+    mode: Vec<ModeArg>,
+    /// Only notes whose `seq` is below the query's `before_seq` count.
+    #[arg(long)]
+    causal: bool,
+    /// Give each query's nDCG@10 (with --json).
+    #[arg(long)]
+    per_query: bool,
+    /// How hybrid merges its lists: relative, rrf or weighted.
+    #[arg(long)]
+    fusion: Option<String>,
+}
+
+pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
+    session.open.vault = Some(args.set.join("notes"));
+    if let Some(fusion) = &args.fusion {
+        session.open.flags.push(("search.fusion", fusion.clone(), "--fusion"));
+    }
+    let store = session.fresh_store()?;
+    let modes: Vec<Mode> = args.mode.iter().copied().map(Mode::from).collect();
+    if store.is_writer() && modes.as_slice() != [Mode::Bm25] {
+        store.embed_all(silent())?;
+    }
+    let request = EvalRequest { modes, causal: args.causal, per_query: args.per_query };
+    session.out.reply(&store.eval(&args.set, &request)?, show)
+}
+
+fn show(reply: &EvalReply) -> String {
+    let mut rows: Vec<Vec<String>> =
+        vec![["mode", "nDCG@10", "recall@10", "recall@100", "MRR@10", "ms/query"].map(str::to_owned).to_vec()];
+    for scores in &reply.modes {
+        rows.push(vec![
+            format!("{:?}", scores.mode).to_lowercase(),
+            format!("{:.4}", scores.ndcg_at_10),
+            format!("{:.4}", scores.recall_at_10),
+            format!("{:.4}", scores.recall_at_100),
+            format!("{:.4}", scores.mrr_at_10),
+            format!("{:.2}", scores.ms_per_query),
+        ]);
+    }
+    let mut text = format!("{} notes, {} judged queries\n{}", reply.notes, reply.queries, output::columns(&rows));
+    if reply.pending > 0 {
+        text.push_str(&format!("{} passages have no vector\n", reply.pending));
+    }
+    text
+}

@@ -1,0 +1,173 @@
+//! `sidenote index`: progress by phase, totals and rates; Ctrl-C is safe at any moment.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{Session, output};
+use crate::error::{Error, Result};
+use crate::index::{Phase, Progress, SyncReport};
+
+/// Bring the index up to date with the files, and embed what has no vector yet.
+///
+/// Ctrl-C is safe: what is done is kept, and the next run goes on from there.
+#[derive(Debug, Args)]
+pub(super) struct IndexArgs {
+    /// Start from nothing. Vectors are kept: they belong to texts, not to the index.
+    #[arg(long)]
+    rebuild: bool,
+    /// Do not embed; words are searchable all the same.
+    #[arg(long)]
+    no_embed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct IndexReply {
+    #[serde(flatten)]
+    report: SyncReport,
+    notes: usize,
+    passages: usize,
+    index_ms: u128,
+    embedded: usize,
+    pending: usize,
+    embed_ms: u128,
+    stopped: bool,
+}
+
+pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<()> {
+    session.open.rebuild = args.rebuild;
+    let started = Instant::now();
+    let store = session.store()?;
+    let stop = store.stop_handle();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let (flag, told) = (Arc::clone(&stop), Arc::clone(&interrupted));
+    ctrlc::set_handler(move || {
+        told.store(true, Ordering::Relaxed);
+        flag.store(true, Ordering::Relaxed);
+    })
+    .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
+    let bar = Bar::new();
+    let synced = store.sync(bar.progress());
+    bar.finish();
+    let report = synced?;
+    let index_ms = started.elapsed().as_millis();
+    for warning in &report.warnings {
+        session.out.say(&format!("warning: {warning}"));
+    }
+    let started = Instant::now();
+    let mut embedded = 0;
+    if !args.no_embed && !interrupted.load(Ordering::Relaxed) {
+        let bar = Bar::new();
+        let made = store.embed_all(bar.progress());
+        bar.finish();
+        embedded = made?;
+    }
+    let embed_ms = started.elapsed().as_millis();
+    let status = store.status()?;
+    let reply = IndexReply {
+        report,
+        notes: status.counts.notes,
+        passages: status.counts.passages,
+        index_ms,
+        embedded,
+        pending: status.pending,
+        embed_ms,
+        stopped: interrupted.load(Ordering::Relaxed),
+    };
+    session.out.reply(&reply, show)
+}
+
+fn rate(count: f64, ms: u128) -> f64 {
+    count * 1000.0 / (ms.max(1) as f64)
+}
+
+fn show(reply: &IndexReply) -> String {
+    let report = &reply.report;
+    let mut text = format!(
+        "{} notes, {} passages; {} files scanned: {} added, {} changed, {} moved, {} removed\n",
+        reply.notes, reply.passages, report.scanned, report.added, report.changed, report.moved, report.removed
+    );
+    if report.read > 0 {
+        text.push_str(&format!(
+            "read {} in {:.2} s ({:.0} files/s, {}/s)\n",
+            output::bytes(report.bytes),
+            reply.index_ms as f64 / 1000.0,
+            rate(report.read as f64, reply.index_ms),
+            output::bytes(rate(report.bytes as f64, reply.index_ms) as u64),
+        ));
+    }
+    if reply.embedded > 0 {
+        text.push_str(&format!(
+            "embedded {} passages in {:.1} s ({:.1}/s)\n",
+            reply.embedded,
+            reply.embed_ms as f64 / 1000.0,
+            rate(reply.embedded as f64, reply.embed_ms),
+        ));
+    }
+    if reply.pending > 0 {
+        text.push_str(&format!("{} passages wait for their vector; `sidenote index` embeds them\n", reply.pending));
+    }
+    if reply.stopped {
+        text.push_str("stopped; what is done is kept\n");
+    }
+    text
+}
+
+/// A progress bar that follows the phases; nothing where standard error is no terminal.
+struct Bar {
+    bar: ProgressBar,
+    phase: Arc<Mutex<Option<Phase>>>,
+}
+
+impl Bar {
+    fn new() -> Self {
+        Self { bar: ProgressBar::no_length(), phase: Arc::default() }
+    }
+
+    fn progress(&self) -> Arc<Progress> {
+        let (bar, current) = (self.bar.clone(), Arc::clone(&self.phase));
+        Arc::new(move |phase, done, total| {
+            let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+            if *current != Some(phase) {
+                *current = Some(phase);
+                let counted = matches!(phase, Phase::Parse | Phase::Embed);
+                bar.set_style(phase_style(counted));
+                bar.set_message(name(phase));
+                bar.reset();
+                if !counted {
+                    bar.enable_steady_tick(Duration::from_millis(100));
+                }
+            }
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        })
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Scan => "scanning",
+        Phase::Parse => "indexing",
+        Phase::Commit => "saving",
+        Phase::Embed => "embedding",
+        Phase::Graph => "building the vector graph",
+    }
+}
+
+fn phase_style(counted: bool) -> ProgressStyle {
+    let template = if counted {
+        "{msg:>10} [{bar:40}] {human_pos}/{human_len} {per_sec} {eta} left"
+    } else {
+        "{msg:>10} {spinner}"
+    };
+    // The templates are constants; a wrong one falls back to the plain bar.
+    ProgressStyle::with_template(template).map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("=> "))
+}

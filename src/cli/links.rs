@@ -1,0 +1,71 @@
+//! `sidenote links`, `unresolved`, `orphans` and `path`: the link graph.
+
+use clap::Args;
+
+use super::list::show_notes;
+use super::{Session, output};
+use crate::error::Result;
+use crate::store::{LinkItem, LinksReply, PathReply};
+
+/// Show a note's links: outgoing, unresolved, and those of other notes to it with the line each stands in.
+#[derive(Debug, Args)]
+pub(super) struct LinksArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+}
+
+/// Show the shortest chain of links between two notes, either way round.
+#[derive(Debug, Args)]
+pub(super) struct PathArgs {
+    /// Where the chain begins.
+    from: String,
+    /// Where it ends.
+    to: String,
+}
+
+pub(super) fn run(session: &Session, args: &LinksArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    session.out.reply(&store.links(&args.note)?, show)
+}
+
+fn show(reply: &LinksReply) -> String {
+    let mut text = format!("{}\n", reply.path);
+    let place = |item: &LinkItem| {
+        let mut meant = item.resolved.as_ref().map_or_else(String::new, |path| format!("-> {path}"));
+        if item.broken_subpath {
+            meant.push_str("  (no such heading or block)");
+        }
+        vec![format!("  line {}", item.line), item.original.clone(), meant]
+    };
+    let mut part = |name: &str, rows: Vec<Vec<String>>| {
+        text.push_str(&format!("{name} ({})\n{}", rows.len(), output::columns(&rows)));
+    };
+    part("outgoing", reply.outgoing.iter().map(place).collect());
+    part("unresolved", reply.unresolved.iter().map(place).collect());
+    let backlinks = reply.backlinks.iter();
+    part("backlinks", backlinks.map(|link| vec![format!("  {}:{}", link.path, link.line), link.text.clone()]).collect());
+    text
+}
+
+pub(super) fn unresolved(session: &Session) -> Result<()> {
+    let items = session.fresh_store()?.unresolved()?;
+    session.out.reply(&items, |items| {
+        let rows = items.iter().map(|item| {
+            let places: Vec<String> = item.places.iter().map(|(path, line)| format!("{path}:{line}")).collect();
+            vec![item.link.clone(), places.join(", ")]
+        });
+        output::columns(&rows.collect::<Vec<_>>())
+    })
+}
+
+pub(super) fn orphans(session: &Session) -> Result<()> {
+    session.out.reply(&session.fresh_store()?.orphans()?, |notes| show_notes(notes))
+}
+
+pub(super) fn path(session: &Session, args: &PathArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    session.out.reply(&store.path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
+        None => "no chain of links joins them\n".to_owned(),
+        Some(distance) => format!("{}\n{distance} links\n", reply.path.join("\n")),
+    })
+}

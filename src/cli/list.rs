@@ -1,0 +1,97 @@
+//! `sidenote list`, `recent`, `tags` and `properties`.
+
+use clap::{Args, ValueEnum};
+
+use super::search::FilterArgs;
+use super::{Session, output};
+use crate::error::Result;
+use crate::store::{ListRequest, NoteItem, SortBy};
+
+/// List notes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote list --folder Projects --sort updated
+  sidenote list --tag recipe --property vegetarian=true")]
+pub(super) struct ListArgs {
+    /// Only notes below this folder.
+    #[arg(long)]
+    folder: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Only notes with this property, or with this value of it.
+    #[arg(long, value_name = "KEY[=VALUE]")]
+    property: Option<String>,
+    /// The order.
+    #[arg(long, value_enum, default_value = "path")]
+    sort: SortArg,
+    /// At most this many notes.
+    #[arg(long, short = 'n')]
+    limit: Option<usize>,
+}
+
+/// List the notes that changed last.
+#[derive(Debug, Args)]
+pub(super) struct RecentArgs {
+    /// At most this many notes.
+    #[arg(long, short = 'n', default_value_t = 20)]
+    limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SortArg {
+    /// Newest first.
+    Created,
+    /// Last changed first.
+    Updated,
+    /// By title.
+    Title,
+    /// By path.
+    Path,
+}
+
+pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
+    let mut filter = args.filter.filter()?;
+    filter.folder.clone_from(&args.folder);
+    let property = args.property.as_deref().map(|text| match text.split_once('=') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    });
+    let sort = match args.sort {
+        SortArg::Created => SortBy::Created,
+        SortArg::Updated => SortBy::Updated,
+        SortArg::Title => SortBy::Title,
+        SortArg::Path => SortBy::Path,
+    };
+    let store = session.fresh_store()?;
+    let notes = store.list(&ListRequest { filter, property, sort, limit: args.limit })?;
+    session.out.reply(&notes, |notes| show_notes(notes))
+}
+
+pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    let request = ListRequest { sort: SortBy::Updated, limit: Some(args.limit), ..ListRequest::default() };
+    session.out.reply(&store.list(&request)?, |notes| show_notes(notes))
+}
+
+pub(super) fn show_notes(notes: &[NoteItem]) -> String {
+    let date = |note: &NoteItem| note.updated.rfc3339().chars().take(10).collect();
+    let tags = |note: &NoteItem| note.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
+    let rows: Vec<Vec<String>> =
+        notes.iter().map(|note| vec![date(note), note.path.clone(), note.title.clone(), tags(note)]).collect();
+    output::columns(&rows)
+}
+
+pub(super) fn tags(session: &Session) -> Result<()> {
+    let tags = session.fresh_store()?.tags()?;
+    session.out.reply(&tags, |tags| {
+        output::columns(&tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]).collect::<Vec<_>>())
+    })
+}
+
+pub(super) fn properties(session: &Session) -> Result<()> {
+    let properties = session.fresh_store()?.properties()?;
+    session.out.reply(&properties, |properties| {
+        let rows = properties.iter().map(|p| vec![p.property.clone(), p.kind.clone(), p.notes.to_string()]);
+        output::columns(&rows.collect::<Vec<_>>())
+    })
+}

@@ -1,0 +1,199 @@
+//! The command line: clap tree and dispatch. It only translates: every answer comes from `Store`.
+
+mod config;
+mod eval;
+mod index;
+mod links;
+mod list;
+mod mcp;
+mod output;
+mod read;
+mod search;
+mod status;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Open, Store};
+use output::Output;
+
+/// Search and follow a folder of Markdown notes, beside Obsidian and for AI agents.
+///
+/// The notes are the truth and stay untouched; the index in .sidenote/ can be deleted at any time.
+#[derive(Debug, Parser)]
+#[command(name = "sidenote", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  sidenote search \"how do links survive a rename\"
+  sidenote --vault ~/notes index
+  sidenote read \"Start here\" --section Search
+  sidenote links Projects/Plan.md --json
+
+Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input, 3 not found,
+4 exists or ambiguous, 5 conflict or locked, 6 input/output, 7 damaged index.";
+
+#[derive(Debug, Args)]
+struct Global {
+    /// The vault: a folder with Markdown in it. Default: the nearest folder upwards with .sidenote/ or .obsidian/, else
+    /// the current one.
+    #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER")]
+    vault: Option<PathBuf>,
+    /// Where the index lies. Default: .sidenote/index in the vault.
+    #[arg(long, global = true, env = "SIDENOTE_INDEX", value_name = "FOLDER")]
+    index: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Index(index::IndexArgs),
+    Search(search::SearchArgs),
+    Read(read::ReadArgs),
+    List(list::ListArgs),
+    /// List every tag with the number of notes that carry it.
+    Tags,
+    /// List every property with its type and the number of notes that have it.
+    Properties,
+    Recent(list::RecentArgs),
+    Links(links::LinksArgs),
+    /// List links that lead nowhere, and where they stand.
+    Unresolved,
+    /// List notes that link to no note and that no note links to.
+    Orphans,
+    Path(links::PathArgs),
+    Inspect(read::InspectArgs),
+    /// Show the state of the vault and its index.
+    Status,
+    Eval(eval::EvalArgs),
+    Config(config::ConfigArgs),
+    Completions(config::CompletionsArgs),
+    /// Serve agents over standard input and output (Model Context Protocol).
+    Mcp,
+    /// Print the whole index, one line for each fact, to compare two indexes.
+    #[command(hide = true)]
+    Dump,
+}
+
+/// What every command gets.
+struct Session {
+    open: Open,
+    out: Output,
+}
+
+impl Session {
+    /// Opens the store and prints what opening mended.
+    fn store(&self) -> Result<Store> {
+        let store = Store::open(self.open.clone())?;
+        for notice in store.notices() {
+            self.out.say(&format!("notice: {notice}"));
+        }
+        Ok(store)
+    }
+
+    /// Opens the store and brings the index up to date, as far as this process may.
+    fn fresh_store(&self) -> Result<Store> {
+        let store = self.store()?;
+        let behind = store.freshen()?;
+        if behind > 0 {
+            self.out.say(&format!("notice: another sidenote writes the index; {behind} files are not in it yet"));
+        }
+        Ok(store)
+    }
+}
+
+/// Runs the program on the process's own arguments.
+pub fn main() -> ExitCode {
+    start_tracing();
+    let cli = Cli::parse();
+    let out = Output::new(cli.global.json);
+    match run(cli, out) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            out.fail(&error);
+            ExitCode::from(exit_code(error.kind()))
+        }
+    }
+}
+
+fn exit_code(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Internal => 1,
+        ErrorKind::Invalid => 2,
+        ErrorKind::NotFound => 3,
+        ErrorKind::Exists => 4,
+        ErrorKind::Conflict => 5,
+        ErrorKind::Io => 6,
+        ErrorKind::Corrupt => 7,
+    }
+}
+
+/// Sends logs to stderr, warnings and worse unless `SIDENOTE_LOG` says otherwise.
+fn start_tracing() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("SIDENOTE_LOG").unwrap_or_else(|_| EnvFilter::new("sidenote=warn"));
+    let started = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(console::colors_enabled_stderr())
+        .without_time()
+        .with_target(false)
+        .try_init();
+    debug_assert!(started.is_ok(), "tracing starts once");
+}
+
+fn run(cli: Cli, out: Output) -> Result<()> {
+    let open = Open {
+        vault: cli.global.vault,
+        index: cli.global.index,
+        clock: Clock::from_env()?,
+        ..Open::default()
+    };
+    let mut session = Session { open, out };
+    match cli.command {
+        Command::Index(args) => index::run(&mut session, &args),
+        Command::Search(args) => search::run(&session, &args),
+        Command::Read(args) => read::run(&session, &args),
+        Command::List(args) => list::run(&session, &args),
+        Command::Tags => list::tags(&session),
+        Command::Properties => list::properties(&session),
+        Command::Recent(args) => list::recent(&session, &args),
+        Command::Links(args) => links::run(&session, &args),
+        Command::Unresolved => links::unresolved(&session),
+        Command::Orphans => links::orphans(&session),
+        Command::Path(args) => links::path(&session, &args),
+        Command::Inspect(args) => read::inspect(&session, &args),
+        Command::Status => status::run(&session),
+        Command::Eval(args) => eval::run(&mut session, &args),
+        Command::Config(args) => config::run(&session, &args),
+        Command::Completions(args) => config::completions(&session, &args),
+        Command::Mcp => mcp::run(&mut session),
+        Command::Dump => status::dump(&session),
+    }
+}
+
+/// Gives the command tree, for completions and tests.
+fn tree() -> clap::Command {
+    Cli::command()
+}
+
+/// Reads a flag's value into an error of the right kind.
+fn split_lines(text: &str) -> Result<(usize, usize)> {
+    let wrong = || {
+        Error::invalid(format!("--lines {text:?} is no range of lines")).with_hint("write 10-20, or 7 for one line")
+    };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |part: &str| part.trim().parse::<usize>().map_err(|_| wrong());
+    Ok((number(first)?, number(last)?))
+}

@@ -1,0 +1,108 @@
+//! Owns standard output: answers for people or as JSON. Everything else goes to standard error.
+
+use std::io::Write as _;
+
+use console::style;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+/// How this process answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// Chooses JSON or text.
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Says whether answers are JSON.
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints a reply: as JSON, or as the text that `show` makes.
+    pub(crate) fn reply<T: Serialize>(self, reply: &T, show: impl FnOnce(&T) -> String) -> Result<()> {
+        if self.json {
+            let text = serde_json::to_string_pretty(reply)
+                .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
+            return self.print(&format!("{text}\n"));
+        }
+        self.print(&show(reply))
+    }
+
+    /// Prints text as it is. A reader that closed its end has heard enough, which is no error.
+    pub(crate) fn print(self, text: &str) -> Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Error::io("write to", "standard output", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the person at the terminal something that is no answer.
+    pub(crate) fn say(self, text: &str) {
+        // Nobody can be told that standard error is closed.
+        drop(writeln!(std::io::stderr().lock(), "{text}"));
+    }
+
+    /// Tells of a failure: a sentence and what to do.
+    pub(crate) fn fail(self, error: &Error) {
+        if self.json {
+            let reply = serde_json::json!({
+                "error": { "kind": error.kind().name(), "message": error.to_string(), "hint": error.hint() }
+            });
+            return self.say(&reply.to_string());
+        }
+        self.say(&format!("{} {error}", style("error:").red().bold().for_stderr()));
+        if let Some(hint) = error.hint() {
+            self.say(&format!("{} {hint}", style("hint:").cyan().for_stderr()));
+        }
+    }
+}
+
+/// Marks the ranges of a text, which do not overlap, in bold where colour is on.
+pub(crate) fn mark(text: &str, ranges: &[(usize, usize)]) -> String {
+    let mut out = String::with_capacity(text.len() + ranges.len() * 8);
+    let mut from = 0;
+    for &(start, end) in ranges {
+        if let (Some(before), Some(inside)) = (text.get(from..start), text.get(start..end)) {
+            out.push_str(before);
+            out.push_str(&style(inside).yellow().bold().to_string());
+            from = end;
+        }
+    }
+    out.push_str(text.get(from..).unwrap_or(""));
+    out
+}
+
+/// Lays rows out in columns, two spaces apart; the last column runs free.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| console::measure_text_width(cell)).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&console::pad_str(cell, *width, console::Alignment::Left, None));
+            line.push_str("  ");
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Writes bytes in a unit that a person reads.
+pub(crate) fn bytes(count: u64) -> String {
+    indicatif::HumanBytes(count).to_string()
+}

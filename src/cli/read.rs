@@ -1,0 +1,82 @@
+//! `sidenote read` and `sidenote inspect`: one note, as text or as everything we read out of it.
+
+use clap::Args;
+
+use super::{Session, output, split_lines};
+use crate::error::Result;
+use crate::store::{InspectReply, ReadRequest};
+
+/// Print a note, a section, a block or some lines, byte for byte.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote read Projects/Plan.md
+  sidenote read '[[Start here#Search]]'
+  sidenote read \"Start here\" --section ^first-step
+  sidenote read Inbox --lines 1-10")]
+pub(super) struct ReadArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// Only this section: a heading (nested ones joined by #), or ^block.
+    #[arg(long, value_name = "HEADING|^BLOCK")]
+    section: Option<String>,
+    /// Only these lines, such as 10-20.
+    #[arg(long, value_name = "A-B")]
+    lines: Option<String>,
+}
+
+/// Show everything that sidenote reads out of a note, with byte spans in --json.
+#[derive(Debug, Args)]
+pub(super) struct InspectArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+}
+
+pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    let reply = store.read(&ReadRequest {
+        note: args.note.clone(),
+        section: args.section.clone(),
+        lines: args.lines.as_deref().map(split_lines).transpose()?,
+    })?;
+    session.out.reply(&reply, |reply| reply.text.clone())
+}
+
+pub(super) fn inspect(session: &Session, args: &InspectArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    session.out.reply(&store.inspect(&args.note)?, show)
+}
+
+fn show(reply: &InspectReply) -> String {
+    let mut text = format!("{}\n  title  {}\n  id     {}\n  hash   {}\n", reply.path, reply.title, reply.id, reply.hash);
+    let mut block = |name: &str, rows: Vec<Vec<String>>| {
+        if !rows.is_empty() {
+            text.push_str(&format!("{name}\n"));
+            let indented = output::columns(&rows).lines().map(|line| format!("  {line}\n")).collect::<String>();
+            text.push_str(&indented);
+        }
+    };
+    let at = |line: usize| format!("line {line}");
+    let error = reply.frontmatter_error.iter().map(|error| vec![error.clone()]).collect();
+    block("frontmatter error", error);
+    let properties = reply.properties.iter();
+    block("properties", properties.map(|p| vec![p.key.clone(), p.kind.to_owned(), p.value.to_string()]).collect());
+    block("aliases", reply.aliases.iter().map(|alias| vec![alias.clone()]).collect());
+    block("tags", reply.tags.iter().map(|tag| vec![format!("#{tag}")]).collect());
+    let headings = reply.headings.iter();
+    block("headings", headings.map(|h| vec![at(h.line), format!("{} {}", "#".repeat(h.level.into()), h.text)]).collect());
+    let blocks = reply.blocks.iter();
+    block("blocks", blocks.map(|b| vec![at(b.lines.0), format!("^{}", b.id), format!("{:?}", b.kind)]).collect());
+    let tasks = reply.tasks.iter();
+    block("tasks", tasks.map(|t| vec![at(t.line), format!("[{}]", t.status), t.text.clone()]).collect());
+    let links = reply.links.iter();
+    let meant = |path: &Option<String>| path.as_ref().map_or_else(|| "unresolved".to_owned(), |path| format!("-> {path}"));
+    block(
+        "links",
+        links.map(|l| vec![at(l.line), l.form.to_owned(), l.original.clone(), meant(&l.resolved)]).collect(),
+    );
+    let passages = reply.passages.iter();
+    block("passages", passages.map(|p| vec![format!("lines {}-{}", p.lines.0, p.lines.1), p.heading.clone()]).collect());
+    let problems = reply.problems.iter();
+    block("problems", problems.map(|p| vec![p.code.to_owned(), p.message.clone()]).collect());
+    text
+}

@@ -1,0 +1,110 @@
+//! Owns time: the only place that reads the clock. Above it, time is a value that is passed down.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp as Instant, Zoned};
+use serde::{Serialize, Serializer};
+
+use crate::error::{Error, Result};
+
+/// A point in time in milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// Makes a timestamp of milliseconds since the Unix epoch.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Makes a timestamp of the nanoseconds that file systems give.
+    pub fn from_nanos(nanos: i64) -> Self {
+        Self(nanos.div_euclid(1_000_000))
+    }
+
+    /// Gives milliseconds since the Unix epoch.
+    pub fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Reads what people and frontmatter write: `2026-11-21`, `2026-11-21T10:30`, `2026-11-21 10:30:05`, or RFC 3339
+    /// with an offset. A time without an offset is UTC, so that a vault reads alike on every machine.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(instant) = text.parse::<Instant>() {
+            return Some(Self(instant.as_millisecond()));
+        }
+        if let Ok(zoned) = text.parse::<Zoned>() {
+            return Some(Self(zoned.timestamp().as_millisecond()));
+        }
+        let civil = text
+            .parse::<DateTime>()
+            .or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0)))
+            .ok()?;
+        let zoned = civil.to_zoned(TimeZone::UTC).ok()?;
+        Some(Self(zoned.timestamp().as_millisecond()))
+    }
+
+    /// Reads a bound of a filter such as `--created-after`.
+    ///
+    /// # Errors
+    /// `Invalid` where it is no date.
+    pub fn parse_bound(flag: &str, text: &str) -> Result<Self> {
+        Self::parse(text).ok_or_else(|| {
+            Error::invalid(format!("{flag} {text:?} is not a date"))
+                .with_hint("write 2026-11-21 or 2026-11-21T10:30:00")
+        })
+    }
+
+    /// Writes RFC 3339 in UTC with whole seconds.
+    pub fn rfc3339(self) -> String {
+        Instant::from_millisecond(self.0).map_or_else(
+            |_| format!("@{}", self.0),
+            |instant| instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        )
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.rfc3339())
+    }
+}
+
+/// Where the time comes from: the system, or a fixed value in tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// The machine's clock.
+    #[default]
+    System,
+    /// Always this time.
+    Fixed(Timestamp),
+}
+
+impl Clock {
+    /// Makes the clock of this process: fixed where `SIDENOTE_NOW` holds a date, else the system's.
+    ///
+    /// # Errors
+    /// `Invalid` where `SIDENOTE_NOW` is no date.
+    pub fn from_env() -> Result<Self> {
+        match std::env::var("SIDENOTE_NOW") {
+            Ok(text) if !text.is_empty() => Timestamp::parse_bound("SIDENOTE_NOW", &text).map(Self::Fixed),
+            _ => Ok(Self::System),
+        }
+    }
+
+    /// Reads the time.
+    pub fn now(self) -> Timestamp {
+        match self {
+            Self::System => Timestamp(Instant::now().as_millisecond()),
+            Self::Fixed(time) => time,
+        }
+    }
+}
+
+/// Reads the machine's clock in nanoseconds since the Unix epoch, whatever [`Clock`] is in use: for comparison with
+/// the times of files, which no test can fix.
+#[expect(clippy::disallowed_methods, reason = "this file is where time is read")]
+pub fn wall_nanos() -> i64 {
+    i64::try_from(Instant::now().as_nanosecond()).unwrap_or(i64::MAX)
+}

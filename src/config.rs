@@ -1,0 +1,221 @@
+//! Owns settings: their layers, their types, and where each value came from.
+//!
+//! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
+//! for a vault can be a download.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+
+const DEFAULTS: &str = include_str!("config.toml");
+
+/// Keys that a vault's own file may not set: they decide what runs or what is reached.
+const UNSAFE_IN_VAULT: &[&str] = &["embed.provider", "vault.config_dir"];
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// The user's file.
+    User(PathBuf),
+    /// The vault's file.
+    Vault(PathBuf),
+    /// This variable.
+    Env(String),
+    /// This flag.
+    Flag(String),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::User(path) | Self::Vault(path) => write!(f, "{}", path.display()),
+            Self::Env(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Settings about the vault.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VaultConfig {
+    /// Name of Obsidian's configuration folder.
+    pub config_dir: String,
+    /// A file larger than this is listed but not read.
+    pub max_file_bytes: u64,
+}
+
+/// Settings about searching.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchConfig {
+    /// Default mode.
+    pub mode: String,
+    /// Default number of notes.
+    pub limit: usize,
+    /// Default fusion.
+    pub fusion: String,
+}
+
+/// Settings about vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedConfig {
+    /// Which embedder.
+    pub provider: String,
+}
+
+/// All settings, resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// About the vault.
+    pub vault: VaultConfig,
+    /// About searching.
+    pub search: SearchConfig,
+    /// About vectors.
+    pub embed: EmbedConfig,
+    origins: BTreeMap<String, (String, Origin)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sections {
+    vault: VaultConfig,
+    search: SearchConfig,
+    embed: EmbedConfig,
+}
+
+impl Config {
+    /// Reads every layer for a vault. `flags` are given as (key, value, flag name).
+    ///
+    /// # Errors
+    /// `Invalid` for a malformed file, an unknown key, a value of the wrong type, or a key that the vault may not set.
+    pub fn load(root: &Path, flags: &[(&str, String, &str)]) -> Result<Self> {
+        let defaults = parse(DEFAULTS, Path::new("config.toml"))?;
+        let mut values: BTreeMap<String, (Value, Origin)> =
+            flatten(&defaults).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect();
+        if let Some(path) = user_file() {
+            merge_file(&mut values, &path, Origin::User(path.clone()), &[])?;
+        }
+        let path = root.join(".sidenote").join("config.toml");
+        merge_file(&mut values, &path, Origin::Vault(path.clone()), UNSAFE_IN_VAULT)?;
+        let keys: Vec<String> = values.keys().cloned().collect();
+        for key in keys {
+            let name = format!("SIDENOTE_{}", key.to_uppercase().replace('.', "_"));
+            if let Ok(text) = std::env::var(&name) {
+                set_text(&mut values, &key, &text, Origin::Env(name))?;
+            }
+        }
+        for (key, text, flag) in flags {
+            set_text(&mut values, key, text, Origin::Flag((*flag).to_owned()))?;
+        }
+        let sections: Sections = unflatten(&values)
+            .try_into()
+            .map_err(|error: toml::de::Error| Error::invalid("the settings do not fit together").with_source(error))?;
+        let origins = values.into_iter().map(|(key, (value, origin))| (key, (value.to_string(), origin))).collect();
+        Ok(Self { vault: sections.vault, search: sections.search, embed: sections.embed, origins })
+    }
+
+    /// Lists every key with its value, as TOML, and its origin.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
+        self.origins.iter().map(|(key, (value, origin))| (key.as_str(), value.as_str(), origin))
+    }
+}
+
+/// Gives the place of the user's settings file.
+pub fn user_file() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.config_dir().join("sidenote").join("config.toml"))
+}
+
+fn parse(text: &str, path: &Path) -> Result<Table> {
+    text.parse::<Table>().map_err(|error| {
+        Error::invalid(format!("{} is not valid TOML", path.display())).with_source(error)
+    })
+}
+
+fn flatten(table: &Table) -> Vec<(String, Value)> {
+    let mut flat = Vec::new();
+    for (section, value) in table {
+        match value {
+            Value::Table(inner) => {
+                flat.extend(inner.iter().map(|(key, value)| (format!("{section}.{key}"), value.clone())));
+            }
+            other => flat.push((section.clone(), other.clone())),
+        }
+    }
+    flat
+}
+
+fn unflatten(values: &BTreeMap<String, (Value, Origin)>) -> Table {
+    let mut table = Table::new();
+    for (key, (value, _)) in values {
+        if let Some((section, name)) = key.split_once('.') {
+            let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = entry {
+                inner.insert(name.to_owned(), value.clone());
+            }
+        }
+    }
+    table
+}
+
+fn merge_file(
+    values: &mut BTreeMap<String, (Value, Origin)>,
+    path: &Path,
+    origin: Origin,
+    refused: &[&str],
+) -> Result<()> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("read", path, error)),
+    };
+    for (key, value) in flatten(&parse(&text, path)?) {
+        if refused.contains(&key.as_str()) {
+            return Err(Error::invalid(format!("{} sets {key}, which a vault may not", path.display()))
+                .with_hint("set it in your own file; `sidenote config show` tells where that is"));
+        }
+        put(values, &key, value, origin.clone())?;
+    }
+    Ok(())
+}
+
+fn put(values: &mut BTreeMap<String, (Value, Origin)>, key: &str, value: Value, origin: Origin) -> Result<()> {
+    let Some((old, _)) = values.get(key) else {
+        let known: Vec<&str> = values.keys().map(String::as_str).collect();
+        return Err(Error::invalid(format!("{origin} sets {key}, which is no setting"))
+            .with_hint(format!("settings are {}", known.join(", "))));
+    };
+    if !old.same_type(&value) {
+        return Err(Error::invalid(format!("{origin} sets {key} to a {}, not a {}", value.type_str(), old.type_str())));
+    }
+    values.insert(key.to_owned(), (value, origin));
+    Ok(())
+}
+
+/// Sets a key from text, in the type that the default has.
+fn set_text(
+    values: &mut BTreeMap<String, (Value, Origin)>,
+    key: &str,
+    text: &str,
+    origin: Origin,
+) -> Result<()> {
+    let wrong = |kind: &str| Error::invalid(format!("{origin} sets {key} to {text:?}, which is no {kind}"));
+    let value = match values.get(key).map(|(value, _)| value) {
+        Some(Value::Integer(_)) => Value::Integer(text.parse().map_err(|_| wrong("whole number"))?),
+        Some(Value::Boolean(_)) => Value::Boolean(text.parse().map_err(|_| wrong("true or false"))?),
+        Some(Value::Float(_)) => Value::Float(text.parse().map_err(|_| wrong("number"))?),
+        _ => Value::String(text.to_owned()),
+    };
+    put(values, key, value, origin)
+}

@@ -1,0 +1,851 @@
+//! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
+
+use std::collections::{BinaryHeap, HashMap};
+use std::cmp::Reverse;
+use std::path::Path;
+
+use tantivy::directory::MmapDirectory;
+use tantivy::index::SegmentId;
+use tantivy::indexer::IndexWriterOptions;
+use tantivy::merge_policy::{LogMergePolicy, NoMergePolicy};
+use tantivy::query::{EnableScoring, PhraseQuery, TermQuery};
+use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
+use tantivy::{
+    DocId, DocSet as _, IndexReader, IndexWriter, ReloadPolicy, Searcher, SegmentReader, TERMINATED, TantivyDocument,
+    Term, TantivyError,
+};
+use tantivy::postings::Postings as _;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::FileId;
+use crate::text::terms::{Stem, TermKind, Terms};
+
+const EXACT: &str = "exact";
+const STEMMED: &str = "stemmed";
+
+/// How one field counts: its weight before saturation, and how much its length matters (`b`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FieldTuning {
+    /// Multiplies the term frequency.
+    pub weight: f32,
+    /// Length normalisation, 0 (none) to 1 (full).
+    pub b: f32,
+}
+
+/// Constants of BM25F (Robertson & Zaragoza 2009, section 3.5); ARCHITECTURE.md tells how they were chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tuning {
+    /// Saturation of the term frequency.
+    pub k1: f32,
+    /// Title, aliases and file name.
+    pub title: FieldTuning,
+    /// Headings.
+    pub headings: FieldTuning,
+    /// Body text, headings included.
+    pub body: FieldTuning,
+    /// Code.
+    pub code: FieldTuning,
+    /// Tags, properties and path.
+    pub meta: FieldTuning,
+    /// Weight of unstemmed matches, added as a score of their own.
+    pub exact: f32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            k1: 1.2,
+            title: FieldTuning { weight: 1.0, b: 0.4 },
+            headings: FieldTuning { weight: 0.3, b: 0.4 },
+            body: FieldTuning { weight: 1.0, b: 0.75 },
+            code: FieldTuning { weight: 0.4, b: 0.75 },
+            meta: FieldTuning { weight: 0.2, b: 0.75 },
+            exact: 0.1,
+        }
+    }
+}
+
+/// What is indexed of one note.
+#[derive(Debug, Clone, Default)]
+pub struct Entry {
+    /// The note's number.
+    pub file: FileId,
+    /// The note's path, by which it is replaced and removed.
+    pub path: String,
+    /// Title, aliases and file name.
+    pub title: String,
+    /// Headings, one a line.
+    pub headings: String,
+    /// Body text with headings.
+    pub body: String,
+    /// Code blocks, code spans and math.
+    pub code: String,
+    /// Tags, properties, path, addresses.
+    pub meta: String,
+}
+
+/// A word of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Word {
+    /// The folded word.
+    pub exact: String,
+    /// Its stem.
+    pub stem: String,
+    /// How much it counts.
+    pub weight: f32,
+    /// Whether longer terms that begin with it count too (a lone character of an unspaced script).
+    pub prefix: bool,
+    /// Words of one group stand for the same thing: under *all*, one of them is enough.
+    pub group: usize,
+}
+
+/// Something that a note must or must not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Clause {
+    /// This word, in any inflection.
+    Word(Word),
+    /// These folded words in a row, by their positions.
+    Phrase(Vec<(usize, String)>),
+}
+
+/// A question to the full-text index.
+#[derive(Debug, Clone, Default)]
+pub struct Ask<'a> {
+    /// Words to rank by.
+    pub words: &'a [Word],
+    /// All of these must hold.
+    pub must: &'a [Clause],
+    /// None of these may hold.
+    pub must_not: &'a [Clause],
+    /// Whether each group of words must occur.
+    pub all: bool,
+    /// Only these files, where given.
+    pub allowed: Option<&'a FileSet>,
+    /// How many hits at most.
+    pub limit: usize,
+}
+
+/// A hit: the file and its BM25F score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// The file.
+    pub file: FileId,
+    /// Its score; comparable within one query.
+    pub score: f32,
+}
+
+/// A set of file numbers, as bits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileSet {
+    bits: Vec<u64>,
+    count: usize,
+}
+
+impl FileSet {
+    /// Says whether a file is in the set.
+    pub fn contains(&self, file: FileId) -> bool {
+        let index = usize::try_from(file).unwrap_or(usize::MAX);
+        self.bits.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    /// Counts the files.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Says whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn insert(&mut self, file: FileId) {
+        let Ok(index) = usize::try_from(file) else { return };
+        if self.bits.len() <= index / 64 {
+            self.bits.resize(index / 64 + 1, 0);
+        }
+        if let Some(word) = self.bits.get_mut(index / 64) {
+            let bit = 1 << (index % 64);
+            self.count += usize::from(*word & bit == 0);
+            *word |= bit;
+        }
+    }
+}
+
+impl FromIterator<FileId> for FileSet {
+    fn from_iter<I: IntoIterator<Item = FileId>>(files: I) -> Self {
+        let mut set = Self::default();
+        files.into_iter().for_each(|file| set.insert(file));
+        set
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fields {
+    key: Field,
+    file: Field,
+    title: Field,
+    headings: Field,
+    body: Field,
+    exact: Field,
+    code: Field,
+    meta: Field,
+}
+
+fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let text = |tokenizer: &str, option| {
+        let indexing = TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(option);
+        TextOptions::default().set_indexing_options(indexing)
+    };
+    let fields = Fields {
+        key: builder.add_text_field("key", STRING),
+        file: builder.add_u64_field("file", FAST),
+        title: builder.add_text_field("title", text(STEMMED, IndexRecordOption::WithFreqs)),
+        headings: builder.add_text_field("headings", text(STEMMED, IndexRecordOption::WithFreqs)),
+        body: builder.add_text_field("body", text(STEMMED, IndexRecordOption::WithFreqs)),
+        exact: builder.add_text_field("exact", text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
+        code: builder.add_text_field("code", text(EXACT, IndexRecordOption::WithFreqs)),
+        meta: builder.add_text_field("meta", text(STEMMED, IndexRecordOption::WithFreqs)),
+    };
+    (builder.build(), fields)
+}
+
+/// Feeds our terms to tantivy.
+#[derive(Clone)]
+struct Analyzer {
+    stemmed: bool,
+}
+
+struct AnalyzerStream<'a> {
+    terms: Terms<'a>,
+    stem: Option<Stem>,
+    token: Token,
+}
+
+impl Tokenizer for Analyzer {
+    type TokenStream<'a> = AnalyzerStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> AnalyzerStream<'a> {
+        AnalyzerStream {
+            terms: Terms::new(text),
+            stem: self.stemmed.then(Stem::default),
+            token: Token::default(),
+        }
+    }
+}
+
+impl TokenStream for AnalyzerStream<'_> {
+    fn advance(&mut self) -> bool {
+        if !self.terms.advance() {
+            return false;
+        }
+        let term = self.terms.term();
+        self.token.text.clear();
+        match &self.stem {
+            Some(stem) if term.kind != TermKind::Whole => self.token.text.push_str(&stem.of(&term.text)),
+            _ => self.token.text.push_str(&term.text),
+        }
+        self.token.position = term.position;
+        self.token.offset_from = term.start;
+        self.token.offset_to = term.end;
+        true
+    }
+
+    fn token(&self) -> &Token {
+        &self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.token
+    }
+}
+
+fn failed(doing: &'static str) -> impl Fn(TantivyError) -> Error {
+    move |error| {
+        let kind = match &error {
+            TantivyError::IoError(_) => ErrorKind::Io,
+            TantivyError::LockFailure(..) => ErrorKind::Conflict,
+            TantivyError::DataCorruption(_)
+            | TantivyError::IncompatibleIndex(_)
+            | TantivyError::OpenReadError(_)
+            | TantivyError::OpenDirectoryError(_)
+            | TantivyError::SchemaError(_) => ErrorKind::Corrupt,
+            _ => ErrorKind::Internal,
+        };
+        Error::new(kind, format!("cannot {doing} the full-text index")).with_source(error)
+    }
+}
+
+/// The full-text index of a vault.
+pub struct Bm25 {
+    index: tantivy::Index,
+    reader: IndexReader,
+    fields: Fields,
+}
+
+impl std::fmt::Debug for Bm25 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bm25").finish_non_exhaustive()
+    }
+}
+
+impl Bm25 {
+    /// Opens the index in `folder`, making it where `create` says so.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none, `Corrupt` where it cannot be read.
+    pub fn open(folder: &Path, create: bool) -> Result<Self> {
+        let (schema, fields) = schema();
+        if create {
+            #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+            std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+        } else if !folder.join("meta.json").exists() {
+            return Err(Error::not_found(format!("there is no full-text index in {}", folder.display()))
+                .with_hint("run: sidenote index"));
+        }
+        let directory = MmapDirectory::open(folder)
+            .map_err(|error| failed("open")(TantivyError::OpenDirectoryError(error)))?;
+        let index = if create {
+            tantivy::Index::open_or_create(directory, schema)
+        } else {
+            tantivy::Index::open(directory)
+        }
+        .map_err(failed("open"))?;
+        if index.schema() != self::schema().0 {
+            return Err(Error::corrupt("the full-text index was written by another version of sidenote"));
+        }
+        for (name, stemmed) in [(EXACT, false), (STEMMED, true)] {
+            let analyzer = TextAnalyzer::builder(Analyzer { stemmed }).build();
+            index.tokenizers().register(name, analyzer);
+        }
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()
+            .map_err(failed("read"))?;
+        Ok(Self { index, reader, fields })
+    }
+
+    /// Gives the generation of the last commit; 0 before the first.
+    pub fn generation(&self) -> Result<i64> {
+        let meta = self.index.load_metas().map_err(failed("read"))?;
+        Ok(meta.payload.and_then(|payload| payload.parse().ok()).unwrap_or(0))
+    }
+
+    /// Compares the checksum in each file's footer with its bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the first damaged file.
+    pub fn verify(&self) -> Result<()> {
+        let damaged = self.index.validate_checksum().map_err(failed("check"))?;
+        match damaged.iter().min() {
+            None => Ok(()),
+            Some(file) => Err(Error::corrupt(format!("the full-text index is damaged in {}", file.display()))),
+        }
+    }
+
+    /// Starts writing; `bulk` spends threads and memory on a first index, else the writer is light.
+    pub fn writer(&self, bulk: bool) -> Result<Bm25Writer> {
+        let threads = if bulk { bulk_threads() } else { 1 };
+        let budget = if bulk { 96_000_000 } else { 20_000_000 };
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(threads)
+            .memory_budget_per_thread(budget)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter = self.index.writer_with_options(options).map_err(failed("write"))?;
+        // Merging behind a batch would outlive a command; `Bm25Writer::tidy` merges when it is due.
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        Ok(Bm25Writer { writer, fields: self.fields })
+    }
+
+    /// Sees the newest commit.
+    pub fn reload(&self) -> Result<Bm25Snapshot> {
+        self.reader.reload().map_err(failed("read"))?;
+        Bm25Snapshot::new(self.reader.searcher(), self.fields)
+    }
+
+    /// Counts segments; many small ones slow searches down.
+    pub fn segments(&self) -> Result<usize> {
+        Ok(self.index.searchable_segment_ids().map_err(failed("read"))?.len())
+    }
+}
+
+fn bulk_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4))
+}
+
+/// Adds and removes notes; nothing shows before [`Bm25Writer::commit`].
+pub struct Bm25Writer {
+    writer: IndexWriter,
+    fields: Fields,
+}
+
+impl std::fmt::Debug for Bm25Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bm25Writer").finish_non_exhaustive()
+    }
+}
+
+impl Bm25Writer {
+    /// Adds a note. Remove what stood at its path before.
+    pub fn add(&self, entry: &Entry) -> Result<()> {
+        let fields = self.fields;
+        let mut document = TantivyDocument::new();
+        document.add_text(fields.key, &entry.path);
+        document.add_u64(fields.file, entry.file as u64);
+        for (field, text) in [
+            (fields.title, &entry.title),
+            (fields.headings, &entry.headings),
+            (fields.body, &entry.body),
+            (fields.code, &entry.code),
+            (fields.meta, &entry.meta),
+        ] {
+            if !text.is_empty() {
+                document.add_text(field, text);
+            }
+        }
+        // Title and body stand apart in the exact field, so that no phrase runs from one into the other.
+        document.add_text(fields.exact, &entry.title);
+        document.add_text(fields.exact, &entry.body);
+        self.writer.add_document(document).map(drop).map_err(failed("write"))
+    }
+
+    /// Removes the note at a path.
+    pub fn remove(&self, path: &str) {
+        self.writer.delete_term(Term::from_field_text(self.fields.key, path));
+    }
+
+    /// Removes everything.
+    pub fn clear(&self) -> Result<()> {
+        self.writer.delete_all_documents().map(drop).map_err(failed("write"))
+    }
+
+    /// Makes everything since the last commit visible under `generation`.
+    pub fn commit(&mut self, generation: i64) -> Result<()> {
+        let mut commit = self.writer.prepare_commit().map_err(failed("commit"))?;
+        commit.set_payload(&generation.to_string());
+        commit.commit().map(drop).map_err(failed("commit"))
+    }
+
+    /// Forgets everything since the last commit.
+    pub fn rollback(&mut self) -> Result<()> {
+        self.writer.rollback().map(drop).map_err(failed("roll back"))
+    }
+
+    /// Merges segments where there are more than `most`, by tantivy's own policy, and drops files out of use.
+    pub fn tidy(&mut self, most: usize) -> Result<()> {
+        let metas = self.writer.index().searchable_segment_metas().map_err(failed("read"))?;
+        if metas.len() > most {
+            let mut policy = LogMergePolicy::default();
+            policy.set_min_num_segments(4);
+            let mut candidates = tantivy::merge_policy::MergePolicy::compute_merge_candidates(&policy, &metas);
+            if candidates.is_empty() {
+                let ids: Vec<SegmentId> = metas.iter().map(|meta| meta.id()).collect();
+                candidates.push(tantivy::merge_policy::MergeCandidate(ids));
+            }
+            for candidate in candidates {
+                self.writer.merge(&candidate.0).wait().map_err(failed("merge"))?;
+            }
+        }
+        self.writer.garbage_collect_files().wait().map(drop).map_err(failed("tidy"))
+    }
+}
+
+/// One state of the full-text index.
+pub struct Bm25Snapshot {
+    searcher: Searcher,
+    fields: Fields,
+    /// Mean length of each field, by field.
+    lengths: HashMap<Field, f32>,
+    documents: u64,
+}
+
+impl std::fmt::Debug for Bm25Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bm25Snapshot").field("documents", &self.documents).finish_non_exhaustive()
+    }
+}
+
+/// Per-segment scratch space, so that a query allocates twice a segment and not once a term.
+struct Scratch {
+    frequency: Vec<f32>,
+    touched: Vec<DocId>,
+    scores: Vec<f32>,
+    groups: Vec<u64>,
+}
+
+impl Bm25Snapshot {
+    fn new(searcher: Searcher, fields: Fields) -> Result<Self> {
+        let mut lengths = HashMap::new();
+        let documents: u64 = searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
+        for field in [fields.title, fields.headings, fields.body, fields.exact, fields.code, fields.meta] {
+            let mut tokens = 0;
+            for segment in searcher.segment_readers() {
+                tokens += segment.inverted_index(field).map_err(failed("read"))?.total_num_tokens();
+            }
+            lengths.insert(field, (tokens as f32 / documents.max(1) as f32).max(1.0));
+        }
+        Ok(Self { searcher, fields, lengths, documents })
+    }
+
+    /// Counts the notes.
+    pub fn documents(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
+    /// Counts the notes that hold a word in their body, in any inflection.
+    pub fn frequency(&self, stem: &str) -> Result<u64> {
+        self.searcher
+            .doc_freq(&Term::from_field_text(self.fields.body, stem))
+            .map_err(failed("read"))
+    }
+
+    /// Gives the inverse document frequency of a word: ln(1 + (N − n + ½) / (n + ½)).
+    pub fn idf(&self, stem: &str) -> Result<f32> {
+        Ok(idf(self.documents, self.frequency(stem)?))
+    }
+
+    /// Ranks the notes that answer a question, best first; equal scores by file number.
+    pub fn search(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
+        let mut best: BinaryHeap<Reverse<(OrderedScore, Reverse<FileId>)>> = BinaryHeap::new();
+        if ask.limit == 0 || (ask.words.is_empty() && ask.must.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let weights = self.word_weights(ask.words, tuning)?;
+        let wanted_groups = ask.words.iter().fold(0u64, |groups, word| groups | group_bit(word));
+        for segment in self.searcher.segment_readers() {
+            let files = segment
+                .fast_fields()
+                .u64("file")
+                .map_err(failed("read"))?
+                .first_or_default_col(0);
+            let mut scratch = self.score_segment(segment, ask, tuning, &weights)?;
+            let must = self.clause_docs(segment, ask.must)?;
+            let must_not = self.clause_docs(segment, ask.must_not)?;
+            if let [first, rest @ ..] = must.as_slice() {
+                scratch.touched = (0..segment.max_doc())
+                    .filter(|&doc| first.contains(doc) && rest.iter().all(|docs| docs.contains(doc)))
+                    .collect();
+            }
+            for &doc in &scratch.touched {
+                let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
+                if ask.all && scratch.groups.get(doc as usize).is_none_or(|groups| *groups != wanted_groups) {
+                    continue;
+                }
+                if segment.is_deleted(doc) || must_not.iter().any(|docs| docs.contains(doc)) {
+                    continue;
+                }
+                let candidate = OrderedScore(score);
+                let full = best.len() >= ask.limit;
+                if full && best.peek().is_some_and(|Reverse((worst, _))| candidate < *worst) {
+                    continue;
+                }
+                let file = files.get_val(doc) as FileId;
+                if ask.allowed.is_some_and(|set| !set.contains(file)) {
+                    continue;
+                }
+                best.push(Reverse((candidate, Reverse(file))));
+                if best.len() > ask.limit {
+                    best.pop();
+                }
+            }
+        }
+        let mut hits: Vec<Hit> = best
+            .into_iter()
+            .map(|Reverse((score, Reverse(file)))| Hit { file, score: score.0 })
+            .collect();
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+        Ok(hits)
+    }
+
+    /// Gives each word's idf times its weight, for stemmed and for exact matches.
+    fn word_weights(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<(f32, f32)>> {
+        let stem_fields = [self.fields.body, self.fields.title, self.fields.meta];
+        words
+            .iter()
+            .map(|word| {
+                let mut most = 0;
+                for field in stem_fields {
+                    let term = Term::from_field_text(field, &word.stem);
+                    most = most.max(self.searcher.doc_freq(&term).map_err(failed("read"))?);
+                }
+                let code = Term::from_field_text(self.fields.code, &word.exact);
+                most = most.max(self.searcher.doc_freq(&code).map_err(failed("read"))?);
+                let exact = Term::from_field_text(self.fields.exact, &word.exact);
+                let exact = self.searcher.doc_freq(&exact).map_err(failed("read"))?;
+                Ok((
+                    word.weight * idf(self.documents, most),
+                    word.weight * tuning.exact * idf(self.documents, exact),
+                ))
+            })
+            .collect()
+    }
+
+    fn score_segment(
+        &self,
+        segment: &SegmentReader,
+        ask: &Ask<'_>,
+        tuning: &Tuning,
+        weights: &[(f32, f32)],
+    ) -> Result<Scratch> {
+        let size = segment.max_doc() as usize;
+        let mut scratch = Scratch {
+            frequency: vec![0.0; size],
+            touched: Vec::new(),
+            scores: vec![0.0; size],
+            groups: vec![0; size],
+        };
+        let mut all_touched = Vec::new();
+        let fields = self.fields;
+        for (word, &(stem_weight, exact_weight)) in ask.words.iter().zip(weights) {
+            for (field, field_tuning, term) in [
+                (fields.title, tuning.title, &word.stem),
+                (fields.headings, tuning.headings, &word.stem),
+                (fields.body, tuning.body, &word.stem),
+                (fields.code, tuning.code, &word.exact),
+                (fields.meta, tuning.meta, &word.stem),
+            ] {
+                self.add_frequencies(segment, field, field_tuning, term, word.prefix, &mut scratch)?;
+            }
+            saturate(&mut scratch, tuning.k1, stem_weight, group_bit(word), &mut all_touched);
+            if exact_weight > 0.0 {
+                let exact = FieldTuning { weight: 1.0, b: tuning.body.b };
+                self.add_frequencies(segment, fields.exact, exact, &word.exact, false, &mut scratch)?;
+                saturate(&mut scratch, tuning.k1, exact_weight, 0, &mut all_touched);
+            }
+        }
+        all_touched.sort_unstable();
+        all_touched.dedup();
+        scratch.touched = all_touched;
+        Ok(scratch)
+    }
+
+    /// Adds one field's length-normalised, weighted frequencies of a term to the scratch.
+    fn add_frequencies(
+        &self,
+        segment: &SegmentReader,
+        field: Field,
+        tuning: FieldTuning,
+        term: &str,
+        prefix: bool,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if tuning.weight <= 0.0 {
+            return Ok(());
+        }
+        let inverted = segment.inverted_index(field).map_err(failed("read"))?;
+        let norms = segment.get_fieldnorms_reader(field).map_err(failed("read"))?;
+        let mean = self.lengths.get(&field).copied().unwrap_or(1.0);
+        for found in expand(&inverted, field, term, prefix)? {
+            let Some(mut postings) = inverted
+                .read_postings(&found, IndexRecordOption::WithFreqs)
+                .map_err(|error| failed("read")(error.into()))?
+            else {
+                continue;
+            };
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                let length = norms.fieldnorm(doc) as f32 / mean;
+                let frequency = tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
+                if let Some(sum) = scratch.frequency.get_mut(doc as usize) {
+                    if *sum == 0.0 {
+                        scratch.touched.push(doc);
+                    }
+                    *sum += frequency;
+                }
+                doc = postings.advance();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists which of `files` hold any of the clauses.
+    pub fn any_of(&self, clauses: &[Clause], files: &FileSet) -> Result<FileSet> {
+        let mut found = FileSet::default();
+        for segment in self.searcher.segment_readers() {
+            let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+            let sets = self.clause_docs(segment, clauses)?;
+            for doc in segment.doc_ids_alive() {
+                let file = column.get_val(doc) as FileId;
+                if files.contains(file) && sets.iter().any(|docs| docs.contains(doc)) {
+                    found.insert(file);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn clause_docs(&self, segment: &SegmentReader, clauses: &[Clause]) -> Result<Vec<DocSet>> {
+        clauses.iter().map(|clause| self.docs_of(segment, clause)).collect()
+    }
+
+    fn docs_of(&self, segment: &SegmentReader, clause: &Clause) -> Result<DocSet> {
+        let mut docs = DocSet::new(segment.max_doc());
+        let fields = self.fields;
+        match clause {
+            Clause::Word(word) => {
+                for (field, term) in [
+                    (fields.title, &word.stem),
+                    (fields.body, &word.stem),
+                    (fields.code, &word.exact),
+                    (fields.meta, &word.stem),
+                ] {
+                    let inverted = segment.inverted_index(field).map_err(failed("read"))?;
+                    for found in expand(&inverted, field, term, word.prefix)? {
+                        let query = TermQuery::new(found, IndexRecordOption::Basic);
+                        self.collect(segment, &query, &mut docs)?;
+                    }
+                }
+            }
+            Clause::Phrase(words) => match words.as_slice() {
+                [] => {}
+                [(_, only)] => {
+                    for field in [fields.exact, fields.code] {
+                        let query = TermQuery::new(Term::from_field_text(field, only), IndexRecordOption::Basic);
+                        self.collect(segment, &query, &mut docs)?;
+                    }
+                }
+                _ => {
+                    let terms = words
+                        .iter()
+                        .map(|(position, word)| (*position, Term::from_field_text(fields.exact, word)))
+                        .collect();
+                    self.collect(segment, &PhraseQuery::new_with_offset(terms), &mut docs)?;
+                }
+            },
+        }
+        Ok(docs)
+    }
+
+    fn collect(&self, segment: &SegmentReader, query: &dyn tantivy::query::Query, docs: &mut DocSet) -> Result<()> {
+        let weight = query
+            .weight(EnableScoring::disabled_from_searcher(&self.searcher))
+            .map_err(failed("search"))?;
+        weight
+            .for_each_no_score(segment, &mut |found| found.iter().for_each(|&doc| docs.insert(doc)))
+            .map_err(failed("search"))
+    }
+
+    /// Sums up, for each file, a digest of all its terms and their frequencies: equal sums mean equal indexes.
+    pub fn digests(&self) -> Result<HashMap<FileId, u64>> {
+        let mut sums = HashMap::new();
+        let fields = self.fields;
+        for segment in self.searcher.segment_readers() {
+            let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+            for field in [fields.title, fields.headings, fields.body, fields.exact, fields.code, fields.meta, fields.key] {
+                let inverted = segment.inverted_index(field).map_err(failed("read"))?;
+                let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
+                while stream.advance() {
+                    let mut term_hash = blake3::Hasher::new();
+                    term_hash.update(&field.field_id().to_le_bytes()).update(stream.key());
+                    let mut postings = inverted
+                        .read_postings_from_terminfo(stream.value(), IndexRecordOption::WithFreqs)
+                        .map_err(|error| failed("read")(error.into()))?;
+                    let mut doc = postings.doc();
+                    while doc != TERMINATED {
+                        if !segment.is_deleted(doc) {
+                            let mut hasher = term_hash.clone();
+                            hasher.update(&postings.term_freq().to_le_bytes());
+                            let [a, b, c, d, e, f, g, h, ..] = *hasher.finalize().as_bytes();
+                            let digest = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+                            let sum: &mut u64 = sums.entry(files.get_val(doc) as FileId).or_default();
+                            *sum = sum.wrapping_add(digest);
+                        }
+                        doc = postings.advance();
+                    }
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Terms that one query term stands for: itself, or every term it begins (at most 64).
+fn expand(
+    inverted: &tantivy::InvertedIndexReader,
+    field: Field,
+    term: &str,
+    prefix: bool,
+) -> Result<Vec<Term>> {
+    if !prefix {
+        return Ok(vec![Term::from_field_text(field, term)]);
+    }
+    let mut found = Vec::new();
+    let mut stream = inverted
+        .terms()
+        .range()
+        .ge(term.as_bytes())
+        .into_stream()
+        .map_err(|error| failed("read")(error.into()))?;
+    while found.len() < 64 && stream.advance() && stream.key().starts_with(term.as_bytes()) {
+        found.extend(std::str::from_utf8(stream.key()).map(|term| Term::from_field_text(field, term)));
+    }
+    Ok(found)
+}
+
+/// Turns a word's summed frequencies into score: idf · tf / (k1 + tf), and clears them for the next word.
+fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, group: u64, all_touched: &mut Vec<DocId>) {
+    for &doc in &scratch.touched {
+        let index = doc as usize;
+        if let (Some(frequency), Some(score), Some(groups)) = (
+            scratch.frequency.get_mut(index),
+            scratch.scores.get_mut(index),
+            scratch.groups.get_mut(index),
+        ) {
+            *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
+            *frequency = 0.0;
+            *groups |= group;
+        }
+    }
+    all_touched.append(&mut scratch.touched);
+}
+
+fn group_bit(word: &Word) -> u64 {
+    1u64 << (word.group % 64)
+}
+
+fn idf(documents: u64, holding: u64) -> f32 {
+    let (all, some) = (documents as f32, holding as f32);
+    (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
+}
+
+/// A score with a total order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct OrderedScore(f32);
+
+impl Eq for OrderedScore {}
+
+impl PartialOrd for OrderedScore {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OrderedScore {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Documents of one segment, as bits.
+struct DocSet {
+    bits: Vec<u64>,
+}
+
+impl DocSet {
+    fn new(size: u32) -> Self {
+        Self { bits: vec![0; size as usize / 64 + 1] }
+    }
+
+    fn insert(&mut self, doc: DocId) {
+        if let Some(word) = self.bits.get_mut(doc as usize / 64) {
+            *word |= 1 << (doc % 64);
+        }
+    }
+
+    fn contains(&self, doc: DocId) -> bool {
+        self.bits.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    }
+}

@@ -1,0 +1,295 @@
+//! Owns what we index of one file: its catalog record and its full-text entry, made from its bytes alone.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::index::bm25::Entry;
+use crate::index::catalog::{FileKind, FileRow, LinkRow, Record, Stat};
+use crate::index::vectors::passage_key;
+use crate::text::Span;
+use crate::text::canvas;
+use crate::text::frontmatter::Frontmatter;
+use crate::text::link::LinkForm;
+use crate::text::note::{Decoded, Lines, Note, Piece, PieceKind, decode};
+use crate::text::passage::{Passage, passages, push_pieces};
+use crate::text::path::{NotePath, key};
+
+/// Namespace of the ids of notes that have none of their own (UUIDv5, RFC 9562 section 5.5).
+const NAMESPACE: Uuid = Uuid::from_bytes(*b"sidenote-notes-1");
+
+/// A file's bytes, read and understood.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// What goes into the catalog; the file's number is still 0.
+    pub record: Record,
+    /// What goes into the full-text index; nothing for attachments.
+    pub entry: Option<Entry>,
+}
+
+/// A note as everything above the index reads it: decoded text and what it says.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The text; offsets are those of the file.
+    pub text: String,
+    /// What it says.
+    pub note: Note,
+    /// Its title.
+    pub title: String,
+    /// A canvas without its JSON escapes, of the same length; pieces are cut from it.
+    unescaped: Option<String>,
+    lines: Lines,
+}
+
+impl Reading {
+    /// Reads a note or canvas; never fails.
+    pub fn new(path: &NotePath, bytes: &[u8]) -> Self {
+        let Decoded { text, problem } = decode(bytes);
+        let (mut note, unescaped) = if path.is_canvas() {
+            (canvas::parse(&text), Some(canvas::searchable(&text).into_owned()))
+        } else {
+            (Note::parse(&text), None)
+        };
+        note.problems.extend(problem);
+        let title = title_of(path, &note);
+        Self { lines: Lines::new(&text), text: text.into_owned(), note, title, unescaped }
+    }
+
+    /// Gives the text that pieces and passages are cut from: the file's, but for a canvas without escapes.
+    pub fn prose(&self) -> &str {
+        self.unescaped.as_deref().unwrap_or(&self.text)
+    }
+
+    /// Cuts the note into passages.
+    pub fn passages(&self) -> Vec<Passage> {
+        passages(self.prose(), &self.note)
+    }
+
+    /// Gives what a model embeds of each passage, in order; a `summary` comes last, as a passage of its own.
+    pub fn embedded_texts(&self) -> Vec<String> {
+        let mut texts: Vec<String> =
+            self.passages().iter().map(|passage| passage.embedded_text(&self.title, &self.note)).collect();
+        texts.extend(property_text(&self.note, "summary").filter(|summary| !summary.trim().is_empty()));
+        texts
+    }
+
+    /// Gives the first and last line of a span, counted from 1.
+    pub fn lines_of(&self, span: Span) -> (usize, usize) {
+        (self.lines.of(span.start), self.lines.of(span.end.max(span.start + 1) - 1))
+    }
+
+    /// Gives the bytes of the lines from `first` to `last`, counted from 1, line ends included; `None` where there are
+    /// no such lines.
+    pub fn lines_span(&self, first: usize, last: usize) -> Option<Span> {
+        let count = self.lines_of(Span::new(0, self.text.len())).1;
+        (first >= 1 && first <= last && first <= count)
+            .then(|| Span::new(self.lines.start(first), self.lines.start(last + 1).min(self.text.len())))
+    }
+
+    /// Joins the headings above a passage with ` > `.
+    pub fn trail_of(&self, passage: &Passage) -> String {
+        let headings = passage.trail.iter().filter_map(|&at| self.note.headings.get(at));
+        headings.map(|heading| heading.text.as_str()).collect::<Vec<_>>().join(" > ")
+    }
+}
+
+/// Gives a note's title: its `title`, else the level-one heading it opens with, else its file name.
+fn title_of(path: &NotePath, note: &Note) -> String {
+    let opening = note.headings.first().filter(|heading| heading.level == 1);
+    property_text(note, "title")
+        .filter(|title| !title.trim().is_empty())
+        .or_else(|| opening.map(|heading| heading.text.clone()).filter(|text| !text.is_empty()))
+        .unwrap_or_else(|| path.stem().to_owned())
+}
+
+fn property_text(note: &Note, name: &str) -> Option<String> {
+    let value = &note.frontmatter.as_ref()?.get(name)?.value;
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+fn first_time(note: &Note, names: &[&str]) -> Option<Timestamp> {
+    names.iter().find_map(|name| property_text(note, name).and_then(|text| Timestamp::parse(&text)))
+}
+
+impl Document {
+    /// Describes a file that is only ever a link target.
+    pub fn attachment(path: &NotePath, stat: Stat, racy: bool, excluded: bool) -> Self {
+        let changed = Timestamp::from_nanos(stat.mtime_ns);
+        Self {
+            record: Record {
+                row: FileRow {
+                    id: 0,
+                    path: path.clone(),
+                    kind: FileKind::Attachment,
+                    size: stat.size,
+                    hash: None,
+                    excluded,
+                    note_id: String::new(),
+                    title: path.name().to_owned(),
+                    created: changed,
+                    updated: changed,
+                    category: None,
+                    note_type: None,
+                },
+                stat,
+                racy,
+                aliases: Vec::new(),
+                tags: Vec::new(),
+                properties: String::new(),
+                problems: String::new(),
+                links: Vec::new(),
+                passages: Vec::new(),
+            },
+            entry: None,
+        }
+    }
+
+    /// Describes a note whose bytes could not be read, and why.
+    pub fn unreadable(path: &NotePath, stat: Stat, excluded: bool, why: &str) -> Self {
+        let mut document = Self::attachment(path, stat, false, excluded);
+        document.record.row.kind = FileKind::of(path);
+        document.record.row.title = path.stem().to_owned();
+        document.record.row.note_id = path_id(path);
+        document.record.properties = "{}".to_owned();
+        let problem = serde_json::json!([{ "code": "unreadable", "message": why, "span": null }]);
+        document.record.problems = problem.to_string();
+        document
+    }
+
+    /// Reads a note or canvas of `bytes` with their hash.
+    pub fn of_note(path: &NotePath, bytes: &[u8], stat: Stat, racy: bool, excluded: bool) -> Self {
+        let reading = Reading::new(path, bytes);
+        let mut document = Self::attachment(path, stat, racy, excluded);
+        let note = &reading.note;
+        let record = &mut document.record;
+        record.row.kind = FileKind::of(path);
+        record.row.hash = Some(*blake3::hash(bytes).as_bytes());
+        record.row.title.clone_from(&reading.title);
+        record.row.note_id = property_text(note, "id")
+            .filter(|id| !id.is_empty())
+            .unwrap_or_else(|| path_id(path));
+        let changed = record.row.updated;
+        record.row.created = first_time(note, &["created_at", "created", "date"]).unwrap_or(changed);
+        record.row.updated = first_time(note, &["updated_at", "updated", "modified"]).unwrap_or(changed);
+        record.row.category = property_text(note, "category");
+        record.row.note_type = property_text(note, "type");
+        record.aliases = note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone());
+        record.tags = count_tags(note);
+        record.properties = properties_json(note.frontmatter.as_ref());
+        record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
+        record.links = note.links.iter().map(link_row).collect();
+        if !excluded {
+            record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
+            document.entry = Some(entry(path, &reading, &document.record));
+        }
+        document
+    }
+}
+
+/// Gives the id of a note without one: stable while the path is (spec/product.md, On disk).
+fn path_id(path: &NotePath) -> String {
+    Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes()).to_string()
+}
+
+fn count_tags(note: &Note) -> Vec<(String, usize)> {
+    let mut order: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for tag in &note.tags {
+        let at = *places.entry(key(&tag.name)).or_insert_with(|| {
+            order.push((tag.name.clone(), 0));
+            order.len() - 1
+        });
+        if let Some((_, count)) = order.get_mut(at) {
+            *count += 1;
+        }
+    }
+    order
+}
+
+fn properties_json(front: Option<&Frontmatter>) -> String {
+    let mut map = Map::new();
+    for (name, value) in front.into_iter().flat_map(Frontmatter::flat) {
+        map.insert(name, value.clone());
+    }
+    Value::Object(map).to_string()
+}
+
+fn link_row(link: &crate::text::link::Link) -> LinkRow {
+    LinkRow {
+        source: 0,
+        line: link.line,
+        span: (link.span.start, link.span.end),
+        form: link.form.name().to_owned(),
+        embed: link.embed,
+        exact: matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup),
+        linkpath: link.path.clone(),
+        subpath: link.subpath.clone(),
+        display: link.display.clone(),
+        target: None,
+    }
+}
+
+fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
+    let note = &reading.note;
+    let mut entry = Entry { path: path.as_str().to_owned(), ..Entry::default() };
+    entry.title.push_str(&reading.title);
+    for name in record.aliases.iter().map(String::as_str).chain([path.stem()]) {
+        if !key(&entry.title).contains(&key(name)) {
+            entry.title.push('\n');
+            entry.title.push_str(name);
+        }
+    }
+    for heading in &note.headings {
+        entry.headings.push_str(&heading.text);
+        entry.headings.push('\n');
+    }
+    let is = |kinds: &'static [PieceKind]| move |piece: &&Piece| kinds.contains(&piece.kind);
+    let gather = |kinds: &'static [PieceKind], out: &mut String| {
+        let pieces: Vec<Piece> = note.pieces.iter().filter(is(kinds)).copied().collect();
+        push_pieces(reading.prose(), &pieces, out);
+    };
+    gather(&[PieceKind::Prose, PieceKind::Heading], &mut entry.body);
+    if let Some(summary) = property_text(note, "summary") {
+        entry.body.push('\n');
+        entry.body.push_str(&summary);
+    }
+    gather(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
+    entry.meta.push_str(path.as_str());
+    for (tag, _) in &record.tags {
+        entry.meta.push('\n');
+        entry.meta.push_str(tag);
+    }
+    for (name, value) in note.frontmatter.iter().flat_map(|front| front.flat()) {
+        if matches!(key(&name).as_str(), "id" | "tags" | "title" | "summary" | "aliases") {
+            continue;
+        }
+        entry.meta.push('\n');
+        push_value(value, &mut entry.meta);
+    }
+    for piece in note.pieces.iter().filter(is(&[PieceKind::Url])) {
+        entry.meta.push('\n');
+        entry.meta.push_str(piece.span.of(reading.prose()));
+    }
+    entry
+}
+
+fn push_value(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => out.push_str(text),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::Array(items) => {
+            for item in items.iter().filter(|item| !item.is_array() && !item.is_object()) {
+                push_value(item, out);
+                out.push(' ');
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,659 @@
+//! Owns the index: derived from the files, disposable, never wrong. One way in: [`Index::sync`].
+//!
+//! A thread owns the write side while this process holds the lock; everybody reads immutable snapshots.
+
+pub mod bm25;
+pub mod catalog;
+pub mod document;
+pub mod embed;
+mod seal;
+pub mod vectors;
+mod writer;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
+use crate::index::catalog::Catalog;
+use crate::index::embed::{Effort, Embed};
+use crate::index::vectors::{VectorWriter, Vectors};
+use crate::text::path::NotePath;
+use crate::vault::Vault;
+
+pub use writer::SyncReport;
+use writer::Writer;
+
+/// Which files a sync looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changes {
+    /// The whole vault.
+    All,
+    /// These paths, whatever happened to them.
+    Only(Vec<NotePath>),
+}
+
+/// The part of the work that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Listing files.
+    Scan,
+    /// Reading, parsing and indexing; counted in files.
+    Parse,
+    /// Making it durable.
+    Commit,
+    /// Embedding; counted in passages.
+    Embed,
+    /// Building the vector graph.
+    Graph,
+}
+
+/// Hears of progress: the phase, how much is done, and of how much.
+pub type Progress = dyn Fn(Phase, usize, usize) + Send + Sync;
+
+/// How to open an index.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// The index folder; `.sidenote/index` in the vault where not given.
+    pub folder: Option<PathBuf>,
+    /// Start from nothing; vectors are kept.
+    pub rebuild: bool,
+    /// Never take the lock: read what is there.
+    pub read_only: bool,
+    /// Fill in missing vectors while nothing else is to be done.
+    pub fill: bool,
+    /// The model, if any.
+    pub embedder: Option<Arc<dyn Embed>>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("folder", &self.folder).field("rebuild", &self.rebuild).finish_non_exhaustive()
+    }
+}
+
+/// One state of everything that answers.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The full text.
+    pub bm25: Bm25Snapshot,
+    /// The vectors.
+    pub vectors: Arc<Vectors>,
+    /// The batch that made it.
+    pub generation: i64,
+    /// Passages that wait for their vector.
+    pub pending: usize,
+}
+
+/// Who writes the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// What it runs.
+    pub command: String,
+}
+
+struct Shared {
+    folder: PathBuf,
+    bm25: Arc<Bm25>,
+    catalog: Mutex<Catalog>,
+    vector_folder: Option<(PathBuf, usize)>,
+    snapshot: RwLock<Arc<Snapshot>>,
+}
+
+impl Shared {
+    fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        // A panic while reading leaves nothing half-done behind.
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn current(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a new snapshot; vectors are read again only where there are new ones.
+    fn publish(&self) -> Result<()> {
+        let old = Arc::clone(&self.current().vectors);
+        let vectors = match &self.vector_folder {
+            Some((folder, dimensions)) if !old.is_current(folder) => Arc::new(Vectors::open(folder, *dimensions)?),
+            _ => old,
+        };
+        let snapshot = take_snapshot(&self.bm25, &self.catalog(), vectors)?;
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+        Ok(())
+    }
+}
+
+fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>) -> Result<Snapshot> {
+    Ok(Snapshot {
+        bm25: bm25.reload()?,
+        vectors,
+        generation: catalog.generation()?,
+        pending: usize::try_from(catalog.meta("pending")?.unwrap_or(0)).unwrap_or(0),
+    })
+}
+
+enum Job {
+    Sync(Changes, Arc<Progress>, Sender<Result<SyncReport>>),
+    Embed(Arc<Progress>, Sender<Result<usize>>),
+    Stop,
+}
+
+/// An open index.
+pub struct Index {
+    shared: Arc<Shared>,
+    embedder: Option<Arc<dyn Embed>>,
+    jobs: Option<Sender<Job>>,
+    worker: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    urgent: Arc<AtomicBool>,
+    notices: Vec<String>,
+    filling: bool,
+    _lock: Option<File>,
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Index").field("folder", &self.shared.folder).finish_non_exhaustive()
+    }
+}
+
+impl Index {
+    /// Opens the index of a vault, taking its lock where that is free.
+    ///
+    /// Damage is repaired here, before anything is answered: [`Index::notices`] says what was found.
+    ///
+    /// # Errors
+    /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where another process
+    /// makes the first index right now.
+    pub fn open(vault: Arc<Vault>, options: Options) -> Result<Self> {
+        let folder = options.folder.clone().unwrap_or_else(|| vault.root().join(".sidenote").join("index"));
+        let lock = if options.read_only { None } else { take_lock(&folder)? };
+        let vector_folder = options.embedder.as_ref().map(|embedder| {
+            let model = embedder.model();
+            let name = format!("{}-{}", model.name(), model.fingerprint().get(..12).unwrap_or(model.fingerprint()));
+            (folder.join("vectors").join(name), model.dimensions())
+        });
+        match lock {
+            Some(lock) => Self::open_to_write(vault, options, folder, vector_folder, lock),
+            None => Self::open_to_read(options, folder, vector_folder),
+        }
+    }
+
+    fn open_to_read(options: Options, folder: PathBuf, vector_folder: Option<(PathBuf, usize)>) -> Result<Self> {
+        let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
+        let bm25 = Arc::new(Bm25::open(&folder.join("bm25"), false)?);
+        Self::assemble(options, folder, vector_folder, catalog, bm25, Vec::new())
+    }
+
+    fn open_to_write(
+        vault: Arc<Vault>,
+        options: Options,
+        folder: PathBuf,
+        vector_folder: Option<(PathBuf, usize)>,
+        lock: File,
+    ) -> Result<Self> {
+        let mut notices = Vec::new();
+        let mut verdict = seal::check(&folder)?;
+        if options.rebuild {
+            writer::wipe(&folder)?;
+        } else if let seal::Verdict::Damaged(files) = &verdict {
+            let vectors_only = files.iter().all(|file| file.starts_with("vectors"));
+            let what = files.first().map_or("", String::as_str);
+            notices.push(if vectors_only {
+                format!("{what} in the index was damaged; vectors that fail their checksum are made again")
+            } else {
+                format!("{what} in the index was damaged; the index is rebuilt from the notes")
+            });
+            if !vectors_only {
+                writer::wipe(&folder)?;
+            }
+        }
+        let (catalog, bm25) = match open_sides(&folder, verdict == seal::Verdict::Unsealed) {
+            Ok(sides) => sides,
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
+                writer::wipe(&folder)?;
+                verdict = seal::Verdict::Unsealed;
+                open_sides(&folder, false)?
+            }
+            Err(error) => return Err(error),
+        };
+        let whole = verdict == seal::Verdict::Whole && !options.rebuild;
+        if !whole {
+            if let Some((path, dimensions)) = &vector_folder {
+                let had_some = path.join("keys").exists();
+                let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
+                if dropped > 0 && had_some {
+                    notices.push(format!("{dropped} damaged vectors were dropped; their passages are embedded again"));
+                }
+            }
+        }
+        let mut writer = Writer {
+            folder: folder.clone(),
+            vault,
+            catalog,
+            bm25: Arc::clone(&bm25),
+            full_text: None,
+            vectors: None,
+            vector_folder: vector_folder.clone(),
+            sealed: whole,
+        };
+        if !whole {
+            writer.recount()?;
+        }
+        let reading = Catalog::open_read(&folder.join("catalog.db"))?;
+        let mut index = Self::assemble(options.clone(), folder, vector_folder, reading, bm25, notices)?;
+        let (sender, receiver) = channel();
+        let worker = Worker {
+            writer,
+            shared: Arc::clone(&index.shared),
+            embedder: options.embedder,
+            fill: options.fill,
+            stop: Arc::clone(&index.stop),
+            urgent: Arc::clone(&index.urgent),
+        };
+        let handle = std::thread::Builder::new()
+            .name("sidenote-index".to_owned())
+            .spawn(move || worker.run(&receiver))
+            .map_err(|error| Error::internal("cannot start the index thread").with_source(error))?;
+        index.jobs = Some(sender);
+        index.worker = Some(handle);
+        index._lock = Some(lock);
+        Ok(index)
+    }
+
+    fn assemble(
+        options: Options,
+        folder: PathBuf,
+        vector_folder: Option<(PathBuf, usize)>,
+        catalog: Catalog,
+        bm25: Arc<Bm25>,
+        notices: Vec<String>,
+    ) -> Result<Self> {
+        let vectors = match &vector_folder {
+            Some((folder, dimensions)) => Vectors::open(folder, *dimensions)?,
+            None => Vectors::empty(0),
+        };
+        let snapshot = take_snapshot(&bm25, &catalog, Arc::new(vectors))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                folder,
+                bm25,
+                catalog: Mutex::new(catalog),
+                vector_folder,
+                snapshot: RwLock::new(Arc::new(snapshot)),
+            }),
+            embedder: options.embedder,
+            jobs: None,
+            worker: None,
+            stop: Arc::new(AtomicBool::new(false)),
+            urgent: Arc::new(AtomicBool::new(false)),
+            notices,
+            filling: options.fill,
+            _lock: None,
+        })
+    }
+
+    /// Brings the index in line with the files and waits until the result is visible to [`Index::snapshot`].
+    ///
+    /// # Errors
+    /// `Conflict` where another process holds the lock.
+    pub fn sync(&self, changes: Changes, progress: Arc<Progress>) -> Result<SyncReport> {
+        self.ask(|reply| Job::Sync(changes, progress, reply))
+    }
+
+    /// Counts the files that differ from the index right now, without changing anything.
+    pub fn behind(&self, vault: &Vault) -> Result<usize> {
+        writer::count_differences(vault, &self.catalog())
+    }
+
+    /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.
+    ///
+    /// # Errors
+    /// `Conflict` where another process holds the lock; the embedder's own.
+    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
+        self.ask(|reply| Job::Embed(progress, reply))
+    }
+
+    fn ask<T>(&self, job: impl FnOnce(Sender<Result<T>>) -> Job) -> Result<T> {
+        let Some(jobs) = &self.jobs else {
+            let holder = self.holder().map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
+            return Err(Error::new(ErrorKind::Conflict, format!("another sidenote{holder} is writing the index"))
+                .with_hint("it follows the files by itself; search with --no-sync, or try again when it is done"));
+        };
+        let lost = || Error::internal("the index thread stopped; its message stands above");
+        let (sender, receiver) = channel();
+        // Filling in vectors gives way at its next passage.
+        self.urgent.store(true, Ordering::Relaxed);
+        jobs.send(job(sender)).map_err(|_| lost())?;
+        receiver.recv().map_err(|_| lost())?
+    }
+
+    /// Asks a sync or embedding under way to stop at the next file or passage.
+    pub fn stop_handle(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Says whether this process writes the index.
+    pub fn is_writer(&self) -> bool {
+        self.jobs.is_some()
+    }
+
+    /// Says whether missing vectors are filled in by themselves.
+    pub fn is_filling(&self) -> bool {
+        self.filling && self.is_writer()
+    }
+
+    /// Says who holds the lock, as far as it told.
+    pub fn holder(&self) -> Option<Holder> {
+        holder(&self.shared.folder)
+    }
+
+    /// Gives the newest snapshot; a process that does not write looks again at what the writer did.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
+        if !self.is_writer() {
+            let newest = self.catalog().generation()?;
+            let current = self.shared.current();
+            let folder = self.shared.vector_folder.as_ref();
+            if newest != current.generation || folder.is_some_and(|(folder, _)| !current.vectors.is_current(folder)) {
+                self.shared.publish()?;
+            }
+        }
+        Ok(self.shared.current())
+    }
+
+    /// Gives the catalog for reading. Do not hold it across anything slow.
+    pub fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.shared.catalog()
+    }
+
+    /// Gives the model, if one is set.
+    pub fn embedder(&self) -> Option<&Arc<dyn Embed>> {
+        self.embedder.as_ref()
+    }
+
+    /// Tells what opening found and mended, one sentence each.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Gives the folder.
+    pub fn folder(&self) -> &Path {
+        &self.shared.folder
+    }
+
+    /// Adds up the bytes of the index files: (all, those of vectors).
+    pub fn size_on_disk(&self) -> Result<(u64, u64)> {
+        Ok((folder_size(&self.shared.folder)?, folder_size(&self.shared.folder.join("vectors"))?))
+    }
+
+    /// Describes the whole index, one line for each fact, sorted: equal indexes give equal lines.
+    pub fn dump(&self) -> Result<Vec<String>> {
+        let snapshot = self.snapshot()?;
+        let digests = snapshot.bm25.digests()?;
+        let catalog = self.catalog();
+        let paths: HashMap<i64, String> =
+            catalog.paths()?.into_iter().map(|(path, id)| (id, path.as_str().to_owned())).collect();
+        let name = |id: i64| paths.get(&id).cloned().unwrap_or_else(|| format!("#{id}"));
+        let mut lines = Vec::new();
+        let ids: Vec<i64> = paths.keys().copied().collect();
+        for row in catalog.rows(&ids)? {
+            let path = row.path.as_str();
+            let hash = row.hash.map_or_else(String::new, |hash| blake3::Hash::from_bytes(hash).to_hex().to_string());
+            let tags = catalog.tags_of(row.id)?.join(",");
+            let (properties, problems) = catalog.details(row.id)?.unwrap_or_default();
+            lines.push(format!("file {path} {hash} {} {} {tags} {properties} {problems}", row.note_id, row.title));
+            for link in catalog.links_from(row.id)? {
+                let target = link.target.map_or_else(|| "-".to_owned(), name);
+                lines.push(format!("link {path} {:?} {}{} -> {target}", link.span, link.linkpath, link.subpath));
+            }
+            for passage in catalog.passages_of(row.id)? {
+                lines.push(format!("passage {path} {passage:016x}"));
+            }
+        }
+        lines.extend(digests.iter().map(|(file, digest)| format!("terms {} {digest:016x}", name(*file))));
+        lines.sort_unstable();
+        Ok(lines)
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.urgent.store(true, Ordering::Relaxed);
+        if let Some(jobs) = self.jobs.take() {
+            // A thread that is gone already needs no telling.
+            drop(jobs.send(Job::Stop));
+        }
+        if let Some(worker) = self.worker.take() {
+            if worker.join().is_err() {
+                tracing::error!("the index thread panicked; the next command checks the index");
+            }
+        }
+    }
+}
+
+/// Opens catalog and full text for writing, with their own checks where no seal vouches for them.
+fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
+    let catalog = Catalog::open(&folder.join("catalog.db"))?;
+    let bm25 = Bm25::open(&folder.join("bm25"), true)?;
+    if verify {
+        catalog.verify()?;
+        bm25.verify()?;
+    }
+    Ok((catalog, Arc::new(bm25)))
+}
+
+fn take_lock(folder: &Path) -> Result<Option<File>> {
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+    let made = std::fs::create_dir_all(folder);
+    let path = folder.join("lock");
+    let ignore = folder.join(".gitignore");
+    if made.is_ok() && !ignore.exists() {
+        vectors::replace(&ignore, b"# Derived from the notes; safe to delete.\n*\n")?;
+    }
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    let opened = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
+    let mut file = match opened {
+        Ok(file) => file,
+        // A vault on a read-only disk is searched with the index that is there.
+        Err(_) if folder.join("catalog.db").exists() => return Ok(None),
+        Err(error) => {
+            return Err(Error::io("write", &path, error)
+                .with_hint("put the index elsewhere: --index PATH"));
+        }
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+    }
+    let command: Vec<String> = std::env::args().skip(1).take(4).collect();
+    let holder = serde_json::json!({ "pid": std::process::id(), "command": command.join(" ") });
+    file.set_len(0)
+        .and_then(|()| file.write_all(holder.to_string().as_bytes()))
+        .map_err(|error| Error::io("write", &path, error))?;
+    Ok(Some(file))
+}
+
+fn holder(folder: &Path) -> Option<Holder> {
+    let path = folder.join("lock");
+    let file = File::open(&path).ok()?;
+    // A lock that can be shared is held by nobody; the name in it is of a process that is gone.
+    if file.try_lock_shared().is_ok() {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    Some(Holder {
+        pid: u32::try_from(value.get("pid")?.as_u64()?).ok()?,
+        command: value.get("command")?.as_str()?.to_owned(),
+    })
+}
+
+fn folder_size(folder: &Path) -> Result<u64> {
+    let mut total = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        let entries = match std::fs::read_dir(&inner) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Error::io("list", &inner, error)),
+        };
+        for entry in entries.flatten() {
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => folders.push(entry.path()),
+                Ok(meta) => total += meta.len(),
+                // Removed since it was listed: it takes no space.
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(total)
+}
+
+/// The thread that owns the write side.
+struct Worker {
+    writer: Writer,
+    shared: Arc<Shared>,
+    embedder: Option<Arc<dyn Embed>>,
+    fill: bool,
+    stop: Arc<AtomicBool>,
+    urgent: Arc<AtomicBool>,
+}
+
+impl Worker {
+    fn run(mut self, jobs: &Receiver<Job>) {
+        let mut waiting: Option<Vec<i64>> = None;
+        loop {
+            let idle = !self.fill || waiting.as_ref().is_some_and(Vec::is_empty);
+            let job = if idle {
+                jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                jobs.recv_timeout(Duration::ZERO)
+            };
+            self.urgent.store(false, Ordering::Relaxed);
+            match job {
+                Ok(Job::Sync(changes, progress, reply)) => {
+                    let result = self.sync(&changes, &*progress);
+                    if result.as_ref().is_ok_and(SyncReport::changed_anything) {
+                        waiting = None;
+                    }
+                    // Whoever asked may be gone; the index is in step all the same.
+                    drop(reply.send(result));
+                }
+                Ok(Job::Embed(progress, reply)) => {
+                    let result = self.embed_all(&*progress);
+                    waiting = None;
+                    drop(reply.send(result));
+                }
+                Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(error) = self.fill_step(&mut waiting) {
+                        tracing::warn!("vectors are not filled in any further: {error}");
+                        waiting = Some(Vec::new());
+                    }
+                }
+            }
+        }
+        if let Err(error) = self.writer.close() {
+            tracing::warn!("the index was not sealed, so the next command checks it: {error}");
+        }
+    }
+
+    fn sync(&mut self, changes: &Changes, progress: &Progress) -> Result<SyncReport> {
+        let report = self.writer.sync(changes, progress, &self.stop)?;
+        if report.changed_anything() {
+            self.shared.publish()?;
+        }
+        Ok(report)
+    }
+
+    fn embed_all(&mut self, progress: &Progress) -> Result<usize> {
+        let Some(embedder) = self.embedder.clone() else { return Ok(0) };
+        self.writer.open_vectors()?;
+        let total = usize::try_from(self.writer.count_pending()?).unwrap_or(0);
+        let files = self.writer.waiting_files()?;
+        let stop = Arc::clone(&self.stop);
+        let mut made = 0;
+        if total > 0 {
+            self.writer.break_seal()?;
+        }
+        progress(Phase::Embed, 0, total);
+        // Files are joined into groups large enough to keep every core busy.
+        for group in files.chunks(32) {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            made += self.writer.embed_files(group, &*embedder, Effort::Bulk, &|done| progress(Phase::Embed, made + done, total), &|| {
+                stop.load(Ordering::Relaxed)
+            })?;
+            progress(Phase::Embed, made, total);
+        }
+        self.settle(progress)?;
+        Ok(made)
+    }
+
+    /// Embeds the passages of one file; the pending count and the snapshot follow now and then.
+    fn fill_step(&mut self, waiting: &mut Option<Vec<i64>>) -> Result<()> {
+        let Some(embedder) = self.embedder.clone() else {
+            *waiting = Some(Vec::new());
+            return Ok(());
+        };
+        if waiting.is_none() {
+            self.writer.open_vectors()?;
+            let mut files = self.writer.waiting_files()?;
+            files.reverse();
+            *waiting = Some(files);
+        }
+        let Some(file) = waiting.as_ref().and_then(|files| files.last().copied()) else {
+            return Ok(());
+        };
+        self.writer.break_seal()?;
+        let (stop, urgent) = (Arc::clone(&self.stop), Arc::clone(&self.urgent));
+        let halt = || stop.load(Ordering::Relaxed) || urgent.load(Ordering::Relaxed);
+        self.writer.embed_files(&[file], &*embedder, Effort::Background, &|_| {}, &halt)?;
+        if !halt() {
+            if let Some(files) = waiting {
+                files.pop();
+                if files.is_empty() || files.len() % 64 == 0 {
+                    self.settle(&|_, _, _| {})?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, progress: &Progress) -> Result<()> {
+        let stop = Arc::clone(&self.stop);
+        progress(Phase::Graph, 0, 0);
+        self.writer.settle_vectors(&|| stop.load(Ordering::Relaxed))?;
+        self.shared.publish()
+    }
+}
+
+/// A progress that nobody watches.
+pub fn silent() -> Arc<Progress> {
+    Arc::new(|_, _, _| {})
+}
+
+/// Gathers the keys of every passage of the given files: what a filtered vector search may find.
+pub fn passages_of(catalog: &Catalog, files: &FileSet) -> Result<HashSet<i64>> {
+    let mut keys = HashSet::new();
+    catalog.each_passage(|passage, file| {
+        if files.contains(file) {
+            keys.insert(passage);
+        }
+    })?;
+    Ok(keys)
+}

@@ -1,0 +1,126 @@
+//! Owns the seal: what every index file looked like when the last writer finished, so that damage is noticed.
+//!
+//! No seal means that a writer died or is at work; then the files' own checksums and structure decide.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::index::vectors::{remove_if_there, replace};
+
+const NAME: &str = "seal.json";
+
+/// How one file looked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    size: u64,
+    mtime: i64,
+    ctime: i64,
+    /// BLAKE3 in hex; logs whose records carry checksums of their own have none.
+    hash: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Sealed {
+    files: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Envelope {
+    check: String,
+    sealed: String,
+}
+
+/// What the seal says about the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Every file is as it was left.
+    Whole,
+    /// No seal: the last writer did not finish.
+    Unsealed,
+    /// These files, relative to the index folder, are missing or differ.
+    Damaged(Vec<String>),
+}
+
+fn stat(path: &Path) -> Option<(u64, i64, i64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    let nanos = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    Some((meta.len(), nanos(meta.mtime(), meta.mtime_nsec()), nanos(meta.ctime(), meta.ctime_nsec())))
+}
+
+fn hash(path: &Path) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let mut file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
+    std::io::copy(&mut file, &mut hasher).map_err(|error| Error::io("read", path, error))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+fn read(folder: &Path) -> Option<Result<Sealed>> {
+    let path = folder.join(NAME);
+    let text = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Err(Error::io("read", &path, error))),
+    };
+    let damaged = || Error::corrupt(format!("{} is damaged", path.display()));
+    let sealed = serde_json::from_slice::<Envelope>(&text)
+        .ok()
+        .filter(|envelope| envelope.check == blake3::hash(envelope.sealed.as_bytes()).to_hex().as_str())
+        .and_then(|envelope| serde_json::from_str(&envelope.sealed).ok());
+    Some(sealed.ok_or_else(damaged))
+}
+
+/// Compares the index files with the seal. Files whose size and times are unchanged are not read.
+pub(super) fn check(folder: &Path) -> Result<Verdict> {
+    let sealed = match read(folder) {
+        None => return Ok(Verdict::Unsealed),
+        Some(Err(error)) if error.kind() == crate::error::ErrorKind::Corrupt => {
+            return Ok(Verdict::Damaged(vec![NAME.to_owned()]));
+        }
+        Some(sealed) => sealed?,
+    };
+    let mut damaged = Vec::new();
+    for (name, entry) in &sealed.files {
+        let path = folder.join(name);
+        let now = stat(&path);
+        if now == Some((entry.size, entry.mtime, entry.ctime)) {
+            continue;
+        }
+        let same = match (&entry.hash, now) {
+            (_, None) => false,
+            (Some(known), Some((size, ..))) => size == entry.size && hash(&path)? == *known,
+            (None, Some(_)) => false,
+        };
+        if !same {
+            damaged.push(name.clone());
+        }
+    }
+    Ok(if damaged.is_empty() { Verdict::Whole } else { Verdict::Damaged(damaged) })
+}
+
+/// Breaks the seal before the first write.
+pub(super) fn break_open(folder: &Path) -> Result<()> {
+    remove_if_there(&folder.join(NAME))
+}
+
+/// Seals the files given relative to `folder`; those marked `false` are compared by size and times alone.
+pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
+    let mut sealed = Sealed::default();
+    for (name, hashed) in files {
+        let path = folder.join(name);
+        let Some((size, mtime, ctime)) = stat(&path) else { continue };
+        let hash = if *hashed { Some(hash(&path)?) } else { None };
+        sealed.files.insert(name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash });
+    }
+    let unwritable = |error| Error::internal("cannot write the seal").with_source(error);
+    let text = serde_json::to_string(&sealed).map_err(unwritable)?;
+    let envelope = Envelope {
+        check: blake3::hash(text.as_bytes()).to_hex().to_string(),
+        sealed: text,
+    };
+    let bytes = serde_json::to_vec(&envelope).map_err(unwritable)?;
+    replace(&folder.join(NAME), &bytes)
+}

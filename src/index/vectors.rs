@@ -1,0 +1,630 @@
+//! Owns the vectors of passages: an append-only log keyed by passage, and an HNSW graph over its older part. The only
+//! usearch user.
+//!
+//! A vector belongs to a text, not to a note: renames, rebuilds and checkouts find it again by the passage's key. The
+//! newest vectors lie in the log alone and are compared one by one; a graph over the rest is saved when it pays.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
+
+use crate::error::{Error, Result};
+
+/// Up to this many vectors are compared one by one; a graph over fewer would cost more than it saves.
+const LARGEST_TAIL: usize = 8192;
+const KEY_RECORD: usize = 16;
+const MAGIC: &[u8; 8] = b"SNVEC001";
+const HEADER: usize = 16;
+
+/// A passage's key: the first eight bytes of the BLAKE3 hash of its embedded text.
+pub fn passage_key(embedded_text: &str) -> i64 {
+    let hash = blake3::hash(embedded_text.as_bytes());
+    let [a, b, c, d, e, f, g, h, ..] = *hash.as_bytes();
+    i64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// A vector scaled to bytes: component = byte · scale.
+#[derive(Debug, Clone, PartialEq)]
+struct Quantised {
+    scale: f32,
+    bytes: Vec<i8>,
+}
+
+impl Quantised {
+    fn of(vector: &[f32]) -> Self {
+        let largest = vector.iter().fold(0f32, |most, x| most.max(x.abs()));
+        let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
+        let bytes = vector.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8).collect();
+        Self { scale, bytes }
+    }
+
+    fn norm(&self) -> f32 {
+        (dot(&self.bytes, &self.bytes) as f32).sqrt()
+    }
+}
+
+fn dot(a: &[i8], b: &[i8]) -> i32 {
+    a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y)).sum()
+}
+
+fn cosine(a: &[i8], a_norm: f32, b: &[i8]) -> f32 {
+    let b_norm = (dot(b, b) as f32).sqrt();
+    if a_norm > 0.0 && b_norm > 0.0 { dot(a, b) as f32 / (a_norm * b_norm) } else { 0.0 }
+}
+
+/// What is known about a saved graph.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+struct GraphNote {
+    /// Log records that the graph covers, from the first.
+    records: usize,
+    dimensions: usize,
+    /// BLAKE3 of the graph's file, in hex.
+    hash: String,
+}
+
+/// One state of the vectors of one model.
+pub struct Vectors {
+    dimensions: usize,
+    keys: Vec<i64>,
+    damaged: usize,
+    graph: Option<usearch::Index>,
+    covered: usize,
+    /// Vectors of records behind the graph, end to end.
+    tail: Vec<i8>,
+    log: Option<Arc<File>>,
+    by_key: std::sync::OnceLock<HashMap<i64, usize>>,
+}
+
+impl std::fmt::Debug for Vectors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vectors")
+            .field("records", &self.keys.len())
+            .field("in_graph", &self.covered)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A passage and how near its vector is to the query's, by cosine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// The passage's key.
+    pub key: i64,
+    /// Cosine similarity, −1 to 1.
+    pub cosine: f32,
+}
+
+fn record_size(dimensions: usize) -> usize {
+    4 + dimensions
+}
+
+fn check_sum(key: i64, record: &[u8]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&key.to_le_bytes()).update(record);
+    let [a, b, c, d, e, f, g, h, ..] = *hasher.finalize().as_bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+fn header(dimensions: usize) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8..].copy_from_slice(&(dimensions as u64).to_le_bytes());
+    bytes
+}
+
+fn keys_path(folder: &Path) -> PathBuf {
+    folder.join("keys")
+}
+
+fn log_path(folder: &Path) -> PathBuf {
+    folder.join("vectors")
+}
+
+fn graph_path(folder: &Path) -> PathBuf {
+    folder.join("graph")
+}
+
+fn graph_note_path(folder: &Path) -> PathBuf {
+    folder.join("graph.json")
+}
+
+/// Keys, their checksums, and the open log; damaged or torn ends are cut off.
+struct Log {
+    keys: Vec<i64>,
+    sums: Vec<u64>,
+    file: Option<File>,
+}
+
+fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
+    let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
+    let path = keys_path(folder);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
+        Err(error) => return Err(Error::io("read", &path, error)),
+    };
+    let path = log_path(folder);
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
+        Err(error) => return Err(Error::io("open", &path, error)),
+    };
+    let mut head = [0; HEADER];
+    if bytes.get(..HEADER) != Some(header(dimensions).as_slice())
+        || file.read_exact(&mut head).is_err()
+        || head != header(dimensions)
+    {
+        return Ok(empty);
+    }
+    let length = file.metadata().map_err(|error| Error::io("read", &path, error))?.len() as usize;
+    let records = length.saturating_sub(HEADER) / record_size(dimensions);
+    let mut log = Log { keys: Vec::new(), sums: Vec::new(), file: Some(file) };
+    for record in bytes[HEADER..].chunks_exact(KEY_RECORD).take(records) {
+        let (key, sum) = record.split_at(8);
+        log.keys.push(i64::from_le_bytes(key.try_into().unwrap_or_default()));
+        log.sums.push(u64::from_le_bytes(sum.try_into().unwrap_or_default()));
+    }
+    Ok(log)
+}
+
+fn options(dimensions: usize) -> IndexOptions {
+    IndexOptions {
+        dimensions,
+        metric: MetricKind::Cos,
+        quantization: ScalarKind::I8,
+        connectivity: 16,
+        expansion_add: 128,
+        expansion_search: 96,
+        multi: false,
+    }
+}
+
+fn graph_error<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::corrupt(format!("cannot {doing} the vector graph")).with_source(error)
+}
+
+fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::invalid(format!("the index path {} is not UTF-8", path.display())))
+}
+
+impl Vectors {
+    /// Gives the state of a model without vectors.
+    pub fn empty(dimensions: usize) -> Self {
+        Self {
+            dimensions,
+            keys: Vec::new(),
+            damaged: 0,
+            graph: None,
+            covered: 0,
+            tail: Vec::new(),
+            log: None,
+            by_key: std::sync::OnceLock::new(),
+        }
+    }
+
+    /// Opens the vectors in `folder`. Damaged records are left out and counted; a graph that does not fit is ignored.
+    ///
+    /// # Errors
+    /// `Io` where the files cannot be read.
+    pub fn open(folder: &Path, dimensions: usize) -> Result<Self> {
+        let log = read_log(folder, dimensions)?;
+        let Some(file) = log.file else {
+            return Ok(Self::empty(dimensions));
+        };
+        let (graph, covered) = open_graph(folder, dimensions, log.keys.len());
+        let mut vectors = Self {
+            keys: log.keys,
+            graph,
+            covered,
+            ..Self::empty(dimensions)
+        };
+        let size = record_size(dimensions);
+        let mut records = vec![0u8; (vectors.keys.len() - covered) * size];
+        file.read_exact_at(&mut records, (HEADER + covered * size) as u64)
+            .map_err(|error| Error::io("read", log_path(folder), error))?;
+        vectors.tail.reserve(records.len());
+        for (index, record) in records.chunks_exact(size).enumerate() {
+            let at = covered + index;
+            let sound = vectors
+                .keys
+                .get(at)
+                .zip(log.sums.get(at))
+                .is_some_and(|(&key, &sum)| check_sum(key, record) == sum);
+            if sound {
+                vectors.tail.extend(record[4..].iter().map(|&byte| byte as i8));
+            } else {
+                // A zero vector is similar to nothing, and its key is offered for embedding again.
+                vectors.tail.resize(vectors.tail.len() + dimensions, 0);
+                vectors.damaged += 1;
+            }
+        }
+        vectors.log = Some(Arc::new(file));
+        Ok(vectors)
+    }
+
+    /// Counts the vectors.
+    pub fn len(&self) -> usize {
+        self.keys.len() - self.damaged
+    }
+
+    /// Says whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Counts records whose checksum does not fit.
+    pub fn damaged(&self) -> usize {
+        self.damaged
+    }
+
+    /// Says whether nothing was appended in `folder` since this state was read.
+    pub fn is_current(&self, folder: &Path) -> bool {
+        let length = std::fs::metadata(keys_path(folder)).map_or(0, |meta| meta.len() as usize);
+        let graph = read_graph_note(folder).map_or(0, |note| note.records);
+        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && (self.graph.is_none() || graph == self.covered)
+    }
+
+    fn index(&self) -> &HashMap<i64, usize> {
+        self.by_key.get_or_init(|| {
+            let sound = |at: &usize| *at < self.covered || self.tail_at(*at).is_some_and(|v| v.iter().any(|&x| x != 0));
+            self.keys.iter().enumerate().filter(|(at, _)| sound(at)).map(|(at, &key)| (key, at)).collect()
+        })
+    }
+
+    /// Says whether a passage has its vector.
+    pub fn contains(&self, key: i64) -> bool {
+        self.index().contains_key(&key)
+    }
+
+    fn tail_at(&self, record: usize) -> Option<&[i8]> {
+        let start = record.checked_sub(self.covered)? * self.dimensions;
+        self.tail.get(start..start + self.dimensions)
+    }
+
+    fn read_at(&self, record: usize) -> Result<Vec<i8>> {
+        if let Some(vector) = self.tail_at(record) {
+            return Ok(vector.to_vec());
+        }
+        let mut bytes = vec![0u8; self.dimensions];
+        if let Some(log) = &self.log {
+            let at = HEADER + record * record_size(self.dimensions) + 4;
+            log.read_exact_at(&mut bytes, at as u64)
+                .map_err(|error| Error::io("read", "the vectors", error))?;
+        }
+        Ok(bytes.into_iter().map(|byte| byte as i8).collect())
+    }
+
+    /// Gives the cosines between a query and the vectors of these passages, as far as they have one.
+    pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Near>> {
+        let query = Quantised::of(query);
+        let norm = query.norm();
+        let mut near = Vec::with_capacity(keys.len());
+        for key in keys {
+            if let Some(&record) = self.index().get(key) {
+                let vector = self.read_at(record)?;
+                near.push(Near { key: *key, cosine: cosine(&query.bytes, norm, &vector) });
+            }
+        }
+        Ok(near)
+    }
+
+    /// Finds the passages nearest to a query, best first. With `allowed`, only those; few are compared one by one.
+    ///
+    /// # Errors
+    /// `Invalid` where the query has other dimensions.
+    pub fn search(&self, query: &[f32], count: usize, allowed: Option<&HashSet<i64>>) -> Result<Vec<Near>> {
+        if query.len() != self.dimensions {
+            return Err(Error::invalid(format!(
+                "a query vector of {} dimensions cannot be compared with vectors of {}",
+                query.len(),
+                self.dimensions
+            )));
+        }
+        let quantised = Quantised::of(query);
+        let norm = quantised.norm();
+        let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
+        let mut near: Vec<Near> = Vec::new();
+        for (index, vector) in self.tail.chunks_exact(self.dimensions).enumerate() {
+            if let Some(&key) = self.keys.get(self.covered + index).filter(|&&key| passes(key)) {
+                near.push(Near { key, cosine: cosine(&quantised.bytes, norm, vector) });
+            }
+        }
+        match allowed {
+            // A filter that lets little through makes a graph search wander; comparing is exact and cheap.
+            Some(keys) if keys.len() * 20 < self.covered => {
+                let in_graph: Vec<i64> =
+                    keys.iter().filter(|key| self.index().get(key).is_some_and(|&at| at < self.covered)).copied().collect();
+                near.extend(self.compare(query, &in_graph)?);
+            }
+            _ => near.extend(self.search_graph(&quantised, norm, count, allowed)?),
+        }
+        near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
+        near.dedup_by_key(|passage| passage.key);
+        near.truncate(count);
+        Ok(near)
+    }
+
+    fn search_graph(
+        &self,
+        query: &Quantised,
+        norm: f32,
+        count: usize,
+        allowed: Option<&HashSet<i64>>,
+    ) -> Result<Vec<Near>> {
+        let Some(graph) = &self.graph else {
+            return Ok(Vec::new());
+        };
+        let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| self.keys.get(at)).copied();
+        let found = match allowed {
+            None => graph.search(&query.bytes, count),
+            Some(keys) => graph.filtered_search(&query.bytes, count, |record| {
+                key_of(record).is_some_and(|key| keys.contains(&key))
+            }),
+        }
+        .map_err(graph_error("search"))?;
+        let mut near = Vec::with_capacity(found.keys.len());
+        for record in found.keys {
+            if let Some(key) = key_of(record) {
+                let vector = self.read_at(record as usize)?;
+                near.push(Near { key, cosine: cosine(&query.bytes, norm, &vector) });
+            }
+        }
+        Ok(near)
+    }
+}
+
+/// Opens a saved graph where its note says that it fits the log; damage shows by its hash when the index is verified.
+fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usearch::Index>, usize) {
+    let none = (None, 0);
+    let Some(note) = read_graph_note(folder) else { return none };
+    if note.dimensions != dimensions || note.records > records {
+        return none;
+    }
+    let path = graph_path(folder);
+    let Some(text) = path.to_str() else { return none };
+    let Ok(graph) = usearch::Index::new(&options(dimensions)) else { return none };
+    if graph.view(text).is_err() || graph.size() != note.records || graph.dimensions() != dimensions {
+        return none;
+    }
+    (Some(graph), note.records)
+}
+
+fn read_graph_note(folder: &Path) -> Option<GraphNote> {
+    let text = std::fs::read_to_string(graph_note_path(folder)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Appends vectors; owned by the one writer.
+#[derive(Debug)]
+pub struct VectorWriter {
+    folder: PathBuf,
+    dimensions: usize,
+    known: HashSet<i64>,
+    records: usize,
+}
+
+impl VectorWriter {
+    /// Opens the log for appending: drops a torn end, and, where `verify` asks for it, every record whose checksum
+    /// fails and a graph whose bytes changed. Gives the writer and the number of records dropped.
+    ///
+    /// # Errors
+    /// `Io` where the files cannot be written.
+    pub fn open(folder: &Path, dimensions: usize, verify: bool) -> Result<(Self, usize)> {
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+        std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+        let mut writer = Self {
+            folder: folder.to_owned(),
+            dimensions,
+            known: HashSet::new(),
+            records: 0,
+        };
+        let mut log = read_log(folder, dimensions)?;
+        let mut dropped = 0;
+        let fresh = log.file.is_none();
+        if fresh {
+            let length = |path: PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());
+            dropped = usize::from(length(keys_path(folder)) > 0 || length(log_path(folder)) > 0);
+            writer.rewrite(&[], &[])?;
+        } else if verify {
+            if let Some(file) = log.file.take() {
+                dropped = writer.drop_damaged(&log, &file)?;
+            }
+            if !fresh && writer.graph_is_damaged() {
+                writer.drop_graph()?;
+                dropped += 1;
+            }
+            log = read_log(folder, dimensions)?;
+        }
+        writer.records = log.keys.len();
+        writer.known = log.keys.into_iter().collect();
+        writer.cut(writer.records)?;
+        Ok((writer, dropped))
+    }
+
+    fn drop_damaged(&self, log: &Log, file: &File) -> Result<usize> {
+        let size = record_size(self.dimensions);
+        let mut keys = Vec::new();
+        let mut records = Vec::new();
+        let mut dropped = 0;
+        let mut record = vec![0u8; size];
+        for (at, (&key, &sum)) in log.keys.iter().zip(&log.sums).enumerate() {
+            file.read_exact_at(&mut record, (HEADER + at * size) as u64)
+                .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
+            if check_sum(key, &record) == sum {
+                keys.push((key, sum));
+                records.extend_from_slice(&record);
+            } else {
+                dropped += 1;
+            }
+        }
+        if dropped > 0 {
+            // The graph numbers records, so it goes with them.
+            self.drop_graph()?;
+            self.rewrite(&keys, &records)?;
+        }
+        Ok(dropped)
+    }
+
+    fn graph_is_damaged(&self) -> bool {
+        let path = graph_path(&self.folder);
+        if !path.exists() && !graph_note_path(&self.folder).exists() {
+            return false;
+        }
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        read_graph_note(&self.folder).is_none_or(|note| note.hash != blake3::hash(&bytes).to_hex().as_str())
+    }
+
+    fn drop_graph(&self) -> Result<()> {
+        for path in [graph_note_path(&self.folder), graph_path(&self.folder)] {
+            remove_if_there(&path)?;
+        }
+        Ok(())
+    }
+
+    fn rewrite(&self, keys: &[(i64, u64)], records: &[u8]) -> Result<()> {
+        let mut key_bytes = header(self.dimensions).to_vec();
+        for (key, sum) in keys {
+            key_bytes.extend_from_slice(&key.to_le_bytes());
+            key_bytes.extend_from_slice(&sum.to_le_bytes());
+        }
+        let mut log_bytes = header(self.dimensions).to_vec();
+        log_bytes.extend_from_slice(records);
+        replace(&keys_path(&self.folder), &header(self.dimensions))?;
+        replace(&log_path(&self.folder), &log_bytes)?;
+        replace(&keys_path(&self.folder), &key_bytes)
+    }
+
+    /// Cuts both files to whole records, so that the next append lines up.
+    fn cut(&self, records: usize) -> Result<()> {
+        for (path, size) in [
+            (log_path(&self.folder), record_size(self.dimensions)),
+            (keys_path(&self.folder), KEY_RECORD),
+        ] {
+            let length = (HEADER + records * size) as u64;
+            let file = open_to_write(&path)?;
+            let now = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
+            if now != length {
+                file.set_len(length).map_err(|error| Error::io("cut", &path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says whether a passage has its vector.
+    pub fn contains(&self, key: i64) -> bool {
+        self.known.contains(&key)
+    }
+
+    /// Counts the vectors.
+    pub fn len(&self) -> usize {
+        self.records
+    }
+
+    /// Says whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Appends vectors of passages; those that are there already are skipped. What was appended survives a crash of
+    /// the program as soon as this returns.
+    pub fn append(&mut self, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
+        let mut keys = Vec::new();
+        let mut records = Vec::new();
+        for (key, vector) in vectors {
+            if vector.len() != self.dimensions {
+                return Err(Error::internal(format!("a vector of {} dimensions, not {}", vector.len(), self.dimensions)));
+            }
+            if !self.known.insert(*key) {
+                continue;
+            }
+            let quantised = Quantised::of(vector);
+            let mut record = quantised.scale.to_le_bytes().to_vec();
+            record.extend(quantised.bytes.iter().map(|&byte| byte as u8));
+            keys.extend_from_slice(&key.to_le_bytes());
+            keys.extend_from_slice(&check_sum(*key, &record).to_le_bytes());
+            records.extend_from_slice(&record);
+        }
+        let added = keys.len() / KEY_RECORD;
+        for (path, bytes) in [(log_path(&self.folder), &records), (keys_path(&self.folder), &keys)] {
+            let mut file = open_to_write(&path)?;
+            file.seek(SeekFrom::End(0))
+                .and_then(|_| file.write_all(bytes))
+                .map_err(|error| Error::io("write", &path, error))?;
+        }
+        self.records += added;
+        Ok(())
+    }
+
+    /// Saves a graph over all vectors where enough of them lie outside the old one. `stop` is asked between vectors.
+    pub fn build_graph(&self, stop: &dyn Fn() -> bool) -> Result<bool> {
+        let covered = read_graph_note(&self.folder).map_or(0, |note| note.records);
+        if self.records.saturating_sub(covered) <= LARGEST_TAIL.max(covered / 4) {
+            return Ok(false);
+        }
+        let log = read_log(&self.folder, self.dimensions)?;
+        let Some(file) = log.file else { return Ok(false) };
+        let graph = usearch::Index::new(&options(self.dimensions)).map_err(graph_error("make"))?;
+        let path = graph_path(&self.folder);
+        if covered > 0 {
+            graph.load(path_text(&path)?).map_err(graph_error("load"))?;
+        }
+        graph.reserve_capacity_and_threads(self.records, 64).map_err(graph_error("grow"))?;
+        let size = record_size(self.dimensions);
+        let mut record = vec![0u8; size];
+        for at in covered..self.records {
+            if stop() {
+                return Ok(false);
+            }
+            file.read_exact_at(&mut record, (HEADER + at * size) as u64)
+                .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
+            let vector: Vec<i8> = record[4..].iter().map(|&byte| byte as i8).collect();
+            graph.add(at as u64, &vector).map_err(graph_error("extend"))?;
+        }
+        let fresh = self.folder.join("graph.new");
+        graph.save(path_text(&fresh)?).map_err(graph_error("save"))?;
+        let bytes = std::fs::read(&fresh).map_err(|error| Error::io("read", &fresh, error))?;
+        let note = GraphNote {
+            records: self.records,
+            dimensions: self.dimensions,
+            hash: blake3::hash(&bytes).to_hex().to_string(),
+        };
+        // Without its note a graph does not count, so a crash between these steps leaves the slow, right way.
+        remove_if_there(&graph_note_path(&self.folder))?;
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        std::fs::rename(&fresh, &path).map_err(|error| Error::io("replace", &path, error))?;
+        let text = serde_json::to_string(&note)
+            .map_err(|error| Error::internal("cannot write the graph's note").with_source(error))?;
+        replace(&graph_note_path(&self.folder), text.as_bytes())?;
+        Ok(true)
+    }
+}
+
+fn open_to_write(path: &Path) -> Result<File> {
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|error| Error::io("open", path, error))
+}
+
+/// Writes a file of the sidecar anew, whole or not at all.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fresh = path.with_extension("tmp");
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    let written = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
+    written.map_err(|error| Error::io("write", path, error))
+}
+
+pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}

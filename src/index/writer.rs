@@ -1,0 +1,805 @@
+//! Owns the one writer: brings the catalog, the full-text index and the vectors in line with the files.
+//!
+//! Every change passes through [`Writer::sync`], which compares first and so costs nothing where nothing changed. The
+//! order of commits is intents, full text, catalog; the catalog's generation decides what happened.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::clock::wall_nanos;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::bm25::{Bm25, Bm25Writer};
+use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Known, LinkRow, Stat};
+use crate::index::document::{Document, Reading};
+use crate::index::embed::{Effort, Embed};
+use crate::index::vectors::{VectorWriter, passage_key, remove_if_there};
+use crate::index::{Changes, Phase, Progress, seal};
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::Names;
+use crate::vault::Vault;
+use crate::vault::scan::{self, FileStat, ScanOptions};
+
+/// From this many changed files on, a sync loads in bulk: more threads, and secondary indexes built at the end.
+const BULK: usize = 2000;
+/// A time stamp this near to the moment of reading does not yet prove that a file is unchanged (coarse kernel clocks).
+const RACY_NS: i64 = 50_000_000;
+/// File systems without sub-second times need this much.
+const RACY_COARSE_NS: i64 = 2_100_000_000;
+/// More segments than this are merged.
+const MOST_SEGMENTS: usize = 12;
+
+/// What a sync found and did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SyncReport {
+    /// Files compared.
+    pub scanned: usize,
+    /// Files whose bytes were read.
+    pub read: usize,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Files that are new.
+    pub added: usize,
+    /// Files whose bytes changed.
+    pub changed: usize,
+    /// Files that moved, found by their hash.
+    pub moved: usize,
+    /// Files that are gone.
+    pub removed: usize,
+    /// Sentences about what could not be read; each names its path.
+    pub warnings: Vec<String>,
+    /// The generation that holds it all.
+    pub generation: i64,
+}
+
+impl SyncReport {
+    /// Says whether anything was different.
+    pub fn changed_anything(&self) -> bool {
+        self.added + self.changed + self.moved + self.removed > 0
+    }
+}
+
+/// The only holder of the index's write side.
+pub(crate) struct Writer {
+    pub(crate) folder: PathBuf,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) catalog: Catalog,
+    pub(crate) bm25: Arc<Bm25>,
+    pub(crate) full_text: Option<(Bm25Writer, bool)>,
+    pub(crate) vectors: Option<VectorWriter>,
+    pub(crate) vector_folder: Option<(PathBuf, usize)>,
+    pub(crate) sealed: bool,
+}
+
+/// One file that the scan says is worth reading.
+struct Candidate {
+    stat: FileStat,
+    id: FileId,
+    fresh: bool,
+    excluded: bool,
+    old_hash: Option<Hash>,
+    old_path: Option<NotePath>,
+}
+
+/// What a reading thread sends back.
+struct Read {
+    at: usize,
+    document: Document,
+    bytes: u64,
+    warning: Option<String>,
+}
+
+/// A scan compared with the catalog.
+struct Difference {
+    candidates: Vec<Candidate>,
+    removed: Vec<Known>,
+    report: SyncReport,
+}
+
+impl Writer {
+    /// Brings the index in line with the files.
+    pub(crate) fn sync(
+        &mut self,
+        changes: &Changes,
+        progress: &Progress,
+        stop: &AtomicBool,
+    ) -> Result<SyncReport> {
+        let started = wall_nanos();
+        let redo = self.unfinished()?;
+        let changes = if redo == Redo::Nothing { changes } else { &Changes::All };
+        let mut difference = self.compare(changes, &redo, progress)?;
+        difference.report.generation = self.catalog.generation()?;
+        if difference.candidates.is_empty() && difference.removed.is_empty() && redo == Redo::Nothing {
+            return Ok(difference.report);
+        }
+        self.break_seal()?;
+        let plan = Plan {
+            bulk: difference.candidates.len() >= BULK || redo == Redo::All,
+            first: self.catalog.last_id()? == 0,
+            all: redo == Redo::All,
+            started,
+        };
+        if plan.bulk {
+            // A crash in a batch of this size is mended by doing it again; listing every path would buy nothing.
+            self.catalog.set_intents(std::iter::once("*"))?;
+        } else {
+            let paths = difference.candidates.iter().map(|candidate| candidate.stat.path.as_str());
+            let gone = difference.removed.iter().map(|known| known.path.as_str());
+            self.catalog.set_intents(paths.chain(gone))?;
+        }
+        let finished = match self.apply(&mut difference, &plan, progress, stop) {
+            Ok(finished) => finished,
+            Err(error) => {
+                self.abandon()?;
+                return Err(error);
+            }
+        };
+        if !finished {
+            self.abandon()?;
+            return Err(Error::new(ErrorKind::Conflict, "indexing was stopped before it was done")
+                .with_hint("what was indexed before still answers; run the command again to go on"));
+        }
+        difference.report.generation = self.catalog.generation()?;
+        Ok(difference.report)
+    }
+
+    /// Says what a batch left to do whose full text was committed and whose catalog was not.
+    fn unfinished(&self) -> Result<Redo> {
+        let (catalog, text) = (self.catalog.generation()?, self.bm25.generation()?);
+        if catalog == text {
+            return Ok(Redo::Nothing);
+        }
+        let intents: HashSet<String> = self.catalog.intents()?.into_iter().collect();
+        let known = text == catalog + 1 && !intents.is_empty() && !intents.contains("*");
+        Ok(if known { Redo::Paths(intents) } else { Redo::All })
+    }
+
+    fn abandon(&mut self) -> Result<()> {
+        self.catalog.rollback()?;
+        if let Some((mut writer, _)) = self.full_text.take() {
+            writer.rollback()?;
+        }
+        // Where the full text went ahead, the intents are what the next sync repairs it by.
+        if self.unfinished()? == Redo::Nothing {
+            self.catalog.clear_intents()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn break_seal(&mut self) -> Result<()> {
+        if self.sealed {
+            seal::break_open(&self.folder)?;
+            self.sealed = false;
+        }
+        Ok(())
+    }
+
+    fn compare(&self, changes: &Changes, redo: &Redo, progress: &Progress) -> Result<Difference> {
+        progress(Phase::Scan, 0, 0);
+        let (found, known, mut report) = match changes {
+            Changes::All => {
+                let scan = scan::scan(self.vault.root(), &ScanOptions::default());
+                let mut report = SyncReport { scanned: scan.files.len(), ..SyncReport::default() };
+                report.warnings.extend(scan.warnings.iter().cloned());
+                let mut known = self.catalog.known()?;
+                for failure in &scan.incomplete {
+                    report.warnings.push(format!(
+                        "{}; what was indexed there before is kept",
+                        failure.error
+                    ));
+                }
+                // A folder that could not be listed says nothing about the files in it.
+                let seen: HashSet<&str> = scan.files.iter().map(|file| file.path.as_str()).collect();
+                known.retain(|old| {
+                    seen.contains(old.path.as_str())
+                        || !scan.incomplete.iter().any(|failure| failure.covers(&old.path))
+                });
+                (scan.files, known, report)
+            }
+            Changes::Only(paths) => {
+                let mut found = Vec::new();
+                let mut known = Vec::new();
+                for path in paths {
+                    found.extend(scan::stat(self.vault.root(), path)?);
+                    known.extend(self.catalog.known_at(path.as_str())?);
+                }
+                let report = SyncReport { scanned: found.len(), ..SyncReport::default() };
+                (found, known, report)
+            }
+        };
+        let mut by_path: HashMap<&str, &Known> = known.iter().map(|old| (old.path.as_str(), old)).collect();
+        let settings = self.vault.settings();
+        report.warnings.extend(settings.warnings.iter().cloned());
+        let mut next_id = 0;
+        let mut candidates = Vec::new();
+        for stat in found {
+            let excluded = settings.is_excluded(&stat.path);
+            let old = by_path.remove(stat.path.as_str());
+            let now = stat_of(&stat);
+            let forced_here = redo.covers(&stat.path);
+            let same = old.is_some_and(|old| old.stat == now && !old.racy && old.excluded == excluded);
+            if same && !forced_here {
+                continue;
+            }
+            // Without an old hash nothing can be found equal, which is what a forced reading wants.
+            let old_hash = match old {
+                Some(old) if !forced_here && old.excluded == excluded => self.catalog.hash_of(old.id)?,
+                _ => None,
+            };
+            candidates.push(Candidate {
+                id: old.map_or(0, |old| old.id),
+                fresh: old.is_none(),
+                excluded,
+                old_hash,
+                old_path: None,
+                stat,
+            });
+        }
+        let mut removed: Vec<Known> = by_path.into_values().cloned().collect();
+        removed.sort_by(|a, b| a.path.cmp(&b.path));
+        self.find_moves(&mut candidates, &mut removed, &mut report)?;
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.id == 0) {
+            if next_id == 0 {
+                next_id = self.catalog.last_id()?;
+            }
+            next_id += 1;
+            candidate.id = next_id;
+        }
+        Ok(Difference { candidates, removed, report })
+    }
+
+    /// Recognises moves: a new file with the bytes of one that is gone keeps that one's number.
+    fn find_moves(
+        &self,
+        candidates: &mut [Candidate],
+        removed: &mut Vec<Known>,
+        report: &mut SyncReport,
+    ) -> Result<()> {
+        let mut gone: HashMap<Hash, Vec<usize>> = HashMap::new();
+        let mut sizes: HashSet<u64> = HashSet::new();
+        for (at, known) in removed.iter().enumerate().rev() {
+            if let Some(hash) = self.catalog.hash_of(known.id)? {
+                gone.entry(hash).or_default().push(at);
+                sizes.insert(known.stat.size);
+            }
+        }
+        let mut taken = HashSet::new();
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.fresh) {
+            if FileKind::of(&candidate.stat.path) == FileKind::Attachment || !sizes.contains(&candidate.stat.size) {
+                continue;
+            }
+            // A file that cannot be read now is reported when its turn comes.
+            let Ok(bytes) = self.vault.read(&candidate.stat.path) else { continue };
+            let Some(places) = gone.get_mut(blake3::hash(&bytes).as_bytes()) else { continue };
+            // Among equal files the one that kept its name is the one that moved.
+            let same_name = |at: &usize| removed.get(*at).is_some_and(|old| old.path.name() == candidate.stat.path.name());
+            let choice = places.iter().position(same_name).or_else(|| places.len().checked_sub(1));
+            let Some(at) = choice.map(|choice| places.remove(choice)) else { continue };
+            if let Some(old) = removed.get(at) {
+                candidate.id = old.id;
+                candidate.fresh = false;
+                candidate.old_path = Some(old.path.clone());
+                report.moved += 1;
+                taken.insert(at);
+            }
+        }
+        let mut at = 0;
+        removed.retain(|_| {
+            at += 1;
+            !taken.contains(&(at - 1))
+        });
+        Ok(())
+    }
+
+    /// Reads the candidates and writes the batch; `false` where it was stopped.
+    fn apply(
+        &mut self,
+        difference: &mut Difference,
+        plan: &Plan,
+        progress: &Progress,
+        stop: &AtomicBool,
+    ) -> Result<bool> {
+        let Difference { candidates, removed, report } = difference;
+        self.open_vectors()?;
+        self.open_full_text(plan.bulk)?;
+        let generation = self.catalog.generation()?.max(self.bm25.generation()?) + 1;
+        let mut batch = Batch::default();
+        if plan.first && plan.bulk {
+            // Nothing else is known, so every target of a link is among the candidates.
+            batch.targets = Some(Targets::new(candidates.iter().map(|new| (&new.stat.path, new.id))));
+        }
+        self.catalog.begin()?;
+        if plan.first {
+            self.catalog.drop_indexes()?;
+        }
+        if let (true, Some((writer, _))) = (plan.all, &self.full_text) {
+            writer.clear()?;
+        }
+        for known in removed.iter() {
+            self.remove_file(known.id, &known.path, &mut batch, plan)?;
+            report.removed += 1;
+        }
+        if !self.read_all(candidates, plan, &mut batch, report, progress, stop)? {
+            return Ok(false);
+        }
+        progress(Phase::Commit, 0, 0);
+        if let Some((writer, _)) = &mut self.full_text {
+            writer.commit(generation)?;
+        }
+        batch.passages.sort_unstable();
+        self.catalog.add_passages(&batch.passages)?;
+        if plan.first {
+            self.catalog.build_indexes()?;
+        }
+        self.resolve(&batch, plan)?;
+        self.catalog.set_meta("generation", generation)?;
+        self.catalog.clear_intents()?;
+        let pending = if plan.bulk {
+            self.count_pending()?
+        } else {
+            self.catalog.meta("pending")?.unwrap_or(0) + batch.pending
+        };
+        self.catalog.set_meta("pending", pending.max(0))?;
+        self.catalog.commit()?;
+        if plan.bulk {
+            self.full_text = None;
+        }
+        Ok(true)
+    }
+
+    /// Reads and parses on every core while this thread writes what arrives; `false` where it was stopped.
+    fn read_all(
+        &mut self,
+        candidates: &[Candidate],
+        plan: &Plan,
+        batch: &mut Batch,
+        report: &mut SyncReport,
+        progress: &Progress,
+        stop: &AtomicBool,
+    ) -> Result<bool> {
+        let total = candidates.len();
+        let vault = Arc::clone(&self.vault);
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = sync_channel::<Read>(16);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let sender = sender.clone();
+                let (vault, next) = (&vault, &next);
+                scope.spawn(move || {
+                    while let Some((at, candidate)) = {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        candidates.get(at).map(|candidate| (at, candidate))
+                    } {
+                        // The receiver is gone once the batch was given up.
+                        if sender.send(read_candidate(vault, at, candidate, plan.started)).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for (done, read) in receiver.into_iter().enumerate() {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
+                if let Some(candidate) = candidates.get(read.at) {
+                    self.take(candidate, read, batch, plan, report)?;
+                }
+                progress(Phase::Parse, done + 1, total);
+            }
+            Ok(true)
+        })
+    }
+
+    fn open_full_text(&mut self, bulk: bool) -> Result<()> {
+        if self.full_text.as_ref().is_some_and(|(_, heavy)| *heavy != bulk) {
+            self.full_text = None;
+        }
+        if self.full_text.is_none() {
+            self.full_text = Some((self.bm25.writer(bulk)?, bulk));
+        }
+        Ok(())
+    }
+
+    fn remove_file(&mut self, id: FileId, path: &NotePath, batch: &mut Batch, plan: &Plan) -> Result<()> {
+        let old = self.catalog.passages_of(id)?;
+        self.catalog.remove(id)?;
+        self.settle_passages(&old, batch, plan)?;
+        batch.names.insert(key(path.name()));
+        self.remove_text(path);
+        Ok(())
+    }
+
+    fn remove_text(&self, path: &NotePath) {
+        if let Some((writer, _)) = &self.full_text {
+            writer.remove(path.as_str());
+        }
+    }
+
+    /// Says whether a passage has no vector and is held by no file: its next holder makes it pending.
+    fn is_unheld(&self, passage: i64) -> Result<bool> {
+        let waits = self.vectors.as_ref().is_some_and(|vectors| !vectors.contains(passage));
+        Ok(waits && self.catalog.passages_at(&[passage])?.is_empty())
+    }
+
+    /// Takes passages that no file holds any more off the pending count; a bulk batch counts anew at its end.
+    fn settle_passages(&self, old: &[i64], batch: &mut Batch, plan: &Plan) -> Result<()> {
+        if plan.bulk {
+            return Ok(());
+        }
+        for passage in old.iter().copied().collect::<HashSet<i64>>() {
+            batch.pending -= i64::from(self.is_unheld(passage)?);
+        }
+        Ok(())
+    }
+
+    /// Writes one file that was read.
+    fn take(
+        &mut self,
+        candidate: &Candidate,
+        read: Read,
+        batch: &mut Batch,
+        plan: &Plan,
+        report: &mut SyncReport,
+    ) -> Result<()> {
+        let Read { mut document, bytes, warning, .. } = read;
+        report.warnings.extend(warning);
+        report.bytes += bytes;
+        report.read += usize::from(bytes > 0);
+        let record = &mut document.record;
+        record.row.id = candidate.id;
+        let unmoved = candidate.old_path.is_none();
+        if unmoved && record.row.hash.is_some() && record.row.hash == candidate.old_hash {
+            return self.catalog.touch(candidate.id, &record.stat, record.racy);
+        }
+        if candidate.fresh {
+            report.added += 1;
+            batch.names.insert(key(record.row.path.name()));
+        } else if unmoved {
+            report.changed += 1;
+        }
+        if let Some(old_path) = &candidate.old_path {
+            batch.names.insert(key(old_path.name()));
+            batch.names.insert(key(record.row.path.name()));
+            self.remove_text(old_path);
+        }
+        for link in &mut record.links {
+            link.source = candidate.id;
+            link.target = batch.targets.as_ref().and_then(|targets| targets.find(&record.row.path, link));
+        }
+        let old = if candidate.fresh { Vec::new() } else { self.catalog.passages_of(candidate.id)? };
+        self.catalog.put(record, candidate.fresh)?;
+        self.settle_passages(&old, batch, plan)?;
+        for (ord, &passage) in record.passages.iter().enumerate() {
+            let row = (passage, candidate.id, ord);
+            if plan.bulk {
+                batch.passages.push(row);
+            } else {
+                batch.pending += i64::from(self.is_unheld(passage)?);
+                self.catalog.add_passages(&[row])?;
+            }
+        }
+        if !candidate.fresh && unmoved {
+            self.remove_text(&record.row.path);
+        }
+        if let (Some(mut entry), Some((writer, _))) = (document.entry, &self.full_text) {
+            entry.file = candidate.id;
+            writer.add(&entry)?;
+        }
+        if batch.targets.is_none() && !record.links.is_empty() {
+            batch.sources.push((record.row.path.clone(), std::mem::take(&mut record.links)));
+        }
+        Ok(())
+    }
+
+    /// Points the links of changed notes, and links of others that name a file which came or went, at their targets.
+    fn resolve(&self, batch: &Batch, plan: &Plan) -> Result<()> {
+        if batch.targets.is_some() {
+            return Ok(());
+        }
+        let touched: Vec<String> = batch.names.iter().cloned().collect();
+        let others = self.catalog.links_naming(&touched)?;
+        let table = if plan.bulk {
+            self.catalog.paths()?
+        } else {
+            let links = batch.sources.iter().flat_map(|(_, links)| links);
+            let named = links.chain(others.iter().map(|(.., link)| link)).flat_map(link_names);
+            let keys: HashSet<String> = named.collect();
+            self.catalog.paths_named(&keys.into_iter().collect::<Vec<_>>())?
+        };
+        let targets = Targets::new(table.iter().map(|(path, id)| (path, *id)));
+        for (path, links) in &batch.sources {
+            for (ord, link) in links.iter().enumerate() {
+                if let Some(found) = targets.find(path, link) {
+                    self.catalog.retarget(link.source, ord as i64, Some(found))?;
+                }
+            }
+        }
+        for (source, ord, path, link) in &others {
+            let found = targets.find(path, link);
+            if found != link.target {
+                self.catalog.retarget(*source, *ord, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the vectors' write side, where a model is set.
+    pub(crate) fn open_vectors(&mut self) -> Result<()> {
+        if let (None, Some((folder, dimensions))) = (&self.vectors, &self.vector_folder) {
+            let (vectors, _) = VectorWriter::open(folder, *dimensions, false)?;
+            self.vectors = Some(vectors);
+        }
+        Ok(())
+    }
+
+    /// Counts distinct passages without a vector.
+    pub(crate) fn count_pending(&self) -> Result<i64> {
+        let Some(vectors) = &self.vectors else { return Ok(0) };
+        let (mut count, mut last) = (0, None);
+        self.catalog.each_passage(|passage, _| {
+            if last != Some(passage) && !vectors.contains(passage) {
+                count += 1;
+            }
+            last = Some(passage);
+        })?;
+        Ok(count)
+    }
+
+    /// Lists the files that have passages without a vector, those changed last first.
+    pub(crate) fn waiting_files(&self) -> Result<Vec<FileId>> {
+        let Some(vectors) = &self.vectors else { return Ok(Vec::new()) };
+        let mut waiting = HashSet::new();
+        self.catalog.each_passage(|passage, file| {
+            if !vectors.contains(passage) {
+                waiting.insert(file);
+            }
+        })?;
+        if waiting.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut order = self.catalog.newest_first()?;
+        order.retain(|file| waiting.contains(file));
+        Ok(order)
+    }
+
+    /// Embeds what these files still lack; gives the number of vectors made. `stop` is asked between passages, and
+    /// `done` hears how many of them are there.
+    pub(crate) fn embed_files(
+        &mut self,
+        files: &[FileId],
+        embedder: &dyn Embed,
+        effort: Effort,
+        done: &dyn Fn(usize),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<usize> {
+        let mut waiting: Vec<(i64, String)> = Vec::new();
+        let mut seen = HashSet::new();
+        let Some(vectors) = &mut self.vectors else { return Ok(0) };
+        for row in self.catalog.rows(files)? {
+            let bytes = match self.vault.read(&row.path) {
+                Ok(bytes) => bytes,
+                // It went away; the next sync takes it off the list.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            for text in Reading::new(&row.path, &bytes).embedded_texts() {
+                let passage = passage_key(&text);
+                if !vectors.contains(passage) && seen.insert(passage) {
+                    waiting.push((passage, text));
+                }
+            }
+        }
+        let step = if effort == Effort::Bulk { 16 } else { 1 };
+        let mut made = 0;
+        for group in waiting.chunks(step) {
+            if stop() {
+                break;
+            }
+            let texts: Vec<&str> = group.iter().map(|(_, text)| text.as_str()).collect();
+            let embedded = embedder.embed(&texts, effort)?;
+            let keyed: Vec<(i64, Vec<f32>)> = group.iter().map(|(passage, _)| *passage).zip(embedded).collect();
+            vectors.append(&keyed)?;
+            made += keyed.len();
+            done(made);
+        }
+        Ok(made)
+    }
+
+    /// Counts again what waits for a vector, after somebody else may have written.
+    pub(crate) fn recount(&mut self) -> Result<()> {
+        self.open_vectors()?;
+        let pending = self.count_pending()?;
+        self.catalog.set_meta("pending", pending)
+    }
+
+    /// Counts again, and saves a graph where it pays.
+    pub(crate) fn settle_vectors(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
+        if let Some(vectors) = &self.vectors {
+            vectors.build_graph(stop)?;
+        }
+        self.recount()
+    }
+
+    /// Tidies, moves everything to its place and seals the index, so that the next command trusts it.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        if self.sealed {
+            return Ok(());
+        }
+        if self.bm25.segments()? > MOST_SEGMENTS {
+            self.open_full_text(false)?;
+        }
+        if let Some((mut writer, _)) = self.full_text.take() {
+            writer.tidy(MOST_SEGMENTS)?;
+        }
+        if !self.catalog.checkpoint()? {
+            // A reader still looks at the log; without a seal the next writer checks the files itself.
+            return Ok(());
+        }
+        seal::close(&self.folder, &sealed_files(&self.folder)?)?;
+        self.sealed = true;
+        Ok(())
+    }
+}
+
+/// What a crash left to do.
+#[derive(Debug, PartialEq, Eq)]
+enum Redo {
+    Nothing,
+    Paths(HashSet<String>),
+    All,
+}
+
+impl Redo {
+    fn covers(&self, path: &NotePath) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Paths(paths) => paths.contains(path.as_str()),
+            Self::All => true,
+        }
+    }
+}
+
+/// How a batch is done.
+struct Plan {
+    /// Many files: heavy writer, counts taken at the end.
+    bulk: bool,
+    /// The catalog was empty before.
+    first: bool,
+    /// The full text starts from nothing.
+    all: bool,
+    /// When the scan began, in nanoseconds.
+    started: i64,
+}
+
+/// Gathers what a batch leaves to its end.
+#[derive(Default)]
+struct Batch {
+    names: HashSet<String>,
+    sources: Vec<(NotePath, Vec<LinkRow>)>,
+    passages: Vec<(i64, FileId, usize)>,
+    pending: i64,
+    targets: Option<Targets>,
+}
+
+/// Finds the file that a link means.
+struct Targets {
+    names: Names,
+    ids: HashMap<String, FileId>,
+}
+
+impl Targets {
+    fn new<'a>(table: impl Iterator<Item = (&'a NotePath, FileId)>) -> Self {
+        let mut targets = Self { names: Names::default(), ids: HashMap::new() };
+        for (path, id) in table {
+            targets.names.insert(path);
+            targets.ids.insert(path.as_str().to_owned(), id);
+        }
+        targets
+    }
+
+    fn find(&self, source: &NotePath, link: &LinkRow) -> Option<FileId> {
+        let path = if link.linkpath.is_empty() {
+            return Some(link.source);
+        } else if link.exact {
+            self.names.resolve_exact(&link.linkpath)?.path
+        } else {
+            self.names.resolve(&link.linkpath, source)?.path
+        };
+        self.ids.get(path.as_str()).copied()
+    }
+}
+
+/// Counts files that were added, removed or touched since they were indexed.
+pub(crate) fn count_differences(vault: &Vault, catalog: &Catalog) -> Result<usize> {
+    let scan = scan::scan(vault.root(), &ScanOptions::default());
+    let known = catalog.known()?;
+    let mut by_path: HashMap<&str, &Known> = known.iter().map(|old| (old.path.as_str(), old)).collect();
+    let differs = |file: &&FileStat| by_path.remove(file.path.as_str()).is_none_or(|old| old.stat != stat_of(file));
+    let mut count = scan.files.iter().filter(differs).count();
+    count += by_path.values().filter(|old| !scan.incomplete.iter().any(|failure| failure.covers(&old.path))).count();
+    Ok(count)
+}
+
+fn stat_of(file: &FileStat) -> Stat {
+    Stat { size: file.size, mtime_ns: file.mtime_ns, ctime_ns: file.ctime_ns }
+}
+
+fn link_names(link: &LinkRow) -> Vec<String> {
+    if link.exact {
+        vec![key(link.linkpath.rsplit('/').next().unwrap_or(""))]
+    } else {
+        crate::text::resolve::name_keys(&link.linkpath)
+    }
+}
+
+fn read_candidate(vault: &Vault, at: usize, candidate: &Candidate, started: i64) -> Read {
+    let file = &candidate.stat;
+    let stat = stat_of(file);
+    let newest = stat.mtime_ns.max(stat.ctime_ns);
+    let margin = if stat.mtime_ns % 1_000_000_000 == 0 { RACY_COARSE_NS } else { RACY_NS };
+    let racy = newest.saturating_add(margin) >= started;
+    if FileKind::of(&file.path) == FileKind::Attachment {
+        let document = Document::attachment(&file.path, stat, false, candidate.excluded);
+        return Read { at, document, bytes: 0, warning: None };
+    }
+    match vault.read(&file.path) {
+        Ok(bytes) => Read {
+            at,
+            document: Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded),
+            bytes: bytes.len() as u64,
+            warning: None,
+        },
+        Err(error) => Read {
+            at,
+            document: Document::unreadable(&file.path, stat, candidate.excluded, &error.to_string()),
+            bytes: 0,
+            warning: Some(error.to_string()),
+        },
+    }
+}
+
+/// Lists the files of the index for the seal; logs check themselves and are not hashed.
+fn sealed_files(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let mut files = vec![(PathBuf::from("catalog.db"), true)];
+    for (name, hashed) in [("bm25", true), ("vectors", false)] {
+        let mut folders = vec![PathBuf::from(name)];
+        while let Some(inner) = folders.pop() {
+            let path = folder.join(&inner);
+            let entries = match std::fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("list", &path, error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("list", &path, error))?;
+                let name = inner.join(entry.file_name());
+                if entry.path().is_dir() {
+                    folders.push(name);
+                } else if !entry.file_name().to_string_lossy().ends_with(".lock") {
+                    files.push((name, hashed));
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Removes the catalog and the full text, so that the next sync makes them anew. Vectors stay: they belong to texts.
+pub(crate) fn wipe(folder: &Path) -> Result<()> {
+    seal::break_open(folder)?;
+    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
+        remove_if_there(&folder.join(name))?;
+    }
+    let bm25 = folder.join("bm25");
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+    match std::fs::remove_dir_all(&bm25) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", &bm25, error)),
+        _ => Ok(()),
+    }
+}

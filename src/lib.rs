@@ -1,0 +1,22 @@
+//! sidenote: a folder of Markdown notes as a searchable, linked memory, for people and for agents, on the same files.
+//!
+//! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
+//!
+//! - [`error`], [`clock`], [`config`]: failures, time, settings
+//! - [`text`]: what one file says; pure
+//! - [`vault`]: the notes on disk
+//! - [`index`]: everything derived from them; disposable
+//! - [`search`]: ranking
+//! - [`store`]: the one API
+//! - [`mcp`] and [`cli`]: translations of it
+
+pub mod error;
+pub mod clock;
+pub mod config;
+pub mod text;
+pub mod vault;
+pub mod index;
+pub mod search;
+pub mod store;
+pub mod mcp;
+pub mod cli;

@@ -1,0 +1,135 @@
+//! Owns snippets: which passage of a note answers best, and which of its lines to show. Pure.
+
+use std::collections::HashSet;
+
+use crate::index::bm25::Word;
+use crate::text::Span;
+use crate::text::note::PieceKind;
+use crate::text::passage::Passage;
+use crate::text::terms::{Stem, TermKind, Terms};
+use crate::index::document::Reading;
+
+/// About this many bytes are shown.
+const LENGTH: usize = 280;
+
+/// The part of a note that is shown with a hit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Excerpt {
+    /// Headings above the passage, outermost first, joined by ` > `.
+    pub trail: String,
+    /// First and last line of the passage, counted from 1.
+    pub lines: (usize, usize),
+    /// Source text, without `%%` comments.
+    pub snippet: String,
+    /// Byte ranges of the snippet that match the query.
+    pub marks: Vec<(usize, usize)>,
+}
+
+/// Chooses the passage with most of the query's words, else the one given by its place, and cuts the snippet.
+pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>) -> Excerpt {
+    let passages = reading.passages();
+    let stem = Stem::default();
+    let by_words = best_by_words(&passages, words, &stem);
+    let chosen = by_words.or(nearest).or(Some(0)).and_then(|at| passages.get(at).or(passages.last()));
+    let Some(passage) = chosen else {
+        return Excerpt { lines: (1, 1), ..Excerpt::default() };
+    };
+    let snippet = cut(reading, passage.span, words, &stem);
+    Excerpt {
+        trail: reading.trail_of(passage),
+        lines: reading.lines_of(passage.span),
+        marks: marks(&snippet, words, &stem),
+        snippet,
+    }
+}
+
+fn best_by_words(passages: &[Passage], words: &[Word], stem: &Stem) -> Option<usize> {
+    let mut best: Option<(usize, f32)> = None;
+    for (at, passage) in passages.iter().enumerate() {
+        let mut met: HashSet<usize> = HashSet::new();
+        let mut count = 0usize;
+        each_match(&passage.text, words, stem, |word, _, _| {
+            met.insert(word);
+            count += 1;
+        });
+        let weight: f32 = met.iter().filter_map(|&word| words.get(word)).map(|word| word.weight).sum();
+        let score = weight + 0.01 * (count.min(50) as f32);
+        if weight > 0.0 && best.is_none_or(|(_, most)| score > most) {
+            best = Some((at, score));
+        }
+    }
+    best.map(|(at, _)| at)
+}
+
+/// Visits every term of a text that stands for a word of the query: (word, start, end).
+fn each_match(text: &str, words: &[Word], stem: &Stem, mut visit: impl FnMut(usize, usize, usize)) {
+    let mut walk = Terms::new(text);
+    while walk.advance() {
+        let term = walk.term();
+        let stemmed = stem.of(&term.text);
+        let found = words.iter().position(|word| {
+            word.exact == term.text
+                || (term.kind != TermKind::Whole && word.stem == *stemmed)
+                || (word.prefix && term.text.starts_with(&word.exact))
+        });
+        if let Some(word) = found {
+            visit(word, term.start, term.end);
+        }
+    }
+}
+
+/// Cuts about [`LENGTH`] bytes around the densest matches, at word boundaries, leaving comments out.
+fn cut(reading: &Reading, span: Span, words: &[Word], stem: &Stem) -> String {
+    let raw = span.of(reading.prose());
+    let mut hits: Vec<(usize, usize)> = Vec::new();
+    each_match(raw, words, stem, |word, start, _| hits.push((start, word)));
+    let (mut best, mut most) = (0, 0);
+    let mut right = 0;
+    for (left, &(start, _)) in hits.iter().enumerate() {
+        while hits.get(right).is_some_and(|&(at, _)| at < start + LENGTH) {
+            right += 1;
+        }
+        let window = hits.get(left..right).unwrap_or(&[]);
+        let distinct = window.iter().take(64).map(|&(_, word)| word).collect::<HashSet<_>>().len();
+        if distinct > most {
+            (best, most) = (start, distinct);
+        }
+    }
+    let line_start = raw.get(..best).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+    let start = if best - line_start <= LENGTH / 3 { line_start } else { boundary(raw, best - LENGTH / 4) };
+    let end = if raw.len() - start <= LENGTH + 40 { raw.len() } else { boundary(raw, start + LENGTH) };
+    let shown = Span::new(span.start + start, span.start + end);
+    let mut out = String::new();
+    let mut from = shown.start;
+    let comments = reading.note.pieces.iter().filter(|piece| piece.kind == PieceKind::Comment);
+    for comment in comments.map(|piece| piece.span).filter(|inner| inner.end > shown.start && inner.start < shown.end) {
+        if comment.start > from {
+            out.push_str(Span::new(from, comment.start).of(reading.prose()).trim_end_matches('%'));
+        }
+        from = from.max(comment.end);
+        let signs = Span::new(from, shown.end).of(reading.prose());
+        from += signs.len() - signs.trim_start_matches(' ').trim_start_matches('%').len();
+    }
+    out.push_str(Span::new(from.min(shown.end), shown.end).of(reading.prose()));
+    out.trim().to_owned()
+}
+
+/// Moves an offset forward to where a word ends.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    let rest = text.get(at..).unwrap_or("");
+    let step = rest.char_indices().take(40).find(|(_, c)| c.is_whitespace()).map_or(0, |(offset, _)| offset);
+    at + step
+}
+
+fn marks(snippet: &str, words: &[Word], stem: &Stem) -> Vec<(usize, usize)> {
+    let mut marks: Vec<(usize, usize)> = Vec::new();
+    each_match(snippet, words, stem, |_, start, end| match marks.last_mut() {
+        Some(last) if start <= last.1 => last.1 = last.1.max(end),
+        _ => marks.push((start, end)),
+    });
+    marks
+}

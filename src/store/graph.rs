@@ -1,0 +1,209 @@
+//! The link graph: links of a note both ways, dead ends, lone notes, shortest paths.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use serde::Serialize;
+
+use super::list::note_item;
+use super::{NoteItem, Store};
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::{FileId, LinkRow};
+use crate::index::document::Reading;
+use crate::text::Span;
+
+/// A link that a note holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinkItem {
+    /// The construct as written.
+    pub original: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// The form's name.
+    pub form: String,
+    /// Whether it embeds.
+    pub embed: bool,
+    /// The vault path that it means.
+    pub resolved: Option<String>,
+    /// Whether its heading or block is missing in the target.
+    pub broken_subpath: bool,
+}
+
+/// A link that another note holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Backlink {
+    /// The note that holds it.
+    pub path: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// That line's text, trimmed.
+    pub text: String,
+}
+
+/// All links of a note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinksReply {
+    /// Vault path.
+    pub path: String,
+    /// Links that mean a file.
+    pub outgoing: Vec<LinkItem>,
+    /// Links that mean nothing.
+    pub unresolved: Vec<LinkItem>,
+    /// Links of others to it.
+    pub backlinks: Vec<Backlink>,
+}
+
+/// A link text that means nothing, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnresolvedItem {
+    /// The link's path part as first met; spellings that differ by case count as one.
+    pub link: String,
+    /// Where: path and line.
+    pub places: Vec<(String, usize)>,
+}
+
+/// The shortest chain of links between two notes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathReply {
+    /// Vault paths from the first note to the second; empty where no chain joins them.
+    pub path: Vec<String>,
+    /// The number of links.
+    pub distance: Option<usize>,
+}
+
+impl Store {
+    /// Gives a note's links both ways.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn links(&self, name: &str) -> Result<LinksReply> {
+        let row = self.find(name)?;
+        let (from, to) = {
+            let catalog = self.index.catalog();
+            (catalog.links_from(row.id)?, catalog.links_to(row.id)?)
+        };
+        let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
+        let mut outgoing = Vec::new();
+        let mut unresolved = Vec::new();
+        for link in from {
+            let original = self.reading(&mut readings, row.id)?.map_or_else(
+                || link.linkpath.clone(),
+                |reading| Span::new(link.span.0, link.span.1).of(&reading.text).to_owned(),
+            );
+            let target = match link.target {
+                Some(target) => self.index.catalog().rows(&[target])?.pop(),
+                None => None,
+            };
+            let broken_subpath = match &target {
+                Some(target) if target.path.is_note() && !link.subpath.is_empty() => self
+                    .reading(&mut readings, target.id)?
+                    .is_some_and(|reading| reading.note.subpath(&link.subpath).is_none()),
+                _ => false,
+            };
+            let item = LinkItem {
+                original,
+                line: link.line,
+                form: link.form,
+                embed: link.embed,
+                resolved: target.map(|target| target.path.as_str().to_owned()),
+                broken_subpath,
+            };
+            if item.resolved.is_some() { outgoing.push(item) } else { unresolved.push(item) }
+        }
+        let mut backlinks = Vec::new();
+        for link in to {
+            backlinks.extend(self.backlink(&mut readings, &link)?);
+        }
+        Ok(LinksReply { path: row.path.as_str().to_owned(), outgoing, unresolved, backlinks })
+    }
+
+    fn backlink(&self, readings: &mut HashMap<FileId, Option<Reading>>, link: &LinkRow) -> Result<Option<Backlink>> {
+        let Some(source) = self.index.catalog().rows(&[link.source])?.pop() else { return Ok(None) };
+        let text = self.reading(readings, link.source)?.and_then(|reading| {
+            reading.lines_span(link.line, link.line).map(|span| span.of(&reading.text).trim().to_owned())
+        });
+        Ok(Some(Backlink { path: source.path.as_str().to_owned(), line: link.line, text: text.unwrap_or_default() }))
+    }
+
+    /// Reads a note once per request; `None` where it went away.
+    fn reading<'a>(
+        &self,
+        readings: &'a mut HashMap<FileId, Option<Reading>>,
+        id: FileId,
+    ) -> Result<Option<&'a Reading>> {
+        if !readings.contains_key(&id) {
+            let reading = match self.index.catalog().rows(&[id])?.pop() {
+                None => None,
+                Some(row) => match self.read_bytes(&row.path) {
+                    Ok(bytes) => Some(Reading::new(&row.path, &bytes)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => None,
+                    Err(error) => return Err(error),
+                },
+            };
+            readings.insert(id, reading);
+        }
+        Ok(readings.get(&id).and_then(Option::as_ref))
+    }
+
+    /// Lists link texts that mean nothing.
+    #[tracing::instrument(skip_all)]
+    pub fn unresolved(&self) -> Result<Vec<UnresolvedItem>> {
+        let catalog = self.index.catalog();
+        let links = catalog.unresolved()?;
+        let mut ids: Vec<FileId> = links.iter().map(|link| link.source).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let paths: HashMap<FileId, String> =
+            catalog.rows(&ids)?.into_iter().map(|row| (row.id, row.path.as_str().to_owned())).collect();
+        let mut items: BTreeMap<String, UnresolvedItem> = BTreeMap::new();
+        for link in links {
+            let item = items
+                .entry(link.linkpath.to_lowercase())
+                .or_insert_with(|| UnresolvedItem { link: link.linkpath.clone(), places: Vec::new() });
+            item.places.extend(paths.get(&link.source).map(|path| (path.clone(), link.line)));
+        }
+        Ok(items.into_values().collect())
+    }
+
+    /// Lists notes without a link in or out.
+    #[tracing::instrument(skip_all)]
+    pub fn orphans(&self) -> Result<Vec<NoteItem>> {
+        let catalog = self.index.catalog();
+        catalog.orphans()?.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+    }
+
+    /// Finds the shortest chain of links between two notes, either way round.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn path(&self, from: &str, to: &str) -> Result<PathReply> {
+        let (start, goal) = (self.find(from)?, self.find(to)?);
+        let catalog = self.index.catalog();
+        let mut came_from: HashMap<FileId, FileId> = HashMap::from([(start.id, start.id)]);
+        let mut queue = VecDeque::from([start.id]);
+        while let Some(at) = queue.pop_front() {
+            if at == goal.id {
+                break;
+            }
+            for next in catalog.neighbours(at)? {
+                came_from.entry(next).or_insert_with(|| {
+                    queue.push_back(next);
+                    at
+                });
+            }
+        }
+        if !came_from.contains_key(&goal.id) {
+            return Ok(PathReply { path: Vec::new(), distance: None });
+        }
+        let mut chain = vec![goal.id];
+        let mut at = goal.id;
+        while let Some(&before) = came_from.get(&at).filter(|&&before| before != at) {
+            chain.push(before);
+            at = before;
+        }
+        chain.reverse();
+        let path: Vec<String> = catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
+        Ok(PathReply { distance: Some(path.len().saturating_sub(1)), path })
+    }
+}

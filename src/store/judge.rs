@@ -1,0 +1,225 @@
+//! Measuring search: a set of notes, queries and judgements in; nDCG, recall, MRR and times out (spec/search.md, Proof).
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Store;
+use crate::error::{Error, Result};
+use crate::index::bm25::FileSet;
+use crate::index::catalog::{FileId, Filter};
+use crate::search::fuse::Fusion;
+use crate::search::query::Query;
+use crate::search::{Mode, Request, run};
+
+/// What to measure.
+#[derive(Debug, Clone, Default)]
+pub struct EvalRequest {
+    /// The modes, all where empty.
+    pub modes: Vec<Mode>,
+    /// Only notes whose `seq` is below the query's `before_seq` count.
+    pub causal: bool,
+    /// Keep each query's scores.
+    pub per_query: bool,
+}
+
+/// The quality of one mode: means over the queries.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModeScores {
+    /// The mode.
+    pub mode: Mode,
+    /// Normalised discounted cumulative gain of the first 10 (Järvelin & Kekäläinen 2002).
+    pub ndcg_at_10: f64,
+    /// Share of the relevant notes among the first 10.
+    pub recall_at_10: f64,
+    /// Share of the relevant notes among the first 100.
+    pub recall_at_100: f64,
+    /// Reciprocal rank of the first relevant note among the first 10.
+    pub mrr_at_10: f64,
+    /// Mean milliseconds a query, its embedding included.
+    pub ms_per_query: f64,
+    /// nDCG@10 of each query, by its id, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queries: Vec<(String, f64)>,
+}
+
+/// The quality of search on a set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EvalReply {
+    /// Notes in the set.
+    pub notes: u64,
+    /// Judged queries.
+    pub queries: usize,
+    /// Passages without a vector; scores of the vector mode are low until there are none.
+    pub pending: usize,
+    /// One entry a mode.
+    pub modes: Vec<ModeScores>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Judged {
+    qid: String,
+    text: String,
+    scope: Option<String>,
+    before_seq: Option<f64>,
+}
+
+impl Store {
+    /// Measures search on the judged queries beside the vault, which is the set's `notes` folder.
+    ///
+    /// # Errors
+    /// `Io` or `Invalid` where `queries.jsonl` or `qrels.tsv` cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn eval(&self, set: &Path, request: &EvalRequest) -> Result<EvalReply> {
+        let queries = read_queries(&set.join("queries.jsonl"))?;
+        let grades = read_grades(&set.join("qrels.tsv"))?;
+        let queries: Vec<Judged> = queries.into_iter().filter(|query| grades.contains_key(&query.qid)).collect();
+        let snapshot = self.index.snapshot()?;
+        let order = self.sequence()?;
+        let modes = match request.modes.as_slice() {
+            [] => &[Mode::Bm25, Mode::Vector, Mode::Hybrid][..],
+            modes => modes,
+        };
+        let mut scores = Vec::new();
+        for &mode in modes {
+            self.forget_query_vectors();
+            let mut total = Totals::default();
+            let started = std::time::Instant::now();
+            for query in &queries {
+                let among = self.scope_of(query, request.causal, &order)?;
+                let found = self.ranked_ids(query, mode, &among, &snapshot)?;
+                if let Some(grades) = grades.get(&query.qid) {
+                    total.add(&query.qid, &found, grades);
+                }
+            }
+            let elapsed = started.elapsed().as_secs_f64() * 1000.0;
+            scores.push(total.mean(mode, elapsed, request.per_query));
+        }
+        Ok(EvalReply {
+            notes: snapshot.bm25.documents(),
+            queries: queries.len(),
+            pending: snapshot.pending,
+            modes: scores,
+        })
+    }
+
+    fn ranked_ids(
+        &self,
+        query: &Judged,
+        mode: Mode,
+        among: &FileSet,
+        snapshot: &crate::index::Snapshot,
+    ) -> Result<Vec<String>> {
+        let parsed = Query::plain(&query.text);
+        let (mode, vector) = self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?;
+        let request = Request {
+            query: Some(&parsed),
+            vector: vector.as_deref().map(Vec::as_slice),
+            mode,
+            fusion: Fusion::parse(&self.config.search.fusion)?,
+            limit: 100,
+            among: Some(among),
+            ..Request::default()
+        };
+        let found = run(snapshot, &self.index.catalog(), &request)?;
+        Ok(found.into_iter().map(|hit| hit.row.note_id).collect())
+    }
+
+    fn scope_of(&self, query: &Judged, causal: bool, order: &HashMap<FileId, f64>) -> Result<FileSet> {
+        let filter = Filter { folder: query.scope.clone(), ..Filter::default() };
+        let files = self.index.catalog().select_ids(&filter)?;
+        let before = query.before_seq.filter(|_| causal);
+        let counts = |file: &FileId| before.is_none_or(|before| order.get(file).is_some_and(|seq| *seq < before));
+        Ok(files.into_iter().map(|(file, _)| file).filter(counts).collect())
+    }
+
+    /// Reads each note's `seq`.
+    fn sequence(&self) -> Result<HashMap<FileId, f64>> {
+        let mut order = HashMap::new();
+        self.index.catalog().each_properties(|file, json| {
+            let map = serde_json::from_str::<Map<String, Value>>(json).unwrap_or_default();
+            if let Some(seq) = map.get("seq").and_then(Value::as_f64) {
+                order.insert(file, seq);
+            }
+        })?;
+        Ok(order)
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    ndcg: f64,
+    recall_10: f64,
+    recall_100: f64,
+    mrr: f64,
+    queries: Vec<(String, f64)>,
+}
+
+impl Totals {
+    fn add(&mut self, qid: &str, found: &[String], grades: &HashMap<String, f64>) {
+        let gain = |id: &String| grades.get(id).copied().unwrap_or(0.0);
+        let discount = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
+        let dcg: f64 = found.iter().take(10).enumerate().map(|(rank, id)| gain(id) * discount(rank)).sum();
+        let mut ideal: Vec<f64> = grades.values().copied().filter(|grade| *grade > 0.0).collect();
+        ideal.sort_by(|a, b| b.total_cmp(a));
+        let best: f64 = ideal.iter().take(10).enumerate().map(|(rank, grade)| grade * discount(rank)).sum();
+        let ndcg = if best > 0.0 { dcg / best } else { 0.0 };
+        let relevant: HashSet<&String> = grades.iter().filter(|(_, grade)| **grade > 0.0).map(|(id, _)| id).collect();
+        let met = |depth: usize| found.iter().take(depth).filter(|id| relevant.contains(id)).count();
+        let share = |depth: usize| met(depth) as f64 / relevant.len().max(1) as f64;
+        self.ndcg += ndcg;
+        self.recall_10 += share(10);
+        self.recall_100 += share(100);
+        let first = found.iter().take(10).position(|id| relevant.contains(id));
+        self.mrr += first.map_or(0.0, |rank| 1.0 / (rank + 1) as f64);
+        self.queries.push((qid.to_owned(), ndcg));
+    }
+
+    fn mean(self, mode: Mode, elapsed_ms: f64, per_query: bool) -> ModeScores {
+        let count = self.queries.len().max(1) as f64;
+        ModeScores {
+            mode,
+            ndcg_at_10: self.ndcg / count,
+            recall_at_10: self.recall_10 / count,
+            recall_at_100: self.recall_100 / count,
+            mrr_at_10: self.mrr / count,
+            ms_per_query: elapsed_ms / count,
+            queries: if per_query { self.queries } else { Vec::new() },
+        }
+    }
+}
+
+fn read_lines(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Error::io("read", path, error).with_hint("a set holds notes/, queries.jsonl and qrels.tsv")
+    })
+}
+
+fn read_queries(path: &Path) -> Result<Vec<Judged>> {
+    let text = read_lines(path)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                Error::invalid(format!("{}:{} is no query", path.display(), at + 1)).with_source(error)
+            })
+        })
+        .collect()
+}
+
+fn read_grades(path: &Path) -> Result<HashMap<String, HashMap<String, f64>>> {
+    let text = read_lines(path)?;
+    let mut grades: HashMap<String, HashMap<String, f64>> = HashMap::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let mut parts = line.split_whitespace();
+        let entry = (parts.next(), parts.next(), parts.next().and_then(|grade| grade.parse().ok()));
+        let (Some(query), Some(note), Some(grade)) = entry else {
+            return Err(Error::invalid(format!("{}:{} is no judgement", path.display(), at + 1))
+                .with_hint("a line holds query id, note id and grade, with tabs between them"));
+        };
+        grades.entry(query.to_owned()).or_default().insert(note.to_owned(), grade);
+    }
+    Ok(grades)
+}

@@ -1,0 +1,178 @@
+//! Listing notes, tags and properties.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Store;
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::index::catalog::{FileId, FileRow, Filter};
+use crate::text::path::key;
+
+/// What a list is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SortBy {
+    /// The vault path.
+    #[default]
+    Path,
+    /// The title, without case.
+    Title,
+    /// When it was made, newest first.
+    Created,
+    /// When it last changed, newest first.
+    Updated,
+}
+
+/// Which notes to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListRequest {
+    /// Conditions on the note.
+    pub filter: Filter,
+    /// A property that it must have, and the value, where one is given.
+    pub property: Option<(String, Option<String>)>,
+    /// The order.
+    pub sort: SortBy,
+    /// How many at most.
+    pub limit: Option<usize>,
+}
+
+/// A note in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NoteItem {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// The note's title.
+    pub title: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its `type`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub note_type: Option<String>,
+    /// Its `category`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
+
+/// A tag and how many notes carry it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TagItem {
+    /// The tag without `#`.
+    pub tag: String,
+    /// Notes that carry exactly it.
+    pub notes: usize,
+}
+
+/// A property and how it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PropertyItem {
+    /// The name as first met.
+    pub property: String,
+    /// Its type: declared in the vault, else what most values are.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Notes that have it.
+    pub notes: usize,
+}
+
+impl Store {
+    /// Lists notes.
+    #[tracing::instrument(skip_all)]
+    pub fn list(&self, request: &ListRequest) -> Result<Vec<NoteItem>> {
+        let catalog = self.index.catalog();
+        let mut rows = catalog.select(&request.filter)?;
+        if let Some((name, value)) = &request.property {
+            let mut holding: std::collections::HashSet<FileId> = std::collections::HashSet::new();
+            catalog.each_properties(|file, json| {
+                if has_property(json, name, value.as_deref()) {
+                    holding.insert(file);
+                }
+            })?;
+            rows.retain(|row| holding.contains(&row.id));
+        }
+        match request.sort {
+            SortBy::Path => {}
+            SortBy::Title => rows.sort_by_cached_key(|row| (row.title.to_lowercase(), row.path.clone())),
+            SortBy::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.created)),
+            SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
+        }
+        rows.truncate(request.limit.unwrap_or(usize::MAX));
+        rows.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+    }
+
+    /// Lists every tag with the number of notes that carry it, most used first.
+    #[tracing::instrument(skip_all)]
+    pub fn tags(&self) -> Result<Vec<TagItem>> {
+        let tags = self.index.catalog().tags()?;
+        Ok(tags.into_iter().map(|(tag, notes)| TagItem { tag, notes }).collect())
+    }
+
+    /// Lists every property with its type and the number of notes that have it, most used first.
+    #[tracing::instrument(skip_all)]
+    pub fn properties(&self) -> Result<Vec<PropertyItem>> {
+        let mut found: BTreeMap<String, (String, usize, BTreeMap<&'static str, usize>)> = BTreeMap::new();
+        let mut malformed = 0;
+        self.index.catalog().each_properties(|_, json| {
+            let Ok(map) = serde_json::from_str::<Map<String, Value>>(json) else {
+                malformed += 1;
+                return;
+            };
+            for (name, value) in map {
+                let entry = found.entry(key(&name)).or_insert_with(|| (name.clone(), 0, BTreeMap::new()));
+                entry.1 += 1;
+                let kind = crate::text::frontmatter::kind_of(&name, &value, None).name();
+                *entry.2.entry(kind).or_default() += 1;
+            }
+        })?;
+        if malformed > 0 {
+            return Err(Error::corrupt(format!("the catalog holds {malformed} notes whose properties are damaged"))
+                .with_hint("run: sidenote index --rebuild"));
+        }
+        let settings = self.vault.settings();
+        let mut items: Vec<PropertyItem> = found
+            .into_values()
+            .map(|(property, notes, kinds)| {
+                let usual = kinds.iter().max_by_key(|(_, count)| **count).map_or("text", |(kind, _)| kind);
+                let kind = settings.declared_type(&property).map_or(usual, |declared| declared.name()).to_owned();
+                PropertyItem { property, kind, notes }
+            })
+            .collect();
+        items.sort_by(|a, b| b.notes.cmp(&a.notes).then_with(|| key(&a.property).cmp(&key(&b.property))));
+        Ok(items)
+    }
+}
+
+pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
+    NoteItem {
+        path: row.path.as_str().to_owned(),
+        id: row.note_id,
+        title: row.title,
+        created: row.created,
+        updated: row.updated,
+        tags,
+        note_type: row.note_type,
+        category: row.category,
+    }
+}
+
+/// Says whether flat properties hold a name, and, where asked, a value; lists hold each of their items.
+fn has_property(json: &str, name: &str, value: Option<&str>) -> bool {
+    let Ok(map) = serde_json::from_str::<Map<String, Value>>(json) else { return false };
+    let wanted = key(name);
+    map.iter().filter(|(found, _)| key(found) == wanted).any(|(_, held)| value.is_none_or(|value| holds(held, value)))
+}
+
+fn holds(held: &Value, value: &str) -> bool {
+    match held {
+        Value::Array(items) => items.iter().any(|item| holds(item, value)),
+        Value::String(text) => text.to_lowercase() == value.to_lowercase(),
+        other => other.to_string() == value.to_lowercase(),
+    }
+}

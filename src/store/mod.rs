@@ -1,0 +1,293 @@
+//! Owns the store: the one API that the command line and the MCP server translate.
+//!
+//! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
+
+mod graph;
+mod judge;
+mod list;
+mod read;
+mod search;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use serde::Serialize;
+
+use crate::clock::{Clock, Timestamp};
+use crate::config::Config;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{Counts, FileRow};
+use crate::index::embed::{Embed, MiniLm};
+use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport, silent};
+use crate::text::path::NotePath;
+use crate::vault::Vault;
+
+pub use graph::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
+pub use judge::{EvalReply, EvalRequest, ModeScores};
+pub use list::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
+pub use read::{InspectReply, ReadReply, ReadRequest};
+pub use search::{SearchReply, SearchRequest, SearchResult};
+
+/// How to open a store.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// The vault; found from the current folder where not given.
+    pub vault: Option<PathBuf>,
+    /// The index folder; inside the vault where not given.
+    pub index: Option<PathBuf>,
+    /// Throw the index away first.
+    pub rebuild: bool,
+    /// Fill in missing vectors while idle.
+    pub fill: bool,
+    /// Settings that flags give: (key, value, flag).
+    pub flags: Vec<(&'static str, String, &'static str)>,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
+
+/// A vault with its index: everything that sidenote can do.
+#[derive(Debug)]
+pub struct Store {
+    vault: Arc<Vault>,
+    index: Index,
+    config: Config,
+    clock: Clock,
+    query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
+}
+
+/// The state of a vault and its index.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// The vault's folder.
+    pub vault: PathBuf,
+    /// The index folder.
+    pub index: PathBuf,
+    /// Totals.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The number of batches committed.
+    pub generation: i64,
+    /// The model's name; `none` without one.
+    pub embedder: String,
+    /// Vectors there are.
+    pub vectors: usize,
+    /// Passages that wait for a vector.
+    pub pending: usize,
+    /// Bytes of the index, vectors included.
+    pub index_bytes: u64,
+    /// Bytes of the vectors.
+    pub vector_bytes: u64,
+    /// Files that differ from the index right now.
+    pub behind: usize,
+    /// Whether the index is behind the files.
+    pub stale: bool,
+    /// Who holds the index lock, if another process does.
+    pub locked_by: Option<Holder>,
+    /// When this was asked.
+    pub at: Timestamp,
+}
+
+impl Store {
+    /// Opens a vault and its index; repairs the index where it is damaged.
+    ///
+    /// # Errors
+    /// `NotFound` where the vault's folder is missing; see [`Index::open`] and [`Config::load`].
+    pub fn open(open: Open) -> Result<Self> {
+        let root = match &open.vault {
+            Some(root) => root.clone(),
+            None => {
+                let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
+                Vault::discover(&here)
+            }
+        };
+        let vault = Vault::open(&root)?;
+        let config = Config::load(vault.root(), &open.flags)?;
+        let vault = vault
+            .with_config_dir(&config.vault.config_dir)?
+            .with_max_file_size(config.vault.max_file_bytes);
+        let vault = Arc::new(vault);
+        let embedder: Option<Arc<dyn Embed>> = match config.embed.provider.as_str() {
+            "auto" | "minilm" => Some(Arc::new(MiniLm::default())),
+            "none" => None,
+            other => {
+                return Err(Error::invalid(format!("embed.provider is {other:?}, which is no embedder"))
+                    .with_hint("use auto, minilm or none"));
+            }
+        };
+        let options = Options {
+            folder: open.index.clone(),
+            rebuild: open.rebuild,
+            read_only: false,
+            fill: open.fill,
+            embedder,
+        };
+        let index = Index::open(Arc::clone(&vault), options)?;
+        Ok(Self {
+            vault,
+            index,
+            config,
+            clock: open.clock,
+            query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
+        })
+    }
+
+    /// Gives the vault's folder.
+    pub fn root(&self) -> &Path {
+        self.vault.root()
+    }
+
+    /// Gives the settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Tells what opening found and mended.
+    pub fn notices(&self) -> &[String] {
+        self.index.notices()
+    }
+
+    /// Says whether this process writes the index.
+    pub fn is_writer(&self) -> bool {
+        self.index.is_writer()
+    }
+
+    /// Gives the flag that stops long work.
+    pub fn stop_handle(&self) -> Arc<AtomicBool> {
+        self.index.stop_handle()
+    }
+
+    /// Brings the index in line with the files.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes it.
+    #[tracing::instrument(skip_all)]
+    pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
+        self.index.sync(Changes::All, progress)
+    }
+
+    /// Brings the index in line with the files where this process may, and says how far behind it is: the number of
+    /// files that differ.
+    ///
+    /// # Errors
+    /// `Io` where the vault cannot be listed.
+    #[tracing::instrument(skip_all)]
+    pub fn freshen(&self) -> Result<usize> {
+        if self.index.is_writer() {
+            let report = self.index.sync(Changes::All, silent())?;
+            for warning in &report.warnings {
+                tracing::warn!("{warning}");
+            }
+            return Ok(0);
+        }
+        self.index.behind(&self.vault)
+    }
+
+    /// Embeds every passage that waits; gives the number of vectors made.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes the index; the embedder's own.
+    #[tracing::instrument(skip_all)]
+    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
+        self.index.embed_all(progress)
+    }
+
+    /// Describes the state of vault and index.
+    #[tracing::instrument(skip_all)]
+    pub fn status(&self) -> Result<Status> {
+        let at = self.clock.now();
+        let snapshot = self.index.snapshot()?;
+        let behind = self.index.behind(&self.vault)?;
+        let (index_bytes, vector_bytes) = self.index.size_on_disk()?;
+        Ok(Status {
+            vault: self.vault.root().to_owned(),
+            index: self.index.folder().to_owned(),
+            counts: self.index.catalog().counts()?,
+            generation: snapshot.generation,
+            embedder: self.embedder_name(),
+            vectors: snapshot.vectors.len(),
+            pending: snapshot.pending,
+            index_bytes,
+            vector_bytes,
+            behind,
+            stale: behind > 0,
+            locked_by: if self.index.is_writer() { None } else { self.index.holder() },
+            at,
+        })
+    }
+
+    fn embedder_name(&self) -> String {
+        self.index.embedder().map_or_else(|| "none".to_owned(), |embedder| embedder.model().to_string())
+    }
+
+    /// Describes the whole index, one line for each fact; equal indexes give equal lines.
+    pub fn dump(&self) -> Result<Vec<String>> {
+        self.index.dump()
+    }
+
+    /// Finds the note that a path, id, title, alias, file name or `[[wikilink]]` names.
+    ///
+    /// # Errors
+    /// `NotFound` with names that are alike; `Exists` listing the candidates where several answer.
+    pub fn find(&self, name: &str) -> Result<FileRow> {
+        let catalog = self.index.catalog();
+        let bare = name.trim();
+        let inner = bare
+            .strip_prefix("![[")
+            .or_else(|| bare.strip_prefix("[["))
+            .and_then(|rest| rest.strip_suffix("]]"))
+            .map(|body| body.split(['|', '#']).next().unwrap_or(body).trim());
+        let wanted = inner.unwrap_or(bare).trim_start_matches("./");
+        for path in [wanted.to_owned(), format!("{wanted}.md")] {
+            if let Some(row) = catalog.row_at(&path)? {
+                return Ok(row);
+            }
+        }
+        let mut rows = catalog.named(wanted)?;
+        if rows.is_empty() {
+            rows = catalog.resolving(wanted)?;
+        }
+        match rows.len() {
+            1 => rows.pop().ok_or_else(|| Error::internal("a row vanished")),
+            0 => Err(not_found(name, &catalog.names_like(wanted, 5)?)),
+            _ => {
+                let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
+                Err(Error::new(ErrorKind::Exists, format!("{name:?} names {} notes", rows.len()))
+                    .with_hint(format!("give one path: {}", paths.join(", "))))
+            }
+        }
+    }
+
+    fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
+        self.vault.read(path)
+    }
+
+    fn query_vector(&self, text: &str) -> Result<Option<Arc<Vec<f32>>>> {
+        let Some(embedder) = self.index.embedder() else { return Ok(None) };
+        let mut cache = self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vector) = cache.get(text) {
+            return Ok(Some(Arc::clone(vector)));
+        }
+        drop(cache);
+        let vector = embedder.embed(&[text], crate::index::embed::Effort::Foreground)?.pop();
+        let vector = Arc::new(vector.ok_or_else(|| Error::internal("the embedder gave no vector"))?);
+        cache = self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.put(text.to_owned(), Arc::clone(&vector));
+        Ok(Some(vector))
+    }
+
+    /// Forgets cached query vectors, so that a bench pays for each.
+    pub fn forget_query_vectors(&self) {
+        self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn not_found(name: &str, alike: &[String]) -> Error {
+    let error = Error::not_found(format!("no note answers to {name:?}"));
+    if alike.is_empty() {
+        error.with_hint("a note is named by its path, id, title, alias or file name; `sidenote list` shows them")
+    } else {
+        error.with_hint(format!("did you mean {}?", alike.join(", ")))
+    }
+}

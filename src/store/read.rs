@@ -1,0 +1,266 @@
+//! Reading one note: whole, by section, block or lines; and everything we read out of it.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Store;
+use crate::error::{Error, Result};
+use crate::index::document::Reading;
+use crate::text::Span;
+use crate::text::note::{Block, Heading, Problem, Target, Task};
+
+/// Which part of which note to read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// A heading (nested ones joined by `#`), or `^block`.
+    pub section: Option<String>,
+    /// First and last line, counted from 1.
+    pub lines: Option<(usize, usize)>,
+}
+
+/// A note or a part of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReadReply {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// The note's title.
+    pub title: String,
+    /// BLAKE3 of the whole file, in hex: the `etag` that edits compare.
+    pub hash: String,
+    /// First and last line of the text, counted from 1.
+    pub lines: (usize, usize),
+    /// The source text.
+    pub text: String,
+}
+
+/// One property as the file spells it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InspectProperty {
+    /// The key as written.
+    pub key: String,
+    /// Its value.
+    pub value: Value,
+    /// Its type's name.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Key through value.
+    pub span: Span,
+}
+
+/// A block id and the block's bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InspectLink {
+    /// The construct as written.
+    pub original: String,
+    /// Its bytes.
+    pub span: Span,
+    /// The bytes of its destination.
+    pub dest_span: Span,
+    /// The form's name.
+    pub form: &'static str,
+    /// Decoded path part.
+    pub path: String,
+    /// Decoded subpath with its `#`.
+    pub subpath: String,
+    /// Shown text.
+    pub display: Option<String>,
+    /// Whether it embeds.
+    pub embed: bool,
+    /// Width and height of an image.
+    pub size: Option<(u32, Option<u32>)>,
+    /// The property that holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// The vault path that it means.
+    pub resolved: Option<String>,
+}
+
+/// Everything we read out of one file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InspectReply {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// BLAKE3 of the file, in hex.
+    pub hash: String,
+    /// The note's title.
+    pub title: String,
+    /// Property values; nothing where there is no frontmatter or it is invalid.
+    pub frontmatter: Option<Map<String, Value>>,
+    /// Why the frontmatter could not be read.
+    pub frontmatter_error: Option<String>,
+    /// Properties with their bytes.
+    pub properties: Vec<InspectProperty>,
+    /// Tag names, each once, in order.
+    pub tags: Vec<String>,
+    /// Other names.
+    pub aliases: Vec<String>,
+    /// The outline.
+    pub headings: Vec<Heading>,
+    /// Blocks with an id.
+    pub blocks: Vec<Block>,
+    /// Checkboxes.
+    pub tasks: Vec<Task>,
+    /// References.
+    pub links: Vec<InspectLink>,
+    /// Passages as they are embedded.
+    pub passages: Vec<InspectPassage>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// A passage of a note.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InspectPassage {
+    /// From its first to its last searchable byte.
+    pub span: Span,
+    /// First and last line, counted from 1.
+    pub lines: (usize, usize),
+    /// Headings above it.
+    pub heading: String,
+}
+
+impl Store {
+    /// Reads a note or a part of it, from the file as it is now.
+    ///
+    /// # Errors
+    /// `NotFound` for a note, section or block that is not there; `Exists` for an ambiguous name.
+    #[tracing::instrument(skip_all)]
+    pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
+        let (name, subpath) = split_subpath(&request.note);
+        let row = self.find(name)?;
+        let bytes = self.read_bytes(&row.path)?;
+        let reading = Reading::new(&row.path, &bytes);
+        let whole = Span::new(0, reading.text.len());
+        let section = request.section.as_deref().or(subpath);
+        let mut span = match section {
+            Some(section) => find_section(&reading, section).ok_or_else(|| no_section(&reading, row.path.as_str(), section))?,
+            None => whole,
+        };
+        if let Some((first, last)) = request.lines {
+            let asked = reading.lines_span(first, last).ok_or_else(|| {
+                let count = reading.lines_of(whole).1;
+                Error::invalid(format!("{} has {count} lines, so {first}-{last} is no part of it", row.path))
+            })?;
+            span = Span::new(span.start.max(asked.start), span.end.min(asked.end));
+        }
+        Ok(ReadReply {
+            path: row.path.as_str().to_owned(),
+            id: row.note_id,
+            title: reading.title.clone(),
+            hash: blake3::hash(&bytes).to_hex().to_string(),
+            lines: reading.lines_of(span),
+            text: span.of(&reading.text).to_owned(),
+        })
+    }
+
+    /// Tells everything that we read out of one note or canvas.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    #[tracing::instrument(skip_all)]
+    pub fn inspect(&self, name: &str) -> Result<InspectReply> {
+        let row = self.find(name)?;
+        let bytes = self.read_bytes(&row.path)?;
+        let reading = Reading::new(&row.path, &bytes);
+        let note = &reading.note;
+        let settings = self.vault.settings();
+        let stored = self.index.catalog().links_from(row.id)?;
+        let targets: Vec<Option<i64>> = stored.iter().map(|link| link.target).collect();
+        let ids: Vec<i64> = targets.iter().flatten().copied().collect();
+        let rows = self.index.catalog().rows(&ids)?;
+        let path_of = |id: i64| rows.iter().find(|row| row.id == id).map(|row| row.path.as_str().to_owned());
+        let links = note.links.iter().enumerate().map(|(at, link)| InspectLink {
+            original: link.span.of(&reading.text).to_owned(),
+            span: link.span,
+            dest_span: link.dest_span,
+            form: link.form.name(),
+            path: link.path.clone(),
+            subpath: link.subpath.clone(),
+            display: link.display.clone(),
+            embed: link.embed,
+            size: link.size,
+            key: link.key.clone(),
+            line: link.line,
+            resolved: targets.get(at).copied().flatten().and_then(path_of),
+        });
+        let properties = note.frontmatter.iter().flat_map(|front| &front.properties).map(|property| {
+            let declared = settings.declared_type(&property.key);
+            InspectProperty {
+                key: property.key.clone(),
+                value: property.value.clone(),
+                kind: crate::text::frontmatter::kind_of(&property.key, &property.value, declared).name(),
+                span: property.span,
+            }
+        });
+        let mut tags: Vec<String> = Vec::new();
+        for tag in &note.tags {
+            let same = |other: &String| other.to_lowercase() == tag.name.to_lowercase();
+            if !tags.iter().any(same) {
+                tags.push(tag.name.clone());
+            }
+        }
+        let passages = reading.passages();
+        Ok(InspectReply {
+            path: row.path.as_str().to_owned(),
+            id: row.note_id,
+            hash: blake3::hash(&bytes).to_hex().to_string(),
+            title: reading.title.clone(),
+            frontmatter: note.frontmatter.as_ref().filter(|front| front.error.is_none()).map(|front| front.values()),
+            frontmatter_error: note.frontmatter.as_ref().and_then(|front| front.error.clone()),
+            properties: properties.collect(),
+            tags,
+            aliases: note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone()),
+            headings: note.headings.clone(),
+            blocks: note.blocks.clone(),
+            tasks: note.tasks.clone(),
+            links: links.collect(),
+            passages: passages
+                .iter()
+                .map(|passage| InspectPassage {
+                    span: passage.span,
+                    lines: reading.lines_of(passage.span),
+                    heading: reading.trail_of(passage),
+                })
+                .collect(),
+            problems: note.problems.clone(),
+        })
+    }
+}
+
+/// Splits `[[Note#Section]]` and `Note#^block`; a name without `#` is whole.
+fn split_subpath(name: &str) -> (&str, Option<&str>) {
+    let inner = name.trim().trim_start_matches('!');
+    let inner = inner.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]")).unwrap_or(inner);
+    let inner = inner.split('|').next().unwrap_or(inner);
+    match inner.find('#') {
+        Some(at) if at > 0 => (inner.get(..at).unwrap_or(inner), inner.get(at..)),
+        _ => (inner, None),
+    }
+}
+
+fn find_section(reading: &Reading, section: &str) -> Option<Span> {
+    let subpath = if section.starts_with('#') { section.to_owned() } else { format!("#{section}") };
+    match reading.note.subpath(&subpath)? {
+        Target::Heading(at) => reading.note.section_span(&reading.text, at),
+        Target::Block(at) => reading.note.blocks.get(at).map(|block| block.span),
+        Target::Footnote(at) => reading.note.footnotes.get(at).map(|footnote| footnote.span),
+    }
+}
+
+fn no_section(reading: &Reading, path: &str, section: &str) -> Error {
+    let headings: Vec<&str> = reading.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
+    let error = Error::not_found(format!("{path} has no section {section:?}"));
+    if headings.is_empty() {
+        error.with_hint("the note has no headings")
+    } else {
+        error.with_hint(format!("its headings are: {}", headings.join(" / ")))
+    }
+}

@@ -1,0 +1,197 @@
+//! Searching: fresh snapshot in, notes with their best passages out.
+
+use serde::Serialize;
+
+use super::Store;
+use crate::clock::Timestamp;
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::Filter;
+use crate::index::document::Reading;
+use crate::search::fuse::Fusion;
+use crate::search::query::Query;
+use crate::search::snippet::excerpt;
+use crate::search::{Components, Found, MatchType, Mode, Request, run};
+
+/// A search.
+#[derive(Debug, Clone, Default)]
+pub struct SearchRequest {
+    /// What was typed.
+    pub query: String,
+    /// Which lists answer; the configured mode where not given.
+    pub mode: Option<Mode>,
+    /// How many notes; the configured number where not given.
+    pub limit: Option<usize>,
+    /// Conditions on the note.
+    pub filter: Filter,
+    /// A glob that the path must match.
+    pub path: Option<String>,
+    /// Whether every word must occur.
+    pub all: bool,
+    /// Whether to tell how scores came about.
+    pub explain: bool,
+    /// Answer from the index as it is.
+    pub no_sync: bool,
+}
+
+/// A note that answers, with its best passage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchResult {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// The note's title.
+    pub title: String,
+    /// Headings above the passage, joined by ` > `; empty at the top of a note.
+    pub heading: String,
+    /// First and last line of the passage, counted from 1.
+    pub lines: (usize, usize),
+    /// Source text around the best matches.
+    pub snippet: String,
+    /// Byte ranges of the snippet that match.
+    pub marks: Vec<(usize, usize)>,
+    /// Comparable within one reply.
+    pub score: f32,
+    /// Which list found it.
+    pub match_type: MatchType,
+    /// How the score came about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Components>,
+}
+
+/// What a search gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchReply {
+    /// Best first.
+    pub results: Vec<SearchResult>,
+    /// The mode that answered: `bm25` where hybrid had no vectors.
+    pub mode: Mode,
+    /// Whether files changed that the index does not hold yet.
+    pub stale: bool,
+    /// The model's name; `none` without one.
+    pub embedder: String,
+    /// Passages that wait for a vector; meaning finds nothing in them yet.
+    pub pending: usize,
+    /// Sentences about what the reply lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Milliseconds spent, freshness included.
+    pub took_ms: f64,
+}
+
+impl Store {
+    /// Searches the vault.
+    ///
+    /// # Errors
+    /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model.
+    #[tracing::instrument(skip_all)]
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
+        let started = std::time::Instant::now();
+        let stale = if request.no_sync { self.index.behind(&self.vault)? > 0 } else { self.freshen()? > 0 };
+        let mut reply = self.search_as_is(request, None)?;
+        reply.stale = stale;
+        reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
+        Ok(reply)
+    }
+
+    /// Searches what the index holds, without looking at the files' times.
+    pub(super) fn search_as_is(
+        &self,
+        request: &SearchRequest,
+        among: Option<&crate::index::bm25::FileSet>,
+    ) -> Result<SearchReply> {
+        let config = &self.config.search;
+        let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
+        let query = Query::parse(&request.query);
+        let snapshot = self.index.snapshot()?;
+        let mut notes = Vec::new();
+        let (mode, vector) = self.vector_for(asked, &query, &snapshot, &mut notes)?;
+        let found = run(
+            &snapshot,
+            &self.index.catalog(),
+            &Request {
+                query: Some(&query),
+                vector: vector.as_deref().map(Vec::as_slice),
+                mode,
+                fusion: Fusion::parse(&config.fusion)?,
+                limit: request.limit.unwrap_or(config.limit),
+                filter: request.filter.clone(),
+                path: request.path.clone(),
+                among,
+                all: request.all,
+            },
+        )?;
+        if snapshot.pending > 0 && mode != Mode::Bm25 {
+            notes.push(format!("{} passages wait for their vector", snapshot.pending));
+        }
+        Ok(SearchReply {
+            results: self.show(found, &query, request.explain)?,
+            mode,
+            stale: false,
+            embedder: self.embedder_name(),
+            pending: snapshot.pending,
+            notes,
+            took_ms: 0.0,
+        })
+    }
+
+    /// Embeds the query where the mode needs it; hybrid falls back to the words and says so.
+    pub(super) fn vector_for(
+        &self,
+        asked: Mode,
+        query: &Query,
+        snapshot: &crate::index::Snapshot,
+        notes: &mut Vec<String>,
+    ) -> Result<(Mode, Option<std::sync::Arc<Vec<f32>>>)> {
+        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
+            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
+        }
+        if snapshot.vectors.is_empty() {
+            // Loading a model to compare with nothing would cost time and give nothing.
+            let why = if self.index.embedder().is_none() { "no embedder is set" } else { "nothing is embedded yet" };
+            notes.push(format!("{why}, so words alone answer; `sidenote index` embeds"));
+            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
+        }
+        match self.query_vector(&query.meaning) {
+            Ok(vector) => Ok((asked, vector)),
+            Err(error) if asked == Mode::Hybrid => {
+                notes.push(format!("words alone answer: {error}"));
+                Ok((Mode::Bm25, None))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Loads the text of the notes on this page and cuts their excerpts.
+    fn show(&self, found: Vec<Found>, query: &Query, explain: bool) -> Result<Vec<SearchResult>> {
+        let mut results = Vec::with_capacity(found.len());
+        for hit in found {
+            let bytes = match self.read_bytes(&hit.row.path) {
+                Ok(bytes) => bytes,
+                // What is gone since the sync is not shown.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let reading = Reading::new(&hit.row.path, &bytes);
+            let shown = excerpt(&reading, &query.words, hit.passage);
+            results.push(SearchResult {
+                path: hit.row.path.as_str().to_owned(),
+                id: hit.row.note_id,
+                title: reading.title.clone(),
+                heading: shown.trail,
+                lines: shown.lines,
+                snippet: shown.snippet,
+                marks: shown.marks,
+                score: hit.score,
+                match_type: hit.match_type,
+                explain: explain.then_some(hit.components),
+            });
+        }
+        Ok(results)
+    }
+
+    /// Reads the bounds of `--created-after` and its kin into a filter.
+    pub fn date_bound(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+        text.map(|text| Timestamp::parse_bound(flag, text)).transpose()
+    }
+}

@@ -1,0 +1,228 @@
+//! Owns the reading of `.canvas` files (spec/obsidian.md 2.9): the references, tags and text of their nodes, with
+//! the bytes of each inside the JSON strings.
+//!
+//! Pieces are spans of [`searchable`], not of the JSON itself. Never fails: JSON that does not parse says nothing.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use crate::text::Span;
+use crate::text::link::{Escape, Host, Link, LinkForm, Place};
+use crate::text::note::{Joint, Note, Piece, PieceKind, Problem, Tag};
+use crate::text::quoted::{Quote, Unquoted, escaped};
+
+type Object<'a> = HashMap<String, &'a RawValue>;
+
+/// Reads a canvas. Its `pieces` are spans of what [`searchable`] makes of the same text, all others of the text.
+pub fn parse(text: &str) -> Note {
+    let json = text.trim_start_matches('\u{FEFF}');
+    let mut reader = Reader {
+        text,
+        note: Note::default(),
+        counted: 0,
+        line: 1,
+    };
+    reader.note.body_start = text.len() - json.len();
+    // Obsidian makes a new canvas as an empty file.
+    if json.trim().is_empty() {
+        return reader.note;
+    }
+    match serde_json::from_str::<&RawValue>(json) {
+        Ok(whole) => reader.canvas(whole),
+        Err(error) => reader.note.problems.push(Problem {
+            code: "json-unparsable",
+            message: format!("the canvas is no JSON: {error}"),
+            span: None,
+        }),
+    }
+    reader.note
+}
+
+/// Gives the text that the pieces of a canvas are spans of: the JSON with each escape replaced by spaces and the
+/// character that it stands for, so that every offset stays.
+pub fn searchable(json: &str) -> Cow<'_, str> {
+    let mut plain = String::new();
+    let mut rest = json;
+    while let Some(run) = rest.find('\\') {
+        let (before, tail) = rest.split_at(run);
+        plain.push_str(before);
+        let (c, len) = escaped(tail, Quote::Json).unwrap_or(('\\', 1));
+        plain.extend(std::iter::repeat_n(' ', len - c.len_utf8()));
+        plain.push(c);
+        rest = tail.get(len..).unwrap_or("");
+    }
+    if plain.is_empty() {
+        return Cow::Borrowed(json);
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    note: Note,
+    /// Up to where lines are counted.
+    counted: usize,
+    /// The line of that place.
+    line: usize,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads the nodes, then the edges; what has another shape than JSON Canvas says is passed over.
+    fn canvas(&mut self, whole: &'t RawValue) {
+        let canvas = object(whole);
+        for node in list(&canvas, "nodes") {
+            let node = object(node);
+            match self.string(&node, "type").map(|kind| kind.text).as_deref() {
+                Some("text") => self.markdown(&node),
+                Some("file") => self.file(&node, "file", LinkForm::CanvasFile),
+                Some("group") => {
+                    self.label(&node, "label", PieceKind::Prose);
+                    self.file(&node, "background", LinkForm::CanvasGroup);
+                }
+                Some("link") => self.label(&node, "url", PieceKind::Url),
+                _ => {}
+            }
+        }
+        for edge in list(&canvas, "edges") {
+            self.label(&object(edge), "label", PieceKind::Prose);
+        }
+    }
+
+    /// Reads the Markdown of a text node: its links, tags and pieces.
+    fn markdown(&mut self, node: &Object<'t>) {
+        let Some(string) = self.string(node, "text") else {
+            return;
+        };
+        let inner = Note::parse(&string.text);
+        let line = self.line_of(string.raw(Span::default()).start);
+        for link in inner
+            .links
+            .into_iter()
+            .filter(|link| link.place != Place::Property)
+        {
+            let escape = Escape {
+                host: Host::Json,
+                ..link.escape
+            };
+            let form = link.form.in_canvas();
+            self.note.links.push(Link {
+                form,
+                escape,
+                line,
+                ..string.place(link)
+            });
+        }
+        for tag in inner.tags.into_iter().filter(|tag| !tag.in_frontmatter) {
+            let span = string.raw(tag.span);
+            self.note.tags.push(Tag { span, ..tag });
+        }
+        for (at, piece) in inner.pieces.into_iter().enumerate() {
+            self.piece(
+                &string,
+                if at == 0 {
+                    Piece {
+                        joint: Joint::Block,
+                        ..piece
+                    }
+                } else {
+                    piece
+                },
+            );
+        }
+    }
+
+    /// Reads a field that holds the full vault path of a file, and the subpath beside it.
+    fn file(&mut self, node: &Object<'t>, field: &str, form: LinkForm) {
+        let Some(path) = self.string(node, field).filter(|path| !path.text.is_empty()) else {
+            return;
+        };
+        let span = path.raw(Span::new(0, path.text.len()));
+        let subpath = if form == LinkForm::CanvasFile {
+            self.string(node, "subpath")
+        } else {
+            None
+        };
+        let subpath_span = subpath.as_ref().map_or(Span::new(span.end, span.end), |subpath| {
+            subpath.raw(Span::new(0, subpath.text.len()))
+        });
+        let line = self.line_of(span.start);
+        self.note.links.push(Link {
+            span,
+            dest_span: span,
+            path_span: span,
+            subpath_span,
+            alias_span: None,
+            form,
+            escape: Escape {
+                host: Host::Json,
+                ..Escape::default()
+            },
+            place: Place::Canvas,
+            display: Some(path.text.clone()),
+            path: path.text,
+            subpath: subpath.map_or(String::new(), |subpath| subpath.text),
+            embed: true,
+            size: None,
+            key: None,
+            line,
+            in_comment: false,
+        });
+    }
+
+    /// Makes a piece of a field that holds plain text.
+    fn label(&mut self, item: &Object<'t>, field: &str, kind: PieceKind) {
+        if let Some(string) = self.string(item, field) {
+            let span = Span::new(0, string.text.len());
+            self.piece(
+                &string,
+                Piece {
+                    kind,
+                    span,
+                    joint: Joint::Block,
+                },
+            );
+        }
+    }
+
+    /// Cuts a piece of a string where escapes push its bytes apart.
+    fn piece(&mut self, string: &Unquoted, piece: Piece) {
+        for (at, span) in string.runs(piece.span).into_iter().enumerate() {
+            let joint = if at == 0 { piece.joint } else { Joint::None };
+            self.note.pieces.push(Piece { span, joint, ..piece });
+        }
+    }
+
+    /// Decodes the string in a field; `None` where there is none.
+    fn string(&self, item: &Object<'t>, field: &str) -> Option<Unquoted> {
+        let raw = item.get(field)?.get();
+        let body = raw.strip_prefix('"')?.strip_suffix('"')?;
+        // The raw value is a part of the text, so their addresses tell where it stands.
+        let at = body.as_ptr().addr().checked_sub(self.text.as_ptr().addr())?;
+        Unquoted::read(body, at, Quote::Json)
+    }
+
+    /// Counts lines up to an offset; offsets come in about rising order.
+    fn line_of(&mut self, offset: usize) -> usize {
+        if offset < self.counted {
+            (self.counted, self.line) = (0, 1);
+        }
+        let between = Span::new(self.counted, offset).of(self.text);
+        self.line += between.bytes().filter(|&b| b == b'\n').count();
+        self.counted = offset;
+        self.line
+    }
+}
+
+fn object(value: &RawValue) -> Object<'_> {
+    serde_json::from_str(value.get()).unwrap_or_default()
+}
+
+fn list<'a>(object: &Object<'a>, field: &str) -> Vec<&'a RawValue> {
+    object
+        .get(field)
+        .and_then(|value| serde_json::from_str(value.get()).ok())
+        .unwrap_or_default()
+}

@@ -1,0 +1,380 @@
+//! Owns the reading of frontmatter (spec/obsidian.md 5): the YAML block at the top of a note, its properties with
+//! the bytes of each, and the tags, aliases and links among them.
+//!
+//! Never fails: a block that cannot be read has an error and no properties. Edits nothing.
+
+mod yaml;
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::text::Span;
+use crate::text::inline;
+use crate::text::link::Link;
+use crate::text::note::Tag;
+use crate::text::path;
+use crate::text::quoted::{Quote, Unquoted};
+
+/// The YAML block at the top of a note.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Frontmatter {
+    /// The block from its opening line to the end of its closing line, both line ends included.
+    pub span: Span,
+    /// The YAML between the two lines.
+    pub yaml_span: Span,
+    /// The properties, in order; none where there is an error.
+    pub properties: Vec<Property>,
+    /// Whether the whole mapping is written in braces, as JSON is, so that edits must be refused.
+    pub flow: bool,
+    /// Why the YAML cannot be used, with the line of the file; properties must not be edited then.
+    pub error: Option<String>,
+    /// The legal tags under `tags`, in order; a tag's span is what its value says, without quotes.
+    pub tags: Vec<Tag>,
+    /// The other names under `aliases`, in order.
+    pub aliases: Vec<String>,
+    /// The property values that are one link each (spec/obsidian.md 2.7), in order.
+    pub links: Vec<Link>,
+}
+
+/// One entry of the block's mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Property {
+    /// The key as written, without quotes.
+    pub key: String,
+    /// The key's bytes, quotes included.
+    pub key_span: Span,
+    /// The value by the YAML 1.2 core schema; infinities and not-a-number are strings.
+    pub value: Value,
+    /// The value's bytes, quotes and brackets included; empty behind the colon where nothing is written.
+    pub value_span: Span,
+    /// How the value is written.
+    pub style: Style,
+    /// The type inferred from key and value (spec/obsidian.md 5.3).
+    pub kind: PropertyType,
+    /// The entry: key through value and the comment on the value's last line, without the line end.
+    pub span: Span,
+    /// The scalars of the value, in order.
+    pub scalars: Vec<Scalar>,
+    /// Whether an anchor, an alias, a merge key or a YAML tag is part of the entry, so that edits must be refused.
+    pub shared: bool,
+}
+
+/// One scalar in the value of a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scalar {
+    /// Where it stands: `title`, `list.0`, `a.b`.
+    pub path: String,
+    /// Its bytes, quotes or block header included; empty where nothing is written.
+    pub span: Span,
+    /// How it is written.
+    pub style: Style,
+}
+
+/// How a YAML node is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// A scalar without quotes, or nothing at all.
+    Plain,
+    /// A scalar in single quotes.
+    Single,
+    /// A scalar in double quotes.
+    Double,
+    /// A block scalar that keeps its line ends (`|`).
+    Literal,
+    /// A block scalar that folds its lines (`>`).
+    Folded,
+    /// A reference to an anchor (`*name`).
+    Alias,
+    /// A list of one item a line.
+    BlockList,
+    /// A list in square brackets.
+    FlowList,
+    /// A mapping of one key a line.
+    BlockMap,
+    /// A mapping in braces.
+    FlowMap,
+}
+
+/// The types of properties that Obsidian knows (spec/obsidian.md 5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PropertyType {
+    /// One line of text, and whatever is nothing else.
+    Text,
+    /// A list.
+    List,
+    /// A number.
+    Number,
+    /// True or false.
+    Checkbox,
+    /// `YYYY-MM-DD`.
+    Date,
+    /// `YYYY-MM-DDTHH:mm`, with or without seconds.
+    Datetime,
+    /// The tags of the note.
+    Tags,
+    /// The other names of the note.
+    Aliases,
+}
+
+impl PropertyType {
+    /// Reads the name of a widget in `types.json` (spec/obsidian.md 1.2).
+    pub fn from_widget(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => Self::Text,
+            "multitext" => Self::List,
+            "number" => Self::Number,
+            "checkbox" => Self::Checkbox,
+            "date" => Self::Date,
+            "datetime" => Self::Datetime,
+            "tags" => Self::Tags,
+            "aliases" => Self::Aliases,
+            _ => return None,
+        })
+    }
+
+    /// Names the type as replies print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::List => "list",
+            Self::Number => "number",
+            Self::Checkbox => "checkbox",
+            Self::Date => "date",
+            Self::Datetime => "datetime",
+            Self::Tags => "tags",
+            Self::Aliases => "aliases",
+        }
+    }
+}
+
+/// Decides the type of a property: the reserved names first, then what the vault declares, then the value's own
+/// look (spec/obsidian.md 1.2, 5.3).
+pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> PropertyType {
+    match path::key(key).as_str() {
+        "tags" => return PropertyType::Tags,
+        "aliases" => return PropertyType::Aliases,
+        "cssclasses" => return PropertyType::List,
+        _ => {}
+    }
+    declared.unwrap_or_else(|| match value {
+        Value::Bool(_) => PropertyType::Checkbox,
+        Value::Number(_) => PropertyType::Number,
+        Value::Array(_) => PropertyType::List,
+        Value::String(text) if has_shape(text, "0000-00-00") => PropertyType::Date,
+        Value::String(text)
+            if has_shape(text, "0000-00-00T00:00") || has_shape(text, "0000-00-00T00:00:00") =>
+        {
+            PropertyType::Datetime
+        }
+        _ => PropertyType::Text,
+    })
+}
+
+/// Says whether `text` looks like `shape`, in which `0` stands for any digit.
+fn has_shape(text: &str, shape: &str) -> bool {
+    text.len() == shape.len()
+        && text
+            .bytes()
+            .zip(shape.bytes())
+            .all(|(b, s)| if s == b'0' { b.is_ascii_digit() } else { b == s })
+}
+
+/// Reads the frontmatter of a note and says where its body starts, a byte order mark counted.
+pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
+    let start = if text.starts_with('\u{FEFF}') {
+        '\u{FEFF}'.len_utf8()
+    } else {
+        0
+    };
+    let Some((yaml_span, end)) = delimit(text, start) else {
+        return (None, start);
+    };
+    let span = Span::new(start, end);
+    let mut frontmatter = Frontmatter {
+        span,
+        yaml_span,
+        ..Frontmatter::default()
+    };
+    match yaml::read(yaml_span.of(text), yaml_span.start) {
+        Ok(block) => {
+            frontmatter.tags = tags(text, &block.properties);
+            frontmatter.aliases = aliases(&block.properties);
+            frontmatter.properties = block.properties;
+            frontmatter.links = block.links;
+            frontmatter.flow = block.flow;
+        }
+        Err(error) => frontmatter.error = Some(error),
+    }
+    (Some(frontmatter), end)
+}
+
+/// Finds the YAML between the delimiters and the end of the closing line (spec/obsidian.md 5.1).
+fn delimit(text: &str, start: usize) -> Option<(Span, usize)> {
+    let is_delimiter = |line: &str| {
+        line.strip_prefix("---")
+            .is_some_and(|tail| tail.trim_matches([' ', '\t']).is_empty())
+    };
+    let (first, yaml) = line_at(text, start);
+    let mut at = is_delimiter(first).then_some(yaml)?;
+    while at < text.len() {
+        let (line, next) = line_at(text, at);
+        if is_delimiter(line) {
+            return Some((Span::new(yaml, at), next));
+        }
+        at = next;
+    }
+    None
+}
+
+/// Gives the line that starts at `at` without its end, and the offset behind that end; a lone CR ends a line too
+/// (spec/obsidian.md 1.8).
+fn line_at(text: &str, at: usize) -> (&str, usize) {
+    let rest = text.get(at..).unwrap_or("");
+    let Some(len) = rest.find(['\n', '\r']) else {
+        return (rest, text.len());
+    };
+    let (line, end) = rest.split_at(len);
+    (line, at + len + if end.starts_with("\r\n") { 2 } else { 1 })
+}
+
+impl Frontmatter {
+    /// Finds a property by its name without case.
+    pub fn get(&self, key: &str) -> Option<&Property> {
+        named(&self.properties, &path::key(key)).next()
+    }
+
+    /// Gives all properties as one JSON object, in order.
+    pub fn values(&self) -> Map<String, Value> {
+        self.properties
+            .iter()
+            .map(|property| (property.key.clone(), property.value.clone()))
+            .collect()
+    }
+
+    /// Lists all values in order, those in nested mappings under `a.b` (spec/obsidian.md 5.3).
+    pub fn flat(&self) -> impl Iterator<Item = (String, &Value)> {
+        let mut open: Vec<(String, &Value)> = self
+            .properties
+            .iter()
+            .rev()
+            .map(|property| (property.key.clone(), &property.value))
+            .collect();
+        std::iter::from_fn(move || {
+            loop {
+                let (key, value) = open.pop()?;
+                match value {
+                    Value::Object(map) if !map.is_empty() => {
+                        open.extend(
+                            map.iter()
+                                .rev()
+                                .map(|(name, value)| (format!("{key}.{name}"), value)),
+                        );
+                    }
+                    _ => return Some((key, value)),
+                }
+            }
+        })
+    }
+}
+
+impl Style {
+    /// Gives the way a scalar is escaped and the length of its quotes; `None` where its lines are folded or no text
+    /// is written.
+    fn quote(self) -> Option<(Quote, usize)> {
+        match self {
+            Self::Plain => Some((Quote::None, 0)),
+            Self::Single => Some((Quote::Single, 1)),
+            Self::Double => Some((Quote::Double, 1)),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar {
+    /// Decodes the scalar with a map back into the file, given the file's text; `None` where it runs over several
+    /// lines or refers to an anchor.
+    pub fn unquote(&self, text: &str) -> Option<Unquoted> {
+        let (quote, margin) = self.style.quote()?;
+        let body = Span::new(self.span.start + margin, self.span.end.checked_sub(margin)?);
+        Unquoted::read(body.of(text), body.start, quote)
+    }
+}
+
+fn named<'p>(properties: &'p [Property], key: &str) -> impl Iterator<Item = &'p Property> {
+    properties
+        .iter()
+        .filter(move |property| path::key(&property.key) == key)
+}
+
+/// Lists the values of a property that Obsidian reads as a list of strings or as one string, with their places.
+fn texts(property: &Property) -> impl Iterator<Item = (String, &Value)> {
+    let key = &property.key;
+    let (one, many) = match &property.value {
+        Value::Array(items) => (None, items.as_slice()),
+        value => (Some((key.clone(), value)), [].as_slice()),
+    };
+    one.into_iter().chain(
+        many.iter()
+            .enumerate()
+            .map(move |(at, item)| (format!("{key}.{at}"), item)),
+    )
+}
+
+/// Collects the legal tags (spec/obsidian.md 5.4): strings only, each with or without its `#`.
+fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
+    let mut tags = Vec::new();
+    for property in named(properties, "tags") {
+        let places: HashMap<&str, &Scalar> = property
+            .scalars
+            .iter()
+            .map(|scalar| (scalar.path.as_str(), scalar))
+            .collect();
+        for (place, value) in texts(property) {
+            let Some(said) = value.as_str() else { continue };
+            let Some(name) = tag_name(said) else { continue };
+            // A value that came through an alias has no scalar of its own: the alias stands for it.
+            let scalar = places
+                .get(place.as_str())
+                .or_else(|| places.get(property.key.as_str()));
+            let whole = scalar.map_or(property.span, |scalar| scalar.span);
+            let exact = scalar
+                .and_then(|scalar| scalar.unquote(text))
+                .filter(|unquoted| unquoted.text == said)
+                .map(|unquoted| {
+                    let end = said.find(name).unwrap_or(0) + name.len();
+                    let start = said.len() - said.trim_start().len();
+                    unquoted.raw(Span::new(start, end))
+                });
+            tags.push(Tag {
+                name: name.to_owned(),
+                span: exact.unwrap_or(whole),
+                in_frontmatter: true,
+            });
+        }
+    }
+    tags
+}
+
+/// Collects the aliases (spec/obsidian.md 5.4): nulls, blanks and nested values are none.
+fn aliases(properties: &[Property]) -> Vec<String> {
+    named(properties, "aliases")
+        .flat_map(texts)
+        .filter_map(|(_, value)| match value {
+            Value::String(text) => Some(text.trim().to_owned()),
+            Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+            _ => None,
+        })
+        .filter(|alias| !alias.is_empty())
+        .collect()
+}
+
+/// Gives the name of the tag that `text` is as a whole, with or without `#`, a trailing slash cut; `None` where it
+/// is no legal tag (spec/obsidian.md 6).
+pub fn tag_name(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let name = text.strip_prefix('#').unwrap_or(text).trim_end_matches('/');
+    inline::is_tag_name(name).then_some(name)
+}

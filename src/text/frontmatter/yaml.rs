@@ -1,0 +1,649 @@
+//! Owns the way from YAML text to properties; the only user of the YAML parser.
+//!
+//! Reads the event stream with a stack of its own, so that no input makes it recurse, and bounds what aliases
+//! may expand to. Knows nothing of notes: spans are offset by where the YAML starts.
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+
+use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag};
+use serde_json::{Map, Number, Value};
+
+use super::{Property, Scalar, Style, kind_of};
+use crate::text::Span;
+use crate::text::link::{self, Escape, Host, Link};
+use crate::text::quoted::{Quote, Unquoted};
+
+/// How deep collections may nest, those behind aliases included. JSON readers stop at 128.
+const MAX_DEPTH: usize = 100;
+
+/// How much the anchored nodes and their copies may weigh beside the text itself, in bytes and nodes.
+const MAX_EXPANSION: usize = 1 << 18;
+
+/// What a block of YAML says.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) properties: Vec<Property>,
+    pub(super) links: Vec<Link>,
+    /// Whether the outermost mapping is written in braces.
+    pub(super) flow: bool,
+}
+
+/// Reads the mapping in `yaml`, which stands at `at` in the file.
+///
+/// The error is a sentence that starts with the line in the file.
+pub(super) fn read(yaml: &str, at: usize) -> Result<Block, String> {
+    // A byte that was no UTF-8 has become U+001A, which YAML forbids: one bad byte must not hide the whole block.
+    let patched = yaml.contains('\u{1A}').then(|| yaml.replace('\u{1A}', "_"));
+    let yaml = patched.as_deref().unwrap_or(yaml);
+    let options = granit_parser::options! {
+        emit_comments: false,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    };
+    let mut reader = Reader {
+        yaml,
+        at,
+        budget: MAX_EXPANSION + yaml.len(),
+        ..Reader::default()
+    };
+    for event in Parser::new_from_str_with_options(yaml, options) {
+        // The opening line of the block is not part of the YAML, hence its lines are one less than the file's.
+        let (event, span) = event.map_err(|error| {
+            let mut message = error.to_string();
+            message.truncate(message.rfind(" at char ").unwrap_or(message.len()));
+            format!("line {}: {message}", error.marker().line() + 1)
+        })?;
+        let line = span.start.line() + 1;
+        let range = span.byte_range().unwrap_or_default();
+        let token = Token {
+            span: Span::new(at + range.start, at + range.end),
+            line,
+        };
+        reader
+            .take(event, token)
+            .map_err(|message| format!("line {line}: {message}"))?;
+    }
+    Ok(reader.block)
+}
+
+/// Where an event stands in the file.
+#[derive(Debug, Clone, Copy)]
+struct Token {
+    span: Span,
+    line: usize,
+}
+
+/// A finished node.
+#[derive(Debug, Clone)]
+struct Node {
+    value: Value,
+    span: Span,
+    style: Style,
+    /// How many collections nest in it, itself included.
+    depth: usize,
+    /// How many bytes and nodes it holds.
+    weight: usize,
+    /// What it is called where it is a key.
+    name: String,
+}
+
+/// An unfinished collection.
+#[derive(Debug)]
+struct Frame {
+    items: Items,
+    start: usize,
+    style: Style,
+    anchor: usize,
+    depth: usize,
+    weight: usize,
+    /// The length of the path of the collection itself.
+    path: usize,
+}
+
+#[derive(Debug)]
+enum Items {
+    List(Vec<Value>),
+    Map {
+        map: Map<String, Value>,
+        /// The keys that came through a merge, which an explicit key may replace.
+        merged: HashSet<String>,
+        /// The key whose value comes next.
+        key: Option<Key>,
+    },
+}
+
+#[derive(Debug)]
+struct Key {
+    name: String,
+    span: Span,
+    is_merge: bool,
+}
+
+#[derive(Debug, Default)]
+struct Reader<'y> {
+    yaml: &'y str,
+    at: usize,
+    frames: Vec<Frame>,
+    /// How many of the innermost frames are part of a key.
+    in_key: usize,
+    /// Where the next node stands, such as `list.0`.
+    path: String,
+    anchors: HashMap<usize, Node>,
+    budget: usize,
+    /// Where the last token ended.
+    end: usize,
+    documents: usize,
+    /// The scalars of the entry that is being read.
+    scalars: Vec<Scalar>,
+    /// Whether that entry holds an anchor, an alias or a tag.
+    shared: bool,
+    /// Where each key of the outermost mapping stands among the properties.
+    places: HashMap<String, usize>,
+    block: Block,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, event: Event<'_>, token: Token) -> Result<(), String> {
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    return Err("a second YAML document starts here".to_owned());
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.shared |= anchor > 0 || tag.is_some();
+                let node = self.scalar(&text, style, tag.as_deref(), token)?;
+                self.finish(node, anchor)?;
+            }
+            Event::Alias(id) => {
+                let weight = self.anchors.get(&id).map_or(0, |node| node.weight);
+                self.spend(weight)?;
+                let Some(node) = self.anchors.get(&id).cloned() else {
+                    return Err("an alias refers to the node that it is part of".to_owned());
+                };
+                self.shared = true;
+                self.record(token.span, Style::Alias)?;
+                self.finish(
+                    Node {
+                        span: token.span,
+                        style: Style::Alias,
+                        ..node
+                    },
+                    0,
+                )?;
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                let (style, start) = match style {
+                    StructureStyle::Flow => (Style::FlowList, token.span.start),
+                    // The parser points behind the first dash of a list that is not indented.
+                    StructureStyle::Block => (
+                        Style::BlockList,
+                        self.ahead(b":", b"-").unwrap_or(token.span.start),
+                    ),
+                };
+                self.shared |= anchor > 0 || tag.is_some();
+                self.open(Items::List(Vec::new()), style, anchor, start);
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                let flow = style == StructureStyle::Flow;
+                self.block.flow |= flow && self.frames.is_empty();
+                self.shared |= anchor > 0 || tag.is_some();
+                let items = Items::Map {
+                    map: Map::new(),
+                    merged: HashSet::new(),
+                    key: None,
+                };
+                let style = if flow { Style::FlowMap } else { Style::BlockMap };
+                self.open(items, style, anchor, token.span.start);
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(token)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, items: Items, style: Style, anchor: usize, start: usize) {
+        self.in_key += usize::from(self.is_key_next());
+        self.frames.push(Frame {
+            items,
+            start,
+            style,
+            anchor,
+            depth: 0,
+            weight: 1,
+            path: self.path.len(),
+        });
+        self.step();
+    }
+
+    fn close(&mut self, token: Token) -> Result<(), String> {
+        let Some(frame) = self.frames.pop() else {
+            return Ok(());
+        };
+        self.path.truncate(frame.path);
+        if matches!(frame.style, Style::FlowList | Style::FlowMap) {
+            self.end = token.span.end;
+        }
+        let span = Span::new(frame.start, self.end.max(frame.start));
+        // A collection that is a key goes by its source.
+        let name = if self.in_key == 1 {
+            self.source(span).to_owned()
+        } else {
+            String::new()
+        };
+        self.in_key = self.in_key.saturating_sub(1);
+        let value = match frame.items {
+            Items::List(items) => Value::Array(items),
+            Items::Map { map, .. } => Value::Object(map),
+        };
+        let Frame {
+            style,
+            weight,
+            depth,
+            anchor,
+            ..
+        } = frame;
+        self.finish(
+            Node {
+                value,
+                span,
+                style,
+                depth: depth + 1,
+                weight,
+                name,
+            },
+            anchor,
+        )
+    }
+
+    /// Reads a scalar; where it is a value, notes it and the link that it may be.
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        token: Token,
+    ) -> Result<Node, String> {
+        let (style, span) = match style {
+            ScalarStyle::Plain if token.span.is_empty() => (Style::Plain, self.nothing(token.span.start)),
+            ScalarStyle::Plain => (Style::Plain, token.span),
+            ScalarStyle::SingleQuoted => (Style::Single, token.span),
+            ScalarStyle::DoubleQuoted => (Style::Double, token.span),
+            ScalarStyle::Literal => (Style::Literal, self.block_scalar(token.span)),
+            ScalarStyle::Folded => (Style::Folded, self.block_scalar(token.span)),
+        };
+        // The parser spells a missing node `~`.
+        let text = if style == Style::Plain && span.is_empty() {
+            ""
+        } else {
+            text
+        };
+        self.record(span, style)?;
+        if !self.is_key_next() {
+            self.link(text, span, style, token.line);
+        }
+        let value = resolve(text, style, tag);
+        Ok(Node {
+            value,
+            span,
+            style,
+            depth: 0,
+            weight: text.len() + 1,
+            name: text.to_owned(),
+        })
+    }
+
+    /// Puts a finished node into its collection.
+    fn finish(&mut self, node: Node, anchor: usize) -> Result<(), String> {
+        if self.frames.len() + node.depth > MAX_DEPTH {
+            return Err(format!("collections nest more than {MAX_DEPTH} deep"));
+        }
+        self.end = self.end.max(node.span.end);
+        if anchor > 0 {
+            self.spend(node.weight)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        let is_top = self.frames.len() == 1;
+        let Some(parent) = self.frames.last_mut() else {
+            return match node.value {
+                Value::Object(_) => Ok(()),
+                _ => Err("the block is no mapping of keys to values".to_owned()),
+            };
+        };
+        parent.depth = parent.depth.max(node.depth);
+        parent.weight += node.weight;
+        match &mut parent.items {
+            Items::List(items) => items.push(node.value),
+            Items::Map {
+                map,
+                merged,
+                key: key @ None,
+            } => {
+                if map.contains_key(&node.name) && !merged.contains(&node.name) {
+                    return Err(format!("the key {:?} stands here twice", node.name));
+                }
+                let is_merge = node.style == Style::Plain && node.name == "<<";
+                *key = Some(Key {
+                    name: node.name,
+                    span: node.span,
+                    is_merge,
+                });
+            }
+            Items::Map {
+                map,
+                merged,
+                key: slot,
+            } => {
+                let Some(key) = slot.take() else { return Ok(()) };
+                let entries = entries(&key, node.value, map, merged);
+                if is_top {
+                    map.extend(entries.iter().map(|(name, _)| (name.clone(), Value::Null)));
+                    self.properties(key, entries, node.span, node.style);
+                } else {
+                    map.extend(entries);
+                }
+            }
+        }
+        self.step();
+        Ok(())
+    }
+
+    /// Makes a property of each entry that a key of the outermost mapping brings: one, or several by a merge.
+    fn properties(&mut self, key: Key, entries: Vec<(String, Value)>, value_span: Span, style: Style) {
+        let scalars = mem::take(&mut self.scalars);
+        let shared = mem::take(&mut self.shared) || key.is_merge;
+        let span = Span::new(key.span.start, self.comment_end());
+        for (name, value) in entries {
+            let kind = kind_of(&name, &value, None);
+            // What a merge brings has no scalars of its own here.
+            let scalars = if name == key.name {
+                scalars.clone()
+            } else {
+                Vec::new()
+            };
+            let place = *self
+                .places
+                .entry(name.clone())
+                .or_insert(self.block.properties.len());
+            let key_span = key.span;
+            let property = Property {
+                key: name,
+                key_span,
+                value,
+                value_span,
+                style,
+                kind,
+                span,
+                scalars,
+                shared,
+            };
+            match self.block.properties.get_mut(place) {
+                Some(replaced) => *replaced = property,
+                None => self.block.properties.push(property),
+            }
+        }
+    }
+
+    fn is_key_next(&self) -> bool {
+        self.in_key > 0
+            || self
+                .frames
+                .last()
+                .is_some_and(|frame| matches!(frame.items, Items::Map { key: None, .. }))
+    }
+
+    /// Brings the path to the node that comes next.
+    fn step(&mut self) {
+        let Some(frame) = self.frames.last() else { return };
+        self.path.truncate(frame.path);
+        let dot = if self.path.is_empty() { "" } else { "." };
+        match &frame.items {
+            Items::List(items) => self.path.push_str(&format!("{dot}{}", items.len())),
+            Items::Map { key: Some(key), .. } => self.path.extend([dot, &key.name]),
+            Items::Map { key: None, .. } => {}
+        }
+    }
+
+    /// Notes a scalar that is a value.
+    fn record(&mut self, span: Span, style: Style) -> Result<(), String> {
+        if self.is_key_next() {
+            return Ok(());
+        }
+        // Long keys around many scalars would make the paths grow with the square of the text.
+        self.spend(self.path.len().saturating_sub(64))?;
+        self.scalars.push(Scalar {
+            path: self.path.clone(),
+            span,
+            style,
+        });
+        Ok(())
+    }
+
+    fn spend(&mut self, weight: usize) -> Result<(), String> {
+        self.budget = self
+            .budget
+            .checked_sub(weight)
+            .ok_or_else(|| "aliases or long keys expand to far more than the text itself".to_owned())?;
+        Ok(())
+    }
+
+    fn source(&self, span: Span) -> &str {
+        Span::new(
+            span.start.saturating_sub(self.at),
+            span.end.saturating_sub(self.at),
+        )
+        .of(self.yaml)
+    }
+
+    /// Looks behind the last token, over white space, comments, anchors, tags and the signs in `skip`, for one of
+    /// the signs in `wanted`.
+    fn ahead(&self, skip: &[u8], wanted: &[u8]) -> Option<usize> {
+        let from = self.end.max(self.at);
+        let rest = self.yaml.as_bytes().get(from - self.at..)?;
+        let mut bytes = rest.iter().enumerate();
+        while let Some((at, b)) = bytes.next() {
+            match b {
+                b if wanted.contains(b) => return Some(from + at),
+                b'#' => _ = bytes.find(|(_, b)| matches!(b, b'\n' | b'\r')),
+                b'&' | b'!' => _ = bytes.find(|(_, b)| b.is_ascii_whitespace()),
+                b if b.is_ascii_whitespace() || skip.contains(b) => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Places a value that is not written: behind the colon of its key, where there is one.
+    fn nothing(&self, reported: usize) -> Span {
+        let has_key = self
+            .frames
+            .last()
+            .is_some_and(|frame| matches!(frame.items, Items::Map { key: Some(_), .. }));
+        let colon = if has_key { self.ahead(b"", b":") } else { None };
+        let at = reported.max(colon.map_or(0, |colon| colon + 1));
+        Span::new(at, at)
+    }
+
+    /// Widens the content of a block scalar to its header, and cuts the blank lines behind it.
+    fn block_scalar(&self, content: Span) -> Span {
+        let start = self
+            .ahead(b":-?", b"|>")
+            .unwrap_or(content.start)
+            .min(content.start);
+        let whole = self.source(Span::new(start, content.end));
+        let mut kept = whole;
+        loop {
+            let line = kept.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+            let (before, last) = kept.split_at(line);
+            if line == 0 || !last.trim_matches([' ', '\t']).is_empty() {
+                break;
+            }
+            kept = before.strip_suffix("\r\n").unwrap_or(&before[..line - 1]);
+        }
+        Span::new(start, start + kept.len())
+    }
+
+    /// Finds the end of the comment on the line where the last token ended, or that token's end.
+    fn comment_end(&self) -> usize {
+        let rest = self.source(Span::new(self.end, self.at + self.yaml.len()));
+        let comment = rest.trim_start_matches([' ', '\t']);
+        if comment.len() == rest.len() || !comment.starts_with('#') {
+            return self.end;
+        }
+        let line = rest.split(['\n', '\r']).next().unwrap_or(rest);
+        self.end + line.trim_end().len()
+    }
+
+    /// Notes the link that a value is as a whole (spec/obsidian.md 2.7).
+    fn link(&mut self, text: &str, span: Span, style: Style, line: usize) {
+        if !text.trim_start().starts_with(['[', '!']) {
+            return;
+        }
+        let Some(mut link) = link::parse_property(text) else {
+            return;
+        };
+        let quoted = style.quote().and_then(|(quote, margin)| {
+            let body = Span::new(span.start + margin, span.end.saturating_sub(margin));
+            let unquoted = Unquoted::read(self.source(body), body.start, quote)?;
+            (unquoted.text == text).then_some((unquoted, quote))
+        });
+        link = match quoted {
+            Some((unquoted, quote)) => {
+                let host = if quote == Quote::Single {
+                    Host::YamlSingle
+                } else {
+                    Host::YamlDouble
+                };
+                Link {
+                    escape: Escape { host, ..link.escape },
+                    ..unquoted.place(link)
+                }
+            }
+            // A link is never a plain scalar, so this host says that the value must not be spliced.
+            None => {
+                let nowhere = Span::new(span.end, span.end);
+                let escape = Escape {
+                    host: Host::YamlPlain,
+                    ..link.escape
+                };
+                Link {
+                    span,
+                    dest_span: span,
+                    path_span: span,
+                    subpath_span: nowhere,
+                    alias_span: None,
+                    escape,
+                    ..link
+                }
+            }
+        };
+        self.block.links.push(Link {
+            key: Some(self.path.clone()),
+            line,
+            ..link
+        });
+    }
+}
+
+/// Gives the entries that a key and its value bring to a mapping: one, or those of a merge that are not there yet.
+fn entries(
+    key: &Key,
+    value: Value,
+    map: &Map<String, Value>,
+    merged: &mut HashSet<String>,
+) -> Vec<(String, Value)> {
+    let sources = match value {
+        Value::Object(source) if key.is_merge => vec![source],
+        Value::Array(items) if key.is_merge && items.iter().all(Value::is_object) => {
+            let object = |item| {
+                if let Value::Object(source) = item {
+                    Some(source)
+                } else {
+                    None
+                }
+            };
+            items.into_iter().filter_map(object).collect()
+        }
+        value => {
+            merged.remove(&key.name);
+            return vec![(key.name.clone(), value)];
+        }
+    };
+    let new = |(name, _): &(String, Value)| !map.contains_key(name) && merged.insert(name.clone());
+    sources.into_iter().flatten().filter(new).collect()
+}
+
+/// Resolves a scalar by the YAML 1.2 core schema (spec/obsidian.md 5.2).
+fn resolve(text: &str, style: Style, tag: Option<&Tag>) -> Value {
+    let string = || Value::String(text.to_owned());
+    match tag {
+        None if style == Style::Plain => core(text).unwrap_or_else(string),
+        None => string(),
+        Some(tag) => match (tag.core_suffix(), core(text)) {
+            (Some("null"), Some(value @ Value::Null)) => value,
+            (Some("bool"), Some(value @ Value::Bool(_))) => value,
+            (Some("int" | "float"), Some(value @ Value::Number(_))) => value,
+            _ => string(),
+        },
+    }
+}
+
+/// Reads what a plain scalar means beside a string; `None` where it is one.
+fn core(text: &str) -> Option<Value> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
+        "true" | "True" | "TRUE" => return Some(Value::Bool(true)),
+        "false" | "False" | "FALSE" => return Some(Value::Bool(false)),
+        _ => {}
+    }
+    let radix = |digits: &str, radix: u32| {
+        let fine = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        let float = || {
+            digits.chars().fold(0.0, |n, c| {
+                n * f64::from(radix) + f64::from(c.to_digit(radix).unwrap_or(0))
+            })
+        };
+        fine.then(|| u64::from_str_radix(digits, radix).map_or_else(|_| number(float()), |n| Some(n.into())))
+            .flatten()
+    };
+    if let Some(digits) = text.strip_prefix("0o") {
+        return radix(digits, 8);
+    }
+    if let Some(digits) = text.strip_prefix("0x") {
+        return radix(digits, 16);
+    }
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (
+            mantissa,
+            Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)),
+        ),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let fine = digits(whole)
+        && digits(fraction)
+        && !(whole.is_empty() && fraction.is_empty())
+        && exponent.is_none_or(|exponent| !exponent.is_empty() && digits(exponent));
+    if !fine {
+        return None;
+    }
+    let float = || text.parse().ok().and_then(number);
+    text.parse::<i64>()
+        .map(Value::from)
+        .or_else(|_| text.parse::<u64>().map(Value::from))
+        .ok()
+        .or_else(float)
+}
+
+/// Makes a JSON number, whole where the value is, as JavaScript prints it; `None` where JSON has none.
+fn number(float: f64) -> Option<Value> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if float.fract() == 0.0 && float.abs() < EXACT {
+        return Some(Value::from(float as i64));
+    }
+    Number::from_f64(float).map(Value::Number)
+}

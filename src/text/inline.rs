@@ -1,0 +1,687 @@
+//! Owns the inline scanner: wikilinks, markdown links, tags, comments, math and searchable pieces of one leaf block
+//! (spec/obsidian.md 2 and 6). It takes the runs that the Markdown parser found and knows nothing of blocks.
+
+use crate::text::Span;
+use crate::text::link::{self, Destination, Link, LinkForm, Place};
+use crate::text::note::{Joint, Piece, PieceKind, Tag};
+
+/// A stretch of a leaf block as the Markdown parser sees it; what lies between runs is markup.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) kind: RunKind,
+    pub(super) span: Span,
+}
+
+/// What a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunKind {
+    /// Literal text.
+    Text,
+    /// Literal text whose first character a backslash escapes.
+    Escaped,
+    /// A code span with its backticks.
+    Code,
+    /// An inline HTML tag or comment.
+    Html,
+    /// A character reference; tells whether it stands for a part of a word.
+    Entity(bool),
+    /// A reference to a footnote.
+    Footref,
+    /// A line end.
+    Break,
+    /// The start of the markdown link of this number; the span is the whole link.
+    Open(usize),
+    /// The end of the markdown link of this number; the span is what follows the label.
+    Close(usize),
+}
+
+/// A markdown link or image of the leaf.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MdLink {
+    pub(super) span: Span,
+    pub(super) label: Span,
+    pub(super) kind: MdKind,
+    pub(super) embed: bool,
+    /// Whether something further left took a part of it.
+    pub(super) dead: bool,
+}
+
+/// How a markdown link names its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MdKind {
+    /// `[label](dest)`.
+    Inline,
+    /// `[label][ref]`, `[ref][]`, `[ref]`.
+    Reference,
+    /// `<https://…>`.
+    Auto,
+}
+
+/// The leaf block being scanned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf {
+    /// Where no construct may reach beyond.
+    pub(super) end: usize,
+    /// Where its text begins, behind a callout's marker or a checkbox.
+    pub(super) from: usize,
+    /// What its text is.
+    pub(super) kind: PieceKind,
+    /// What its links stand in.
+    pub(super) place: Place,
+}
+
+/// What the scanner has found so far, and the regions that reach over several blocks.
+#[derive(Debug)]
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    pub(super) links: Vec<Link>,
+    pub(super) tags: Vec<Tag>,
+    pub(super) pieces: Vec<Piece>,
+    /// What stands between the last piece and the next.
+    pub(super) joint: Joint,
+    /// The comment met last; past it once the scan is behind its end.
+    pub(super) comment: Span,
+    /// End of the block math met last, which hides all blocks before it.
+    pub(super) opaque: usize,
+    /// Runs of the leaf that is being gathered.
+    pub(super) runs: Vec<Run>,
+    /// Markdown links of the leaf that is being gathered.
+    pub(super) mds: Vec<MdLink>,
+    last_wikilink: Option<usize>,
+    last_tag_end: usize,
+    no_comment_end: bool,
+    no_math_end: bool,
+}
+
+/// The bytes at which text may hold more than text.
+const SIGNS: [bool; 256] = {
+    let mut signs = [false; 256];
+    let bytes = b"[!#%$=:";
+    let mut at = 0;
+    while at < bytes.len() {
+        signs[bytes[at] as usize] = true;
+        at += 1;
+    }
+    signs
+};
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            links: Vec::new(),
+            tags: Vec::new(),
+            pieces: Vec::new(),
+            joint: Joint::Block,
+            comment: Span::default(),
+            opaque: 0,
+            runs: Vec::new(),
+            mds: Vec::new(),
+            last_wikilink: None,
+            last_tag_end: 0,
+            no_comment_end: false,
+            no_math_end: false,
+        }
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    /// Says whether `offset` lies in the comment met last.
+    pub(super) fn in_comment(&self, offset: usize) -> bool {
+        self.comment.contains(offset)
+    }
+
+    /// Adds a text run, joined to the one before where they touch.
+    pub(super) fn add_text(&mut self, span: Span) {
+        let escaped = span.start > 0
+            && self.byte(span.start - 1) == Some(b'\\')
+            && self.runs.last().is_none_or(|last| last.span.end < span.start);
+        match self.runs.last_mut() {
+            Some(last)
+                if last.span.end == span.start && matches!(last.kind, RunKind::Text | RunKind::Escaped) =>
+            {
+                last.span.end = span.end;
+            }
+            _ => {
+                let kind = if escaped { RunKind::Escaped } else { RunKind::Text };
+                self.runs.push(Run { kind, span });
+            }
+        }
+    }
+
+    /// Scans the gathered runs of one leaf and returns the offset behind the last construct found.
+    pub(super) fn scan(&mut self, leaf: &Leaf) -> usize {
+        let runs = std::mem::take(&mut self.runs);
+        self.joint = Joint::Block;
+        let mut pos = leaf.from.max(self.opaque);
+        for at in 0..runs.len() {
+            pos = Walk {
+                runs: &runs,
+                at,
+                leaf,
+            }
+            .step(self, pos);
+        }
+        self.runs = runs;
+        self.runs.clear();
+        self.mds.clear();
+        pos
+    }
+
+    /// Adds a piece, cut at the end of a comment.
+    pub(super) fn piece(&mut self, kind: PieceKind, span: Span) {
+        if span.start >= self.comment.end {
+            self.push(kind, span);
+        } else {
+            self.push(
+                PieceKind::Comment,
+                Span::new(span.start, span.end.min(self.comment.end.saturating_sub(2))),
+            );
+            if span.end > self.comment.end {
+                self.push(kind, Span::new(self.comment.end, span.end));
+            }
+        }
+    }
+
+    fn push(&mut self, kind: PieceKind, span: Span) {
+        if span.is_empty() {
+            return;
+        }
+        // White space alone is not worth a piece, but it parts what stands around it.
+        let prose = matches!(kind, PieceKind::Prose | PieceKind::Heading | PieceKind::Comment);
+        let blank = |text: &str| text.starts_with(char::is_whitespace) && text.trim_start().is_empty();
+        if prose && blank(span.of(self.text)) {
+            self.part();
+            return;
+        }
+        let joins = self.joint == Joint::None || kind == PieceKind::Code && self.joint == Joint::Line;
+        match self.pieces.last_mut() {
+            Some(last) if joins && last.kind == kind && last.span.end == span.start => {
+                last.span.end = span.end
+            }
+            _ => self.pieces.push(Piece {
+                kind,
+                span,
+                joint: self.joint,
+            }),
+        }
+        self.joint = Joint::None;
+    }
+
+    /// Notes that the next piece is not part of the word before it.
+    pub(super) fn part(&mut self) {
+        if self.joint == Joint::None {
+            self.joint = Joint::Line;
+        }
+    }
+
+    /// Cuts the pieces at `end`, so that nothing behind it is searched.
+    fn cut_pieces(&mut self, end: usize) {
+        while let Some(last) = self.pieces.last_mut().filter(|last| last.span.end > end) {
+            if last.span.start < end {
+                last.span.end = end;
+            } else {
+                self.joint = last.joint;
+                self.pieces.pop();
+            }
+        }
+    }
+
+    /// Says whether only blanks stand before `at` on its line.
+    fn at_line_start(&self, at: usize) -> bool {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        let other = before.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t'));
+        other.is_none_or(|&byte| matches!(byte, b'\n' | b'\r')) || before.ends_with("\u{FEFF}".as_bytes())
+    }
+
+    fn find(&self, sign: &str, from: usize, end: usize) -> Option<usize> {
+        Some(from + self.text.get(from..end)?.find(sign)?)
+    }
+}
+
+/// One step of a scan: the run at `at` among those of the leaf.
+#[derive(Clone, Copy)]
+struct Walk<'r> {
+    runs: &'r [Run],
+    at: usize,
+    leaf: &'r Leaf,
+}
+
+impl Walk<'_> {
+    /// Scans one run from `pos` on and returns the offset behind what it consumed.
+    fn step(self, scan: &mut Scanner<'_>, pos: usize) -> usize {
+        let Some(&Run { kind, span }) = self.runs.get(self.at) else {
+            return pos;
+        };
+        let whole = span.start >= pos;
+        match kind {
+            RunKind::Open(number) => return self.open(scan, number, span, pos),
+            RunKind::Close(number) => return self.close(scan, number, span, pos),
+            RunKind::Text | RunKind::Escaped => {}
+            _ if span.end <= pos => return pos,
+            // What is left of a run that something further left cut into is text again.
+            _ if !whole => {}
+            RunKind::Code => {
+                let bytes = span.of(scan.text).as_bytes();
+                let ticks = bytes
+                    .iter()
+                    .take_while(|&&byte| byte == b'`')
+                    .count()
+                    .min(bytes.len() / 2);
+                scan.piece(PieceKind::Code, Span::new(span.start + ticks, span.end - ticks));
+                return span.end;
+            }
+            RunKind::Html => {
+                if span
+                    .of(scan.text)
+                    .get(..3)
+                    .is_some_and(|tag| tag.eq_ignore_ascii_case("<br"))
+                {
+                    scan.part();
+                }
+                return span.end;
+            }
+            RunKind::Entity(word) => {
+                if !word {
+                    scan.part();
+                }
+                return span.end;
+            }
+            RunKind::Footref => return span.end,
+            RunKind::Break => {
+                scan.part();
+                return pos;
+            }
+        }
+        let escaped = (kind == RunKind::Escaped && whole).then_some(span.start);
+        self.text(scan, pos.max(span.start), span.end, escaped).max(pos)
+    }
+
+    /// Enters a markdown link unless something took its start, or a wikilink stands there.
+    fn open(self, scan: &mut Scanner<'_>, number: usize, span: Span, pos: usize) -> usize {
+        let Some(&md) = scan.mds.get(number) else {
+            return pos;
+        };
+        let end = if span.start < pos {
+            Some(pos)
+        } else if md.kind == MdKind::Auto {
+            scan.piece(PieceKind::Url, md.label);
+            Some(span.end)
+        } else {
+            self.wikilink(scan, span.start).map(|link| self.take(scan, link))
+        };
+        if let Some(md) = scan.mds.get_mut(number).filter(|_| end.is_some()) {
+            md.dead = true;
+        }
+        end.unwrap_or(pos)
+    }
+
+    /// Leaves a markdown link: records it, or treats its tail as text where it turned out to be none.
+    fn close(self, scan: &mut Scanner<'_>, number: usize, tail: Span, pos: usize) -> usize {
+        let Some(&md) = scan.mds.get(number) else {
+            return pos;
+        };
+        // A wikilink in the label destroys the link around it (spec/obsidian.md 2.4).
+        let destroyed = md.dead || scan.last_wikilink >= Some(md.span.start) || pos > md.label.end;
+        if destroyed {
+            let from = pos.max(tail.start);
+            return if from < tail.end {
+                self.text(scan, from, tail.end, None)
+            } else {
+                pos
+            };
+        }
+        let label = md.label.of(scan.text);
+        if md.embed && link::size(label).is_some() {
+            scan.cut_pieces(md.label.start + label.rfind('|').unwrap_or(0));
+        }
+        let inline = md.kind == MdKind::Inline;
+        let within = Span::new(md.label.end + 2, md.span.end);
+        if let Some((dest, angle)) = inline.then(|| link::destination(scan.text, within)).flatten() {
+            let form = if angle {
+                LinkForm::MdAngle
+            } else {
+                LinkForm::MdPlain
+            };
+            let found = Destination {
+                span: md.span,
+                label: md.label,
+                dest,
+                form,
+                embed: md.embed,
+            };
+            match link::from_destination(scan.text, &found) {
+                Some(link) => self.record(scan, link),
+                None => {
+                    scan.part();
+                    scan.piece(PieceKind::Url, dest);
+                    scan.part();
+                }
+            }
+        }
+        md.span.end
+    }
+
+    fn record(self, scan: &mut Scanner<'_>, mut link: Link) {
+        link.in_comment = scan.in_comment(link.span.start);
+        link.place = if link.in_comment {
+            Place::Comment
+        } else {
+            self.leaf.place
+        };
+        scan.links.push(link);
+    }
+
+    /// Reads the wikilink or embed at `at`, if there is one.
+    fn wikilink(self, scan: &Scanner<'_>, at: usize) -> Option<Link> {
+        let link = link::wikilink_at(scan.text.get(..self.leaf.end)?, at)?;
+        let end = link.span.end;
+        // A code span that begins inside and ends outside binds tighter (spec/obsidian.md 2.1).
+        let mut inside = self
+            .runs
+            .iter()
+            .skip(self.at)
+            .take_while(|run| run.span.start < end);
+        let cut = inside.any(|run| run.kind == RunKind::Code && run.span.end > end);
+        (!cut).then_some(link)
+    }
+
+    /// Records a wikilink with its shown text and returns its end.
+    fn take(self, scan: &mut Scanner<'_>, link: Link) -> usize {
+        let kind = self.leaf.kind;
+        let alias = link
+            .alias_span
+            .filter(|alias| link.size.is_none() && !alias.of(scan.text).trim().is_empty());
+        match alias {
+            Some(alias) => scan.piece(kind, alias),
+            None => {
+                scan.piece(kind, link.path_span);
+                if link.subpath_span.len() > 1 {
+                    scan.part();
+                    scan.piece(
+                        kind,
+                        Span::new(link.subpath_span.start + 1, link.subpath_span.end),
+                    );
+                }
+            }
+        }
+        let Span { start, end } = link.span;
+        scan.last_wikilink = Some(start);
+        self.record(scan, link);
+        end
+    }
+
+    /// Scans `from..end` as text; returns the offset behind it, or behind a construct that reaches further.
+    fn text(self, scan: &mut Scanner<'_>, from: usize, end: usize, escaped: Option<usize>) -> usize {
+        let (mut at, mut done) = (from, from);
+        while at < end {
+            let rest = scan.text.as_bytes().get(at..end).unwrap_or_default();
+            let Some(skip) = rest
+                .iter()
+                .position(|&byte| SIGNS.get(usize::from(byte)) == Some(&true))
+            else {
+                break;
+            };
+            at += skip;
+            let found = if escaped == Some(at) {
+                None
+            } else {
+                self.construct(scan, done, at, end)
+            };
+            match found {
+                Some(behind) => {
+                    at = behind;
+                    done = behind;
+                }
+                None => at += 1,
+            }
+        }
+        if done < end {
+            scan.piece(self.leaf.kind, Span::new(done, end));
+        }
+        end.max(done)
+    }
+
+    /// Reads the construct at `at`, if one is there, after adding the text from `done` up to it.
+    fn construct(self, scan: &mut Scanner<'_>, done: usize, at: usize, end: usize) -> Option<usize> {
+        let next = scan.byte(at + 1);
+        let before = Span::new(done, at);
+        match scan.byte(at)? {
+            b'[' | b'!' if next == Some(b'[') => {
+                let link = self.wikilink(scan, at)?;
+                scan.piece(self.leaf.kind, before);
+                Some(self.take(scan, link))
+            }
+            b'#' => {
+                self.tag(scan, at, end);
+                None
+            }
+            b'%' if next == Some(b'%') => self.comment(scan, before),
+            b'$' => self.math(scan, before),
+            b'=' if next == Some(b'=') => {
+                let count = scan
+                    .text
+                    .as_bytes()
+                    .get(at..end)?
+                    .iter()
+                    .take_while(|&&byte| byte == b'=')
+                    .count();
+                let marks =
+                    count == 2 && !(spaced(scan.byte(at.wrapping_sub(1))) && spaced(scan.byte(at + 2)));
+                // Signs of a highlight are no text; a longer run is, and is stepped over as one.
+                scan.piece(
+                    self.leaf.kind,
+                    Span::new(done, if marks { at } else { at + count }),
+                );
+                Some(at + count)
+            }
+            b':' if scan.text.get(at..end)?.starts_with("://") => self.url(scan, before, end),
+            _ => None,
+        }
+    }
+
+    /// Records the tag at `at`, if there is one (spec/obsidian.md 6).
+    fn tag(self, scan: &mut Scanner<'_>, at: usize, end: usize) {
+        if !self.tag_may_start(scan, at) {
+            return;
+        }
+        let Some(rest) = scan.text.get(at + 1..end) else {
+            return;
+        };
+        let run = rest.find(|c| !is_tag_char(c)).unwrap_or(rest.len());
+        let name = rest.get(..run).unwrap_or("").trim_end_matches('/');
+        if is_tag_name(name) {
+            let span = Span::new(at, at + 1 + name.len());
+            scan.tags.push(Tag {
+                name: name.to_owned(),
+                span,
+                in_frontmatter: false,
+            });
+            scan.last_tag_end = at + 1 + run;
+        }
+    }
+
+    /// Says whether a tag may start at `at`, judged by what stands before it.
+    fn tag_may_start(self, scan: &Scanner<'_>, at: usize) -> bool {
+        let before = scan.text.get(..at).unwrap_or("");
+        let Some(last) = before.chars().next_back() else {
+            return true;
+        };
+        if last.is_whitespace() || last == '_' || at == scan.last_tag_end {
+            return true;
+        }
+        if before.ends_with("==") || scan.comment.start + 2 == at && scan.in_comment(at) {
+            return true;
+        }
+        let Some(run) = self.runs.get(self.at) else {
+            return false;
+        };
+        if run.kind == RunKind::Escaped && at == run.span.start + 1 {
+            return true;
+        }
+        let previous = self.at.checked_sub(1).and_then(|at| self.runs.get(at));
+        at == run.span.start
+            && previous.is_none_or(|previous| match previous.kind {
+                RunKind::Break => true,
+                RunKind::Html => previous.span.end == at,
+                // An emphasis sign is markup only where it lies between runs.
+                _ => matches!(last, '*' | '~') && previous.span.end < at,
+            })
+    }
+
+    /// Opens or closes a comment at the end of `before`.
+    fn comment(self, scan: &mut Scanner<'_>, before: Span) -> Option<usize> {
+        let at = before.end;
+        if !scan.in_comment(at) {
+            let block = scan.at_line_start(at);
+            let end = if block { scan.text.len() } else { self.leaf.end };
+            let close = if block && scan.no_comment_end {
+                None
+            } else {
+                scan.find("%%", at + 2, end)
+            };
+            scan.no_comment_end |= block && close.is_none();
+            scan.piece(
+                self.leaf.kind,
+                Span::new(before.start, close.map_or(at + 2, |_| at)),
+            );
+            if let Some(close) = close {
+                scan.comment = Span::new(at, close + 2);
+                scan.part();
+            }
+            return Some(at + 2);
+        }
+        scan.piece(self.leaf.kind, before);
+        scan.part();
+        Some(if at + 2 >= scan.comment.end {
+            scan.comment.end
+        } else {
+            at + 1
+        })
+    }
+
+    /// Reads inline or display math at the end of `before` (spec/obsidian.md 7).
+    fn math(self, scan: &mut Scanner<'_>, before: Span) -> Option<usize> {
+        let at = before.end;
+        let sign = if scan.byte(at + 1) == Some(b'$') {
+            "$$"
+        } else {
+            "$"
+        };
+        let from = at + sign.len();
+        let close = self.math_end(scan, sign, from);
+        let found = match close {
+            Some(close) if sign == "$" => {
+                (!spaced(scan.byte(from)) && !spaced(scan.byte(close - 1))).then_some(close)
+            }
+            Some(close) => Some(close),
+            // Block math runs on over blank lines, so its end may lie beyond this block.
+            None if sign == "$$" && !scan.no_math_end && scan.at_line_start(at) => {
+                let close = scan.find("$$", self.leaf.end.max(from), scan.text.len());
+                scan.no_math_end = close.is_none();
+                scan.opaque = close.map_or(scan.opaque, |close| close + 2);
+                close
+            }
+            None => None,
+        };
+        let behind = found.map_or(from, |close| close + sign.len());
+        match found {
+            Some(close) => {
+                scan.piece(self.leaf.kind, before);
+                scan.piece(PieceKind::Math, Span::new(from, close));
+            }
+            None => scan.piece(self.leaf.kind, Span::new(before.start, from)),
+        }
+        Some(behind)
+    }
+
+    /// Finds the next unescaped `sign` in the text of the leaf, within the markdown link around `from`.
+    fn math_end(self, scan: &Scanner<'_>, sign: &str, from: usize) -> Option<usize> {
+        let mut depth = 0usize;
+        for run in self.runs.iter().skip(self.at) {
+            match run.kind {
+                RunKind::Open(_) => depth += 1,
+                RunKind::Close(_) => depth = depth.checked_sub(1)?,
+                RunKind::Text | RunKind::Escaped => {
+                    let start = run.span.start + usize::from(run.kind == RunKind::Escaped);
+                    if let Some(found) = scan.find(sign, start.max(from).min(run.span.end), run.span.end) {
+                        return Some(found);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Reads the raw address around the `://` at the end of `before`.
+    fn url(self, scan: &mut Scanner<'_>, before: Span, end: usize) -> Option<usize> {
+        let scheme = before
+            .of(scan.text)
+            .bytes()
+            .rev()
+            .take(32)
+            .take_while(u8::is_ascii_alphanumeric)
+            .count();
+        let start = before.end - scheme;
+        if scheme < 2 {
+            return None;
+        }
+        let rest = scan.text.get(start..end)?;
+        let len = rest
+            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"'))
+            .unwrap_or(rest.len());
+        let address = rest
+            .get(..len)
+            .map(trim_address)
+            .filter(|address| address.len() > scheme + 3)?;
+        scan.piece(self.leaf.kind, Span::new(before.start, start));
+        scan.piece(PieceKind::Url, Span::new(start, start + address.len()));
+        Some(start + address.len())
+    }
+}
+
+/// Says whether white space or nothing stands there.
+fn spaced(byte: Option<u8>) -> bool {
+    byte.is_none_or(|byte| byte.is_ascii_whitespace())
+}
+
+/// Cuts punctuation that more likely ends the sentence than the address, and brackets that it does not open.
+fn trim_address(address: &str) -> &str {
+    let count = |sign: char| address.matches(sign).count();
+    let mut surplus = [
+        (')', count(')').saturating_sub(count('('))),
+        (']', count(']').saturating_sub(count('['))),
+    ];
+    address.trim_end_matches(|c: char| match surplus.iter_mut().find(|(sign, _)| *sign == c) {
+        Some((_, left)) => {
+            let cut = *left > 0;
+            *left = left.saturating_sub(1);
+            cut
+        }
+        None => matches!(
+            c,
+            '?' | '!' | '.' | ',' | ':' | ';' | '*' | '_' | '~' | '\'' | '`'
+        ),
+    })
+}
+
+/// Says whether a tag may hold `c` (spec/obsidian.md 6).
+pub(crate) fn is_tag_char(c: char) -> bool {
+    if c.is_ascii() {
+        !c.is_ascii_whitespace()
+            && c != '\u{B}'
+            && (!c.is_ascii_punctuation() || matches!(c, '_' | '-' | '/'))
+    } else {
+        !c.is_whitespace() && !matches!(c, '\u{2000}'..='\u{206F}' | '\u{2E00}'..='\u{2E7F}')
+    }
+}
+
+/// Says whether `name`, without `#`, is a legal tag: allowed characters, not digits alone (spec/obsidian.md 6).
+pub(crate) fn is_tag_name(name: &str) -> bool {
+    name.chars().all(is_tag_char)
+        && name.bytes().any(|byte| !byte.is_ascii_digit())
+        && name.bytes().any(|b| b != b'/')
+}

@@ -1,0 +1,752 @@
+//! Owns the block structure of a note's body: headings, tasks, block ids, footnotes and reference definitions
+//! (spec/obsidian.md 2.11, 3.6, 3.7, 7). The only user of pulldown-cmark; leaf blocks go to the inline scanner.
+
+mod nesting;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
+
+use self::nesting::{Holder, LeafKind, Nesting, trimmed};
+use crate::text::Span;
+use crate::text::inline::{Leaf, MdKind, MdLink, Run, RunKind, Scanner};
+use crate::text::link::{self, Destination, LinkForm, Place};
+use crate::text::note::{Block, BlockKind, Footnote, Heading, Joint, Lines, Note, PieceKind, Problem, Task};
+
+const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_FOOTNOTES)
+    .union(Options::ENABLE_STRIKETHROUGH);
+
+/// Reads the body of a note from `body_start` on and adds what it says to `note`.
+///
+/// Math and task markers are read by hand: the parser knows neither Obsidian's statuses nor that a wikilink beats
+/// math (spec/obsidian.md 2.11).
+pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) {
+    let body = text.get(body_start..).unwrap_or("");
+    let flat = flattened(text, body_start, lines);
+    if let Some((at, _)) = flat {
+        let span = Some(Span::new(at, at + 1));
+        let message = format!(
+            "lists, quotes and footnotes that begin beyond byte {DEEPEST} of a line are read as plain text"
+        );
+        note.problems.push(Problem {
+            code: "nested-too-deep",
+            message,
+            span,
+        });
+    }
+    let body = flat.as_ref().map_or(body, |(_, flat)| flat);
+    let mut reader = Reader::new(text, body_start, lines, note);
+    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+        reader.event(&event, shifted(range, body_start));
+    }
+    reader.finish();
+}
+
+/// The byte of a line from which on no list, quote or footnote begins.
+const DEEPEST: usize = 256;
+
+/// Replaces the markers of blocks nested beyond reason, byte for byte, and says where the first one is.
+///
+/// The parser walks all open containers at each line, so unbounded nesting would cost depth times lines.
+fn flattened(text: &str, body_start: usize, lines: &Lines) -> Option<(usize, String)> {
+    let mut first = None;
+    let mut bytes = Vec::new();
+    let long = lines
+        .spans(text.len())
+        .filter(|line| line.len() > DEEPEST && line.end > body_start);
+    for line in long {
+        let mut start = line.start.max(body_start);
+        // A lone carriage return ends a line for the parser.
+        for line in Span::new(start, line.end).of(text).split_inclusive('\r') {
+            if let Some(excess) = excess_marker(line) {
+                if first.is_none() {
+                    bytes = text.get(body_start..)?.as_bytes().to_vec();
+                }
+                *bytes.get_mut(start - body_start + excess)? = b'x';
+                first.get_or_insert(start + excess);
+            }
+            start += line.len();
+        }
+    }
+    Some((first?, String::from_utf8(bytes).ok()?))
+}
+
+/// Finds the first marker of a list, quote or footnote beyond [`DEEPEST`] among the markers that open `line`.
+fn excess_marker(line: &str) -> Option<usize> {
+    let signs = line.trim_end().as_bytes();
+    let ruled = |sign: u8| {
+        signs
+            .iter()
+            .all(|&byte| byte == sign || matches!(byte, b' ' | b'\t'))
+    };
+    if signs.len() <= DEEPEST || ruled(b'-') || ruled(b'*') {
+        return None;
+    }
+    let mut at = 0;
+    loop {
+        let (begins, len) = match *signs.get(at)? {
+            b' ' | b'\t' | b'0'..=b'9' => (false, 1),
+            b'>' => (true, 1),
+            b'-' | b'*' | b'+' | b'.' | b')' => (signs.get(at + 1).is_none_or(u8::is_ascii_whitespace), 1),
+            b'[' if signs.get(at + 1) == Some(&b'^') => (true, 2 + line.get(at..)?.find("]:")?),
+            _ => return None,
+        };
+        if begins && at >= DEEPEST {
+            return Some(at);
+        }
+        at += len;
+    }
+}
+
+fn shifted(range: Range<usize>, by: usize) -> Span {
+    Span::new(range.start + by, range.end + by)
+}
+
+/// Reads the character reference at `at`; gives its value and length.
+pub(super) fn entity_at(text: &str, at: usize) -> Option<(Cow<'static, str>, usize)> {
+    // The longest name that HTML knows has 32 bytes with its signs.
+    let window = text.as_bytes().get(at..text.len().min(at + 40))?;
+    let len = window.iter().position(|&byte| byte == b';')? + 1;
+    let raw = text.get(at..at + len)?;
+    match Parser::new(raw).nth(1)? {
+        Event::Text(value) if &*value != raw => Some((Cow::Owned(value.into_string()), len)),
+        _ => None,
+    }
+}
+
+/// Reads `text` as one inline markdown link or image that takes up all of it.
+pub(super) fn whole_link(text: &str) -> Option<Destination> {
+    let mut inner = 0;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Paragraph) => {}
+            Event::Start(
+                Tag::Link {
+                    link_type: LinkType::Inline,
+                    ..
+                }
+                | Tag::Image {
+                    link_type: LinkType::Inline,
+                    ..
+                },
+            ) if inner == 0 => {
+                if range != (0..text.len()) {
+                    return None;
+                }
+                inner = 1 + usize::from(text.starts_with('!'));
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) if range == (0..text.len()) => {
+                let embed = text.starts_with('!');
+                let span = Span::from(range);
+                let label = Span::new(1 + usize::from(embed), label_end(text, inner, span.end)?);
+                let (dest, angle) = link::destination(text, Span::new(label.end + 2, span.end))?;
+                let form = if angle {
+                    LinkForm::MdAngle
+                } else {
+                    LinkForm::MdPlain
+                };
+                return Some(Destination {
+                    span,
+                    label,
+                    dest,
+                    form,
+                    embed,
+                });
+            }
+            _ if inner == 0 => return None,
+            _ => inner = inner.max(range.end),
+        }
+    }
+    None
+}
+
+/// Finds the bracket that closes a label whose last part ends at `from`.
+fn label_end(text: &str, from: usize, end: usize) -> Option<usize> {
+    Some(from + text.get(from..end)?.find(']')?)
+}
+
+/// What raw events belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Raw {
+    None,
+    Code,
+    Html(Markup),
+}
+
+/// Where in HTML the text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Markup {
+    Text,
+    /// In a tag, and in an attribute's value in these quotes.
+    Tag(Option<u8>),
+    Comment,
+    /// In a script or a style sheet, until its block ends.
+    Hidden,
+}
+
+struct Reader<'a, 'n> {
+    text: &'a str,
+    lines: &'a Lines,
+    note: &'n mut Note,
+    scan: Scanner<'a>,
+    nesting: Nesting<'a>,
+    leaf: Option<(LeafKind, Span)>,
+    raw: Raw,
+    /// Markdown links open in the leaf, by number.
+    open: Vec<usize>,
+    /// End of the inline event met last.
+    inner: usize,
+    /// End of the last block, from where reference definitions may stand.
+    seen: usize,
+}
+
+impl<'a, 'n> Reader<'a, 'n> {
+    fn new(text: &'a str, body_start: usize, lines: &'a Lines, note: &'n mut Note) -> Self {
+        Self {
+            text,
+            lines,
+            note,
+            scan: Scanner::new(text),
+            nesting: Nesting::new(text, body_start),
+            leaf: None,
+            raw: Raw::None,
+            open: Vec::new(),
+            inner: body_start,
+            seen: body_start,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, span: Span) {
+        match event {
+            Event::Start(tag) => self.start(tag, span),
+            Event::End(end) => self.end(*end, span),
+            Event::Text(_) if self.raw == Raw::Code => {
+                let visible = Span::new(span.start.max(self.scan.opaque), span.end);
+                self.scan.piece(PieceKind::Code, visible);
+                self.scan.part();
+            }
+            Event::Html(_) => self.html(span),
+            Event::Text(value) => {
+                self.inline(span);
+                let raw = span.of(self.text);
+                if raw.starts_with('&') && raw.ends_with(';') && **value != *raw {
+                    let word = value.chars().all(char::is_alphanumeric);
+                    self.run(RunKind::Entity(word), span);
+                } else if !span.is_empty() {
+                    self.scan.add_text(span);
+                }
+            }
+            Event::Code(_) => self.run(RunKind::Code, span),
+            Event::InlineHtml(_) => self.run(RunKind::Html, span),
+            Event::FootnoteReference(_) => self.run(RunKind::Footref, span),
+            Event::SoftBreak | Event::HardBreak => self.run(RunKind::Break, span),
+            Event::Rule => {
+                self.block(span);
+                self.nesting.ended(BlockKind::Other, span);
+                self.seen = span.end;
+            }
+            Event::InlineMath(_) | Event::DisplayMath(_) | Event::TaskListMarker(_) => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>, span: Span) {
+        match tag {
+            Tag::Paragraph => self.begin(LeafKind::Paragraph, span),
+            Tag::Heading { level, .. } => self.begin(LeafKind::Heading(*level as u8), span),
+            Tag::TableCell => self.begin(LeafKind::Cell, span),
+            Tag::BlockQuote(_) => self.hold(Holder::Quote, span),
+            Tag::List(_) => self.hold(Holder::List, span),
+            Tag::Item => self.hold(Holder::Item, span),
+            Tag::Table(_) => self.hold(Holder::Table, span),
+            Tag::FootnoteDefinition(_) => {
+                self.hold(Holder::Footnote, span);
+                let id = span
+                    .of(self.text)
+                    .strip_prefix("[^")
+                    .and_then(|rest| rest.split_once("]:"));
+                if let Some((id, _)) = id.filter(|_| span.start >= self.scan.opaque) {
+                    let span = trimmed(self.text, span);
+                    self.note.footnotes.push(Footnote {
+                        id: id.to_owned(),
+                        span,
+                    });
+                }
+            }
+            Tag::CodeBlock(kind) => {
+                self.block(span);
+                self.raw = Raw::Code;
+                if let CodeBlockKind::Fenced(_) = kind {
+                    self.language(span);
+                }
+            }
+            Tag::HtmlBlock => {
+                self.block(span);
+                let opening = span.of(self.text).get(..7).unwrap_or("").to_ascii_lowercase();
+                let hidden = opening.starts_with("<script") || opening.starts_with("<style");
+                self.raw = Raw::Html(if hidden { Markup::Hidden } else { Markup::Text });
+            }
+            Tag::Link { link_type, .. } => self.link(*link_type, false, span),
+            Tag::Image { link_type, .. } => self.link(*link_type, true, span),
+            // The signs of emphasis lie between the runs of their text.
+            _ => self.implicit_leaf(span),
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd, span: Span) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::TableCell => {
+                self.close_leaf();
+                self.seen = self.seen.max(span.end);
+            }
+            TagEnd::BlockQuote(_)
+            | TagEnd::List(_)
+            | TagEnd::Item
+            | TagEnd::FootnoteDefinition
+            | TagEnd::Table => {
+                self.release(span);
+            }
+            TagEnd::CodeBlock | TagEnd::HtmlBlock => {
+                self.raw = Raw::None;
+                let code = tag == TagEnd::CodeBlock;
+                self.nesting
+                    .ended(if code { BlockKind::Code } else { BlockKind::Other }, span);
+                self.seen = span.end;
+            }
+            TagEnd::Link | TagEnd::Image => self.close_link(span),
+            _ => self.inner = self.inner.max(span.end),
+        }
+    }
+
+    fn finish(mut self) {
+        self.close_leaf();
+        self.definitions(self.text.len());
+        let Scanner {
+            mut links,
+            tags,
+            pieces,
+            ..
+        } = self.scan;
+        if !links.is_sorted_by_key(|link| link.span.start) {
+            links.sort_by_key(|link| link.span.start);
+        }
+        for link in &mut links {
+            link.line = self.lines.of(link.span.start);
+        }
+        self.note.links.append(&mut links);
+        self.note.tags.extend(tags);
+        self.note.pieces = pieces;
+    }
+
+    // Blocks.
+
+    /// Ends the leaf before a block that starts at `span`, and reads the definitions between the two.
+    fn block(&mut self, span: Span) {
+        self.close_leaf();
+        self.definitions(span.start);
+        self.scan.joint = Joint::Block;
+        self.nesting.begin(span.start, self.lines);
+    }
+
+    fn hold(&mut self, holder: Holder, span: Span) {
+        self.block(span);
+        self.nesting.push(holder, span);
+    }
+
+    fn release(&mut self, span: Span) {
+        self.close_leaf();
+        if self.nesting.inside().holder != Holder::Table {
+            self.definitions(span.end);
+        }
+        self.seen = self.seen.max(span.end);
+        self.nesting.pop(span);
+    }
+
+    /// Adds the language of a fenced code block as a piece of its code.
+    fn language(&mut self, span: Span) {
+        let line = span.of(self.text).lines().next().unwrap_or("");
+        let info = line.trim_start_matches(['`', '~']).trim_start();
+        let word = info.split_whitespace().next().unwrap_or("");
+        let start = span.start + line.len() - info.len();
+        if start >= self.scan.opaque {
+            self.scan
+                .piece(PieceKind::Code, Span::new(start, start + word.len()));
+            self.scan.joint = Joint::Block;
+        }
+    }
+
+    /// Adds the text between the tags of one line of an HTML block.
+    fn html(&mut self, line: Span) {
+        let Raw::Html(mut markup) = self.raw else { return };
+        let bytes = self.text.as_bytes();
+        let mut text_from = line.start.max(self.scan.opaque);
+        let mut at = text_from;
+        while at < line.end {
+            let rest = bytes.get(at..line.end).unwrap_or_default();
+            let (Some(&byte), next) = (rest.first(), rest.get(1).copied()) else {
+                break;
+            };
+            let mut step = 1;
+            match markup {
+                Markup::Hidden => break,
+                Markup::Text => {
+                    let tag = next
+                        .is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, b'/' | b'!' | b'?'));
+                    if byte == b'<' && tag {
+                        self.words(Span::new(text_from, at));
+                        let comment = rest.starts_with(b"<!--");
+                        markup = if comment {
+                            Markup::Comment
+                        } else {
+                            Markup::Tag(None)
+                        };
+                        step = if comment { 4 } else { 2 };
+                    }
+                }
+                Markup::Comment if rest.starts_with(b"-->") => {
+                    (markup, step) = (Markup::Text, 3);
+                    text_from = at + step;
+                }
+                Markup::Tag(None) if byte == b'>' => {
+                    markup = Markup::Text;
+                    text_from = at + step;
+                }
+                Markup::Tag(None) if matches!(byte, b'"' | b'\'') => markup = Markup::Tag(Some(byte)),
+                Markup::Tag(Some(quote)) if byte == quote => markup = Markup::Tag(None),
+                Markup::Comment | Markup::Tag(_) => {}
+            }
+            at += step;
+        }
+        if markup == Markup::Text {
+            self.words(Span::new(text_from, line.end));
+        }
+        self.raw = Raw::Html(markup);
+    }
+
+    /// Adds prose without the white space around it.
+    fn words(&mut self, span: Span) {
+        let raw = span.of(self.text);
+        let start = span.start + raw.len() - raw.trim_start().len();
+        self.scan
+            .piece(PieceKind::Prose, Span::new(start, start + raw.trim().len()));
+        self.scan.part();
+    }
+
+    // Leaf blocks.
+
+    fn begin(&mut self, kind: LeafKind, span: Span) {
+        if kind == LeafKind::Cell {
+            self.close_leaf();
+        } else {
+            self.block(span);
+        }
+        self.leaf = Some((kind, span));
+        self.inner = span.start;
+    }
+
+    /// Begins the text of an item that has no paragraph, unless a leaf is open.
+    fn implicit_leaf(&mut self, span: Span) {
+        let inline = !matches!(self.nesting.inside().holder, Holder::Table | Holder::List);
+        if self.leaf.is_none() && inline {
+            self.begin(LeafKind::Paragraph, span);
+        }
+    }
+
+    /// Prepares for an inline event.
+    fn inline(&mut self, span: Span) {
+        self.implicit_leaf(span);
+        if let Some((_, leaf)) = &mut self.leaf {
+            leaf.end = leaf.end.max(span.end);
+        }
+        self.inner = self.inner.max(span.end);
+    }
+
+    fn run(&mut self, kind: RunKind, span: Span) {
+        self.inline(span);
+        self.scan.runs.push(Run { kind, span });
+    }
+
+    fn link(&mut self, link_type: LinkType, embed: bool, span: Span) {
+        let number = self.scan.mds.len();
+        self.implicit_leaf(span);
+        self.scan.runs.push(Run {
+            kind: RunKind::Open(number),
+            span,
+        });
+        let kind = match link_type {
+            LinkType::Inline => MdKind::Inline,
+            LinkType::Autolink | LinkType::Email => MdKind::Auto,
+            _ => MdKind::Reference,
+        };
+        let start = span.start + 1 + usize::from(embed);
+        self.inner = start;
+        // Each image repeats the labels of those inside it, so a tower of them is not read to its top.
+        let dead = self.open.len() > 16;
+        self.scan.mds.push(MdLink {
+            span,
+            label: Span::new(start, span.end - 1),
+            kind,
+            embed,
+            dead,
+        });
+        self.open.push(number);
+    }
+
+    fn close_link(&mut self, span: Span) {
+        let inner = self.inner;
+        self.inline(span);
+        let Some(number) = self.open.pop() else { return };
+        let Some(md) = self.scan.mds.get_mut(number) else {
+            return;
+        };
+        if md.kind != MdKind::Auto {
+            md.label.end = label_end(self.text, inner, span.end).unwrap_or(span.end);
+        }
+        let tail = Span::new(md.label.end, span.end);
+        self.scan.runs.push(Run {
+            kind: RunKind::Close(number),
+            span: tail,
+        });
+    }
+
+    /// Scans the leaf that ends here and records what it is.
+    fn close_leaf(&mut self) {
+        let Some((kind, span)) = self.leaf.take() else {
+            return;
+        };
+        self.open.clear();
+        self.seen = self.seen.max(span.end);
+        let top = self.nesting.inside().holder == Holder::Note;
+        let own_heading = top && matches!(kind, LeafKind::Heading(_));
+        let from = self.behind_marker(kind, span);
+        let id = self.trailing_id(kind, span);
+        let leaf = Leaf {
+            end: span.end,
+            from,
+            kind: if own_heading {
+                PieceKind::Heading
+            } else {
+                PieceKind::Prose
+            },
+            place: self.nesting.place(kind),
+        };
+        let visible = self.is_visible(span.start);
+        let behind = self.scan.scan(&leaf);
+        // A comment or block math that begins with a block and outlasts it hides the block.
+        let (comment, opaque) = (self.scan.comment, self.scan.opaque);
+        let hidden = !visible || opaque >= span.end || comment.start == span.start && comment.end >= span.end;
+        if !hidden
+            && own_heading
+            && let LeafKind::Heading(level) = kind
+        {
+            self.heading(level, span);
+        }
+        let id = id.filter(|id| !hidden && behind < id.start);
+        // The block above a lone id stays the one that the id names; a cell is no block.
+        if visible && kind != LeafKind::Cell && id.is_none_or(|id| id.start > span.start + 1) {
+            let (kind, span) = self.block_of(own_heading, span);
+            self.nesting.ended(kind, span);
+        }
+        if let Some(id) = id {
+            self.name_block(kind, span, id);
+        }
+    }
+
+    /// Tells what a leaf is that was just scanned: a paragraph of nothing but math is math, up to the math's end.
+    fn block_of(&self, own_heading: bool, span: Span) -> (BlockKind, Span) {
+        let len = trimmed(self.text, span).len();
+        let math = self.scan.pieces.last().is_some_and(|last| {
+            last.kind == PieceKind::Math && last.span.start <= span.start + 2 && last.span.len() + 4 >= len
+        });
+        match (own_heading, math) {
+            (true, _) => (BlockKind::Heading, span),
+            (_, true) => (
+                BlockKind::Math,
+                Span::new(span.start, span.end.max(self.scan.opaque)),
+            ),
+            _ => (BlockKind::Paragraph, span),
+        }
+    }
+
+    fn heading(&mut self, level: u8, span: Span) {
+        let raw = span.of(self.text).trim();
+        let text = match raw.strip_prefix('#') {
+            Some(_) => {
+                let text = raw.trim_start_matches('#');
+                let open = text.trim_end_matches('#');
+                if open.is_empty() || open.ends_with([' ', '\t']) {
+                    open
+                } else {
+                    text
+                }
+            }
+            // What stands above the underline of a setext heading.
+            None => raw
+                .rfind(['\n', '\r'])
+                .and_then(|end| raw.get(..end))
+                .unwrap_or(raw),
+        };
+        if !text.trim().is_empty() {
+            let line = self.lines.of(span.start);
+            let text = text.trim().to_owned();
+            self.note.headings.push(Heading {
+                level,
+                text,
+                line,
+                span: trimmed(self.text, span),
+            });
+        }
+    }
+
+    /// Reads the marker of a callout or a task at the start of a container; gives the offset behind it.
+    fn behind_marker(&mut self, kind: LeafKind, span: Span) -> usize {
+        let inside = self.nesting.inside_mut();
+        if kind != LeafKind::Paragraph || inside.last.is_some() {
+            return span.start;
+        }
+        let rest = self.text.get(span.start..).unwrap_or("");
+        let line = rest.split(['\n', '\r']).next().unwrap_or("");
+        let len = match inside.holder {
+            Holder::Quote => callout_marker(line).inspect(|_| inside.holder = Holder::Callout),
+            Holder::Item => task_marker(line).map(|(status, len)| {
+                self.task(span.start, line, status, len);
+                len
+            }),
+            _ => None,
+        };
+        let Some(len) = len else { return span.start };
+        let blanks = line
+            .bytes()
+            .skip(len)
+            .take_while(|byte| matches!(byte, b' ' | b'\t'));
+        span.start + len + blanks.count()
+    }
+
+    fn task(&mut self, at: usize, line: &str, status: char, marker: usize) {
+        let mut items = self.nesting.item_markers();
+        let (Some(start), parent) = (items.next(), items.next()) else {
+            return;
+        };
+        let own_line = self.lines.of(start);
+        if own_line == self.lines.of(at) && self.is_visible(at) {
+            let text = line.get(marker..).unwrap_or("").trim().to_owned();
+            let parent = parent.map(|parent| self.lines.of(parent));
+            let span = Span::new(start, at + line.len());
+            self.note.tasks.push(Task {
+                status,
+                text,
+                line: own_line,
+                parent,
+                span,
+            });
+        }
+    }
+
+    // Block ids (spec/obsidian.md 3.7).
+
+    /// Finds a block id at the end of the gathered leaf and takes it out of the leaf's text.
+    fn trailing_id(&mut self, kind: LeafKind, leaf: Span) -> Option<Span> {
+        let (&last, before) = self.scan.runs.split_last()?;
+        let bytes = last.span.of(self.text).trim_end().as_bytes();
+        let len = bytes
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-')
+            .count();
+        let caret = bytes.len().checked_sub(len + 1)?;
+        if last.kind != RunKind::Text || len == 0 || bytes.get(caret) != Some(&b'^') {
+            return None;
+        }
+        let caret = last.span.start + caret;
+        let spaced = self.text.get(..caret)?.ends_with(char::is_whitespace);
+        let first = caret == last.span.start && before.last().is_none_or(|run| run.kind == RunKind::Break);
+        let alone = kind != LeafKind::Cell || self.nesting.ends_table(caret, leaf);
+        if !(spaced || first) || !alone {
+            return None;
+        }
+        let end = last.span.start + self.text.get(last.span.start..caret)?.trim_end().len();
+        if let Some(last) = self.scan.runs.last_mut() {
+            last.span.end = end;
+        }
+        Some(Span::new(caret + 1, caret + 1 + len))
+    }
+
+    fn name_block(&mut self, kind: LeafKind, leaf: Span, id: Span) {
+        let caret = id.start - 1;
+        let (kind, span) = self.nesting.named_block(kind, leaf, caret);
+        let span = trimmed(self.text, span);
+        let last = span.end.saturating_sub(1).max(span.start);
+        self.note.blocks.push(Block {
+            id: id.of(self.text).to_owned(),
+            kind,
+            span,
+            id_span: id,
+            lines: (self.lines.of(span.start), self.lines.of(last)),
+        });
+    }
+
+    // Reference definitions (spec/obsidian.md 2.5).
+
+    /// Reads the reference definitions between the last block and `end`: the parser gives no events for them.
+    fn definitions(&mut self, end: usize) {
+        let mut at = self.seen.max(self.scan.opaque);
+        self.seen = self.seen.max(end);
+        while at + 4 < end {
+            let rest = self.text.as_bytes().get(at..end).unwrap_or_default();
+            // Only white space and the markers of containers stand around definitions.
+            let Some(skip) = rest.iter().position(|&byte| byte == b'[') else {
+                return;
+            };
+            at += skip;
+            at = match link::definition(self.text, Span::new(at, end)) {
+                Some(found) => {
+                    self.define(&found);
+                    found.span.end
+                }
+                None => at + 1,
+            };
+        }
+    }
+
+    fn define(&mut self, found: &Destination) {
+        match link::from_destination(self.text, found) {
+            Some(mut link) => {
+                link.in_comment = self.scan.in_comment(found.span.start);
+                link.place = if link.in_comment {
+                    Place::Comment
+                } else {
+                    self.nesting.place(LeafKind::Paragraph)
+                };
+                self.scan.links.push(link);
+            }
+            None => {
+                self.scan.joint = Joint::Block;
+                self.scan.piece(PieceKind::Url, found.dest);
+            }
+        }
+    }
+
+    /// Says whether a block that starts at `at` may show in outlines and indexes of blocks.
+    fn is_visible(&self, at: usize) -> bool {
+        at >= self.scan.opaque && !self.scan.in_comment(at)
+    }
+}
+
+/// Measures a callout's marker, `[!type]` or `[!type|meta]` with an optional fold sign, at the start of `line`.
+fn callout_marker(line: &str) -> Option<usize> {
+    let inner = line.strip_prefix("[!")?;
+    let close = inner.find([']', '['])?;
+    let fold = inner.get(close..)?.strip_prefix(']')?.starts_with(['+', '-']);
+    let named = !inner.starts_with([']', '|']);
+    named.then_some(close + 3 + usize::from(fold))
+}
+
+/// Reads a checkbox at the start of `line`; gives its sign and the marker's length.
+fn task_marker(line: &str) -> Option<(char, usize)> {
+    let mut chars = line.strip_prefix('[')?.chars();
+    let status = chars.next()?;
+    let rest = chars.as_str().strip_prefix(']')?;
+    rest.starts_with([' ', '\t'])
+        .then_some((status, line.len() - rest.len() + 1))
+}

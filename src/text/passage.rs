@@ -1,0 +1,187 @@
+//! Owns passages: how a note is cut into the pieces of text that are embedded and shown (spec/search.md, Unit).
+//!
+//! Cutting follows headings and paragraphs. It knows no model: tokens are estimated from characters.
+
+use crate::text::Span;
+use crate::text::note::{Joint, Note, Piece, PieceKind};
+use crate::text::terms::is_unspaced;
+
+/// A passage closes before it would grow beyond this many estimated tokens.
+const LONGEST: usize = 220;
+/// A heading opens a new passage once the current one holds this many estimated tokens.
+const SHORTEST: usize = 100;
+
+/// A stretch of a note that is embedded as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// From its first to its last searchable byte.
+    pub span: Span,
+    /// Indexes into [`Note::headings`]: the headings that stand above it, outermost first.
+    pub trail: Vec<usize>,
+    /// Its text without markup; does not include the trail.
+    pub text: String,
+}
+
+impl Passage {
+    /// Gives the text that a model embeds: title and headings above it, each on a line, then the text. A title that is
+    /// only the text's own first words is left out.
+    pub fn embedded_text(&self, title: &str, note: &Note) -> String {
+        let mut out = String::with_capacity(self.text.len() + title.len() + 32);
+        let mut above = vec![title.trim()];
+        above.extend(self.trail.iter().filter_map(|&at| note.headings.get(at)).map(|heading| heading.text.as_str()));
+        above.dedup();
+        for line in above {
+            let opens = |text: &str| {
+                let bare = line.trim_end_matches(['.', '…', ' ']);
+                text.get(..bare.len()).is_some_and(|start| start.eq_ignore_ascii_case(bare))
+            };
+            if !line.is_empty() && !opens(&self.text) {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+        out.push_str(&self.text);
+        out
+    }
+}
+
+/// A paragraph, list item, cell or heading: pieces that belong together.
+struct Unit {
+    span: Span,
+    tokens: usize,
+    heading: Option<usize>,
+    pieces: std::ops::Range<usize>,
+}
+
+/// Cuts a note into passages. `text` is what the note was parsed from.
+pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
+    let units = units(text, note);
+    let total: usize = units.iter().map(|unit| unit.tokens).sum();
+    let mut passages = Vec::new();
+    let mut current: Vec<&Unit> = Vec::new();
+    let mut tokens = 0;
+    let mut trail: Vec<usize> = Vec::new();
+    let mut current_trail: Vec<usize> = Vec::new();
+    let mut has_body = false;
+    for unit in &units {
+        let full = tokens + unit.tokens > LONGEST && total > LONGEST;
+        let turns = unit.heading.is_some() && tokens >= SHORTEST && total > LONGEST;
+        if has_body && (full || turns) {
+            passages.push(assemble(text, note, &current, &current_trail));
+            current.clear();
+            tokens = 0;
+            has_body = false;
+        }
+        if let Some(heading) = unit.heading {
+            let level = |at: usize| note.headings.get(at).map_or(0, |heading| heading.level);
+            trail.retain(|&above| level(above) < level(heading));
+            if current.is_empty() {
+                current_trail.clone_from(&trail);
+            }
+            trail.push(heading);
+        } else {
+            if current.is_empty() {
+                current_trail.clone_from(&trail);
+            }
+            has_body = true;
+        }
+        tokens += unit.tokens;
+        current.push(unit);
+    }
+    if !current.is_empty() {
+        passages.push(assemble(text, note, &current, &current_trail));
+    }
+    passages
+}
+
+fn assemble(text: &str, note: &Note, units: &[&Unit], trail: &[usize]) -> Passage {
+    let mut body = String::new();
+    for unit in units {
+        if !body.is_empty() {
+            body.push('\n');
+        }
+        push_pieces(text, note.pieces.get(unit.pieces.clone()).unwrap_or(&[]), &mut body);
+    }
+    let start = units.first().map_or(0, |unit| unit.span.start);
+    let end = units.last().map_or(start, |unit| unit.span.end);
+    Passage {
+        span: Span::new(start, end),
+        trail: trail.to_vec(),
+        text: body,
+    }
+}
+
+/// Joins pieces to plain text: nothing between parts of one word, a space at a line end, a new line between blocks.
+pub fn push_pieces(text: &str, pieces: &[Piece], out: &mut String) {
+    for (index, piece) in pieces.iter().enumerate() {
+        match piece.joint {
+            _ if index == 0 || out.is_empty() => {}
+            Joint::None => {}
+            Joint::Line => out.push(' '),
+            Joint::Block => out.push('\n'),
+        }
+        out.push_str(piece.span.of(text));
+    }
+}
+
+fn units(text: &str, note: &Note) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    let mut next_heading = 0;
+    for (index, piece) in note.pieces.iter().enumerate() {
+        if matches!(piece.kind, PieceKind::Comment) {
+            continue;
+        }
+        let heading = (piece.kind == PieceKind::Heading)
+            .then(|| heading_at(note, piece.span, &mut next_heading))
+            .flatten();
+        let continues = piece.joint != Joint::Block
+            && units.last().is_some_and(|unit| {
+                unit.pieces.end == index && unit.heading == heading && unit.tokens < LONGEST
+            });
+        let tokens = estimate_tokens(piece.span.of(text));
+        match units.last_mut() {
+            Some(unit) if continues => {
+                unit.span.end = piece.span.end;
+                unit.tokens += tokens;
+                unit.pieces.end = index + 1;
+            }
+            _ => units.push(Unit {
+                span: piece.span,
+                tokens,
+                heading,
+                pieces: index..index + 1,
+            }),
+        }
+    }
+    units
+}
+
+fn heading_at(note: &Note, span: Span, next: &mut usize) -> Option<usize> {
+    while let Some(heading) = note.headings.get(*next) {
+        if heading.span.encloses(span) {
+            return Some(*next);
+        }
+        if heading.span.start > span.start {
+            return None;
+        }
+        *next += 1;
+    }
+    None
+}
+
+/// Estimates how many word pieces a BERT tokenizer makes of a text: one for five letters of a word, one for each
+/// sign and each character of an unspaced script.
+pub fn estimate_tokens(text: &str) -> usize {
+    let mut tokens = 0;
+    let mut letters = 0usize;
+    for c in text.chars() {
+        if c.is_alphanumeric() && !is_unspaced(c) {
+            letters += 1;
+            continue;
+        }
+        tokens += letters.div_ceil(5);
+        letters = 0;
+        tokens += usize::from(!c.is_whitespace());
+    }
+    tokens + letters.div_ceil(5)
+}

@@ -1,0 +1,155 @@
+//! Owns [`NotePath`], the validated vault-relative path: above `vault` nothing else names a file.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use crate::error::{Error, Result};
+
+/// A path from the vault's root to a file: `/` separators, no leading slash, exact on-disk spelling.
+///
+/// It never holds an empty, `.` or `..` segment, a segment that starts with a dot, or a NUL byte, so joining it to
+/// the root cannot leave the vault or reach `.obsidian` and `.sidenote`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NotePath(String);
+
+impl NotePath {
+    /// Takes a path that came from a person or an agent; refuses everything that could lead astray
+    /// (spec/security.md, Paths).
+    ///
+    /// # Errors
+    /// `Invalid`, with the reason, for absolute paths, `..`, hidden segments, backslashes, colons, control and
+    /// bidirectional characters.
+    pub fn parse(text: &str) -> Result<Self> {
+        let refuse = |why: &str| {
+            Error::invalid(format!("{text:?} is not a path inside the vault: {why}"))
+                .with_hint("write it from the vault's root with forward slashes, like Projects/Plan.md")
+        };
+        if let Some(bad) = text.chars().find(|&c| is_forbidden(c)) {
+            return Err(refuse(&format!("it holds {bad:?}")));
+        }
+        if text.starts_with('/') {
+            return Err(refuse("it is absolute"));
+        }
+        Self::from_disk(text).ok_or_else(|| {
+            refuse("a part of it is empty, starts with a dot, or leads out of the vault")
+        })
+    }
+
+    /// Takes a path that a scan found; `None` for what is invisible in a vault or could lead out of it.
+    pub fn from_disk(text: &str) -> Option<Self> {
+        let fine = !text.contains('\0')
+            && text
+                .split('/')
+                .all(|segment| !segment.is_empty() && !segment.starts_with('.'));
+        fine.then(|| Self(text.to_owned()))
+    }
+
+    /// Gives the path as written on disk.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Gives the file name with its extension.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// Gives the file name without its extension.
+    pub fn stem(&self) -> &str {
+        let name = self.name();
+        match name.rfind('.') {
+            Some(dot) if dot > 0 => &name[..dot],
+            _ => name,
+        }
+    }
+
+    /// Gives the extension as spelled, without the dot; empty where there is none.
+    pub fn extension(&self) -> &str {
+        let name = self.name();
+        match name.rfind('.') {
+            Some(dot) if dot > 0 => &name[dot + 1..],
+            _ => "",
+        }
+    }
+
+    /// Gives the folder, without a trailing slash; empty for the root.
+    pub fn folder(&self) -> &str {
+        self.0.rfind('/').map_or("", |slash| &self.0[..slash])
+    }
+
+    /// Says whether this is a Markdown note (`md`, compared without case; spec/obsidian.md 1.5).
+    pub fn is_note(&self) -> bool {
+        self.extension().eq_ignore_ascii_case("md")
+    }
+
+    /// Says whether this is a JSON Canvas file.
+    pub fn is_canvas(&self) -> bool {
+        self.extension().eq_ignore_ascii_case("canvas")
+    }
+
+    /// Gives the lower-cased NFC form that lookups compare by (spec/obsidian.md 0.2, *key*).
+    pub fn key(&self) -> String {
+        key(&self.0)
+    }
+}
+
+fn is_forbidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\\' | ':')
+        || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Brings a name to NFC, turns U+00A0 into a space and trims its ends (spec/obsidian.md 0.2, *clean*).
+pub fn clean(text: &str) -> String {
+    let plain = text.is_ascii();
+    if plain {
+        return text.trim().to_owned();
+    }
+    let spaced: String = text
+        .chars()
+        .map(|c| if c == '\u{A0}' { ' ' } else { c })
+        .collect();
+    let trimmed = spaced.trim();
+    match is_nfc_quick(trimmed.chars()) {
+        IsNormalized::Yes => trimmed.to_owned(),
+        _ => trimmed.nfc().collect(),
+    }
+}
+
+/// Gives the form that names are compared by: lower-cased [`clean`] (spec/obsidian.md 0.2, *key*).
+pub fn key(text: &str) -> String {
+    let mut cleaned = clean(text);
+    if cleaned.is_ascii() {
+        cleaned.make_ascii_lowercase();
+        cleaned
+    } else {
+        cleaned.to_lowercase()
+    }
+}
+
+impl fmt::Display for NotePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for NotePath {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for NotePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for NotePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}

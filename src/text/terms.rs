@@ -1,0 +1,417 @@
+//! Owns text analysis: how a run of text becomes the terms that BM25, snippets and queries compare.
+//!
+//! Rules are those of spec/search.md (Text analysis): lower-cased, diacritics folded, unspaced scripts by bigrams,
+//! identifiers whole and by part. One analysis serves index and query, so the two can never disagree.
+
+use frostem::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Words longer than this many bytes are data, not language, and are left out.
+const LONGEST_WORD: usize = 128;
+/// An identifier of more parts than this is found by its parts alone.
+const MOST_PARTS: usize = 12;
+
+/// How a term came out of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TermKind {
+    /// A plain word.
+    Word,
+    /// A part of an identifier or compound, such as `snake` of `snake_case`.
+    Part,
+    /// A whole identifier or compound that was also given by parts; it shares the first part's position.
+    Whole,
+    /// Two neighbouring characters of an unspaced script, or a single one that stands alone.
+    Gram,
+}
+
+/// One term and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// The folded text.
+    pub text: String,
+    /// Byte offset of its first character in the analysed text.
+    pub start: usize,
+    /// Byte offset behind its last character.
+    pub end: usize,
+    /// Ordinal for phrases.
+    pub position: usize,
+    /// How it came about.
+    pub kind: TermKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    start: usize,
+    end: usize,
+    position: usize,
+    kind: TermKind,
+}
+
+/// Walks over the terms of a text, reusing one buffer.
+#[derive(Debug)]
+pub struct Terms<'a> {
+    text: &'a str,
+    at: usize,
+    position: usize,
+    queue: Vec<Cut>,
+    queued: usize,
+    current: Term,
+}
+
+/// Gives every term of `text`.
+pub fn terms(text: &str) -> Vec<Term> {
+    let mut walk = Terms::new(text);
+    let mut found = Vec::new();
+    while walk.advance() {
+        found.push(walk.term().clone());
+    }
+    found
+}
+
+impl<'a> Terms<'a> {
+    /// Starts at the beginning of `text`.
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            position: 0,
+            queue: Vec::new(),
+            queued: 0,
+            current: Term {
+                text: String::new(),
+                start: 0,
+                end: 0,
+                position: 0,
+                kind: TermKind::Word,
+            },
+        }
+    }
+
+    /// Gives the term that the last [`Terms::advance`] reached.
+    pub fn term(&self) -> &Term {
+        &self.current
+    }
+
+    /// Moves to the next term; `false` at the end.
+    pub fn advance(&mut self) -> bool {
+        loop {
+            while let Some(&cut) = self.queue.get(self.queued) {
+                self.queued += 1;
+                if self.load(cut) {
+                    return true;
+                }
+            }
+            self.queue.clear();
+            self.queued = 0;
+            if !self.cut_group() {
+                return false;
+            }
+        }
+    }
+
+    fn load(&mut self, cut: Cut) -> bool {
+        let Some(raw) = self.text.get(cut.start..cut.end) else {
+            return false;
+        };
+        self.current.text.clear();
+        fold_into(raw, &mut self.current.text);
+        self.current.start = cut.start;
+        self.current.end = cut.end;
+        self.current.position = cut.position;
+        self.current.kind = cut.kind;
+        !self.current.text.is_empty()
+    }
+
+    fn push(&mut self, start: usize, end: usize, kind: TermKind) {
+        if end - start <= LONGEST_WORD {
+            self.queue.push(Cut {
+                start,
+                end,
+                position: self.position,
+                kind,
+            });
+        }
+        self.position += 1;
+    }
+
+    /// Finds the next word, identifier or run of an unspaced script and queues its terms.
+    fn cut_group(&mut self) -> bool {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(self.at) {
+            if byte.is_ascii() {
+                if byte.is_ascii_alphanumeric() || byte == b'_' {
+                    self.cut_word();
+                    return true;
+                }
+                self.at += 1;
+                continue;
+            }
+            let Some(c) = char_at(self.text, self.at) else {
+                return false;
+            };
+            if is_unspaced(c) {
+                self.cut_grams();
+                return true;
+            }
+            if is_word(c) {
+                self.cut_word();
+                return true;
+            }
+            self.at += c.len_utf8();
+        }
+        false
+    }
+
+    fn cut_grams(&mut self) {
+        let mut starts: [usize; 2] = [self.at, self.at];
+        let mut count = 0usize;
+        while let Some(c) = char_at(self.text, self.at) {
+            if !is_unspaced(c) && !(count > 0 && is_combining_mark(c)) {
+                break;
+            }
+            let start = self.at;
+            self.at += c.len_utf8();
+            if is_combining_mark(c) && !is_unspaced(c) {
+                continue;
+            }
+            count += 1;
+            if count > 1 {
+                self.push(starts[1], self.at, TermKind::Gram);
+            }
+            starts = [starts[1], start];
+        }
+        if count == 1 {
+            self.push(starts[1], self.at, TermKind::Gram);
+        }
+    }
+
+    /// Cuts one word with the connectors and case changes inside it.
+    fn cut_word(&mut self) {
+        let begin = self.at;
+        let mut parts: Vec<(usize, usize)> = Vec::new();
+        let mut part_start = begin;
+        let mut shape = Shape::default();
+        let mut joined = false;
+        let mut apostrophe = false;
+        let mut before: Option<char> = None;
+        let mut end = begin;
+        while let Some(c) = char_at(self.text, end) {
+            let width = c.len_utf8();
+            if is_word(c) && c != '_' {
+                if before.is_some() && shape.breaks(c, self.text, end + width) {
+                    parts.push((part_start, end));
+                    part_start = end;
+                    joined = true;
+                }
+                shape.push(c);
+                before = Some(c);
+                end += width;
+                continue;
+            }
+            let next = char_at(self.text, end + width);
+            let links = match c {
+                '_' => true,
+                '-' | '.' | '\'' | '\u{2019}' => {
+                    before.is_some() && next.is_some_and(|n| is_word(n) && n != '_')
+                }
+                _ => false,
+            };
+            if !links || is_unspaced(c) {
+                break;
+            }
+            if end > part_start {
+                parts.push((part_start, end));
+            }
+            if c == '\'' || c == '\u{2019}' {
+                apostrophe = true;
+            } else {
+                joined = true;
+            }
+            end += width;
+            part_start = end;
+            shape = Shape::default();
+            before = if c == '_' { None } else { Some(c) };
+        }
+        if end > part_start {
+            parts.push((part_start, end));
+        }
+        // `C++` and `C#` are names of their own; the bare letter stays findable as a part.
+        let suffix = self.text.get(end..).map_or(0, sign_suffix);
+        let whole_end = end + suffix;
+        self.at = whole_end.max(begin + 1);
+        let is_compound = (parts.len() > 1 && joined) || suffix > 0;
+        if is_compound && parts.len() <= MOST_PARTS && whole_end - begin <= LONGEST_WORD {
+            let raw = self.text.get(begin..end).unwrap_or("");
+            let start = begin + (raw.len() - raw.trim_start_matches('_').len());
+            // It comes before its parts, so that positions never run backwards.
+            self.queue.push(Cut {
+                start,
+                end: whole_end,
+                position: self.position,
+                kind: TermKind::Whole,
+            });
+        }
+        let kind = if is_compound { TermKind::Part } else { TermKind::Word };
+        for (index, &(start, stop)) in parts.iter().enumerate() {
+            let tail = self.text.get(start..stop).unwrap_or("");
+            if apostrophe && index > 0 && is_clitic(tail) {
+                continue;
+            }
+            self.push(start, stop, kind);
+        }
+    }
+}
+
+/// Remembers just enough of a word to see where `camelCase` and `HTTPServer` break.
+#[derive(Default)]
+struct Shape {
+    last_lower: bool,
+    last_upper: bool,
+}
+
+impl Shape {
+    fn push(&mut self, c: char) {
+        self.last_lower = c.is_lowercase();
+        self.last_upper = c.is_uppercase();
+    }
+
+    fn breaks(&self, c: char, text: &str, next: usize) -> bool {
+        if !c.is_uppercase() {
+            return false;
+        }
+        let before_lower =
+            || char_at(text, next).is_some_and(|n| n.is_lowercase() && !is_plural(text, next));
+        self.last_lower || (self.last_upper && before_lower())
+    }
+}
+
+/// Keeps `PDFs` and `IDs` in one piece: a lone `s` behind capitals is a plural.
+fn is_plural(text: &str, at: usize) -> bool {
+    char_at(text, at) == Some('s') && !char_at(text, at + 1).is_some_and(is_word)
+}
+
+fn sign_suffix(rest: &str) -> usize {
+    let length = match rest.as_bytes() {
+        [b'+', b'+', ..] => 2,
+        [b'#', ..] => 1,
+        _ => 0,
+    };
+    let ends = !rest
+        .get(length..)
+        .and_then(|behind| behind.chars().next())
+        .is_some_and(|c| is_word(c) || is_unspaced(c) || c == '+' || c == '#');
+    if ends { length } else { 0 }
+}
+
+fn is_clitic(tail: &str) -> bool {
+    ["s", "t", "d", "m", "ll", "re", "ve"]
+        .iter()
+        .any(|clitic| tail.eq_ignore_ascii_case(clitic))
+}
+
+fn char_at(text: &str, at: usize) -> Option<char> {
+    match text.as_bytes().get(at) {
+        Some(&byte) if byte.is_ascii() => Some(char::from(byte)),
+        Some(_) => text.get(at..).and_then(|rest| rest.chars().next()),
+        None => None,
+    }
+}
+
+fn is_word(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric() || c == '_';
+    }
+    (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c)
+}
+
+/// Says whether a script is written without spaces between words, so that only character pairs find its words.
+pub fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{0E00}'..='\u{0EFF}' // Thai, Lao
+        | '\u{1000}'..='\u{109F}' // Myanmar
+        | '\u{1100}'..='\u{11FF}' // Hangul letters
+        | '\u{1780}'..='\u{17FF}' // Khmer
+        | '\u{3005}'..='\u{3007}' // ideographic iteration and zero
+        | '\u{3041}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' // kana
+        | '\u{3105}'..='\u{312F}' // bopomofo
+        | '\u{31F0}'..='\u{31FF}' // small kana
+        | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' // Han
+        | '\u{AC00}'..='\u{D7AF}' // Hangul syllables
+        | '\u{F900}'..='\u{FAFF}' // Han, compatibility
+        | '\u{FF66}'..='\u{FF9F}' // half-width kana
+        | '\u{20000}'..='\u{323AF}') // Han, supplementary
+}
+
+/// Appends `raw` lower-cased, in compatibility form, without diacritics.
+///
+/// Marks of Latin, Greek and Cyrillic letters (U+0300–U+036F) and Arabic vowel signs go; marks that are letters in
+/// their own script (Devanagari vowels, kana voicing) stay.
+pub fn fold_into(raw: &str, out: &mut String) {
+    if raw.is_ascii() {
+        out.extend(raw.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
+        return;
+    }
+    let bare = raw.nfkd().filter(|&c| {
+        !matches!(c, '\u{0300}'..='\u{036F}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{0640}')
+    });
+    for c in bare.nfc() {
+        match c {
+            'ß' | 'ẞ' => out.push_str("ss"),
+            'æ' | 'Æ' => out.push_str("ae"),
+            'œ' | 'Œ' => out.push_str("oe"),
+            'ø' | 'Ø' => out.push('o'),
+            'ł' | 'Ł' => out.push('l'),
+            'đ' | 'Đ' | 'ð' | 'Ð' => out.push('d'),
+            'þ' | 'Þ' => out.push_str("th"),
+            'ı' | 'İ' => out.push('i'),
+            'ς' => out.push('σ'),
+            _ => out.extend(c.to_lowercase().map(|low| if low == 'ς' { 'σ' } else { low })),
+        }
+    }
+}
+
+/// Reduces English words to their stems by Snowball's Porter2 algorithm; leaves everything else alone.
+pub struct Stem {
+    stemmer: Stemmer,
+}
+
+impl std::fmt::Debug for Stem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stem(English)")
+    }
+}
+
+impl Default for Stem {
+    fn default() -> Self {
+        Self {
+            stemmer: Stemmer::new(Algorithm::English),
+        }
+    }
+}
+
+impl Stem {
+    /// Gives the stem of a folded term.
+    pub fn of<'a>(&self, term: &'a str) -> std::borrow::Cow<'a, str> {
+        let is_english = term.len() > 2 && term.bytes().all(|byte| byte.is_ascii_lowercase());
+        if is_english {
+            self.stemmer.stem(term)
+        } else {
+            std::borrow::Cow::Borrowed(term)
+        }
+    }
+}
+
+/// English words too common to rank by: Lucene's list with the question words and pronouns that queries are phrased with.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+    "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into",
+    "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "she", "so", "such", "than", "that", "the",
+    "their", "them", "then", "there", "these", "they", "this", "to", "was", "we", "were", "what", "when", "where",
+    "which", "who", "why", "will", "with", "would", "you", "your",
+];
+
+/// Says whether a folded term is an English stop word.
+pub fn is_stop_word(term: &str) -> bool {
+    STOP_WORDS.binary_search(&term).is_ok()
+}

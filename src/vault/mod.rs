@@ -1,0 +1,154 @@
+//! Owns [`Vault`]: the root folder of a vault, and the way from a [`NotePath`] to the bytes on disk.
+//!
+//! Everything here reads; nothing writes.
+
+pub mod obsidian;
+pub mod scan;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::path::NotePath;
+use crate::vault::obsidian::Settings;
+
+/// The name of the folder that holds a vault's own state.
+pub const STATE_DIR: &str = ".sidenote";
+
+/// The name of Obsidian's configuration folder where nothing else is said.
+pub const CONFIG_DIR: &str = ".obsidian";
+
+/// How many bytes a file may have to be read, where nothing else is said.
+pub const MAX_FILE_SIZE: u64 = 100_000_000;
+
+/// A folder of notes.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    root: PathBuf,
+    config_dir: String,
+    max_file_size: u64,
+}
+
+impl Vault {
+    /// Opens the vault whose root is `root`; any folder is one.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such folder, `Invalid` where it is none, `Io` where it cannot be reached.
+    pub fn open(root: impl AsRef<Path>) -> Result<Self> {
+        let root = root.as_ref();
+        let real = root
+            .canonicalize()
+            .map_err(|error| Error::io("open the vault", root, error))?;
+        if !real.is_dir() {
+            return Err(Error::invalid(format!("{} is no folder", root.display()))
+                .with_hint("name the folder that holds the notes"));
+        }
+        Ok(Self {
+            root: real,
+            config_dir: CONFIG_DIR.to_owned(),
+            max_file_size: MAX_FILE_SIZE,
+        })
+    }
+
+    /// Looks for Obsidian's settings in a folder of another name (spec/obsidian.md 1.1).
+    ///
+    /// # Errors
+    /// `Invalid` for a name that does not start with a dot or is a path.
+    pub fn with_config_dir(mut self, name: &str) -> Result<Self> {
+        if !name.starts_with('.') || matches!(name, "." | "..") || name.contains(['/', '\\', '\0']) {
+            return Err(
+                Error::invalid(format!("{name:?} is no name of a configuration folder"))
+                    .with_hint("Obsidian's start with a dot, such as .obsidian-phone"),
+            );
+        }
+        name.clone_into(&mut self.config_dir);
+        Ok(self)
+    }
+
+    /// Refuses to read files of more bytes than `bytes`.
+    #[must_use]
+    pub fn with_max_file_size(mut self, bytes: u64) -> Self {
+        self.max_file_size = bytes;
+        self
+    }
+
+    /// Finds the root of the vault that `start` lies in: the nearest folder upwards that holds `.sidenote` or
+    /// `.obsidian`, else `start` itself.
+    pub fn discover(start: &Path) -> PathBuf {
+        let absolute = start.canonicalize().unwrap_or_else(|_| start.to_owned());
+        let is_root = |folder: &&Path| {
+            [STATE_DIR, CONFIG_DIR]
+                .iter()
+                .any(|name| folder.join(name).is_dir())
+        };
+        absolute.ancestors().find(is_root).unwrap_or(&absolute).to_owned()
+    }
+
+    /// Gives the root, without symbolic links in it.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Gives the place of a file on disk.
+    pub fn disk_path(&self, path: &NotePath) -> PathBuf {
+        self.root.join(path.as_str())
+    }
+
+    /// Reads a file, regular ones only.
+    ///
+    /// # Errors
+    /// `NotFound` where it is gone; `Invalid` where it is no regular file or too large; `Io` otherwise.
+    pub fn read(&self, path: &NotePath) -> Result<Vec<u8>> {
+        read_regular(&self.disk_path(path), self.max_file_size).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => {
+                Error::new(ErrorKind::Invalid, format!("{path} is not read: {error}"))
+            }
+            _ => Error::io("read", path.as_str(), error),
+        })
+    }
+
+    /// Reads Obsidian's settings as they are now.
+    pub fn settings(&self) -> Settings {
+        Settings::read(&self.root.join(&self.config_dir))
+    }
+}
+
+/// Reads a regular file of at most `max` bytes: `InvalidInput` for any other kind of file, `FileTooLarge` beyond.
+///
+/// The file is opened without waiting and looked at afterwards, so that no pipe can hold us up.
+fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+    let too_large = || {
+        io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {max} bytes"),
+        )
+    };
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let file: File = match opened {
+        Ok(file) => file,
+        // A socket cannot be opened at all.
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Err(not_regular()),
+        Err(error) => return Err(error),
+    };
+    let metadata: fs::Metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(not_regular());
+    }
+    if metadata.len() > max {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    // The file may grow while it is read.
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        Err(too_large())
+    } else {
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,351 @@
+//! Owns the settings of Obsidian that we obey (spec/obsidian.md 1.2–1.4), as far as the vault stores them.
+//!
+//! Reads the configuration folder and never writes it. What is malformed is warned of and taken as not there.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use fancy_regex::{Regex, RegexBuilder};
+use serde_json::{Map, Value};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::text::frontmatter::PropertyType;
+use crate::text::path::{self, NotePath};
+use crate::text::resolve::LinkFormat;
+use crate::vault::read_regular;
+
+/// How many bytes a file of settings may have.
+const MAX_SIZE: u64 = 10_000_000;
+
+/// What the vault asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The form of the links that we write (`newLinkFormat`).
+    pub link_format: LinkFormat,
+    /// Whether links that we create are Markdown links (`useMarkdownLinks`).
+    pub use_markdown_links: bool,
+    /// Whether Obsidian updates links without asking (`alwaysUpdateLinks`).
+    pub always_update_links: bool,
+    /// Where new attachments go.
+    pub attachments: Location,
+    /// Where a note made from an unresolved bare link goes (`newFileLocation`, `newFileFolderPath`).
+    pub new_files: Location,
+    /// What deleting a file does (`trashOption`).
+    pub trash: Trash,
+    /// The settings of daily notes.
+    pub daily_notes: DailyNotes,
+    /// The settings of templates.
+    pub templates: Templates,
+    /// What was malformed, one sentence each.
+    pub warnings: Vec<String>,
+    types: HashMap<String, PropertyType>,
+    filters: Vec<Filter>,
+}
+
+/// A folder that depends on the note at hand.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Location {
+    /// The root of the vault.
+    #[default]
+    Root,
+    /// The folder of the note.
+    Beside,
+    /// A folder beside the note.
+    BelowNote(String),
+    /// A folder of the vault, as a path from the root.
+    Folder(String),
+}
+
+/// What becomes of a deleted file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trash {
+    /// It goes to the operating system's bin.
+    #[default]
+    System,
+    /// It goes to `.trash` in the vault.
+    Local,
+    /// It is gone.
+    None,
+}
+
+/// The settings of daily notes (spec/obsidian.md 9).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DailyNotes {
+    /// The folder, as a path from the root; empty for the root.
+    pub folder: String,
+    /// The pattern of the path below the folder, in Moment's signs.
+    pub format: String,
+    /// The linkpath of the template; empty for none.
+    pub template: String,
+    /// Whether Obsidian opens the day's note when it starts.
+    pub autorun: bool,
+}
+
+impl Default for DailyNotes {
+    fn default() -> Self {
+        let empty = String::new;
+        Self {
+            folder: empty(),
+            format: "YYYY-MM-DD".to_owned(),
+            template: empty(),
+            autorun: false,
+        }
+    }
+}
+
+/// The settings of templates (spec/obsidian.md 9).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Templates {
+    /// The folder that holds them, as a path from the root; empty for none.
+    pub folder: String,
+    /// What `{{date}}` becomes, in Moment's signs.
+    pub date_format: String,
+    /// What `{{time}}` becomes, in Moment's signs.
+    pub time_format: String,
+}
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self {
+            folder: String::new(),
+            date_format: "YYYY-MM-DD".to_owned(),
+            time_format: "HH:mm".to_owned(),
+        }
+    }
+}
+
+/// One entry of `userIgnoreFilters`.
+#[derive(Debug, Clone)]
+enum Filter {
+    /// The folded start of a path, without a folder boundary.
+    Prefix(String),
+    Pattern(Regex),
+}
+
+impl Settings {
+    /// Reads the settings in a configuration folder, which need not be there.
+    pub fn read(config_dir: &Path) -> Self {
+        let mut settings = Self::default();
+        let [mut app, mut types, mut daily, mut templates] =
+            ["app.json", "types.json", "daily-notes.json", "templates.json"]
+                .map(|name| Source::read(config_dir, name));
+        settings.app(&mut app);
+        settings.types = types.types();
+        settings.daily_notes = daily.daily_notes();
+        settings.templates = templates.templates();
+        for source in [app, types, daily, templates] {
+            settings.warnings.extend(source.warnings);
+        }
+        settings
+    }
+
+    fn app(&mut self, app: &mut Source) {
+        self.link_format = app.choice("newLinkFormat", |name| match name {
+            "shortest" => Some(LinkFormat::Shortest),
+            "relative" => Some(LinkFormat::Relative),
+            "absolute" => Some(LinkFormat::Absolute),
+            _ => None,
+        });
+        self.use_markdown_links = app.flag("useMarkdownLinks");
+        self.always_update_links = app.flag("alwaysUpdateLinks");
+        self.trash = app.choice("trashOption", |name| match name {
+            "system" => Some(Trash::System),
+            "local" => Some(Trash::Local),
+            "none" => Some(Trash::None),
+            _ => None,
+        });
+        let attachments = app.text("attachmentFolderPath", "/");
+        self.attachments = match attachments.strip_prefix("./") {
+            Some(below) => match folder(below) {
+                below if below.is_empty() => Location::Beside,
+                below => Location::BelowNote(below),
+            },
+            None if attachments == "." => Location::Beside,
+            None => Location::of_vault(&attachments),
+        };
+        let new_folder = Location::of_vault(&app.text("newFileFolderPath", "/"));
+        self.new_files = app.choice("newFileLocation", |name| match name {
+            "root" => Some(Location::Root),
+            "current" => Some(Location::Beside),
+            "folder" => Some(new_folder.clone()),
+            _ => None,
+        });
+        self.filters = app.filters();
+    }
+
+    /// Says whether the user hides a file from search; it still resolves as a link's target (spec/obsidian.md 1.4).
+    pub fn is_excluded(&self, path: &NotePath) -> bool {
+        if self.filters.is_empty() {
+            return false;
+        }
+        let folded = fold(path.as_str());
+        self.filters.iter().any(|filter| match filter {
+            Filter::Prefix(prefix) => folded.starts_with(prefix),
+            // A pattern that gives up after too many steps does not match.
+            Filter::Pattern(pattern) => pattern.is_match(path.as_str()).unwrap_or(false),
+        })
+    }
+
+    /// Gives the type that the vault declares for a property, whose name is compared without case.
+    pub fn declared_type(&self, property: &str) -> Option<PropertyType> {
+        self.types.get(&path::key(property)).copied()
+    }
+}
+
+impl Location {
+    fn of_vault(path: &str) -> Self {
+        match folder(path) {
+            path if path.is_empty() => Self::Root,
+            path => Self::Folder(path),
+        }
+    }
+}
+
+/// Brings a folder to the form of a path from the root: no slashes at the ends, none doubled (spec/obsidian.md 1.6).
+fn folder(path: &str) -> String {
+    let parts: Vec<&str> = path
+        .trim()
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    parts.join("/")
+}
+
+/// Folds a path or the start of one for comparison: as a key, but with the ends as they are.
+fn fold(text: &str) -> String {
+    let spaced = text.chars().map(|c| if c == '\u{A0}' { ' ' } else { c });
+    spaced.nfc().collect::<String>().to_lowercase()
+}
+
+/// One file of settings and what is wrong with it.
+struct Source {
+    name: &'static str,
+    values: Map<String, Value>,
+    warnings: Vec<String>,
+}
+
+impl Source {
+    fn read(folder: &Path, name: &'static str) -> Self {
+        let mut source = Self {
+            name,
+            values: Map::new(),
+            warnings: Vec::new(),
+        };
+        let bytes = match read_regular(&folder.join(name), MAX_SIZE) {
+            Ok(bytes) => bytes,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return source;
+            }
+            Err(error) => {
+                source.warn(format!("cannot be read ({error}); its defaults are used"));
+                return source;
+            }
+        };
+        let json = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(&bytes);
+        if json.trim_ascii().is_empty() {
+            return source;
+        }
+        match serde_json::from_slice(json) {
+            Ok(Value::Object(values)) => source.values = values,
+            Ok(_) => source.warn("holds no JSON object; its defaults are used"),
+            Err(error) => source.warn(format!("is no JSON ({error}); its defaults are used")),
+        }
+        source
+    }
+
+    fn warn(&mut self, what: impl AsRef<str>) {
+        self.warnings.push(format!("{} {}", self.name, what.as_ref()));
+    }
+
+    /// Reads one value; null and absent are the default, and so is what `read` refuses, with a warning.
+    fn value<T>(&mut self, key: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
+        let value = self.values.get(key).filter(|value| !value.is_null())?;
+        let read = read(value);
+        if read.is_none() {
+            let what = format!("has no value for {key:?} that we know: {value}; its default is used");
+            self.warn(what);
+        }
+        read
+    }
+
+    fn flag(&mut self, key: &str) -> bool {
+        self.value(key, Value::as_bool).unwrap_or(false)
+    }
+
+    fn text(&mut self, key: &str, default: &str) -> String {
+        self.value(key, |value| value.as_str().map(str::to_owned))
+            .unwrap_or_else(|| default.to_owned())
+    }
+
+    fn choice<T: Default>(&mut self, key: &str, named: impl Fn(&str) -> Option<T>) -> T {
+        self.value(key, |value| value.as_str().and_then(&named))
+            .unwrap_or_default()
+    }
+
+    /// A format that is empty stands for its default, as in Obsidian's own fields.
+    fn format(&mut self, key: &str, default: &str) -> String {
+        let format = self.text(key, default);
+        if format.trim().is_empty() {
+            default.to_owned()
+        } else {
+            format
+        }
+    }
+
+    fn filters(&mut self) -> Vec<Filter> {
+        let entries = self
+            .value("userIgnoreFilters", |value| value.as_array().cloned())
+            .unwrap_or_default();
+        let mut filters = Vec::new();
+        for entry in entries {
+            let Some(text) = entry.as_str() else {
+                self.warn(format!("has an excluded file that is no text: {entry}"));
+                continue;
+            };
+            let pattern = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
+            match pattern.map(|pattern| RegexBuilder::new(pattern).case_insensitive(true).build()) {
+                None if text.is_empty() => {}
+                None => filters.push(Filter::Prefix(fold(text))),
+                Some(Ok(pattern)) => filters.push(Filter::Pattern(pattern)),
+                Some(Err(error)) => self.warn(format!("excludes nothing by {text}: {error}")),
+            }
+        }
+        filters
+    }
+
+    fn types(&mut self) -> HashMap<String, PropertyType> {
+        let types = self
+            .value("types", |value| value.as_object().cloned())
+            .unwrap_or_default();
+        let known = |(name, widget): (String, Value)| {
+            // Widgets of plug-ins are none of ours and no mistake.
+            Some((path::key(&name), PropertyType::from_widget(widget.as_str()?)?))
+        };
+        types.into_iter().filter_map(known).collect()
+    }
+
+    fn daily_notes(&mut self) -> DailyNotes {
+        let default = DailyNotes::default();
+        DailyNotes {
+            folder: folder(&self.text("folder", "")),
+            format: self.format("format", &default.format),
+            template: self.text("template", ""),
+            autorun: self.flag("autorun"),
+        }
+    }
+
+    fn templates(&mut self) -> Templates {
+        let default = Templates::default();
+        Templates {
+            folder: folder(&self.text("folder", "")),
+            date_format: self.format("dateFormat", &default.date_format),
+            time_format: self.format("timeFormat", &default.time_format),
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Tests the embedded sentence transformer: its files, its tokenizer against the reference, its vectors.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
+use sidenote::index::embed::wordpiece::WordPiece;
+use sidenote::index::embed::{Effort, Embed, MiniLm};
+use tokenizers::models::wordpiece::WordPiece as Reference;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::processors::bert::BertProcessing;
+use tokenizers::{Tokenizer, TruncationParams};
+
+const VOCABULARY: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/assets/all-MiniLM-L6-v2/vocab.txt"
+));
+const FILES: [&str; 3] = ["minilm_int8.onnx", "minilm_int8.data", "vocab.txt"];
+const MAX_IDS: usize = 256;
+
+static OURS: LazyLock<WordPiece> = LazyLock::new(|| WordPiece::new(VOCABULARY));
+static THEIRS: LazyLock<Tokenizer> = LazyLock::new(reference);
+static MINILM: LazyLock<MiniLm> = LazyLock::new(MiniLm::default);
+
+fn reference() -> Tokenizer {
+    let vocabulary = Reference::read_bytes(VOCABULARY.as_bytes()).unwrap();
+    let mut tokenizer = Tokenizer::new(Reference::builder().vocab(vocabulary).build().unwrap());
+    tokenizer
+        .with_normalizer(Some(BertNormalizer::default()))
+        .unwrap();
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    tokenizer.with_post_processor(Some(BertProcessing::new(
+        ("[SEP]".into(), 102),
+        ("[CLS]".into(), 101),
+    )));
+    tokenizer
+        .with_truncation(Some(TruncationParams {
+            max_length: MAX_IDS,
+            ..TruncationParams::default()
+        }))
+        .unwrap();
+    tokenizer
+}
+
+fn reference_ids(text: &str) -> Vec<u32> {
+    THEIRS.encode(text, true).unwrap().get_ids().to_vec()
+}
+
+/// Compares the ids of a text, cut to what the model sees, with those of the `tokenizers` crate.
+fn check_ids(text: &str) {
+    assert_eq!(OURS.encode(text, MAX_IDS), reference_ids(text), "{text:?}");
+}
+
+fn pieces(text: &str) -> String {
+    let vocabulary: Vec<&str> = VOCABULARY.lines().collect();
+    let ids = OURS.encode(text, MAX_IDS);
+    ids.iter()
+        .map(|&id| vocabulary[id as usize])
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn one(text: &str) -> Vec<f32> {
+    MINILM.embed(&[text], Effort::Foreground).unwrap().remove(0)
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn assets_are_the_published_ones() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/all-MiniLM-L6-v2");
+    let readme = std::fs::read_to_string(format!("{folder}/README.md")).unwrap();
+    let mut all = blake3::Hasher::new();
+    for name in FILES {
+        let bytes = std::fs::read(format!("{folder}/{name}")).unwrap();
+        let row = readme
+            .lines()
+            .find(|line| line.starts_with(&format!("| {name} |")))
+            .unwrap();
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert_eq!(cells[2], bytes.len().to_string(), "{name}");
+        assert_eq!(cells[4], blake3::hash(&bytes).to_hex().as_str(), "{name}");
+        all.update(&bytes);
+    }
+    let fingerprint = MINILM.model().fingerprint();
+    assert_eq!(fingerprint, &all.finalize().to_hex()[..16]);
+    assert!(readme.contains(fingerprint));
+}
+
+#[test]
+fn a_model_id_prints_its_name_and_keys_its_vectors() {
+    assert_eq!(MINILM.model().to_string(), "minilm");
+    assert_eq!(MINILM.model().key(), "minilm/384/7682abe8a259fbe8");
+}
+
+#[test]
+fn wordpiece_reads_like_bert() {
+    for (text, expected) in [
+        ("", "[CLS] [SEP]"),
+        (
+            "Links survive a rename.",
+            "[CLS] links survive a ren ##ame . [SEP]",
+        ),
+        ("Café ÉCOLE naïve", "[CLS] cafe ecole naive [SEP]"),
+        ("zettelkasten", "[CLS] ze ##tte ##lka ##sten [SEP]"),
+        ("snake_case [[a|b]]", "[CLS] snake _ case [ [ a | b ] ] [SEP]"),
+        ("中文 and 東京", "[CLS] 中 文 and 東 京 [SEP]"),
+        (
+            "zero\u{200B}width\u{0}\u{FFFD}\u{7F}",
+            "[CLS] zero ##wi ##dt ##h [SEP]",
+        ),
+        (
+            "tab\tline\r\nwide\u{3000}space",
+            "[CLS] tab line wide space [SEP]",
+        ),
+        ("\u{F8FF} 🦀 [CLS]", "[CLS] [UNK] [ cl ##s ] [SEP]"),
+    ] {
+        assert_eq!(pieces(text), expected, "{text:?}");
+        check_ids(text);
+    }
+}
+
+#[test]
+fn wordpiece_equals_the_reference_on_many_scripts() {
+    for text in [
+        "The quick brown fox jumps over the lazy dog; 3.14159 × 10⁻⁵ ≠ ½!",
+        "Größe, Straße, ẞ, Ǆ, ﬁne ﬂow, İstanbul, ıspanak, Ÿ",
+        "Ελληνικά ΣΊΣΥΦΟΣ ς, ᾳ ᾼ Ὀδυσσεύς",
+        "Съешь же ещё этих мягких французских булок, ЙОД",
+        "עִבְרִית וְנִיקּוּד: שָׁלוֹם",
+        "اَلْعَرَبِيَّةُ ١٢٣ لا إله",
+        "हिन्दी में क्षत्रिय किताबें १२३",
+        "বাংলা தமிழ் తెలుగు ಕನ್ನಡ മലയാളം සිංහල",
+        "ภาษาไทยไม่มีช่องว่าง ລາວ မြန်မာ ខ្មែរ",
+        "日本語のテキストがガ パﾊﾟ ｶﾞ〜",
+        "한국어 조합형 \u{1112}\u{1161}\u{11AB} 각",
+        "豈更車 \u{2F800}\u{2F801} 㐀 𠀀 𪚥 \u{2B820} \u{2CEB0}",
+        "Tiếng Việt: ỗ ằ ặ, a\u{0323}\u{0302} a\u{0302}\u{0323}",
+        "e\u{0301}\u{0301}\u{0301} \u{0301}start q\u{0307}\u{0323} \u{20DD}o\u{20DD}",
+        "👩‍👩‍👧‍👦 👍🏽 🇫🇷 ☃\u{FE0F} 1\u{FE0F}\u{20E3} 🏴\u{E0067}\u{E007F}",
+        "a\u{00A0}b\u{2003}c\u{2028}d\u{2029}e\u{0085}f\u{000B}g\u{000C}h\u{1680}i\u{180E}j",
+        "\u{FEFF}bom\u{00AD}hyphen\u{061C}\u{202E}bidi\u{2066}\u{E000}private\u{F0000}",
+        "“quotes” ‘single’ «guillemets» — – ‐ … ‽ ⁂ ¿¡ § ¶ · ، 。、！",
+        "$100 +1 <tag> ^caret `code` ~tilde | pipe = € £ ¥ ₿ ± ∞",
+        "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 ①②③ ㎏ Ⅷ ª º",
+        "𞤀𞤁 𐐀𐐨 Ꭰꭰ ა Ა",
+        "\u{16D68} \u{105C9} \u{11383} \u{1E030} \u{10EFD} \u{302E}x\u{302F} \u{1D165}\u{1D16E}",
+        "https://example.org/a-b_c?d=%20&e#f user@host C++ C# F# .NET node.js",
+        "## Heading\n\n- [ ] task #tag/sub ^block ![[embed#h|x]] `let x = y;`",
+    ] {
+        check_ids(text);
+        check_ids(&text.repeat(20));
+    }
+}
+
+#[test]
+fn wordpiece_equals_the_reference_on_long_words() {
+    for letter in ["a", "é", "語", "ा", "🦀", "##", "ing"] {
+        for times in [1, 33, 34, 50, 99, 100, 101, 102, 1_000] {
+            check_ids(&format!("before {} after", letter.repeat(times)));
+        }
+    }
+}
+
+#[test]
+fn wordpiece_equals_the_reference_on_every_character() {
+    // Planes 0 and 1 whole; of the others the edges of what the rules name, as between them all characters are alike.
+    let all: Vec<char> = ('\0'..='\u{1FFFF}')
+        .chain('\u{2A6D0}'..='\u{2A710}')
+        .chain('\u{2B730}'..='\u{2B930}')
+        .chain('\u{2CEA0}'..='\u{2CEC0}')
+        .chain('\u{2F7F0}'..='\u{2FA30}')
+        .chain('\u{E0000}'..='\u{E0200}')
+        .chain('\u{EFFF0}'..='\u{F0010}')
+        .chain('\u{10FFF0}'..=char::MAX)
+        .collect();
+    // A run is short enough for none of it to be cut off.
+    for run in all.chunks(25) {
+        check_ids(&run.iter().map(|c| format!("{c} a{c}b ")).collect::<String>());
+    }
+}
+
+#[test]
+fn wordpiece_counts_what_it_does_not_cut() {
+    for (text, expected) in [("", 0), ("links survive", 2), ("zettelkasten!", 5)] {
+        assert_eq!(OURS.count(text), expected, "{text:?}");
+    }
+    assert_eq!(OURS.count(&"word ".repeat(1_000)), 1_000);
+    assert_eq!(OURS.encode(&"word ".repeat(1_000), MAX_IDS).len(), MAX_IDS);
+    assert_eq!(
+        OURS.encode(&"zettelkasten ".repeat(100), 6),
+        [101, 27838, 4674, 26518, 16173, 102]
+    );
+}
+
+#[test]
+fn wordpiece_takes_hostile_lines_in_linear_time() {
+    for (line, tokens) in [
+        ("a".repeat(10_000_000), 1),
+        ("[".repeat(2_000_000), 2_000_000),
+        ("\u{0301}".repeat(2_000_000), 0),
+        ("\u{302E}\u{1D165}".repeat(1_000_000), 1),
+        ("각".repeat(1_000_000), 1),
+        ("\0".repeat(10_000_000), 0),
+    ] {
+        assert_eq!(OURS.count(&line), tokens);
+    }
+}
+
+/// Gives text that mixes letters with the characters that tokenizers trip over.
+fn text() -> impl Strategy<Value = String> {
+    let odd = prop::sample::select(vec![
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\u{A0}",
+        "\u{3000}",
+        "\u{200B}",
+        "\u{200D}",
+        "\u{FE0F}",
+        "\0",
+        "\u{1B}",
+        "\u{0301}",
+        "\u{0323}",
+        "\u{0345}",
+        "\u{302E}",
+        "ing",
+        "##",
+        "-",
+        "_",
+        "'",
+        "“",
+        "語",
+        "か\u{3099}",
+        "İ",
+        "ß",
+        "Σ",
+        "ﬁ",
+        "각",
+        "🦀",
+        "👍🏽",
+        "[CLS]",
+        "[UNK]",
+        "\u{E000}",
+        "\u{FEFF}",
+        "\u{2028}",
+        "1",
+        "٣",
+    ]);
+    let part = proptest::prop_oneof![
+        4 => "[a-zA-Z]{1,12}",
+        2 => odd.prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
+        1 => "\\PC{0,8}",
+    ];
+    prop::collection::vec(part, 0..60).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn wordpiece_equals_the_reference_on_any_text(text in text()) {
+        prop_assert_eq!(OURS.encode(&text, MAX_IDS), reference_ids(&text));
+    }
+}
+
+#[test]
+fn a_vector_has_length_one() {
+    for text in [
+        "",
+        " ",
+        "a",
+        "How do links survive a rename?",
+        "日本語",
+        &"long ".repeat(5_000),
+    ] {
+        let vector = one(text);
+        assert_eq!(vector.len(), MINILM.dimensions());
+        assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-5, "{text:?}");
+    }
+}
+
+#[test]
+fn a_vector_does_not_depend_on_neighbours_or_effort() {
+    let texts = [
+        "rename a note",
+        "",
+        "Bread needs flour, water, salt and time.",
+        &"word ".repeat(300),
+        "東京",
+    ];
+    let alone: Vec<_> = texts.iter().map(|text| one(text)).collect();
+    for effort in [Effort::Foreground, Effort::Background, Effort::Bulk] {
+        assert!(MINILM.embed(&texts, effort).unwrap() == alone, "{effort:?}");
+    }
+    assert!(MINILM.embed(&[], Effort::Bulk).unwrap().is_empty());
+}
+
+#[test]
+fn a_text_is_seen_up_to_the_most_tokens_and_no_further() {
+    let whole = "word ".repeat(MINILM.max_tokens());
+    assert_eq!(MINILM.count_tokens(&whole), MINILM.max_tokens());
+    assert!(one(&whole) == one(&format!("{whole} and more")));
+    assert!(one(&whole) != one(&"word ".repeat(MINILM.max_tokens() - 1)));
+}
+
+#[test]
+fn a_question_is_nearer_to_its_answer_than_to_another() {
+    for (question, answer, other) in [
+        (
+            "how do links survive a rename",
+            "When a note gets another name, every reference to it is rewritten, so that none of them breaks.",
+            "Knead the dough for ten minutes and let it rise in a warm place until it has doubled.",
+        ),
+        (
+            "what did we decide about the database",
+            "Decision of 3 May: we stay with SQLite; Postgres is more than a single user needs.",
+            "The meeting room on the second floor has a new projector.",
+        ),
+        (
+            "cheap flights to Tokyo",
+            "Air tickets to Japan cost least in February.",
+            "The Tokyo stock exchange fell by two per cent.",
+        ),
+    ] {
+        let [question, answer, other] = [question, answer, other].map(one);
+        assert!(cosine(&question, &answer) > cosine(&question, &other) + 0.1);
+    }
+}
+
+/// Compares cosines with those that onnxruntime gives for the same model and ids.
+#[test]
+fn cosines_equal_those_of_onnxruntime() {
+    for (a, b, expected) in [
+        (
+            "how do links survive a rename",
+            "Renaming a note rewrites every link to it.",
+            0.5865,
+        ),
+        (
+            "what did we decide about the database",
+            "Decision of 3 May: we stay with SQLite.",
+            0.4943,
+        ),
+        (
+            "Bread needs flour, water, salt and time.",
+            "Knead the dough for ten minutes.",
+            0.4557,
+        ),
+        (
+            "The invoice is due on March 3.",
+            "Das Fahrrad steht im Keller.",
+            -0.0082,
+        ),
+        ("東京の天気", "Weather in Tokyo", 0.4041),
+        ("draft", "confirmed", 0.0975),
+    ] {
+        let cosine = cosine(&one(a), &one(b));
+        assert!((cosine - expected).abs() < 0.03, "{a:?}, {b:?}: {cosine}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn embedding_in_the_background_gives_way() {
+    let nice = |stat: std::path::PathBuf| -> Option<String> {
+        let stat = std::fs::read_to_string(stat).ok()?;
+        // proc(5): the niceness is the 19th field, the 17th behind the name in parentheses.
+        stat.rsplit_once(") ")?.1.split(' ').nth(16).map(str::to_owned)
+    };
+    MINILM
+        .embed(&["nobody waits for this"], Effort::Background)
+        .unwrap();
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    assert!(
+        threads
+            .flatten()
+            .any(|thread| nice(thread.path().join("stat")).as_deref() == Some("19"))
+    );
+    assert_ne!(nice("/proc/thread-self/stat".into()).as_deref(), Some("19"));
+}

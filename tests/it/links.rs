@@ -1,0 +1,136 @@
+//! The link graph and finding notes by any of their names.
+
+use insta::assert_snapshot;
+use sidenote::error::ErrorKind;
+use sidenote::store::{ListRequest, ReadRequest, SortBy};
+
+use crate::support::TestVault;
+
+fn graph() -> TestVault {
+    TestVault::new(&[
+        ("Start.md", "---\nup: \"[[Plan]]\"\n---\n[[Plan#Goals]] [[Plan#Nope]] [x](Notes/Other.md) [[Missing]] [[missing|m]]\n"),
+        ("Plan.md", "---\nid: plan-1\naliases: [The plan]\n---\n# Goals\n\nnone ^g1\n\n[[Start]]\n"),
+        ("Notes/Other.md", "# Another title\n\ntext [[Far]]\n"),
+        ("Notes/Far.md", "end"),
+        ("Notes/Plan.md", "other plan"),
+        ("Alone.md", "nothing"),
+    ])
+}
+
+#[test]
+fn links_are_shown_both_ways() {
+    let vault = graph();
+    let store = vault.store();
+    let links = store.links("Start").unwrap();
+    let out: Vec<String> = links
+        .outgoing
+        .iter()
+        .map(|link| format!("{} {} -> {}{}", link.line, link.original, link.resolved.as_deref().unwrap(), if link.broken_subpath { " broken" } else { "" }))
+        .collect();
+    assert_snapshot!(out.join("\n"), @r"
+    2 [[Plan]] -> Plan.md
+    4 [[Plan#Goals]] -> Plan.md
+    4 [[Plan#Nope]] -> Plan.md broken
+    4 [x](Notes/Other.md) -> Notes/Other.md
+    ");
+    assert_eq!(links.unresolved.len(), 2);
+    let back = store.links("Start").unwrap().backlinks;
+    assert_eq!((back[0].path.as_str(), back[0].line, back[0].text.as_str()), ("Plan.md", 9, "[[Start]]"));
+}
+
+#[test]
+fn dead_ends_are_grouped_without_case() {
+    let unresolved = graph().store().unresolved().unwrap();
+    let shown: Vec<(&str, usize)> = unresolved.iter().map(|item| (item.link.as_str(), item.places.len())).collect();
+    assert_eq!(shown, [("Missing", 2)]);
+}
+
+#[test]
+fn lone_notes_are_those_without_a_link_in_or_out() {
+    let orphans: Vec<String> = graph().store().orphans().unwrap().into_iter().map(|note| note.path).collect();
+    assert_eq!(orphans, ["Alone.md", "Notes/Plan.md"]);
+}
+
+#[test]
+fn the_shortest_chain_is_found() {
+    let store = graph();
+    let store = store.store();
+    assert_eq!(store.path("plan-1", "Far").unwrap().path, ["Plan.md", "Start.md", "Notes/Other.md", "Notes/Far.md"]);
+    assert_eq!(store.path("Far", "Alone").unwrap().distance, None);
+    assert_eq!(store.path("Far", "Far").unwrap().distance, Some(0));
+}
+
+#[test]
+fn a_note_answers_to_all_its_names() {
+    let vault = graph();
+    let store = vault.store();
+    for name in ["Plan.md", "plan-1", "The plan", "Plan", "[[Plan]]", "[[Plan#Goals|x]]", "./Plan.md"] {
+        assert_eq!(store.find(name).unwrap().path.as_str(), "Plan.md", "{name}");
+    }
+    assert_eq!(store.find("Another title").unwrap().path.as_str(), "Notes/Other.md");
+    assert_eq!(store.find("Notes/Far").unwrap().path.as_str(), "Notes/Far.md");
+}
+
+#[test]
+fn an_ambiguous_name_lists_its_candidates() {
+    let vault = TestVault::new(&[("a/Plan.md", "x"), ("b/Plan.md", "y")]);
+    let error = vault.store().find("plan").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists);
+    assert_snapshot!(format!("{error} | {}", error.hint().unwrap()), @r#""plan" names 2 notes | give one path: a/Plan.md, b/Plan.md"#);
+}
+
+#[test]
+fn an_unknown_name_suggests_others() {
+    let error = graph().store().find("Oth").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_snapshot!(error.hint().unwrap(), @"did you mean Other?");
+}
+
+#[test]
+fn paths_out_of_the_vault_name_nothing() {
+    let vault = graph();
+    let store = vault.store();
+    for name in ["../Start.md", "/etc/passwd", ".obsidian/app.json", "..", "", "a\0b", "C:\\x", "Notes/../../x"] {
+        assert_eq!(store.find(name).unwrap_err().kind(), ErrorKind::NotFound, "{name:?}");
+    }
+}
+
+#[test]
+fn sections_blocks_and_lines_are_read_byte_for_byte() {
+    let vault = TestVault::new(&[("a.md", "# One\r\n\r\ntext ^b1\r\n## Two\r\nmore\r\n# Three\r\nend")]);
+    let store = vault.store();
+    let read = |section: Option<&str>, lines| {
+        let request = ReadRequest { note: "a".to_owned(), section: section.map(str::to_owned), lines };
+        let reply = store.read(&request).unwrap();
+        (reply.text, reply.lines)
+    };
+    assert_eq!(read(Some("One#Two"), None), ("## Two\r\nmore\r\n".to_owned(), (4, 5)));
+    assert_eq!(read(Some("^b1"), None).1, (3, 3));
+    assert_eq!(read(None, Some((5, 6))), ("more\r\n# Three\r\n".to_owned(), (5, 6)));
+    assert_eq!(read(None, None).0.len(), 53);
+    let request = ReadRequest { note: "a#Nope".to_owned(), ..ReadRequest::default() };
+    assert_eq!(store.read(&request).unwrap_err().hint().unwrap(), "its headings are: One / Two / Three");
+}
+
+#[test]
+fn lists_filter_by_property_and_sort() {
+    let vault = TestVault::new(&[
+        ("a.md", "---\nstatus: active\ncreated: 2026-01-02\nrating: 4\n---\n"),
+        ("b.md", "---\nStatus: [Active, later]\ncreated: 2026-01-03\n---\n"),
+        ("c.md", "---\ntitle: AAA\n---\n"),
+    ]);
+    let store = vault.store();
+    let list = |property: Option<(&str, Option<&str>)>, sort| {
+        let property = property.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
+        let notes = store.list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap();
+        notes.into_iter().map(|note| note.path).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(list(Some(("status", None)), SortBy::Path), "a.md b.md");
+    assert_eq!(list(Some(("status", Some("active"))), SortBy::Created), "b.md a.md");
+    assert_eq!(list(Some(("rating", Some("4"))), SortBy::Path), "a.md");
+    assert_eq!(list(None, SortBy::Title), "a.md c.md b.md");
+    let properties: Vec<(String, String, usize)> =
+        store.properties().unwrap().into_iter().map(|item| (item.property, item.kind, item.notes)).collect();
+    assert!(properties.contains(&("created".to_owned(), "date".to_owned(), 2)));
+    assert!(properties.iter().any(|(name, _, notes)| name.eq_ignore_ascii_case("status") && *notes == 2));
+}

@@ -1,0 +1,20 @@
+//! The one integration-test binary; each module tests one feature from outside.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should stop loudly")]
+
+mod canvas;
+mod cli;
+mod damage;
+mod embed;
+mod frontmatter;
+mod fusion;
+mod links;
+mod mcp;
+mod parse;
+mod passages;
+mod resolve;
+mod search;
+mod support;
+mod sync;
+mod terms;
+mod tidy;
+mod vault;

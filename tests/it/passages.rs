@@ -1,0 +1,77 @@
+//! Passages: how notes are cut for embedding.
+
+use insta::assert_snapshot;
+use proptest::prelude::{prop_assert, proptest};
+use sidenote::index::document::Reading;
+use sidenote::text::note::Note;
+use sidenote::text::passage::{estimate_tokens, passages};
+use sidenote::text::path::NotePath;
+
+fn texts(text: &str) -> Vec<String> {
+    let reading = Reading::new(&NotePath::parse("Gauge notes.md").unwrap(), text.as_bytes());
+    reading.embedded_texts()
+}
+
+#[test]
+fn a_short_note_is_one_passage_under_its_title() {
+    let got = texts("---\ntags: [x]\n---\n# River\n\nWater is *high*.\n\n## Gauges\n\n- noon\n- dusk\n");
+    assert_snapshot!(got.join("\n---\n"), @r"
+    River
+    Water is high.
+    Gauges
+    noon
+    dusk
+    ");
+}
+
+#[test]
+fn a_title_that_opens_the_text_is_not_repeated() {
+    assert_eq!(texts("---\ntitle: Water is high…\n---\nWater is high today.\n"), ["Water is high today."]);
+    assert_eq!(texts("Water.\n"), ["Gauge notes\nWater."]);
+}
+
+#[test]
+fn a_summary_is_a_passage_of_its_own() {
+    assert_eq!(texts("---\nsummary: About rivers\n---\nWater.\n"), ["Gauge notes\nWater.", "About rivers"]);
+}
+
+#[test]
+fn long_notes_are_cut_at_headings_and_paragraphs() {
+    let paragraph = "The gauge at the weir is read every morning before the sluices are opened. ".repeat(6);
+    let text = format!("# River\n\n{paragraph}\n\n## Weir\n\n{paragraph}\n\n{paragraph}\n\n### Sluice\n\n{paragraph}\n");
+    let note = Note::parse(&text);
+    let cut = passages(&text, &note);
+    let trails: Vec<Vec<&str>> = cut
+        .iter()
+        .map(|passage| passage.trail.iter().map(|&at| note.headings[at].text.as_str()).collect())
+        .collect();
+    assert_eq!(cut.len(), 4, "{trails:?}");
+    assert_eq!(trails.last().unwrap(), &["River", "Weir"]);
+    assert!(cut.iter().all(|passage| estimate_tokens(&passage.text) <= 240));
+}
+
+#[test]
+fn comments_are_left_out() {
+    assert_eq!(texts("seen %%hidden%% seen\n"), ["Gauge notes\nseen  seen"]);
+}
+
+#[test]
+fn one_endless_paragraph_is_cut_too() {
+    let text = "word word word word\n".repeat(2000);
+    let note = Note::parse(&text);
+    let cut = passages(&text, &note);
+    assert!(cut.len() > 20, "{}", cut.len());
+    assert!(cut.iter().all(|passage| estimate_tokens(&passage.text) < 500));
+}
+
+proptest! {
+    #[test]
+    fn passages_lie_in_order_and_inside(text in "([#>\\-*` \n]{0,3}[a-z一-龥 ]{0,30}\n{0,2}){0,30}") {
+        let note = Note::parse(&text);
+        let mut end = 0;
+        for passage in passages(&text, &note) {
+            prop_assert!(passage.span.start >= end && passage.span.end <= text.len());
+            end = passage.span.end;
+        }
+    }
+}

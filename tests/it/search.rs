@@ -1,0 +1,176 @@
+//! Searching: words, phrases, exclusions, filters, scripts, snippets.
+
+use insta::assert_snapshot;
+use sidenote::clock::Timestamp;
+use sidenote::index::catalog::Filter;
+use sidenote::search::Mode;
+use sidenote::store::SearchRequest;
+
+use crate::support::{TestVault, found, paths};
+
+/// Checks which notes a query finds, in any order.
+#[track_caller]
+fn check_finds(files: &[(&str, &str)], query: &str, expected: &[&str]) {
+    let vault = TestVault::new(files);
+    let mut got = paths(&vault.store(), query);
+    got.sort();
+    assert_eq!(got, expected, "{query}");
+}
+
+/// Checks which notes a request finds among a few with properties.
+#[track_caller]
+fn check_filter(request: SearchRequest, expected: &[&str]) {
+    let vault = TestVault::new(&[
+        ("Projects/Boat.md", "---\ntype: project\ntags: [boat/hull]\ncreated: 2026-01-05\n---\nvarnish the hull"),
+        ("Projects/Old/Boat.md", "---\ncategory: Archive\ncreated: 2020-01-05\nupdated: 2021-01-01\n---\nvarnish #boat"),
+        ("Recipes/Glaze.md", "---\ntype: recipe\n---\na varnish of sugar"),
+    ]);
+    let mut got = found(&vault.store(), &SearchRequest { query: "varnish".to_owned(), ..request });
+    got.sort();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn words_rank_and_need_not_all_occur() {
+    let files = [("a.md", "water and level"), ("b.md", "water"), ("c.md", "stone")];
+    let vault = TestVault::new(&files);
+    assert_eq!(paths(&vault.store(), "water level"), ["a.md", "b.md"]);
+}
+
+#[test]
+fn all_wants_every_word() {
+    let vault = TestVault::new(&[("a.md", "water and level"), ("b.md", "water"), ("c.md", "level")]);
+    let request = SearchRequest { query: "water level".to_owned(), all: true, ..SearchRequest::default() };
+    assert_eq!(found(&vault.store(), &request), ["a.md"]);
+}
+
+#[test]
+fn phrases_must_occur_in_order() {
+    let files = [("a.md", "the water level rose"), ("b.md", "level water"), ("c.md", "water\nlevel")];
+    check_finds(&files, "\"water level\"", &["a.md", "c.md"]);
+}
+
+#[test]
+fn minus_excludes_words_and_phrases() {
+    let files = [("a.md", "boat and hull"), ("b.md", "boat and mast"), ("c.md", "boat of old oak")];
+    check_finds(&files, "boat -hull", &["b.md", "c.md"]);
+    check_finds(&files, "boat -\"old oak\" -mast", &["a.md"]);
+}
+
+#[test]
+fn inflections_and_accents_meet() {
+    check_finds(&[("a.md", "Two cafés were closing")], "cafe closed", &["a.md"]);
+    check_finds(&[("a.md", "cafe")], "CAFÉ", &["a.md"]);
+    check_finds(&[("a.md", "Straße am Fluß")], "strasse", &["a.md"]);
+}
+
+#[test]
+fn unspaced_scripts_are_found_without_spaces() {
+    let files = [("树.md", "线段树是一种二叉搜索树。"), ("b.md", "动态规划"), ("か.md", "出汁の取り方を説明する")];
+    check_finds(&files, "搜索树", &["树.md"]);
+    check_finds(&files, "树", &["树.md"]);
+    check_finds(&files, "取り方", &["か.md"]);
+    check_finds(&files, "\"二叉搜索\"", &["树.md"]);
+}
+
+#[test]
+fn identifiers_are_found_whole_and_by_part() {
+    let files = [("a.md", "calls read_config_file"), ("b.md", "calls readConfig"), ("c.md", "set tokio.runtime")];
+    check_finds(&files, "config", &["a.md", "b.md"]);
+    check_finds(&files, "read_config_file", &["a.md", "b.md"]);
+    check_finds(&files, "tokio.runtime", &["c.md"]);
+}
+
+#[test]
+fn signs_of_language_names_count() {
+    let files = [("cpp.md", "written in C++ mostly"), ("c.md", "written in C mostly"), ("cs.md", "written in C# mostly")];
+    let vault = TestVault::new(&files);
+    let store = vault.store();
+    assert_eq!(paths(&store, "C++").first().unwrap(), "cpp.md");
+    assert_eq!(paths(&store, "C#").first().unwrap(), "cs.md");
+    assert_eq!(paths(&store, "C++").len(), 3, "the bare letter is a part, and ranks behind");
+}
+
+#[test]
+fn titles_names_headings_tags_and_properties_are_searched() {
+    let files = [
+        ("Gauge.md", "x"),
+        ("b.md", "---\ntitle: Gauge of the river\n---\nx"),
+        ("c.md", "---\naliases: [Gauge]\n---\nx"),
+        ("d.md", "## Gauge\nx"),
+        ("e.md", "x #gauge"),
+        ("f.md", "---\ninstrument: gauge\n---\nx"),
+        ("g.md", "```\ngauge\n```"),
+    ];
+    check_finds(&files, "gauge", &["Gauge.md", "b.md", "c.md", "d.md", "e.md", "f.md", "g.md"]);
+}
+
+#[test]
+fn comments_are_not_searched() {
+    check_finds(&[("a.md", "seen %%hidden words%% seen")], "hidden", &[]);
+}
+
+#[test]
+fn excluded_notes_are_hidden() {
+    let files = [
+        (".obsidian/app.json", "{\"userIgnoreFilters\": [\"Archive/\"]}"),
+        ("Archive/a.md", "varnish"),
+        ("b.md", "varnish"),
+    ];
+    check_finds(&files, "varnish", &["b.md"]);
+}
+
+#[test]
+fn canvases_answer_by_their_cards() {
+    let canvas = r#"{"nodes":[{"id":"1","type":"text","text":"mooring \"lines\"\nand knots","x":0,"y":0,"width":1,"height":1}],"edges":[]}"#;
+    check_finds(&[("Board.canvas", canvas)], "knots", &["Board.canvas"]);
+}
+
+#[test]
+fn filters_add_up() {
+    check_filter(SearchRequest::default(), &["Projects/Boat.md", "Projects/Old/Boat.md", "Recipes/Glaze.md"]);
+    let typed = Filter { note_type: Some("Project".to_owned()), ..Filter::default() };
+    check_filter(SearchRequest { filter: typed, ..SearchRequest::default() }, &["Projects/Boat.md"]);
+    let tagged = Filter { tags: vec!["#boat".to_owned()], ..Filter::default() };
+    check_filter(
+        SearchRequest { filter: tagged, ..SearchRequest::default() },
+        &["Projects/Boat.md", "Projects/Old/Boat.md"],
+    );
+    let category = Filter { category: Some("archive".to_owned()), ..Filter::default() };
+    check_filter(SearchRequest { filter: category, ..SearchRequest::default() }, &["Projects/Old/Boat.md"]);
+    let early = Filter { created_before: Timestamp::parse("2021-01-01"), ..Filter::default() };
+    check_filter(SearchRequest { filter: early, ..SearchRequest::default() }, &["Projects/Old/Boat.md"]);
+    let path = Some("projects/*".to_owned());
+    check_filter(SearchRequest { path, ..SearchRequest::default() }, &["Projects/Boat.md"]);
+    let path = Some("Projects".to_owned());
+    check_filter(SearchRequest { path, ..SearchRequest::default() }, &["Projects/Boat.md", "Projects/Old/Boat.md"]);
+}
+
+#[test]
+fn hybrid_without_a_model_answers_by_words_and_says_so() {
+    let vault = TestVault::new(&[("a.md", "water")]);
+    let reply = vault.store().search(&SearchRequest { query: "water".to_owned(), ..SearchRequest::default() }).unwrap();
+    assert_eq!((reply.mode, reply.embedder.as_str(), reply.results.len()), (Mode::Bm25, "none", 1));
+    assert_snapshot!(reply.notes.join("\n"), @"no embedder is set, so words alone answer; `sidenote index` embeds");
+}
+
+#[test]
+fn snippets_quote_the_source_around_the_match() {
+    let body = "Intro line.\n\n# River\n\nFirst words.\n\n## Gauges\n\nThe **water level** is read at noon.\n";
+    let vault = TestVault::new(&[("a.md", body)]);
+    let reply = vault.store().search(&SearchRequest { query: "level".to_owned(), ..SearchRequest::default() }).unwrap();
+    let result = reply.results.first().unwrap();
+    assert_eq!(result.lines, (1, 9));
+    let marked: Vec<&str> = result.marks.iter().map(|&(start, end)| &result.snippet[start..end]).collect();
+    assert_eq!(marked, ["level"]);
+    assert!(body.contains(&result.snippet));
+}
+
+#[test]
+fn anything_is_a_query() {
+    let vault = TestVault::new(&[("a.md", "water")]);
+    let store = vault.store();
+    for query in ["", "\"", "-", "--", "-\"", "((", "a\" b", "\u{0}", "-water", "\"\"", "…", "# ^ []"] {
+        assert!(found(&store, &SearchRequest { query: query.to_owned(), ..SearchRequest::default() }).len() <= 1, "{query}");
+    }
+}

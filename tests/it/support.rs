@@ -1,0 +1,149 @@
+//! What tests share: a vault in a temporary folder, a store on it, and the program itself with a clean environment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sidenote::clock::{Clock, Timestamp};
+use sidenote::index::silent;
+use sidenote::store::{Open, SearchRequest, Store};
+use tempfile::TempDir;
+
+/// A vault of its own, gone at the end of the test.
+pub(crate) struct TestVault {
+    folder: TempDir,
+}
+
+impl TestVault {
+    /// Makes a vault of paths and texts.
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let vault = Self { folder: tempfile::tempdir().unwrap() };
+        for (path, text) in files {
+            vault.write(path, text);
+        }
+        vault
+    }
+
+    /// Copies the example vault.
+    pub(crate) fn example() -> Self {
+        let vault = Self { folder: tempfile::tempdir().unwrap() };
+        copy(&repository().join("example-vault"), vault.root());
+        vault
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let disk = self.root().join(path);
+        fs::create_dir_all(disk.parent().unwrap()).unwrap();
+        fs::write(disk, text).unwrap();
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.root().join(path)).unwrap();
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        fs::create_dir_all(self.root().join(to).parent().unwrap()).unwrap();
+        fs::rename(self.root().join(from), self.root().join(to)).unwrap();
+    }
+
+    /// Opens the vault without a model and brings the index up to date.
+    pub(crate) fn store(&self) -> Store {
+        self.store_with("none")
+    }
+
+    /// Opens the vault with an embedder and brings the index up to date.
+    pub(crate) fn store_with(&self, provider: &str) -> Store {
+        let store = self.open(provider);
+        store.sync(silent()).unwrap();
+        store
+    }
+
+    pub(crate) fn open(&self, provider: &str) -> Store {
+        Store::open(Open {
+            vault: Some(self.root().to_owned()),
+            flags: vec![("embed.provider", provider.to_owned(), "test")],
+            clock: Clock::Fixed(Timestamp::parse("2026-11-21").unwrap()),
+            ..Open::default()
+        })
+        .unwrap()
+    }
+
+    /// Runs the program on the vault, without a model and in an empty environment.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        command
+            .env_clear()
+            .env("HOME", self.root().join(".home"))
+            .env("SIDENOTE_NOW", "2026-11-21")
+            .env("SIDENOTE_EMBED_PROVIDER", "none")
+            .arg("--vault")
+            .arg(self.root())
+            .args(args);
+        command
+    }
+
+    /// Gives every file outside `.sidenote` with its bytes and its modification time.
+    pub(crate) fn contents(&self) -> BTreeMap<PathBuf, (Vec<u8>, std::time::SystemTime)> {
+        let mut found = BTreeMap::new();
+        walk(self.root(), &mut |path| {
+            let modified = fs::metadata(path).unwrap().modified().unwrap();
+            found.insert(path.to_owned(), (fs::read(path).unwrap(), modified));
+        });
+        found
+    }
+}
+
+pub(crate) fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap() == ".sidenote" {
+            continue;
+        }
+        if path.is_dir() { walk(&path, visit) } else { visit(&path) }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap();
+        if name == ".sidenote" {
+            continue;
+        }
+        if path.is_dir() { copy(&path, &to.join(name)) } else { fs::copy(&path, to.join(name)).map(drop).unwrap() }
+    }
+}
+
+/// Gives the paths that a search finds, best first.
+pub(crate) fn paths(store: &Store, query: &str) -> Vec<String> {
+    found(store, &SearchRequest { query: query.to_owned(), ..SearchRequest::default() })
+}
+
+/// Gives the paths that a request finds, best first.
+pub(crate) fn found(store: &Store, request: &SearchRequest) -> Vec<String> {
+    store.search(request).unwrap().results.into_iter().map(|result| result.path).collect()
+}
+
+/// Gives what a program printed, as text.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Gives what a program logged, as text.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}

@@ -1,0 +1,176 @@
+//! Keeping the index in step: what a sync reads, how moves and deletions show, what stays untouched.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use sidenote::index::silent;
+
+use crate::support::{TestVault, paths};
+
+/// Checks that the index of a vault equals one made from nothing.
+#[track_caller]
+fn check_equals_rebuild(vault: &TestVault) {
+    let dump = vault.store().dump().unwrap();
+    fs::remove_dir_all(vault.root().join(".sidenote")).unwrap();
+    similar(&dump, &vault.store().dump().unwrap());
+}
+
+#[track_caller]
+fn similar(left: &[String], right: &[String]) {
+    let differing: Vec<_> = left.iter().zip(right).filter(|(a, b)| a != b).take(5).collect();
+    assert_eq!(left.len(), right.len(), "{differing:?}");
+    assert!(differing.is_empty(), "{differing:#?}");
+}
+
+#[test]
+fn a_second_sync_reads_nothing() {
+    let vault = TestVault::example();
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    // Notes changed this very moment are read once more; older ones are not.
+    for path in vault.contents().keys() {
+        fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    }
+    let first = vault.open("none").sync(silent()).unwrap();
+    assert!(first.added > 50);
+    vault.open("none").sync(silent()).unwrap();
+    let again = vault.open("none").sync(silent()).unwrap();
+    assert_eq!((again.read, again.added, again.changed, again.generation), (0, 0, 0, first.generation));
+}
+
+#[test]
+fn indexing_touches_no_note() {
+    let vault = TestVault::example();
+    let before = vault.contents();
+    drop(vault.store());
+    assert_eq!(vault.contents(), before);
+    let added: Vec<_> = fs::read_dir(vault.root().join(".sidenote")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(added, ["index"]);
+}
+
+#[test]
+fn changes_show_at_the_next_sync() {
+    let vault = TestVault::new(&[("a.md", "heron"), ("b.md", "otter")]);
+    let store = vault.store();
+    vault.write("a.md", "kingfisher");
+    vault.write("c.md", "heron again");
+    vault.remove("b.md");
+    assert_eq!(paths(&store, "kingfisher"), ["a.md"]);
+    assert_eq!(paths(&store, "heron"), ["c.md"]);
+    assert!(paths(&store, "otter").is_empty());
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn a_change_that_keeps_size_and_time_shows() {
+    let vault = TestVault::new(&[("a.md", "heron")]);
+    let store = vault.store();
+    let disk = vault.root().join("a.md");
+    let modified = fs::metadata(&disk).unwrap().modified().unwrap();
+    vault.write("a.md", "otter");
+    fs::File::options().write(true).open(&disk).unwrap().set_modified(modified).unwrap();
+    assert_eq!(paths(&store, "otter"), ["a.md"]);
+}
+
+#[test]
+fn a_move_keeps_the_note_and_its_links() {
+    let vault = TestVault::new(&[("a.md", "[[b]] [[sub/b]]"), ("b.md", "otter")]);
+    let store = vault.store();
+    vault.rename("b.md", "sub/b.md");
+    let report = store.sync(silent()).unwrap();
+    assert_eq!((report.moved, report.added, report.removed), (1, 0, 0));
+    let links = store.links("a").unwrap();
+    let targets: Vec<_> = links.outgoing.iter().map(|link| link.resolved.as_deref().unwrap()).collect();
+    assert_eq!(targets, ["sub/b.md", "sub/b.md"]);
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn equal_files_that_swap_folders_are_told_apart_by_name() {
+    let vault = TestVault::new(&[("x/one.md", "same"), ("x/two.md", "same")]);
+    let store = vault.store();
+    vault.rename("x", "y");
+    assert_eq!(store.sync(silent()).unwrap().moved, 2);
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn links_follow_targets_that_come_and_go() {
+    let vault = TestVault::new(&[("a.md", "[[b]] and ![[c.png]]")]);
+    let store = vault.store();
+    assert_eq!(store.unresolved().unwrap().len(), 2);
+    vault.write("deep/b.md", "x");
+    vault.write("c.png", "x");
+    store.sync(silent()).unwrap();
+    assert!(store.unresolved().unwrap().is_empty());
+    vault.write("b.md", "y");
+    store.sync(silent()).unwrap();
+    let links = store.links("a").unwrap();
+    assert_eq!(links.outgoing.first().unwrap().resolved.as_deref(), Some("b.md"), "the root's note takes the bare link over");
+    vault.remove("b.md");
+    vault.remove("deep/b.md");
+    store.sync(silent()).unwrap();
+    assert_eq!(store.unresolved().unwrap().len(), 1);
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn a_change_of_the_excluded_filter_shows() {
+    let vault = TestVault::new(&[("Archive/a.md", "heron"), ("b.md", "[[a]]")]);
+    let store = vault.store();
+    assert_eq!(paths(&store, "heron"), ["Archive/a.md"]);
+    vault.write(".obsidian/app.json", "{\"userIgnoreFilters\": [\"Archive/\"]}");
+    assert!(paths(&store, "heron").is_empty());
+    assert_eq!(store.links("b").unwrap().outgoing.len(), 1, "excluded notes still resolve");
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn a_folder_that_cannot_be_followed_removes_nothing() {
+    let vault = TestVault::new(&[("a.md", "heron"), ("real/b.md", "otter")]);
+    symlink(vault.root().join("outside"), vault.root().join("linked")).unwrap();
+    fs::create_dir(vault.root().join(".elsewhere")).unwrap();
+    let store = vault.store();
+    assert_eq!(paths(&store, "otter"), ["real/b.md"]);
+    assert_eq!(paths(&store, "heron"), ["a.md"]);
+}
+
+#[test]
+fn hostile_files_harm_only_themselves() {
+    let vault = TestVault::new(&[("fine.md", "heron")]);
+    vault.write("utf16.md", [0xFF, 0xFE, b'h', 0, b'i', 0]);
+    vault.write("bytes.md", b"otter \xFF\xFE caf\xE9 end");
+    vault.write("nul.md", "badger\0\0\0".repeat(100));
+    vault.write("empty.md", "");
+    vault.write("new\nline.md", "marten");
+    vault.write(&format!("{}.md", "n".repeat(250)), "weasel");
+    vault.write("yaml.md", format!("---\na: {}\n---\nstoat", "[".repeat(20_000)));
+    vault.write("deep.md", format!("{} polecat", "> ".repeat(10_000)));
+    let store = vault.store();
+    for (word, path) in [("heron", "fine.md"), ("otter", "bytes.md"), ("badger", "nul.md"), ("marten", "new\nline.md"), ("stoat", "yaml.md")] {
+        assert_eq!(paths(&store, word), [path]);
+    }
+    assert_eq!(paths(&store, "weasel").len(), 1);
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn work_grows_linearly() {
+    // Reading is counted, not timed: each file once, whatever the vault's size.
+    for count in [50, 500] {
+        let texts: Vec<(String, String)> =
+            (0..count).map(|n| (format!("n{n}.md"), format!("[[n{}]] note {n}", (n + 1) % count))).collect();
+        let files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let vault = TestVault::new(&files);
+        let report = vault.open("none").sync(silent()).unwrap();
+        assert_eq!((report.read, report.added), (count, count));
+        vault.write("n0.md", "changed");
+        let report = vault.open("none").sync(silent()).unwrap();
+        assert!(report.changed == 1 && report.added == 0, "{report:?}");
+    }
+}

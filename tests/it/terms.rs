@@ -1,0 +1,99 @@
+//! Text analysis: what becomes of words, identifiers and unspaced scripts.
+
+use proptest::prelude::{prop_assert, proptest};
+use sidenote::text::terms::{Stem, TermKind, fold_into, is_stop_word, terms};
+
+/// Checks the terms of a text; wholes stand in brackets.
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let found: Vec<String> = terms(text)
+        .into_iter()
+        .map(|term| if term.kind == TermKind::Whole { format!("[{}]", term.text) } else { term.text })
+        .collect();
+    assert_eq!(found.join(" "), expected, "{text:?}");
+}
+
+#[test]
+fn words_are_folded() {
+    check("Hello, World!", "hello world");
+    check("Café naïve Ærø Łódź Straße", "cafe naive aero lodz strasse");
+    check("ΟΔΟΣ οδός", "οδοσ οδοσ");
+    check("Ёлка", "елка");
+    check("ﬁne Ⅷ", "fine viii");
+    check("قَهْوَة", "قهوة");
+    check("हिन्दी", "हिन्दी");
+}
+
+#[test]
+fn identifiers_come_whole_and_by_part() {
+    check("snake_case", "[snake_case] snake case");
+    check("camelCase HTTPServer", "[camelcase] camel case [httpserver] http server");
+    check("well-known", "[well-known] well known");
+    check("fs.read_to_string", "[fs.read_to_string] fs read to string");
+    check("v1.2.3 2026-11-21", "[v1.2.3] v1 2 3 [2026-11-21] 2026 11 21");
+    check("__init__", "[init__] init");
+    check("win32 utf8 IDs", "win32 utf8 ids");
+}
+
+#[test]
+fn signs_of_language_names_stay() {
+    check("C++, C# and F#.", "[c++] c [c#] c and [f#] f");
+    check("a+b x++y", "a b x y");
+}
+
+#[test]
+fn clitics_go() {
+    check("the user's don't l’été", "the user don l ete");
+}
+
+#[test]
+fn unspaced_scripts_come_in_pairs() {
+    check("线段树", "线段 段树");
+    check("树", "树");
+    check("我用Rust写", "我用 rust 写");
+    check("カフェ", "カフ フェ");
+    check("ไทย", "ไท ทย");
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    check("", "");
+    check("—… \t\n!?", "");
+    check(&"x".repeat(129), "");
+}
+
+#[test]
+fn english_is_stemmed_and_nothing_else() {
+    let stem = Stem::default();
+    let stems: Vec<String> = ["running", "cafes", "выход", "x1ing", "is"].map(|word| stem.of(word).into_owned()).to_vec();
+    assert_eq!(stems, ["run", "cafe", "выход", "x1ing", "is"]);
+}
+
+#[test]
+fn stop_words_are_known() {
+    assert!(["the", "a", "your", "how"].iter().all(|word| is_stop_word(word)));
+    assert!(!is_stop_word("rename"));
+}
+
+proptest! {
+    #[test]
+    fn terms_stand_where_they_say(text in "\\PC{0,80}") {
+        let mut last = 0;
+        for term in terms(&text) {
+            let raw = text.get(term.start..term.end).unwrap();
+            let mut folded = String::new();
+            fold_into(raw, &mut folded);
+            prop_assert!(folded == term.text);
+            prop_assert!(term.position >= last, "positions never run backwards");
+            last = term.position;
+        }
+    }
+
+    #[test]
+    fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
+        let (mut once, mut twice) = (String::new(), String::new());
+        fold_into(&text, &mut once);
+        fold_into(&once, &mut twice);
+        prop_assert!(once == twice, "{once:?} {twice:?}");
+    }
+}

@@ -1,0 +1,480 @@
+//! What is in a vault: the walk, single files, reading, and Obsidian's settings (spec/obsidian.md 1).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+use sidenote::error::ErrorKind;
+use sidenote::text::frontmatter::PropertyType;
+use sidenote::text::path::NotePath;
+use sidenote::text::resolve::LinkFormat;
+use sidenote::vault::Vault;
+use sidenote::vault::obsidian::{DailyNotes, Location, Settings, Templates, Trash};
+use sidenote::vault::scan::{Scan, ScanOptions, scan, stat};
+use tempfile::TempDir;
+
+fn path(text: &str) -> NotePath {
+    NotePath::from_disk(text).unwrap()
+}
+
+/// Makes a folder of files; each holds its own path.
+fn vault(files: &[&str]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), files);
+    root
+}
+
+fn write(root: &Path, files: &[&str]) {
+    for file in files {
+        let disk = root.join(file);
+        fs::create_dir_all(disk.parent().unwrap()).unwrap();
+        fs::write(disk, file).unwrap();
+    }
+}
+
+fn make_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn listed(scan: &Scan) -> Vec<&str> {
+    scan.files.iter().map(|file| file.path.as_str()).collect()
+}
+
+fn scan_all(root: &Path) -> Scan {
+    scan(root, &ScanOptions::default())
+}
+
+#[test]
+fn dot_entries_are_invisible_and_nothing_else() {
+    let root = vault(&[
+        "b.md",
+        "a/B.MD",
+        "a/x.png",
+        ".hidden.md",
+        ".obsidian/app.json",
+        "a/.trash/t.md",
+        ".git/HEAD",
+        "node_modules/n.md",
+        "_private/p.md",
+        "~tmp/t.md",
+        "@eaDir/e.md",
+        "a/.gitignore",
+        "no extension",
+    ]);
+    fs::write(root.path().join(".gitignore"), "*").unwrap();
+    fs::create_dir(root.path().join("empty")).unwrap();
+    for threads in [1, 4] {
+        let scan = scan(
+            root.path(),
+            &ScanOptions {
+                threads,
+                ..ScanOptions::default()
+            },
+        );
+        let expect = [
+            "@eaDir/e.md",
+            "_private/p.md",
+            "a/B.MD",
+            "a/x.png",
+            "b.md",
+            "no extension",
+            "node_modules/n.md",
+            "~tmp/t.md",
+        ];
+        assert_eq!(listed(&scan), expect);
+        assert!(scan.warnings.is_empty() && scan.incomplete.is_empty());
+    }
+}
+
+#[test]
+fn a_file_is_described() {
+    let root = vault(&["a/n.md"]);
+    let found = &scan_all(root.path()).files[0];
+    assert_eq!((found.size, found.symlink), (6, false));
+    assert!(found.mtime_ns > 1_600_000_000_000_000_000 && found.inode > 0);
+    assert_eq!(stat(root.path(), &path("a/n.md")).unwrap().as_ref(), Some(found));
+    for gone in ["a", "b.md", "a/n.md/x", "x/y/z.md"] {
+        assert_eq!(stat(root.path(), &path(gone)).unwrap(), None, "{gone}");
+    }
+}
+
+#[test]
+fn one_folder_alone_or_with_all_below() {
+    let root = vault(&["n.md", "a/n.md", "a/b/n.md", "ab/n.md"]);
+    let below = |folder: &str, recursive| {
+        let options = ScanOptions {
+            below: folder.to_owned(),
+            recursive,
+            ..ScanOptions::default()
+        };
+        listed(&scan(root.path(), &options)).join(" ")
+    };
+    assert_eq!(below("a", true), "a/b/n.md a/n.md");
+    assert_eq!(below("a", false), "a/n.md");
+    assert_eq!(below("", false), "n.md");
+    write(root.path(), &[".h/n.md"]);
+    symlink("a", root.path().join("twin")).unwrap();
+    assert_eq!(
+        [
+            below(".h", true),
+            below("../x", true),
+            below("twin", true),
+            below("a/", true)
+        ],
+        [""; 4]
+    );
+}
+
+#[test]
+fn links_to_folders_are_followed_unless_they_lead_back() {
+    let outside = vault(&["o.md", "deep/p.md", ".h/q.md"]);
+    let root = vault(&["a/n.md"]);
+    let link = |target: &Path, name: &str| symlink(target, root.path().join(name)).unwrap();
+    link(outside.path(), "out");
+    link(root.path(), "a/self");
+    link(Path::new("."), "a/dot");
+    link(&root.path().join("a"), "twin");
+    link(root.path().parent().unwrap(), "above");
+    link(Path::new("/"), "top");
+    // The second link to one target, and one into it, are left out.
+    link(outside.path(), "out2");
+    link(&outside.path().join("deep"), "out3");
+    // A loop that starts outside.
+    symlink(root.path(), outside.path().join("back")).unwrap();
+    symlink(outside.path(), outside.path().join("deep/loop")).unwrap();
+    let scan = scan_all(root.path());
+    assert_eq!(listed(&scan), ["a/n.md", "out/deep/p.md", "out/o.md"]);
+    let left_out: Vec<_> = scan
+        .warnings
+        .iter()
+        .filter_map(|warning| warning.split(' ').next())
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            "a/dot",
+            "a/self",
+            "above",
+            "out/back",
+            "out/deep/loop",
+            "out2",
+            "out3",
+            "top",
+            "twin"
+        ]
+    );
+    assert!(scan.incomplete.is_empty());
+    assert!(stat(root.path(), &path("out/deep/p.md")).unwrap().is_some());
+    assert!(stat(root.path(), &path("twin/n.md")).unwrap().is_none());
+}
+
+#[test]
+fn links_to_files_are_read() {
+    let outside = vault(&["o.md"]);
+    let root = vault(&["n.md"]);
+    symlink(outside.path().join("o.md"), root.path().join("out.md")).unwrap();
+    symlink("n.md", root.path().join("in.md")).unwrap();
+    symlink("nowhere", root.path().join("dangling.md")).unwrap();
+    let scan = scan_all(root.path());
+    let links: Vec<_> = scan
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file.symlink))
+        .collect();
+    assert_eq!(links, [("in.md", true), ("n.md", false), ("out.md", true)]);
+    // What a dangling link meant may be away for the moment only.
+    assert_eq!(scan.incomplete.len(), 1);
+    assert!(
+        scan.incomplete[0].covers(&path("dangling.md"))
+            && scan.incomplete[0].covers(&path("dangling.md/x.md"))
+    );
+    assert!(!scan.incomplete[0].covers(&path("dangling.md2")));
+    assert!(stat(root.path(), &path("out.md")).unwrap().unwrap().symlink);
+    assert!(stat(root.path(), &path("dangling.md")).unwrap().is_none());
+    assert_eq!(
+        Vault::open(root.path()).unwrap().read(&path("out.md")).unwrap(),
+        b"o.md"
+    );
+}
+
+#[test]
+fn special_files_and_odd_names() {
+    let root = vault(&["line\nbreak.md", "n.md"]);
+    make_fifo(&root.path().join("fifo.md"));
+    let _socket = UnixListener::bind(root.path().join("socket.md")).unwrap();
+    symlink("/dev/zero", root.path().join("zero.md")).unwrap();
+    symlink(root.path().join("fifo.md"), root.path().join("fifo-link.md")).unwrap();
+    fs::write(root.path().join(OsStr::from_bytes(b"caf\xE9.md")), "x").unwrap();
+    let long = format!("{}.md", "x".repeat(252));
+    fs::write(root.path().join(&long), "x").unwrap();
+    let scan = scan_all(root.path());
+    assert_eq!(listed(&scan), ["line\nbreak.md", "n.md", &long]);
+    assert_eq!(scan.warnings.len(), 5, "{:?}", scan.warnings);
+    for name in ["fifo.md", "socket.md", "zero.md", "fifo-link.md"] {
+        assert!(
+            scan.warnings.iter().any(|warning| warning.starts_with(name)),
+            "{name}: {:?}",
+            scan.warnings
+        );
+        assert_eq!(stat(root.path(), &path(name)).unwrap(), None);
+        let error = Vault::open(root.path()).unwrap().read(&path(name)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_told() {
+    let root = vault(&["n.md"]);
+    let gone = root.path().join("gone");
+    let missing = scan_all(&gone);
+    assert_eq!(
+        (missing.incomplete.len(), missing.incomplete[0].prefix.as_str()),
+        (1, "")
+    );
+    assert!(missing.incomplete[0].covers(&path("any/n.md")));
+    let part = scan(
+        root.path(),
+        &ScanOptions {
+            below: "gone".to_owned(),
+            ..ScanOptions::default()
+        },
+    );
+    assert_eq!(part.incomplete[0].prefix, "gone");
+    assert!(part.incomplete[0].covers(&path("gone/n.md")) && !part.incomplete[0].covers(&path("gone2/n.md")));
+    assert!(part.files.is_empty());
+}
+
+#[test]
+fn reading() {
+    let root = vault(&["a/n.md"]);
+    let vault = Vault::open(root.path()).unwrap();
+    assert_eq!(vault.read(&path("a/n.md")).unwrap(), b"a/n.md");
+    assert_eq!(vault.disk_path(&path("a/n.md")), vault.root().join("a/n.md"));
+    let kind = |name: &str| vault.read(&path(name)).unwrap_err().kind();
+    assert_eq!(
+        [kind("gone.md"), kind("a")],
+        [ErrorKind::NotFound, ErrorKind::Invalid]
+    );
+    let small = vault.clone().with_max_file_size(6);
+    assert_eq!(small.read(&path("a/n.md")).unwrap().len(), 6);
+    let error = small.with_max_file_size(5).read(&path("a/n.md")).unwrap_err();
+    assert_eq!(error.to_string(), "a/n.md is not read: it has more than 5 bytes");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn opening() {
+    let root = vault(&["n.md"]);
+    assert_eq!(
+        Vault::open(root.path().join("gone")).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        Vault::open(root.path().join("n.md")).unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
+    for name in ["obsidian", "..", ".", ".a/b", ""] {
+        assert!(
+            Vault::open(root.path()).unwrap().with_config_dir(name).is_err(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn discovering() {
+    let root = vault(&["a/b/n.md", "a/.obsidian/app.json", "c/d/n.md"]);
+    let real = root.path().canonicalize().unwrap();
+    assert_eq!(Vault::discover(&real.join("a/b")), real.join("a"));
+    assert_eq!(Vault::discover(&real.join("c/d")), real.join("c/d"));
+    fs::create_dir(real.join(".sidenote")).unwrap();
+    assert_eq!(Vault::discover(&real.join("c/d")), real);
+    assert_eq!(Vault::discover(&real.join("a")), real.join("a"));
+}
+
+/// Reads settings from files of the given names and texts.
+fn settings(files: &[(&str, &str)]) -> Settings {
+    let root = vault(&[".obsidian/graph.json"]);
+    for (name, text) in files {
+        fs::write(root.path().join(".obsidian").join(name), text).unwrap();
+    }
+    Vault::open(root.path()).unwrap().settings()
+}
+
+#[test]
+fn settings_default_to_obsidians() {
+    for (name, text) in [
+        ("app.json", "{}"),
+        ("app.json", ""),
+        ("app.json", "\u{FEFF}{\"newLinkFormat\":null}"),
+    ] {
+        let found = settings(&[(name, text)]);
+        assert_eq!(found.link_format, LinkFormat::Shortest);
+        assert_eq!(
+            (found.use_markdown_links, found.always_update_links),
+            (false, false)
+        );
+        assert_eq!(
+            (found.attachments, found.new_files, found.trash),
+            (Location::Root, Location::Root, Trash::System)
+        );
+        assert_eq!(
+            (found.daily_notes, found.templates),
+            (DailyNotes::default(), Templates::default())
+        );
+        assert_eq!(found.warnings, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn settings_are_read() {
+    let found = settings(&[
+        (
+            "app.json",
+            r#"{"newLinkFormat":"relative","useMarkdownLinks":true,"alwaysUpdateLinks":true,"trashOption":"local",
+                "attachmentFolderPath":"./att/","newFileLocation":"folder","newFileFolderPath":"/In//box/","plugin":[1]}"#,
+        ),
+        (
+            "types.json",
+            r#"{"types":{"Due":"date","up":"multitext","odd":"dataview-thing"}}"#,
+        ),
+        (
+            "daily-notes.json",
+            r#"{"folder":"Daily/","format":"YYYY/MM/DD","template":"T/day","autorun":true}"#,
+        ),
+        (
+            "templates.json",
+            r#"{"folder":"T","dateFormat":"DD.MM.","timeFormat":""}"#,
+        ),
+    ]);
+    assert_eq!(
+        (found.link_format, found.trash),
+        (LinkFormat::Relative, Trash::Local)
+    );
+    assert!(found.use_markdown_links && found.always_update_links);
+    assert_eq!(found.attachments, Location::BelowNote("att".to_owned()));
+    assert_eq!(found.new_files, Location::Folder("In/box".to_owned()));
+    assert_eq!(found.declared_type("DUE"), Some(PropertyType::Date));
+    assert_eq!(found.declared_type("up"), Some(PropertyType::List));
+    assert_eq!(found.declared_type("odd"), None);
+    assert_eq!(
+        (
+            found.daily_notes.folder.as_str(),
+            found.daily_notes.format.as_str()
+        ),
+        ("Daily", "YYYY/MM/DD")
+    );
+    assert_eq!(
+        (found.daily_notes.template.as_str(), found.daily_notes.autorun),
+        ("T/day", true)
+    );
+    assert_eq!(
+        (
+            found.templates.date_format.as_str(),
+            found.templates.time_format.as_str()
+        ),
+        ("DD.MM.", "HH:mm")
+    );
+    assert_eq!(found.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn folders_of_attachments() {
+    let check = |text: &str, expect: Location| {
+        let app = format!("{{\"attachmentFolderPath\":{text:?}}}");
+        assert_eq!(settings(&[("app.json", &app)]).attachments, expect, "{text}");
+    };
+    check("/", Location::Root);
+    check("./", Location::Beside);
+    check("./sub", Location::BelowNote("sub".to_owned()));
+    check("name", Location::Folder("name".to_owned()));
+    check("a/b", Location::Folder("a/b".to_owned()));
+}
+
+#[test]
+fn malformed_settings_are_warned_of() {
+    let found = settings(&[
+        (
+            "app.json",
+            r#"{"newLinkFormat":"fancy","useMarkdownLinks":"yes","userIgnoreFilters":["/(/",3,"x/"]}"#,
+        ),
+        ("types.json", "{"),
+        ("daily-notes.json", "[]"),
+        ("templates.json", r#"{"folder":7}"#),
+    ]);
+    assert_eq!(
+        (found.link_format, found.use_markdown_links),
+        (LinkFormat::Shortest, false)
+    );
+    assert!(found.is_excluded(&path("x/n.md")));
+    let starts: Vec<_> = found
+        .warnings
+        .iter()
+        .map(|warning| warning.split(' ').take(3).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(
+        starts,
+        [
+            "app.json has no",
+            "app.json has no",
+            "app.json excludes nothing",
+            "app.json has an",
+            "types.json is no",
+            "daily-notes.json holds no",
+            "templates.json has no"
+        ]
+    );
+    let root = vault(&[]);
+    fs::create_dir_all(root.path().join(".obsidian/app.json")).unwrap();
+    make_fifo(&root.path().join(".obsidian/types.json"));
+    assert_eq!(Vault::open(root.path()).unwrap().settings().warnings.len(), 2);
+}
+
+#[test]
+fn excluded_files() {
+    let check = |filter: &str, file: &str, expect: bool| {
+        let app = serde_json::json!({"userIgnoreFilters": [filter]}).to_string();
+        assert_eq!(
+            settings(&[("app.json", &app)]).is_excluded(&path(file)),
+            expect,
+            "{filter} {file}"
+        );
+    };
+    check("temp", "temporary/x.md", true);
+    check("temp/", "temporary/x.md", false);
+    check("TEMP/", "temp/x.md", true);
+    check("temp", "a/temp/x.md", false);
+    check("café/", "CAFE\u{301}/x.md", true);
+    check("/x\\.MD$/", "a/X.md", true);
+    check("/^b/", "a/b.md", false);
+    check("/\\/b\\//", "a/b/n.md", true);
+    check("/^(?!keep)/", "keep/n.md", false);
+    check("/^(?!keep)/", "drop/n.md", true);
+    check("", "n.md", false);
+    assert!(!settings(&[("app.json", r#"{"userIgnoreFilters":null}"#)]).is_excluded(&path("n.md")));
+}
+
+#[test]
+fn a_configuration_folder_of_another_name() {
+    let root = vault(&[]);
+    fs::create_dir(root.path().join(".phone")).unwrap();
+    fs::write(
+        root.path().join(".phone/app.json"),
+        r#"{"useMarkdownLinks":true}"#,
+    )
+    .unwrap();
+    let vault = Vault::open(root.path()).unwrap();
+    assert!(!vault.settings().use_markdown_links);
+    assert!(
+        vault
+            .with_config_dir(".phone")
+            .unwrap()
+            .settings()
+            .use_markdown_links
+    );
+}
