@@ -118,10 +118,11 @@ impl Config {
         for (key, text, flag) in flags {
             set_text(&mut values, key, text, Origin::Flag((*flag).to_owned()))?;
         }
-        let sections: Sections = unflatten(&values)
-            .try_into()
-            .map_err(|error: toml::de::Error| Error::invalid("the settings do not fit together").with_source(error))?;
-        let origins = values.into_iter().map(|(key, (value, origin))| (key, (value.to_string(), origin))).collect();
+        let sections: Sections = unflatten(&values).try_into().map_err(|error: toml::de::Error| {
+            Error::invalid("the settings do not fit together").with_source(error)
+        })?;
+        let origins =
+            values.into_iter().map(|(key, (value, origin))| (key, (value.to_string(), origin))).collect();
         Ok(Self { vault: sections.vault, search: sections.search, embed: sections.embed, origins })
     }
 
@@ -138,9 +139,8 @@ pub fn user_file() -> Option<PathBuf> {
 }
 
 fn parse(text: &str, path: &Path) -> Result<Table> {
-    text.parse::<Table>().map_err(|error| {
-        Error::invalid(format!("{} is not valid TOML", path.display())).with_source(error)
-    })
+    text.parse::<Table>()
+        .map_err(|error| Error::invalid(format!("{} is not valid TOML", path.display())).with_source(error))
 }
 
 fn flatten(table: &Table) -> Vec<(String, Value)> {
@@ -190,14 +190,23 @@ fn merge_file(
     Ok(())
 }
 
-fn put(values: &mut BTreeMap<String, (Value, Origin)>, key: &str, value: Value, origin: Origin) -> Result<()> {
+fn put(
+    values: &mut BTreeMap<String, (Value, Origin)>,
+    key: &str,
+    value: Value,
+    origin: Origin,
+) -> Result<()> {
     let Some((old, _)) = values.get(key) else {
         let known: Vec<&str> = values.keys().map(String::as_str).collect();
         return Err(Error::invalid(format!("{origin} sets {key}, which is no setting"))
             .with_hint(format!("settings are {}", known.join(", "))));
     };
     if !old.same_type(&value) {
-        return Err(Error::invalid(format!("{origin} sets {key} to a {}, not a {}", value.type_str(), old.type_str())));
+        return Err(Error::invalid(format!(
+            "{origin} sets {key} to a {}, not a {}",
+            value.type_str(),
+            old.type_str()
+        )));
     }
     values.insert(key.to_owned(), (value, origin));
     Ok(())

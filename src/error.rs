@@ -54,12 +54,7 @@ pub struct Error {
 impl Error {
     /// Makes an error of `kind` with one sentence that names the path concerned.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            hint: None,
-            source: None,
-        }
+        Self { kind, message: message.into(), hint: None, source: None }
     }
 
     /// Makes a [`ErrorKind::NotFound`] error.
@@ -136,8 +131,6 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn StdError + 'static))
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }

@@ -45,10 +45,16 @@ pub(super) fn run(session: &Session, args: &ConfigArgs) -> Result<()> {
     let config = Config::load(&root, &session.open.flags)?;
     let settings: Vec<Setting> = config
         .entries()
-        .map(|(key, value, origin)| Setting { key: key.to_owned(), value: value.to_owned(), origin: origin.to_string() })
+        .map(|(key, value, origin)| Setting {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            origin: origin.to_string(),
+        })
         .collect();
     session.out.reply(&settings, |settings| {
-        let rows = settings.iter().map(|setting| vec![setting.key.clone(), setting.value.clone(), setting.origin.clone()]);
+        let rows = settings
+            .iter()
+            .map(|setting| vec![setting.key.clone(), setting.value.clone(), setting.origin.clone()]);
         output::columns(&rows.collect::<Vec<_>>())
     })
 }

@@ -48,8 +48,9 @@ pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
 }
 
 fn show(reply: &EvalReply) -> String {
-    let mut rows: Vec<Vec<String>> =
-        vec![["mode", "nDCG@10", "recall@10", "recall@100", "MRR@10", "ms/query"].map(str::to_owned).to_vec()];
+    let mut rows: Vec<Vec<String>> = vec![
+        ["mode", "nDCG@10", "recall@10", "recall@100", "MRR@10", "ms/query"].map(str::to_owned).to_vec(),
+    ];
     for scores in &reply.modes {
         rows.push(vec![
             format!("{:?}", scores.mode).to_lowercase(),
@@ -60,7 +61,8 @@ fn show(reply: &EvalReply) -> String {
             format!("{:.2}", scores.ms_per_query),
         ]);
     }
-    let mut text = format!("{} notes, {} judged queries\n{}", reply.notes, reply.queries, output::columns(&rows));
+    let mut text =
+        format!("{} notes, {} judged queries\n{}", reply.notes, reply.queries, output::columns(&rows));
     if reply.pending > 0 {
         text.push_str(&format!("{} passages have no vector\n", reply.pending));
     }

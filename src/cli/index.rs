@@ -89,7 +89,13 @@ fn show(reply: &IndexReply) -> String {
     let report = &reply.report;
     let mut text = format!(
         "{} notes, {} passages; {} files scanned: {} added, {} changed, {} moved, {} removed\n",
-        reply.notes, reply.passages, report.scanned, report.added, report.changed, report.moved, report.removed
+        reply.notes,
+        reply.passages,
+        report.scanned,
+        report.added,
+        report.changed,
+        report.moved,
+        report.removed
     );
     if report.read > 0 {
         text.push_str(&format!(
@@ -109,7 +115,10 @@ fn show(reply: &IndexReply) -> String {
         ));
     }
     if reply.pending > 0 {
-        text.push_str(&format!("{} passages wait for their vector; `sidenote index` embeds them\n", reply.pending));
+        text.push_str(&format!(
+            "{} passages wait for their vector; `sidenote index` embeds them\n",
+            reply.pending
+        ));
     }
     if reply.stopped {
         text.push_str("stopped; what is done is kept\n");
@@ -169,5 +178,6 @@ fn phase_style(counted: bool) -> ProgressStyle {
         "{msg:>10} {spinner}"
     };
     // The templates are constants; a wrong one falls back to the plain bar.
-    ProgressStyle::with_template(template).map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("=> "))
+    ProgressStyle::with_template(template)
+        .map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("=> "))
 }

@@ -43,7 +43,10 @@ fn show(reply: &LinksReply) -> String {
     part("outgoing", reply.outgoing.iter().map(place).collect());
     part("unresolved", reply.unresolved.iter().map(place).collect());
     let backlinks = reply.backlinks.iter();
-    part("backlinks", backlinks.map(|link| vec![format!("  {}:{}", link.path, link.line), link.text.clone()]).collect());
+    part(
+        "backlinks",
+        backlinks.map(|link| vec![format!("  {}:{}", link.path, link.line), link.text.clone()]).collect(),
+    );
     text
 }
 
@@ -51,7 +54,8 @@ pub(super) fn unresolved(session: &Session) -> Result<()> {
     let items = session.fresh_store()?.unresolved()?;
     session.out.reply(&items, |items| {
         let rows = items.iter().map(|item| {
-            let places: Vec<String> = item.places.iter().map(|(path, line)| format!("{path}:{line}")).collect();
+            let places: Vec<String> =
+                item.places.iter().map(|(path, line)| format!("{path}:{line}")).collect();
             vec![item.link.clone(), places.join(", ")]
         });
         output::columns(&rows.collect::<Vec<_>>())

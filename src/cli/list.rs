@@ -76,15 +76,19 @@ pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
 pub(super) fn show_notes(notes: &[NoteItem]) -> String {
     let date = |note: &NoteItem| note.updated.rfc3339().chars().take(10).collect();
     let tags = |note: &NoteItem| note.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
-    let rows: Vec<Vec<String>> =
-        notes.iter().map(|note| vec![date(note), note.path.clone(), note.title.clone(), tags(note)]).collect();
+    let rows: Vec<Vec<String>> = notes
+        .iter()
+        .map(|note| vec![date(note), note.path.clone(), note.title.clone(), tags(note)])
+        .collect();
     output::columns(&rows)
 }
 
 pub(super) fn tags(session: &Session) -> Result<()> {
     let tags = session.fresh_store()?.tags()?;
     session.out.reply(&tags, |tags| {
-        output::columns(&tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]).collect::<Vec<_>>())
+        output::columns(
+            &tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]).collect::<Vec<_>>(),
+        )
     })
 }
 

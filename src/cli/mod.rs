@@ -107,7 +107,8 @@ impl Session {
         let store = self.store()?;
         let behind = store.freshen()?;
         if behind > 0 {
-            self.out.say(&format!("notice: another sidenote writes the index; {behind} files are not in it yet"));
+            self.out
+                .say(&format!("notice: another sidenote writes the index; {behind} files are not in it yet"));
         }
         Ok(store)
     }
@@ -191,7 +192,8 @@ fn tree() -> clap::Command {
 /// Reads a flag's value into an error of the right kind.
 fn split_lines(text: &str) -> Result<(usize, usize)> {
     let wrong = || {
-        Error::invalid(format!("--lines {text:?} is no range of lines")).with_hint("write 10-20, or 7 for one line")
+        Error::invalid(format!("--lines {text:?} is no range of lines"))
+            .with_hint("write 10-20, or 7 for one line")
     };
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let number = |part: &str| part.trim().parse::<usize>().map_err(|_| wrong());

@@ -10,19 +10,42 @@ pub(super) fn run(session: &Session) -> Result<()> {
 
 fn show(status: &Status) -> String {
     let counts = &status.counts;
-    let stale = if status.stale { format!("{} files differ from it", status.behind) } else { "up to date".to_owned() };
+    let stale = if status.stale {
+        format!("{} files differ from it", status.behind)
+    } else {
+        "up to date".to_owned()
+    };
     let holder = status.locked_by.as_ref();
     let rows = [
         ("vault", status.vault.display().to_string()),
-        ("notes", format!("{} ({} canvases, {} other files, {} excluded)", counts.notes, counts.canvases, counts.attachments, counts.excluded)),
+        (
+            "notes",
+            format!(
+                "{} ({} canvases, {} other files, {} excluded)",
+                counts.notes, counts.canvases, counts.attachments, counts.excluded
+            ),
+        ),
         ("links", format!("{} ({} unresolved)", counts.links, counts.unresolved)),
         ("passages", counts.passages.to_string()),
         ("index", format!("{} ({})", status.index.display(), stale)),
-        ("size", format!("{} + {} of vectors", output::bytes(status.index_bytes - status.vector_bytes), output::bytes(status.vector_bytes))),
+        (
+            "size",
+            format!(
+                "{} + {} of vectors",
+                output::bytes(status.index_bytes - status.vector_bytes),
+                output::bytes(status.vector_bytes)
+            ),
+        ),
         ("generation", status.generation.to_string()),
         ("embedder", status.embedder.clone()),
         ("vectors", format!("{} ({} passages wait)", status.vectors, status.pending)),
-        ("lock", holder.map_or_else(|| "free".to_owned(), |holder| format!("process {} ({})", holder.pid, holder.command))),
+        (
+            "lock",
+            holder.map_or_else(
+                || "free".to_owned(),
+                |holder| format!("process {} ({})", holder.pid, holder.command),
+            ),
+        ),
     ];
     output::columns(&rows.map(|(name, value)| vec![name.to_owned(), value]))
 }

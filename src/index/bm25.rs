@@ -1,21 +1,21 @@
 //! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
 
-use std::collections::{BinaryHeap, HashMap};
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 
 use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::{LogMergePolicy, NoMergePolicy};
+use tantivy::postings::Postings as _;
 use tantivy::query::{EnableScoring, PhraseQuery, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use tantivy::{
-    DocId, DocSet as _, IndexReader, IndexWriter, ReloadPolicy, Searcher, SegmentReader, TERMINATED, TantivyDocument,
-    Term, TantivyError,
+    DocId, DocSet as _, IndexReader, IndexWriter, ReloadPolicy, Searcher, SegmentReader, TERMINATED,
+    TantivyDocument, TantivyError, Term,
 };
-use tantivy::postings::Postings as _;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::FileId;
@@ -319,11 +319,8 @@ impl Bm25 {
             let analyzer = TextAnalyzer::builder(Analyzer { stemmed }).build();
             index.tokenizers().register(name, analyzer);
         }
-        let reader = index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .try_into()
-            .map_err(failed("read"))?;
+        let reader =
+            index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed("read"))?;
         Ok(Self { index, reader, fields })
     }
 
@@ -341,7 +338,9 @@ impl Bm25 {
         let damaged = self.index.validate_checksum().map_err(failed("check"))?;
         match damaged.iter().min() {
             None => Ok(()),
-            Some(file) => Err(Error::corrupt(format!("the full-text index is damaged in {}", file.display()))),
+            Some(file) => {
+                Err(Error::corrupt(format!("the full-text index is damaged in {}", file.display())))
+            }
         }
     }
 
@@ -440,7 +439,8 @@ impl Bm25Writer {
         if metas.len() > most {
             let mut policy = LogMergePolicy::default();
             policy.set_min_num_segments(4);
-            let mut candidates = tantivy::merge_policy::MergePolicy::compute_merge_candidates(&policy, &metas);
+            let mut candidates =
+                tantivy::merge_policy::MergePolicy::compute_merge_candidates(&policy, &metas);
             if candidates.is_empty() {
                 let ids: Vec<SegmentId> = metas.iter().map(|meta| meta.id()).collect();
                 candidates.push(tantivy::merge_policy::MergeCandidate(ids));
@@ -479,7 +479,8 @@ struct Scratch {
 impl Bm25Snapshot {
     fn new(searcher: Searcher, fields: Fields) -> Result<Self> {
         let mut lengths = HashMap::new();
-        let documents: u64 = searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
+        let documents: u64 =
+            searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
         for field in [fields.title, fields.headings, fields.body, fields.exact, fields.code, fields.meta] {
             let mut tokens = 0;
             for segment in searcher.segment_readers() {
@@ -497,9 +498,7 @@ impl Bm25Snapshot {
 
     /// Counts the notes that hold a word in their body, in any inflection.
     pub fn frequency(&self, stem: &str) -> Result<u64> {
-        self.searcher
-            .doc_freq(&Term::from_field_text(self.fields.body, stem))
-            .map_err(failed("read"))
+        self.searcher.doc_freq(&Term::from_field_text(self.fields.body, stem)).map_err(failed("read"))
     }
 
     /// Gives the inverse document frequency of a word: ln(1 + (N − n + ½) / (n + ½)).
@@ -516,11 +515,7 @@ impl Bm25Snapshot {
         let weights = self.word_weights(ask.words, tuning)?;
         let wanted_groups = ask.words.iter().fold(0u64, |groups, word| groups | group_bit(word));
         for segment in self.searcher.segment_readers() {
-            let files = segment
-                .fast_fields()
-                .u64("file")
-                .map_err(failed("read"))?
-                .first_or_default_col(0);
+            let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
             let mut scratch = self.score_segment(segment, ask, tuning, &weights)?;
             let must = self.clause_docs(segment, ask.must)?;
             let must_not = self.clause_docs(segment, ask.must_not)?;
@@ -552,10 +547,8 @@ impl Bm25Snapshot {
                 }
             }
         }
-        let mut hits: Vec<Hit> = best
-            .into_iter()
-            .map(|Reverse((score, Reverse(file)))| Hit { file, score: score.0 })
-            .collect();
+        let mut hits: Vec<Hit> =
+            best.into_iter().map(|Reverse((score, Reverse(file)))| Hit { file, score: score.0 }).collect();
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         Ok(hits)
     }
@@ -648,7 +641,8 @@ impl Bm25Snapshot {
             let mut doc = postings.doc();
             while doc != TERMINATED {
                 let length = norms.fieldnorm(doc) as f32 / mean;
-                let frequency = tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
+                let frequency =
+                    tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
                 if let Some(sum) = scratch.frequency.get_mut(doc as usize) {
                     if *sum == 0.0 {
                         scratch.touched.push(doc);
@@ -703,7 +697,8 @@ impl Bm25Snapshot {
                 [] => {}
                 [(_, only)] => {
                     for field in [fields.exact, fields.code] {
-                        let query = TermQuery::new(Term::from_field_text(field, only), IndexRecordOption::Basic);
+                        let query =
+                            TermQuery::new(Term::from_field_text(field, only), IndexRecordOption::Basic);
                         self.collect(segment, &query, &mut docs)?;
                     }
                 }
@@ -719,10 +714,14 @@ impl Bm25Snapshot {
         Ok(docs)
     }
 
-    fn collect(&self, segment: &SegmentReader, query: &dyn tantivy::query::Query, docs: &mut DocSet) -> Result<()> {
-        let weight = query
-            .weight(EnableScoring::disabled_from_searcher(&self.searcher))
-            .map_err(failed("search"))?;
+    fn collect(
+        &self,
+        segment: &SegmentReader,
+        query: &dyn tantivy::query::Query,
+        docs: &mut DocSet,
+    ) -> Result<()> {
+        let weight =
+            query.weight(EnableScoring::disabled_from_searcher(&self.searcher)).map_err(failed("search"))?;
         weight
             .for_each_no_score(segment, &mut |found| found.iter().for_each(|&doc| docs.insert(doc)))
             .map_err(failed("search"))
@@ -734,7 +733,15 @@ impl Bm25Snapshot {
         let fields = self.fields;
         for segment in self.searcher.segment_readers() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            for field in [fields.title, fields.headings, fields.body, fields.exact, fields.code, fields.meta, fields.key] {
+            for field in [
+                fields.title,
+                fields.headings,
+                fields.body,
+                fields.exact,
+                fields.code,
+                fields.meta,
+                fields.key,
+            ] {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
                 while stream.advance() {
@@ -789,11 +796,9 @@ fn expand(
 fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, group: u64, all_touched: &mut Vec<DocId>) {
     for &doc in &scratch.touched {
         let index = doc as usize;
-        if let (Some(frequency), Some(score), Some(groups)) = (
-            scratch.frequency.get_mut(index),
-            scratch.scores.get_mut(index),
-            scratch.groups.get_mut(index),
-        ) {
+        if let (Some(frequency), Some(score), Some(groups)) =
+            (scratch.frequency.get_mut(index), scratch.scores.get_mut(index), scratch.groups.get_mut(index))
+        {
             *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
             *frequency = 0.0;
             *groups |= group;

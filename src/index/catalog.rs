@@ -2,14 +2,24 @@
 //!
 //! The catalog's generation is the commit point of the whole index: what it does not list does not exist.
 
-use std::collections::HashMap;
+mod filter;
+mod rows;
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter, types::Value as Sql};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
+
+use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::path::{NotePath, key};
+
+pub use filter::Filter;
+use rows::own_id;
+pub use rows::{Counts, FileId, FileKind, FileRow, Hash, Known, LinkRow, Record, Stat, path_id};
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
 pub const SCHEMA_VERSION: i64 = 1;
@@ -19,194 +29,42 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind INTEGER NOT NULL,
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, racy INTEGER NOT NULL, hash BLOB,
-  excluded INTEGER NOT NULL, note_id TEXT NOT NULL, title TEXT NOT NULL, created INTEGER NOT NULL,
-  updated INTEGER NOT NULL, category TEXT, type TEXT, passages INTEGER NOT NULL, name_key TEXT NOT NULL);
-CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT NOT NULL);
-CREATE TABLE names (key TEXT, what INTEGER, file INTEGER, spelling TEXT NOT NULL, PRIMARY KEY (key, what, file)) WITHOUT ROWID;
+  excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
+  name_key TEXT NOT NULL);
+CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL);
+CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
 CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
+CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, exact INTEGER NOT NULL, name_key TEXT NOT NULL);
 CREATE TABLE links (
-  source INTEGER, ord INTEGER, line INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, form TEXT NOT NULL,
-  embed INTEGER NOT NULL, exact INTEGER NOT NULL, linkpath TEXT NOT NULL, subpath TEXT NOT NULL, display TEXT,
-  name_key TEXT, alt_key TEXT, target INTEGER, PRIMARY KEY (source, ord)) WITHOUT ROWID;
+  source INTEGER, ord INTEGER, line INTEGER NOT NULL, linkpath INTEGER NOT NULL, target INTEGER,
+  PRIMARY KEY (source, ord)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
 ";
 
-const INDEXES: &str = "
-CREATE UNIQUE INDEX IF NOT EXISTS files_path ON files (path);
-CREATE INDEX IF NOT EXISTS files_name ON files (name_key);
-CREATE INDEX IF NOT EXISTS names_file ON names (file);
-CREATE INDEX IF NOT EXISTS tags_file ON tags (file);
-CREATE INDEX IF NOT EXISTS links_name ON links (name_key);
-CREATE INDEX IF NOT EXISTS links_alt ON links (alt_key) WHERE alt_key IS NOT NULL;
-CREATE INDEX IF NOT EXISTS links_target ON links (target) WHERE target IS NOT NULL;
-CREATE INDEX IF NOT EXISTS passages_file ON passages (file);
-";
-
-const DROP_INDEXES: &str = "
-DROP INDEX IF EXISTS files_path; DROP INDEX IF EXISTS files_name; DROP INDEX IF EXISTS names_file;
-DROP INDEX IF EXISTS tags_file; DROP INDEX IF EXISTS links_name; DROP INDEX IF EXISTS links_alt;
-DROP INDEX IF EXISTS links_target; DROP INDEX IF EXISTS passages_file;
-";
-
-/// The content hash of a file: BLAKE3 of its bytes.
-pub type Hash = [u8; 32];
-
-/// Number of a file in the catalog; stable while the file lives, also through a move.
-pub type FileId = i64;
-
-/// What a file is to us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileKind {
-    /// A Markdown note.
-    Note,
-    /// A JSON Canvas.
-    Canvas,
-    /// Anything else: a link target, not searched.
-    Attachment,
-}
-
-impl FileKind {
-    /// Sorts a path by its extension.
-    pub fn of(path: &NotePath) -> Self {
-        if path.is_note() {
-            Self::Note
-        } else if path.is_canvas() {
-            Self::Canvas
-        } else {
-            Self::Attachment
-        }
-    }
-
-    fn code(self) -> i64 {
-        match self {
-            Self::Note => 0,
-            Self::Canvas => 1,
-            Self::Attachment => 2,
-        }
-    }
-
-    fn from_code(code: i64) -> Self {
-        match code {
-            0 => Self::Note,
-            1 => Self::Canvas,
-            _ => Self::Attachment,
-        }
-    }
-}
-
-/// What the file system says of a file; equal stats mean an unchanged file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
-    /// Length in bytes.
-    pub size: u64,
-    /// Modification time in nanoseconds since the epoch.
-    pub mtime_ns: i64,
-    /// Change time in nanoseconds since the epoch: catches tools that put the modification time back.
-    pub ctime_ns: i64,
-}
-
-/// The little that a scan compares.
-#[derive(Debug, Clone)]
-pub struct Known {
-    /// The file's number.
-    pub id: FileId,
-    /// Its path.
-    pub path: NotePath,
-    /// Its stat at the time of indexing.
-    pub stat: Stat,
-    /// Whether it changed so shortly before it was read that an equal stat proves nothing.
-    pub racy: bool,
-    /// Whether the settings hide it.
-    pub excluded: bool,
-}
-
-/// A file as the catalog lists it.
-#[derive(Debug, Clone)]
-pub struct FileRow {
-    /// The file's number.
-    pub id: FileId,
-    /// Its path.
-    pub path: NotePath,
-    /// What it is.
-    pub kind: FileKind,
-    /// Length in bytes.
-    pub size: u64,
-    /// BLAKE3 of its bytes; attachments have none.
-    pub hash: Option<Hash>,
-    /// Whether the settings hide it from search and lists.
-    pub excluded: bool,
-    /// Its `id`, else a UUIDv5 of its path.
-    pub note_id: String,
-    /// Its title.
-    pub title: String,
-    /// When it was made.
-    pub created: Timestamp,
-    /// When it last changed.
-    pub updated: Timestamp,
-    /// Its `category`.
-    pub category: Option<String>,
-    /// Its `type`.
-    pub note_type: Option<String>,
-}
-
-/// One link as the catalog lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkRow {
-    /// The file that holds the link.
-    pub source: FileId,
-    /// Line, counted from 1.
-    pub line: usize,
-    /// Byte span of the whole construct.
-    pub span: (usize, usize),
-    /// The form's name, such as `wiki`.
-    pub form: String,
-    /// Whether it embeds.
-    pub embed: bool,
-    /// Whether only the exact vault path counts (canvas file nodes).
-    pub exact: bool,
-    /// Decoded path part.
-    pub linkpath: String,
-    /// Decoded subpath with its `#`.
-    pub subpath: String,
-    /// Shown text, where the link gives one.
-    pub display: Option<String>,
-    /// The file it means.
-    pub target: Option<FileId>,
-}
-
-/// Everything that goes into the catalog for one file.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// Row of the file; `id` is already assigned.
-    pub row: FileRow,
-    /// Its stat at the time of reading.
-    pub stat: Stat,
-    /// See [`Known::racy`].
-    pub racy: bool,
-    /// Other names it answers to.
-    pub aliases: Vec<String>,
-    /// Tag names as first written in the note, with the number of occurrences.
-    pub tags: Vec<(String, usize)>,
-    /// Flat properties, as a JSON object.
-    pub properties: String,
-    /// Problems, as a JSON array.
-    pub problems: String,
-    /// Its links in order; `source` is the row's id.
-    pub links: Vec<LinkRow>,
-    /// Keys of its passages, in order.
-    pub passages: Vec<i64>,
-}
+/// Secondary indexes: (name, table and columns). They are built after the first load, not during it.
+const INDEXES: &[(&str, &str)] = &[
+    ("files_name", "files (name_key)"),
+    ("names_key", "names (key)"),
+    ("names_file", "names (file)"),
+    ("tags_file", "tags (file)"),
+    ("linkpaths_text", "linkpaths (linkpath, exact)"),
+    ("linkpaths_name", "linkpaths (name_key)"),
+    // A link that means nothing is looked for by its text, one that means a file by that file.
+    ("links_dead", "links (linkpath) WHERE target IS NULL"),
+    ("links_target", "links (target) WHERE target IS NOT NULL"),
+];
 
 const NAME_TITLE: i64 = 0;
 const NAME_ALIAS: i64 = 1;
 const NAME_ID: i64 = 2;
-const NAME_STEM: i64 = 3;
 
 /// An open catalog.
 #[derive(Debug)]
 pub struct Catalog {
     db: Connection,
+    /// Numbers of link texts met in this batch, so that each is looked up once.
+    linkpaths: RefCell<HashMap<(String, bool), i64>>,
 }
 
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
@@ -217,7 +75,9 @@ fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
         );
         let kind = match error.sqlite_error_code() {
             _ if damaged => ErrorKind::Corrupt,
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => ErrorKind::Conflict,
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                ErrorKind::Conflict
+            }
             Some(rusqlite::ErrorCode::DiskFull | rusqlite::ErrorCode::SystemIoFailure) => ErrorKind::Io,
             _ => ErrorKind::Internal,
         };
@@ -237,15 +97,16 @@ impl Catalog {
              PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 4000;",
         )
         .map_err(sql("open"))?;
-        let tables: i64 = db
-            .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
-            .map_err(sql("read"))?;
-        let catalog = Self { db };
+        let tables: i64 =
+            db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(sql("read"))?;
+        let catalog = Self::of(db);
         if tables == 0 {
             catalog
                 .db
-                .execute_batch(&format!("BEGIN; {SCHEMA} {INDEXES} COMMIT;"))
+                .execute_batch(&format!("BEGIN; {SCHEMA} CREATE UNIQUE INDEX files_path ON files (path);"))
                 .map_err(sql("create"))?;
+            catalog.build_indexes()?;
+            catalog.commit()?;
             catalog.set_meta("schema", SCHEMA_VERSION)?;
             catalog.set_meta("generation", 0)?;
         }
@@ -267,7 +128,11 @@ impl Catalog {
             .map_err(sql("open"))?;
         db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000; PRAGMA cache_size = -16384;")
             .map_err(sql("open"))?;
-        Self { db }.check_version()
+        Self::of(db).check_version()
+    }
+
+    fn of(db: Connection) -> Self {
+        Self { db, linkpaths: RefCell::default() }
     }
 
     fn check_version(self) -> Result<Self> {
@@ -283,10 +148,8 @@ impl Catalog {
     /// # Errors
     /// `Corrupt` with SQLite's first complaint.
     pub fn verify(&self) -> Result<()> {
-        let verdict: String = self
-            .db
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-            .map_err(sql("check"))?;
+        let verdict: String =
+            self.db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(sql("check"))?;
         if verdict == "ok" {
             Ok(())
         } else {
@@ -317,13 +180,12 @@ impl Catalog {
 
     /// Starts a read that sees one state until [`Catalog::end`].
     pub fn begin_read(&self) -> Result<()> {
-        self.db
-            .execute_batch("BEGIN; SELECT count(*) FROM meta;")
-            .map_err(sql("read"))
+        self.db.execute_batch("BEGIN; SELECT count(*) FROM meta;").map_err(sql("read"))
     }
 
     /// Starts a batch.
     pub fn begin(&self) -> Result<()> {
+        self.linkpaths.borrow_mut().clear();
         self.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
@@ -351,21 +213,27 @@ impl Catalog {
 
     /// Drops the secondary indexes before a bulk load.
     pub fn drop_indexes(&self) -> Result<()> {
-        self.db.execute_batch(DROP_INDEXES).map_err(sql("write"))
+        for (name, _) in INDEXES {
+            self.db.execute_batch(&format!("DROP INDEX IF EXISTS {name}")).map_err(sql("write"))?;
+        }
+        Ok(())
     }
 
     /// Builds the secondary indexes after a bulk load.
     pub fn build_indexes(&self) -> Result<()> {
-        self.db.execute_batch(INDEXES).map_err(sql("write"))
+        for (name, columns) in INDEXES {
+            self.db
+                .execute_batch(&format!("CREATE INDEX IF NOT EXISTS {name} ON {columns}"))
+                .map_err(sql("write"))?;
+        }
+        Ok(())
     }
 
     /// Writes down which paths the next BM25 commit touches, so that a crash between the two commits can be mended.
     pub fn set_intents<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<()> {
         self.begin()?;
-        let mut insert = self
-            .db
-            .prepare_cached("INSERT OR IGNORE INTO intents VALUES (?1)")
-            .map_err(sql("write"))?;
+        let mut insert =
+            self.db.prepare_cached("INSERT OR IGNORE INTO intents VALUES (?1)").map_err(sql("write"))?;
         for path in paths {
             insert.execute([path]).map_err(sql("write"))?;
         }
@@ -395,11 +263,7 @@ impl Catalog {
 
     /// Lists what the last scan saw, ordered by path.
     pub fn known(&self) -> Result<Vec<Known>> {
-        self.collect(
-            "SELECT id, path, size, mtime, ctime, racy, excluded FROM files",
-            [],
-            read_known,
-        )
+        self.collect("SELECT id, path, size, mtime, ctime, racy, excluded FROM files", [], read_known)
     }
 
     /// Looks up what is known of one path.
@@ -424,9 +288,7 @@ impl Catalog {
 
     /// Gives the highest file number so far.
     pub fn last_id(&self) -> Result<FileId> {
-        self.db
-            .query_row("SELECT ifnull(max(id), 0) FROM files", [], |row| row.get(0))
-            .map_err(sql("read"))
+        self.db.query_row("SELECT ifnull(max(id), 0) FROM files", [], |row| row.get(0)).map_err(sql("read"))
     }
 
     /// Gives the hash that a file had when it was indexed.
@@ -457,12 +319,14 @@ impl Catalog {
     }
 
     fn remove_details(&self, id: FileId) -> Result<()> {
+        for passage in self.passages_of(id)? {
+            self.run("DELETE FROM passages WHERE key = ?1 AND file = ?2", params![passage, id])?;
+        }
         for statement in [
             "DELETE FROM details WHERE file = ?1",
             "DELETE FROM names WHERE file = ?1",
             "DELETE FROM tags WHERE file = ?1",
             "DELETE FROM links WHERE source = ?1",
-            "DELETE FROM passages WHERE file = ?1",
         ] {
             self.execute(statement, id)?;
         }
@@ -481,11 +345,12 @@ impl Catalog {
     /// replace; their passages are left to [`Catalog::add_passages`], which takes them all in key order.
     pub fn put(&self, record: &Record, fresh: bool) -> Result<()> {
         let row = &record.row;
+        let changed = Timestamp::from_nanos(record.stat.mtime_ns).millis();
         if !fresh {
             self.remove_details(row.id)?;
         }
         self.run(
-            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)",
+            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)",
             params![
                 row.id,
                 row.path.as_str(),
@@ -496,34 +361,33 @@ impl Catalog {
                 record.racy,
                 row.hash,
                 row.excluded,
-                row.note_id,
-                row.title,
-                row.created.millis(),
-                row.updated.millis(),
+                own_id(row),
+                Some(&row.title).filter(|title| *title != row.path.stem()),
+                Some(row.created.millis()).filter(|time| *time != changed),
+                Some(row.updated.millis()).filter(|time| *time != changed),
                 row.category,
                 row.note_type,
-                record.passages.len() as i64,
                 key(row.path.name()),
             ],
         )?;
         if row.kind == FileKind::Attachment {
             return Ok(());
         }
+        let passages: Vec<u8> = record.passages.iter().flat_map(|passage| passage.to_le_bytes()).collect();
         self.run(
-            "INSERT INTO details VALUES (?1, ?2, ?3)",
-            params![row.id, record.properties, record.problems],
+            "INSERT INTO details VALUES (?1, ?2, ?3, ?4)",
+            params![row.id, record.properties, Some(&record.problems).filter(|list| *list != "[]"), passages],
         )?;
-        let names = [
-            (NAME_TITLE, row.title.as_str()),
-            (NAME_ID, row.note_id.as_str()),
-            (NAME_STEM, row.path.stem()),
-        ];
-        let aliases = record.aliases.iter().map(|alias| (NAME_ALIAS, alias.as_str()));
-        for (what, spelling) in names.into_iter().chain(aliases) {
-            self.run(
-                "INSERT OR IGNORE INTO names VALUES (?1, ?2, ?3, ?4)",
-                params![key(spelling), what, row.id, spelling],
-            )?;
+        let title = (NAME_TITLE, Some(row.title.as_str()).filter(|title| *title != row.path.stem()));
+        let aliases = record.aliases.iter().map(|alias| (NAME_ALIAS, Some(alias.as_str())));
+        for (what, spelling) in [title, (NAME_ID, own_id(row))].into_iter().chain(aliases) {
+            if let Some(spelling) = spelling {
+                let shown = Some(spelling).filter(|_| what == NAME_ALIAS);
+                self.run(
+                    "INSERT INTO names VALUES (?1, ?2, ?3, ?4)",
+                    params![key(spelling), what, row.id, shown],
+                )?;
+            }
         }
         for (name, count) in &record.tags {
             self.run(
@@ -532,28 +396,38 @@ impl Catalog {
             )?;
         }
         for (ord, link) in record.links.iter().enumerate() {
-            let [name_key, alt_key] = link_keys(link);
+            let linkpath = self.linkpath(&link.linkpath, link.exact)?;
             self.run(
-                "INSERT INTO links VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
-                params![
-                    row.id,
-                    ord as i64,
-                    link.line as i64,
-                    link.span.0 as i64,
-                    link.span.1 as i64,
-                    link.form,
-                    link.embed,
-                    link.exact,
-                    link.linkpath,
-                    link.subpath,
-                    link.display,
-                    name_key,
-                    alt_key,
-                    link.target,
-                ],
+                "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![row.id, ord as i64, link.line as i64, linkpath, link.target],
             )?;
         }
         Ok(())
+    }
+
+    /// Gives the number of a link text, making it where it is new.
+    fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
+        let known = (linkpath.to_owned(), exact);
+        if let Some(&id) = self.linkpaths.borrow().get(&known) {
+            return Ok(id);
+        }
+        let found = self
+            .db
+            .prepare_cached("SELECT id FROM linkpaths WHERE linkpath = ?1 AND exact = ?2")
+            .and_then(|mut select| select.query_row(params![linkpath, exact], |row| row.get(0)).optional())
+            .map_err(sql("read"))?;
+        let id = match found {
+            Some(id) => id,
+            None => {
+                self.run(
+                    "INSERT INTO linkpaths (linkpath, exact, name_key) VALUES (?1, ?2, ?3)",
+                    params![linkpath, exact, link_key(linkpath)],
+                )?;
+                self.db.last_insert_rowid()
+            }
+        };
+        self.linkpaths.borrow_mut().insert(known, id);
+        Ok(id)
     }
 
     fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {
@@ -579,40 +453,51 @@ impl Catalog {
     pub fn paths_named(&self, name_keys: &[String]) -> Result<Vec<(NotePath, FileId)>> {
         let mut found = Vec::new();
         for name in name_keys {
-            found.extend(
-                self.collect("SELECT path, id FROM files WHERE name_key = ?1", [name], |row| {
-                    Ok((read_path(row, 0)?, row.get(1)?))
-                })?,
-            );
+            found.extend(self.collect("SELECT path, id FROM files WHERE name_key = ?1", [name], |row| {
+                Ok((read_path(row, 0)?, row.get(1)?))
+            })?);
         }
         Ok(found)
     }
 
     /// Lists every path with its number.
     pub fn paths(&self) -> Result<Vec<(NotePath, FileId)>> {
-        self.collect("SELECT path, id FROM files", [], |row| {
-            Ok((read_path(row, 0)?, row.get(1)?))
-        })
+        self.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))
     }
 
-    /// Lists the links that a change of these file names could send elsewhere: (source, ordinal, source path, link).
-    pub fn links_naming(&self, name_keys: &[String]) -> Result<Vec<(FileId, i64, NotePath, LinkRow)>> {
+    /// Lists the links that a change of these file names could send elsewhere, with the path of each source: dead ones
+    /// whose text names such a file, and live ones that mean a file of such a name.
+    pub fn links_naming(&self, name_keys: &[String]) -> Result<Vec<(NotePath, LinkRow)>> {
         let mut found = Vec::new();
+        let mut texts = HashSet::new();
+        let mut files = HashSet::new();
         for name in name_keys {
-            found.extend(self.collect(
-                &format!("SELECT {LINK_COLUMNS}, l.ord, f.path FROM links l JOIN files f ON f.id = l.source WHERE l.name_key = ?1 OR l.alt_key = ?1"),
-                [name],
-                |row| Ok((row.get(0)?, row.get(LINK_WIDTH)?, read_path(row, LINK_WIDTH + 1)?, read_link(row)?)),
-            )?);
+            let name = link_key(name);
+            let bare = name.strip_suffix(".md").unwrap_or(&name);
+            // A link's text may leave out `.md`, and a file may be named so that it takes over from one with `.md`.
+            texts.extend([bare.to_owned(), name.clone()]);
+            files.extend([name.clone(), format!("{name}.md")]);
+        }
+        let read = |row: &Row<'_>| Ok((read_path(row, LINK_WIDTH)?, read_link(row)?));
+        for (condition, keys) in [
+            ("p.name_key = ?1 AND l.target IS NULL", texts),
+            ("l.target IN (SELECT id FROM files WHERE name_key = ?1)", files),
+        ] {
+            let query = format!(
+                "SELECT {LINK_COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE {condition}"
+            );
+            for key in keys {
+                found.extend(self.collect(&query, [key], read)?);
+            }
         }
         Ok(found)
     }
 
     /// Points a stored link to another file.
-    pub fn retarget(&self, source: FileId, ord: i64, target: Option<FileId>) -> Result<()> {
+    pub fn retarget(&self, source: FileId, ord: usize, target: Option<FileId>) -> Result<()> {
         self.run(
             "UPDATE links SET target = ?3 WHERE source = ?1 AND ord = ?2",
-            params![source, ord, target],
+            params![source, ord as i64, target],
         )
     }
 
@@ -632,27 +517,45 @@ impl Catalog {
     /// Gives the row of one path.
     pub fn row_at(&self, path: &str) -> Result<Option<FileRow>> {
         Ok(self
-            .collect(
-                &format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.path = ?1"),
-                [path],
-                read_file,
-            )?
+            .collect(&format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.path = ?1"), [path], read_file)?
             .pop())
     }
 
-    /// Lists the notes that answer to a name as id, title, alias or file name: those of the best kind of match only.
+    /// Lists the notes that answer to a name as id, file name, title or alias: those of the best kind of match only.
     pub fn named(&self, name: &str) -> Result<Vec<FileRow>> {
-        for what in [NAME_ID, NAME_STEM, NAME_TITLE, NAME_ALIAS] {
-            let rows = self.collect(
-                &format!("SELECT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
-                params![key(name), what],
+        let wanted = key(name);
+        let by_name = |what: i64| {
+            self.collect(
+                &format!("SELECT DISTINCT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
+                params![wanted, what],
+                read_file,
+            )
+        };
+        let mut rows = by_name(NAME_ID)?;
+        if rows.is_empty() && Uuid::parse_str(name).is_ok() {
+            rows = self.with_path_id(&wanted)?;
+        }
+        if rows.is_empty() {
+            rows = self.collect(
+                &format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.name_key IN (?1 || '.md', ?1 || '.canvas') ORDER BY f.path"),
+                [&wanted],
                 read_file,
             )?;
-            if !rows.is_empty() {
-                return Ok(rows);
+        }
+        for what in [NAME_TITLE, NAME_ALIAS] {
+            if rows.is_empty() {
+                rows = by_name(what)?;
             }
         }
-        Ok(Vec::new())
+        Ok(rows)
+    }
+
+    /// Finds the note without an id of its own whose path makes this one.
+    fn with_path_id(&self, id: &str) -> Result<Vec<FileRow>> {
+        let paths = self.paths()?;
+        let found = paths.iter().find(|(path, _)| path_id(path) == id);
+        let row = found.map(|(path, _)| self.row_at(path.as_str())).transpose()?.flatten();
+        Ok(row.filter(|row| row.note_id == id).into_iter().collect())
     }
 
     /// Lists the notes that a link text without its subpath could mean from the vault's root: by path suffix.
@@ -660,7 +563,9 @@ impl Catalog {
         let mut names = crate::text::resolve::Names::default();
         let table = self.paths_named(&crate::text::resolve::name_keys(linkpath))?;
         table.iter().for_each(|(path, _)| names.insert(path));
-        let Some(root) = NotePath::from_disk("root.md") else { return Ok(Vec::new()) };
+        let Some(root) = NotePath::from_disk("root.md") else {
+            return Ok(Vec::new());
+        };
         let found = names.resolve(linkpath, &root).map(|resolved| resolved.path.as_str().to_owned());
         match found {
             Some(path) => Ok(self.row_at(&path)?.into_iter().collect()),
@@ -668,21 +573,14 @@ impl Catalog {
         }
     }
 
-    /// Lists names that hold `start`, for suggestions.
-    pub fn names_like(&self, start: &str, limit: usize) -> Result<Vec<String>> {
-        let lowest = key(start);
+    /// Lists file names, titles and aliases that hold a text, for suggestions; the shortest first.
+    pub fn names_like(&self, part: &str, limit: usize) -> Result<Vec<String>> {
         self.collect(
-            "SELECT DISTINCT spelling FROM names WHERE what IN (0, 1, 3) AND key LIKE '%' || ?1 || '%' ORDER BY length(spelling), spelling LIMIT ?2",
-            params![lowest, limit as i64],
-            |row| row.get(0),
-        )
-    }
-
-    /// Gives a note's aliases.
-    pub fn aliases(&self, id: FileId) -> Result<Vec<String>> {
-        self.collect(
-            "SELECT spelling FROM names WHERE file = ?1 AND what = 1 ORDER BY spelling",
-            [id],
+            "SELECT DISTINCT shown FROM (
+               SELECT replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '') AS shown FROM files f WHERE f.kind = 0 AND instr(f.name_key, ?1)
+               UNION SELECT ifnull(n.spelling, f.title) FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2 AND instr(n.key, ?1))
+             WHERE shown IS NOT NULL ORDER BY length(shown), shown LIMIT ?2",
+            params![key(part), limit as i64],
             |row| row.get(0),
         )
     }
@@ -718,7 +616,7 @@ impl Catalog {
     /// Gives one note's flat properties as JSON, and its problems as JSON.
     pub fn details(&self, id: FileId) -> Result<Option<(String, String)>> {
         Ok(self
-            .collect("SELECT properties, problems FROM details WHERE file = ?1", [id], |row| {
+            .collect("SELECT properties, ifnull(problems, '[]') FROM details WHERE file = ?1", [id], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?
             .pop())
@@ -747,7 +645,7 @@ impl Catalog {
     /// Lists a file's links in order.
     pub fn links_from(&self, id: FileId) -> Result<Vec<LinkRow>> {
         self.collect(
-            &format!("SELECT {LINK_COLUMNS} FROM links l WHERE l.source = ?1 ORDER BY l.ord"),
+            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath WHERE l.source = ?1 ORDER BY l.ord"),
             [id],
             read_link,
         )
@@ -756,7 +654,7 @@ impl Catalog {
     /// Lists the links that mean a file, ordered by source and place.
     pub fn links_to(&self, id: FileId) -> Result<Vec<LinkRow>> {
         self.collect(
-            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN files f ON f.id = l.source WHERE l.target = ?1 AND l.source <> ?1 ORDER BY f.path, l.ord"),
+            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE l.target = ?1 AND l.source <> ?1 ORDER BY f.path, l.ord"),
             [id],
             read_link,
         )
@@ -765,7 +663,7 @@ impl Catalog {
     /// Lists links of visible files that mean nothing, ordered by link text.
     pub fn unresolved(&self) -> Result<Vec<LinkRow>> {
         self.collect(
-            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN files f ON f.id = l.source WHERE l.target IS NULL AND NOT f.excluded ORDER BY lower(l.linkpath), f.path, l.ord"),
+            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE l.target IS NULL AND NOT f.excluded ORDER BY lower(p.linkpath), f.path, l.ord"),
             [],
             read_link,
         )
@@ -798,26 +696,32 @@ impl Catalog {
     pub fn passages_at(&self, keys: &[i64]) -> Result<Vec<(i64, FileId, usize)>> {
         let mut found = Vec::with_capacity(keys.len());
         for passage in keys {
-            found.extend(
-                self.collect("SELECT key, file, ord FROM passages WHERE key = ?1", [passage], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? as usize))
-                })?,
-            );
+            found.extend(self.collect(
+                "SELECT key, file, ord FROM passages WHERE key = ?1",
+                [passage],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? as usize)),
+            )?);
         }
         Ok(found)
     }
 
-    /// Gives the keys of the passages of one file.
+    /// Gives the keys of the passages of one file, in order.
     pub fn passages_of(&self, id: FileId) -> Result<Vec<i64>> {
-        self.collect("SELECT key FROM passages WHERE file = ?1 ORDER BY ord", [id], |row| row.get(0))
+        let packed: Option<Vec<u8>> = self
+            .db
+            .prepare_cached("SELECT passages FROM details WHERE file = ?1")
+            .and_then(|mut select| select.query_row([id], |row| row.get(0)).optional())
+            .map_err(sql("read"))?;
+        let packed = packed.unwrap_or_default();
+        Ok(packed
+            .chunks_exact(8)
+            .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+            .collect())
     }
 
     /// Visits every distinct passage key, in order.
     pub fn each_passage(&self, mut visit: impl FnMut(i64, FileId)) -> Result<()> {
-        let mut statement = self
-            .db
-            .prepare_cached("SELECT key, file FROM passages")
-            .map_err(sql("read"))?;
+        let mut statement = self.db.prepare_cached("SELECT key, file FROM passages").map_err(sql("read"))?;
         let mut rows = statement.query([]).map_err(sql("read"))?;
         while let Some(row) = rows.next().map_err(sql("read"))? {
             visit(row.get(0).map_err(sql("read"))?, row.get(1).map_err(sql("read"))?);
@@ -854,109 +758,16 @@ impl Catalog {
             canvases: count(FileKind::Canvas),
             attachments: count(FileKind::Attachment),
             excluded: one("SELECT count(*) FROM files WHERE excluded")?,
-            passages: one("SELECT ifnull(sum(passages), 0) FROM files")?,
+            passages: one("SELECT ifnull(sum(length(passages)), 0) / 8 FROM details")?,
             links: one("SELECT count(*) FROM links")?,
             unresolved: one("SELECT count(*) FROM links WHERE target IS NULL")?,
         })
     }
 }
 
-/// Totals of a catalog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Counts {
-    /// Markdown notes.
-    pub notes: usize,
-    /// Canvases.
-    pub canvases: usize,
-    /// Other files.
-    pub attachments: usize,
-    /// Files hidden by the settings.
-    pub excluded: usize,
-    /// Passages of all notes.
-    pub passages: usize,
-    /// Links of all notes.
-    pub links: usize,
-    /// Links that mean nothing.
-    pub unresolved: usize,
-}
-
-/// Which notes a list or a search is about; conditions add up.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Below this folder.
-    pub folder: Option<String>,
-    /// With each of these tags or one below it.
-    pub tags: Vec<String>,
-    /// With this `type`.
-    pub note_type: Option<String>,
-    /// With this `category`.
-    pub category: Option<String>,
-    /// Made at or after.
-    pub created_after: Option<Timestamp>,
-    /// Made before.
-    pub created_before: Option<Timestamp>,
-    /// Changed at or after.
-    pub updated_after: Option<Timestamp>,
-    /// Changed before.
-    pub updated_before: Option<Timestamp>,
-    /// Canvases as well as notes.
-    pub with_canvases: bool,
-}
-
-impl Filter {
-    /// Says whether it lets every note pass.
-    pub fn is_open(&self) -> bool {
-        let blank = Self {
-            with_canvases: self.with_canvases,
-            ..Self::default()
-        };
-        *self == blank
-    }
-
-    fn condition(&self) -> (String, Vec<Sql>) {
-        let mut parts = vec!["NOT f.excluded".to_owned()];
-        let mut values: Vec<Sql> = Vec::new();
-        parts.push(if self.with_canvases { "f.kind < 2" } else { "f.kind = 0" }.to_owned());
-        let mut add = |part: &str, value: Sql| {
-            values.push(value);
-            parts.push(part.replace('?', &format!("?{}", values.len())));
-        };
-        if let Some(folder) = self.folder.as_deref().map(|folder| folder.trim_matches('/')) {
-            if !folder.is_empty() {
-                add("f.path > ? || '/' AND f.path < ? || '0'", Sql::Text(folder.to_owned()));
-            }
-        }
-        for tag in &self.tags {
-            let tag = key(tag.trim_start_matches('#'));
-            add(
-                "EXISTS (SELECT 1 FROM tags t WHERE t.file = f.id AND (t.key = ? OR (t.key > ? || '/' AND t.key < ? || '0')))",
-                Sql::Text(tag),
-            );
-        }
-        if let Some(note_type) = &self.note_type {
-            add("lower(f.type) = lower(?)", Sql::Text(note_type.clone()));
-        }
-        if let Some(category) = &self.category {
-            add("lower(f.category) = lower(?)", Sql::Text(category.clone()));
-        }
-        for (part, bound) in [
-            ("f.created >= ?", self.created_after),
-            ("f.created < ?", self.created_before),
-            ("f.updated >= ?", self.updated_after),
-            ("f.updated < ?", self.updated_before),
-        ] {
-            if let Some(bound) = bound {
-                add(part, Sql::Integer(bound.millis()));
-            }
-        }
-        (parts.join(" AND "), values)
-    }
-}
-
-const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type";
-const LINK_COLUMNS: &str =
-    "l.source, l.line, l.start, l.stop, l.form, l.embed, l.exact, l.linkpath, l.subpath, l.display, l.target";
-const LINK_WIDTH: usize = 11;
+const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime";
+const LINK_COLUMNS: &str = "l.source, l.ord, l.line, p.exact, p.linkpath, l.target";
+const LINK_WIDTH: usize = 6;
 
 fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     let text = row.get_ref(column)?.as_str()?;
@@ -970,54 +781,48 @@ fn read_known(row: &Row<'_>) -> rusqlite::Result<Known> {
     Ok(Known {
         id: row.get(0)?,
         path: read_path(row, 1)?,
-        stat: Stat {
-            size: row.get::<_, i64>(2)? as u64,
-            mtime_ns: row.get(3)?,
-            ctime_ns: row.get(4)?,
-        },
+        stat: Stat { size: row.get::<_, i64>(2)? as u64, mtime_ns: row.get(3)?, ctime_ns: row.get(4)? },
         racy: row.get(5)?,
         excluded: row.get(6)?,
     })
 }
 
 fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
+    let path = read_path(row, 1)?;
+    let changed = Timestamp::from_nanos(row.get(12)?);
+    let time = |column| -> rusqlite::Result<Timestamp> {
+        Ok(row.get::<_, Option<i64>>(column)?.map_or(changed, Timestamp::from_millis))
+    };
     Ok(FileRow {
         id: row.get(0)?,
-        path: read_path(row, 1)?,
         kind: FileKind::from_code(row.get(2)?),
         size: row.get::<_, i64>(3)? as u64,
         hash: row.get(4)?,
         excluded: row.get(5)?,
-        note_id: row.get(6)?,
-        title: row.get(7)?,
-        created: Timestamp::from_millis(row.get(8)?),
-        updated: Timestamp::from_millis(row.get(9)?),
+        note_id: row.get::<_, Option<String>>(6)?.unwrap_or_else(|| path_id(&path)),
+        title: row.get::<_, Option<String>>(7)?.unwrap_or_else(|| path.stem().to_owned()),
+        created: time(8)?,
+        updated: time(9)?,
         category: row.get(10)?,
         note_type: row.get(11)?,
+        path,
     })
 }
 
 fn read_link(row: &Row<'_>) -> rusqlite::Result<LinkRow> {
     Ok(LinkRow {
         source: row.get(0)?,
-        line: row.get::<_, i64>(1)? as usize,
-        span: (row.get::<_, i64>(2)? as usize, row.get::<_, i64>(3)? as usize),
-        form: row.get(4)?,
-        embed: row.get(5)?,
-        exact: row.get(6)?,
-        linkpath: row.get(7)?,
-        subpath: row.get(8)?,
-        display: row.get(9)?,
-        target: row.get(10)?,
+        ord: row.get::<_, i64>(1)? as usize,
+        line: row.get::<_, i64>(2)? as usize,
+        exact: row.get(3)?,
+        linkpath: row.get(4)?,
+        target: row.get(5)?,
     })
 }
 
-/// Gives the file-name keys that the lookup of a link consults, at most two (spec/obsidian.md 3.3, steps 2 and 3).
-fn link_keys(link: &LinkRow) -> [Option<String>; 2] {
-    if link.exact {
-        let name = link.linkpath.rsplit('/').next().unwrap_or("");
-        return [Some(key(name)), None];
-    }
-    let mut keys = crate::text::resolve::name_keys(&link.linkpath).into_iter();
-    [keys.next(), keys.next()]
+/// Gives the form that link texts and file names are matched by: the key of the last segment, with one form of the
+/// Greek sigma, for a name gains or loses its end with `.md`.
+fn link_key(text: &str) -> String {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    key(name).replace('ς', "σ")
 }

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::index::bm25::Entry;
-use crate::index::catalog::{FileKind, FileRow, LinkRow, Record, Stat};
+use crate::index::catalog::{FileKind, FileRow, LinkRow, Record, Stat, path_id};
 use crate::index::vectors::passage_key;
 use crate::text::Span;
 use crate::text::canvas;
@@ -16,9 +15,6 @@ use crate::text::link::LinkForm;
 use crate::text::note::{Decoded, Lines, Note, Piece, PieceKind, decode};
 use crate::text::passage::{Passage, passages, push_pieces};
 use crate::text::path::{NotePath, key};
-
-/// Namespace of the ids of notes that have none of their own (UUIDv5, RFC 9562 section 5.5).
-const NAMESPACE: Uuid = Uuid::from_bytes(*b"sidenote-notes-1");
 
 /// A file's bytes, read and understood.
 #[derive(Debug, Clone)]
@@ -172,9 +168,8 @@ impl Document {
         record.row.kind = FileKind::of(path);
         record.row.hash = Some(*blake3::hash(bytes).as_bytes());
         record.row.title.clone_from(&reading.title);
-        record.row.note_id = property_text(note, "id")
-            .filter(|id| !id.is_empty())
-            .unwrap_or_else(|| path_id(path));
+        record.row.note_id =
+            property_text(note, "id").filter(|id| !id.is_empty()).unwrap_or_else(|| path_id(path));
         let changed = record.row.updated;
         record.row.created = first_time(note, &["created_at", "created", "date"]).unwrap_or(changed);
         record.row.updated = first_time(note, &["updated_at", "updated", "modified"]).unwrap_or(changed);
@@ -184,18 +179,13 @@ impl Document {
         record.tags = count_tags(note);
         record.properties = properties_json(note.frontmatter.as_ref());
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
-        record.links = note.links.iter().map(link_row).collect();
+        record.links = note.links.iter().enumerate().map(link_row).collect();
         if !excluded {
             record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
             document.entry = Some(entry(path, &reading, &document.record));
         }
         document
     }
-}
-
-/// Gives the id of a note without one: stable while the path is (spec/product.md, On disk).
-fn path_id(path: &NotePath) -> String {
-    Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes()).to_string()
 }
 
 fn count_tags(note: &Note) -> Vec<(String, usize)> {
@@ -221,17 +211,13 @@ fn properties_json(front: Option<&Frontmatter>) -> String {
     Value::Object(map).to_string()
 }
 
-fn link_row(link: &crate::text::link::Link) -> LinkRow {
+fn link_row((ord, link): (usize, &crate::text::link::Link)) -> LinkRow {
     LinkRow {
         source: 0,
+        ord,
         line: link.line,
-        span: (link.span.start, link.span.end),
-        form: link.form.name().to_owned(),
-        embed: link.embed,
         exact: matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup),
         linkpath: link.path.clone(),
-        subpath: link.subpath.clone(),
-        display: link.display.clone(),
         target: None,
     }
 }

@@ -77,7 +77,10 @@ pub struct Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options").field("folder", &self.folder).field("rebuild", &self.rebuild).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("folder", &self.folder)
+            .field("rebuild", &self.rebuild)
+            .finish_non_exhaustive()
     }
 }
 
@@ -125,7 +128,9 @@ impl Shared {
     fn publish(&self) -> Result<()> {
         let old = Arc::clone(&self.current().vectors);
         let vectors = match &self.vector_folder {
-            Some((folder, dimensions)) if !old.is_current(folder) => Arc::new(Vectors::open(folder, *dimensions)?),
+            Some((folder, dimensions)) if !old.is_current(folder) => {
+                Arc::new(Vectors::open(folder, *dimensions)?)
+            }
             _ => old,
         };
         let snapshot = take_snapshot(&self.bm25, &self.catalog(), vectors)?;
@@ -181,7 +186,8 @@ impl Index {
         let lock = if options.read_only { None } else { take_lock(&folder)? };
         let vector_folder = options.embedder.as_ref().map(|embedder| {
             let model = embedder.model();
-            let name = format!("{}-{}", model.name(), model.fingerprint().get(..12).unwrap_or(model.fingerprint()));
+            let name =
+                format!("{}-{}", model.name(), model.fingerprint().get(..12).unwrap_or(model.fingerprint()));
             (folder.join("vectors").join(name), model.dimensions())
         });
         match lock {
@@ -190,7 +196,11 @@ impl Index {
         }
     }
 
-    fn open_to_read(options: Options, folder: PathBuf, vector_folder: Option<(PathBuf, usize)>) -> Result<Self> {
+    fn open_to_read(
+        options: Options,
+        folder: PathBuf,
+        vector_folder: Option<(PathBuf, usize)>,
+    ) -> Result<Self> {
         let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
         let bm25 = Arc::new(Bm25::open(&folder.join("bm25"), false)?);
         Self::assemble(options, folder, vector_folder, catalog, bm25, Vec::new())
@@ -235,7 +245,9 @@ impl Index {
                 let had_some = path.join("keys").exists();
                 let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
                 if dropped > 0 && had_some {
-                    notices.push(format!("{dropped} damaged vectors were dropped; their passages are embedded again"));
+                    notices.push(format!(
+                        "{dropped} damaged vectors were dropped; their passages are embedded again"
+                    ));
                 }
             }
         }
@@ -328,9 +340,15 @@ impl Index {
 
     fn ask<T>(&self, job: impl FnOnce(Sender<Result<T>>) -> Job) -> Result<T> {
         let Some(jobs) = &self.jobs else {
-            let holder = self.holder().map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
-            return Err(Error::new(ErrorKind::Conflict, format!("another sidenote{holder} is writing the index"))
-                .with_hint("it follows the files by itself; search with --no-sync, or try again when it is done"));
+            let holder =
+                self.holder().map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("another sidenote{holder} is writing the index"),
+            )
+            .with_hint(
+                "it follows the files by itself; search with --no-sync, or try again when it is done",
+            ));
         };
         let lost = || Error::internal("the index thread stopped; its message stands above");
         let (sender, receiver) = channel();
@@ -366,7 +384,9 @@ impl Index {
             let newest = self.catalog().generation()?;
             let current = self.shared.current();
             let folder = self.shared.vector_folder.as_ref();
-            if newest != current.generation || folder.is_some_and(|(folder, _)| !current.vectors.is_current(folder)) {
+            if newest != current.generation
+                || folder.is_some_and(|(folder, _)| !current.vectors.is_current(folder))
+            {
                 self.shared.publish()?;
             }
         }
@@ -410,13 +430,17 @@ impl Index {
         let ids: Vec<i64> = paths.keys().copied().collect();
         for row in catalog.rows(&ids)? {
             let path = row.path.as_str();
-            let hash = row.hash.map_or_else(String::new, |hash| blake3::Hash::from_bytes(hash).to_hex().to_string());
+            let hash =
+                row.hash.map_or_else(String::new, |hash| blake3::Hash::from_bytes(hash).to_hex().to_string());
             let tags = catalog.tags_of(row.id)?.join(",");
             let (properties, problems) = catalog.details(row.id)?.unwrap_or_default();
-            lines.push(format!("file {path} {hash} {} {} {tags} {properties} {problems}", row.note_id, row.title));
+            lines.push(format!(
+                "file {path} {hash} {} {} {tags} {properties} {problems}",
+                row.note_id, row.title
+            ));
             for link in catalog.links_from(row.id)? {
                 let target = link.target.map_or_else(|| "-".to_owned(), name);
-                lines.push(format!("link {path} {:?} {}{} -> {target}", link.span, link.linkpath, link.subpath));
+                lines.push(format!("link {path}:{} #{} {} -> {target}", link.line, link.ord, link.linkpath));
             }
             for passage in catalog.passages_of(row.id)? {
                 lines.push(format!("passage {path} {passage:016x}"));
@@ -470,8 +494,7 @@ fn take_lock(folder: &Path) -> Result<Option<File>> {
         // A vault on a read-only disk is searched with the index that is there.
         Err(_) if folder.join("catalog.db").exists() => return Ok(None),
         Err(error) => {
-            return Err(Error::io("write", &path, error)
-                .with_hint("put the index elsewhere: --index PATH"));
+            return Err(Error::io("write", &path, error).with_hint("put the index elsewhere: --index PATH"));
         }
     };
     match file.try_lock() {
@@ -580,7 +603,9 @@ impl Worker {
     }
 
     fn embed_all(&mut self, progress: &Progress) -> Result<usize> {
-        let Some(embedder) = self.embedder.clone() else { return Ok(0) };
+        let Some(embedder) = self.embedder.clone() else {
+            return Ok(0);
+        };
         self.writer.open_vectors()?;
         let total = usize::try_from(self.writer.count_pending()?).unwrap_or(0);
         let files = self.writer.waiting_files()?;
@@ -595,9 +620,13 @@ impl Worker {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            made += self.writer.embed_files(group, &*embedder, Effort::Bulk, &|done| progress(Phase::Embed, made + done, total), &|| {
-                stop.load(Ordering::Relaxed)
-            })?;
+            made += self.writer.embed_files(
+                group,
+                &*embedder,
+                Effort::Bulk,
+                &|done| progress(Phase::Embed, made + done, total),
+                &|| stop.load(Ordering::Relaxed),
+            )?;
             progress(Phase::Embed, made, total);
         }
         self.settle(progress)?;

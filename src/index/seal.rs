@@ -111,16 +111,15 @@ pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
     let mut sealed = Sealed::default();
     for (name, hashed) in files {
         let path = folder.join(name);
-        let Some((size, mtime, ctime)) = stat(&path) else { continue };
+        let Some((size, mtime, ctime)) = stat(&path) else {
+            continue;
+        };
         let hash = if *hashed { Some(hash(&path)?) } else { None };
         sealed.files.insert(name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash });
     }
     let unwritable = |error| Error::internal("cannot write the seal").with_source(error);
     let text = serde_json::to_string(&sealed).map_err(unwritable)?;
-    let envelope = Envelope {
-        check: blake3::hash(text.as_bytes()).to_hex().to_string(),
-        sealed: text,
-    };
+    let envelope = Envelope { check: blake3::hash(text.as_bytes()).to_hex().to_string(), sealed: text };
     let bytes = serde_json::to_vec(&envelope).map_err(unwritable)?;
     replace(&folder.join(NAME), &bytes)
 }

@@ -217,12 +217,7 @@ impl Vectors {
             return Ok(Self::empty(dimensions));
         };
         let (graph, covered) = open_graph(folder, dimensions, log.keys.len());
-        let mut vectors = Self {
-            keys: log.keys,
-            graph,
-            covered,
-            ..Self::empty(dimensions)
-        };
+        let mut vectors = Self { keys: log.keys, graph, covered, ..Self::empty(dimensions) };
         let size = record_size(dimensions);
         let mut records = vec![0u8; (vectors.keys.len() - covered) * size];
         file.read_exact_at(&mut records, (HEADER + covered * size) as u64)
@@ -266,12 +261,15 @@ impl Vectors {
     pub fn is_current(&self, folder: &Path) -> bool {
         let length = std::fs::metadata(keys_path(folder)).map_or(0, |meta| meta.len() as usize);
         let graph = read_graph_note(folder).map_or(0, |note| note.records);
-        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && (self.graph.is_none() || graph == self.covered)
+        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len()
+            && (self.graph.is_none() || graph == self.covered)
     }
 
     fn index(&self) -> &HashMap<i64, usize> {
         self.by_key.get_or_init(|| {
-            let sound = |at: &usize| *at < self.covered || self.tail_at(*at).is_some_and(|v| v.iter().any(|&x| x != 0));
+            let sound = |at: &usize| {
+                *at < self.covered || self.tail_at(*at).is_some_and(|v| v.iter().any(|&x| x != 0))
+            };
             self.keys.iter().enumerate().filter(|(at, _)| sound(at)).map(|(at, &key)| (key, at)).collect()
         })
     }
@@ -337,8 +335,11 @@ impl Vectors {
         match allowed {
             // A filter that lets little through makes a graph search wander; comparing is exact and cheap.
             Some(keys) if keys.len() * 20 < self.covered => {
-                let in_graph: Vec<i64> =
-                    keys.iter().filter(|key| self.index().get(key).is_some_and(|&at| at < self.covered)).copied().collect();
+                let in_graph: Vec<i64> = keys
+                    .iter()
+                    .filter(|key| self.index().get(key).is_some_and(|&at| at < self.covered))
+                    .copied()
+                    .collect();
                 near.extend(self.compare(query, &in_graph)?);
             }
             _ => near.extend(self.search_graph(&quantised, norm, count, allowed)?),
@@ -381,13 +382,17 @@ impl Vectors {
 /// Opens a saved graph where its note says that it fits the log; damage shows by its hash when the index is verified.
 fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usearch::Index>, usize) {
     let none = (None, 0);
-    let Some(note) = read_graph_note(folder) else { return none };
+    let Some(note) = read_graph_note(folder) else {
+        return none;
+    };
     if note.dimensions != dimensions || note.records > records {
         return none;
     }
     let path = graph_path(folder);
     let Some(text) = path.to_str() else { return none };
-    let Ok(graph) = usearch::Index::new(&options(dimensions)) else { return none };
+    let Ok(graph) = usearch::Index::new(&options(dimensions)) else {
+        return none;
+    };
     if graph.view(text).is_err() || graph.size() != note.records || graph.dimensions() != dimensions {
         return none;
     }
@@ -417,12 +422,7 @@ impl VectorWriter {
     pub fn open(folder: &Path, dimensions: usize, verify: bool) -> Result<(Self, usize)> {
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
         std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-        let mut writer = Self {
-            folder: folder.to_owned(),
-            dimensions,
-            known: HashSet::new(),
-            records: 0,
-        };
+        let mut writer = Self { folder: folder.to_owned(), dimensions, known: HashSet::new(), records: 0 };
         let mut log = read_log(folder, dimensions)?;
         let mut dropped = 0;
         let fresh = log.file.is_none();
@@ -501,10 +501,9 @@ impl VectorWriter {
 
     /// Cuts both files to whole records, so that the next append lines up.
     fn cut(&self, records: usize) -> Result<()> {
-        for (path, size) in [
-            (log_path(&self.folder), record_size(self.dimensions)),
-            (keys_path(&self.folder), KEY_RECORD),
-        ] {
+        for (path, size) in
+            [(log_path(&self.folder), record_size(self.dimensions)), (keys_path(&self.folder), KEY_RECORD)]
+        {
             let length = (HEADER + records * size) as u64;
             let file = open_to_write(&path)?;
             let now = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
@@ -537,7 +536,11 @@ impl VectorWriter {
         let mut records = Vec::new();
         for (key, vector) in vectors {
             if vector.len() != self.dimensions {
-                return Err(Error::internal(format!("a vector of {} dimensions, not {}", vector.len(), self.dimensions)));
+                return Err(Error::internal(format!(
+                    "a vector of {} dimensions, not {}",
+                    vector.len(),
+                    self.dimensions
+                )));
             }
             if !self.known.insert(*key) {
                 continue;
@@ -606,11 +609,7 @@ impl VectorWriter {
 
 fn open_to_write(path: &Path) -> Result<File> {
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(|error| Error::io("open", path, error))
+    OpenOptions::new().read(true).write(true).open(path).map_err(|error| Error::io("open", path, error))
 }
 
 /// Writes a file of the sidecar anew, whole or not at all.

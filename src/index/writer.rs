@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -187,10 +187,7 @@ impl Writer {
                 report.warnings.extend(scan.warnings.iter().cloned());
                 let mut known = self.catalog.known()?;
                 for failure in &scan.incomplete {
-                    report.warnings.push(format!(
-                        "{}; what was indexed there before is kept",
-                        failure.error
-                    ));
+                    report.warnings.push(format!("{}; what was indexed there before is kept", failure.error));
                 }
                 // A folder that could not be listed says nothing about the files in it.
                 let seen: HashSet<&str> = scan.files.iter().map(|file| file.path.as_str()).collect();
@@ -269,16 +266,26 @@ impl Writer {
         }
         let mut taken = HashSet::new();
         for candidate in candidates.iter_mut().filter(|candidate| candidate.fresh) {
-            if FileKind::of(&candidate.stat.path) == FileKind::Attachment || !sizes.contains(&candidate.stat.size) {
+            if FileKind::of(&candidate.stat.path) == FileKind::Attachment
+                || !sizes.contains(&candidate.stat.size)
+            {
                 continue;
             }
             // A file that cannot be read now is reported when its turn comes.
-            let Ok(bytes) = self.vault.read(&candidate.stat.path) else { continue };
-            let Some(places) = gone.get_mut(blake3::hash(&bytes).as_bytes()) else { continue };
+            let Ok(bytes) = self.vault.read(&candidate.stat.path) else {
+                continue;
+            };
+            let Some(places) = gone.get_mut(blake3::hash(&bytes).as_bytes()) else {
+                continue;
+            };
             // Among equal files the one that kept its name is the one that moved.
-            let same_name = |at: &usize| removed.get(*at).is_some_and(|old| old.path.name() == candidate.stat.path.name());
+            let same_name = |at: &usize| {
+                removed.get(*at).is_some_and(|old| old.path.name() == candidate.stat.path.name())
+            };
             let choice = places.iter().position(same_name).or_else(|| places.len().checked_sub(1));
-            let Some(at) = choice.map(|choice| places.remove(choice)) else { continue };
+            let Some(at) = choice.map(|choice| places.remove(choice)) else {
+                continue;
+            };
             if let Some(old) = removed.get(at) {
                 candidate.id = old.id;
                 candidate.fresh = false;
@@ -508,22 +515,16 @@ impl Writer {
             self.catalog.paths()?
         } else {
             let links = batch.sources.iter().flat_map(|(_, links)| links);
-            let named = links.chain(others.iter().map(|(.., link)| link)).flat_map(link_names);
+            let named = links.chain(others.iter().map(|(_, link)| link)).flat_map(link_names);
             let keys: HashSet<String> = named.collect();
             self.catalog.paths_named(&keys.into_iter().collect::<Vec<_>>())?
         };
         let targets = Targets::new(table.iter().map(|(path, id)| (path, *id)));
-        for (path, links) in &batch.sources {
-            for (ord, link) in links.iter().enumerate() {
-                if let Some(found) = targets.find(path, link) {
-                    self.catalog.retarget(link.source, ord as i64, Some(found))?;
-                }
-            }
-        }
-        for (source, ord, path, link) in &others {
+        let own = batch.sources.iter().flat_map(|(path, links)| links.iter().map(move |link| (path, link)));
+        for (path, link) in own.chain(others.iter().map(|(path, link)| (path, link))) {
             let found = targets.find(path, link);
             if found != link.target {
-                self.catalog.retarget(*source, *ord, found)?;
+                self.catalog.retarget(link.source, link.ord, found)?;
             }
         }
         Ok(())
@@ -540,7 +541,9 @@ impl Writer {
 
     /// Counts distinct passages without a vector.
     pub(crate) fn count_pending(&self) -> Result<i64> {
-        let Some(vectors) = &self.vectors else { return Ok(0) };
+        let Some(vectors) = &self.vectors else {
+            return Ok(0);
+        };
         let (mut count, mut last) = (0, None);
         self.catalog.each_passage(|passage, _| {
             if last != Some(passage) && !vectors.contains(passage) {
@@ -553,7 +556,9 @@ impl Writer {
 
     /// Lists the files that have passages without a vector, those changed last first.
     pub(crate) fn waiting_files(&self) -> Result<Vec<FileId>> {
-        let Some(vectors) = &self.vectors else { return Ok(Vec::new()) };
+        let Some(vectors) = &self.vectors else {
+            return Ok(Vec::new());
+        };
         let mut waiting = HashSet::new();
         self.catalog.each_passage(|passage, file| {
             if !vectors.contains(passage) {
@@ -580,7 +585,9 @@ impl Writer {
     ) -> Result<usize> {
         let mut waiting: Vec<(i64, String)> = Vec::new();
         let mut seen = HashSet::new();
-        let Some(vectors) = &mut self.vectors else { return Ok(0) };
+        let Some(vectors) = &mut self.vectors else {
+            return Ok(0);
+        };
         for row in self.catalog.rows(files)? {
             let bytes = match self.vault.read(&row.path) {
                 Ok(bytes) => bytes,
@@ -603,7 +610,8 @@ impl Writer {
             }
             let texts: Vec<&str> = group.iter().map(|(_, text)| text.as_str()).collect();
             let embedded = embedder.embed(&texts, effort)?;
-            let keyed: Vec<(i64, Vec<f32>)> = group.iter().map(|(passage, _)| *passage).zip(embedded).collect();
+            let keyed: Vec<(i64, Vec<f32>)> =
+                group.iter().map(|(passage, _)| *passage).zip(embedded).collect();
             vectors.append(&keyed)?;
             made += keyed.len();
             done(made);
@@ -720,9 +728,13 @@ pub(crate) fn count_differences(vault: &Vault, catalog: &Catalog) -> Result<usiz
     let scan = scan::scan(vault.root(), &ScanOptions::default());
     let known = catalog.known()?;
     let mut by_path: HashMap<&str, &Known> = known.iter().map(|old| (old.path.as_str(), old)).collect();
-    let differs = |file: &&FileStat| by_path.remove(file.path.as_str()).is_none_or(|old| old.stat != stat_of(file));
+    let differs =
+        |file: &&FileStat| by_path.remove(file.path.as_str()).is_none_or(|old| old.stat != stat_of(file));
     let mut count = scan.files.iter().filter(differs).count();
-    count += by_path.values().filter(|old| !scan.incomplete.iter().any(|failure| failure.covers(&old.path))).count();
+    count += by_path
+        .values()
+        .filter(|old| !scan.incomplete.iter().any(|failure| failure.covers(&old.path)))
+        .count();
     Ok(count)
 }
 

@@ -99,9 +99,12 @@ fn parts(list: &[Ranked], fusion: Fusion) -> Vec<f32> {
         Fusion::Rrf => (0..list.len()).map(|rank| 1.0 / (RRF_K + rank as f32 + 1.0)).collect(),
         Fusion::Relative | Fusion::Weighted => {
             let best = list.first().map_or(0.0, |hit| hit.score);
-            let worst = list.get(..list.len().min(DEPTH)).and_then(<[Ranked]>::last).map_or(0.0, |hit| hit.score);
+            let worst =
+                list.get(..list.len().min(DEPTH)).and_then(<[Ranked]>::last).map_or(0.0, |hit| hit.score);
             let range = best - worst;
-            let share = |hit: &Ranked| if range > 0.0 { ((hit.score - worst) / range).max(0.0) } else { 1.0 };
+            let share = |hit: &Ranked| {
+                if range > 0.0 { ((hit.score - worst) / range).max(0.0) } else { 1.0 }
+            };
             list.iter().map(share).collect()
         }
     }

@@ -39,7 +39,8 @@ impl Mode {
             "hybrid" => Ok(Self::Hybrid),
             "bm25" => Ok(Self::Bm25),
             "vector" => Ok(Self::Vector),
-            _ => Err(Error::invalid(format!("{name:?} is not a search mode")).with_hint("use hybrid, bm25 or vector")),
+            _ => Err(Error::invalid(format!("{name:?} is not a search mode"))
+                .with_hint("use hybrid, bm25 or vector")),
         }
     }
 }
@@ -116,7 +117,9 @@ pub struct Found {
 /// # Errors
 /// `Invalid` for a malformed glob; whatever the index reports.
 pub fn run(snapshot: &Snapshot, catalog: &Catalog, request: &Request<'_>) -> Result<Vec<Found>> {
-    let Some(query) = request.query else { return Ok(Vec::new()) };
+    let Some(query) = request.query else {
+        return Ok(Vec::new());
+    };
     let allowed = allowed_files(catalog, request)?;
     if allowed.as_ref().is_some_and(FileSet::is_empty) {
         return Ok(Vec::new());
@@ -223,7 +226,11 @@ fn keep_required(
         let ask = Ask { words, must, must_not, all, allowed: Some(&files), limit: files.len() };
         Ok(snapshot.bm25.search(&ask, &Tuning::default())?.into_iter().map(|hit| hit.file).collect())
     };
-    let refused = if query.must_not.is_empty() { FileSet::default() } else { snapshot.bm25.any_of(&query.must_not, &files)? };
+    let refused = if query.must_not.is_empty() {
+        FileSet::default()
+    } else {
+        snapshot.bm25.any_of(&query.must_not, &files)?
+    };
     let needs = !query.must.is_empty() || strict;
     let words: &[_] = if strict { &query.words } else { &[] };
     let fit = if needs { select(words, &query.must, &[], strict)? } else { files.clone() };
@@ -237,7 +244,8 @@ fn allowed_files(catalog: &Catalog, request: &Request<'_>) -> Result<Option<File
     }
     let filter = Filter { with_canvases: true, ..request.filter.clone() };
     let fits = |id: &FileId, path: &str| {
-        glob.as_ref().is_none_or(|glob| glob.is_match(path)) && request.among.is_none_or(|set| set.contains(*id))
+        glob.as_ref().is_none_or(|glob| glob.is_match(path))
+            && request.among.is_none_or(|set| set.contains(*id))
     };
     let files = catalog.select_ids(&filter)?;
     Ok(Some(files.into_iter().filter(|(id, path)| fits(id, path)).map(|(id, _)| id).collect()))

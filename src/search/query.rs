@@ -115,7 +115,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let after_minus = rest.strip_prefix('-').filter(|after| !after.starts_with([' ', '-']) && !after.is_empty());
+        let after_minus =
+            rest.strip_prefix('-').filter(|after| !after.starts_with([' ', '-']) && !after.is_empty());
         let negated = after_minus.is_some();
         let start = after_minus.unwrap_or(rest);
         let (piece, quoted, behind) = if let Some(inner) = start.strip_prefix('"') {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use crate::index::bm25::Word;
+use crate::index::document::Reading;
 use crate::text::Span;
 use crate::text::note::PieceKind;
 use crate::text::passage::Passage;
 use crate::text::terms::{Stem, TermKind, Terms};
-use crate::index::document::Reading;
 
 /// About this many bytes are shown.
 const LENGTH: usize = 280;
@@ -102,7 +102,9 @@ fn cut(reading: &Reading, span: Span, words: &[Word], stem: &Stem) -> String {
     let mut out = String::new();
     let mut from = shown.start;
     let comments = reading.note.pieces.iter().filter(|piece| piece.kind == PieceKind::Comment);
-    for comment in comments.map(|piece| piece.span).filter(|inner| inner.end > shown.start && inner.start < shown.end) {
+    for comment in
+        comments.map(|piece| piece.span).filter(|inner| inner.end > shown.start && inner.start < shown.end)
+    {
         if comment.start > from {
             out.push_str(Span::new(from, comment.start).of(reading.prose()).trim_end_matches('%'));
         }

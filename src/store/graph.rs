@@ -9,7 +9,6 @@ use super::{NoteItem, Store};
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileId, LinkRow};
 use crate::index::document::Reading;
-use crate::text::Span;
 
 /// A link that a note holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,7 +18,7 @@ pub struct LinkItem {
     /// Line, counted from 1.
     pub line: usize,
     /// The form's name.
-    pub form: String,
+    pub form: &'static str,
     /// Whether it embeds.
     pub embed: bool,
     /// The vault path that it means.
@@ -85,12 +84,15 @@ impl Store {
         let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
         let mut outgoing = Vec::new();
         let mut unresolved = Vec::new();
-        for link in from {
-            let original = self.reading(&mut readings, row.id)?.map_or_else(
-                || link.linkpath.clone(),
-                |reading| Span::new(link.span.0, link.span.1).of(&reading.text).to_owned(),
-            );
-            let target = match link.target {
+        for row in from {
+            let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
+                let link = reading.note.links.get(row.ord)?;
+                Some((link.span.of(&reading.text).to_owned(), link.clone()))
+            }) else {
+                // The note changed since the sync; the next one tells.
+                continue;
+            };
+            let target = match row.target {
                 Some(target) => self.index.catalog().rows(&[target])?.pop(),
                 None => None,
             };
@@ -103,7 +105,7 @@ impl Store {
             let item = LinkItem {
                 original,
                 line: link.line,
-                form: link.form,
+                form: link.form.name(),
                 embed: link.embed,
                 resolved: target.map(|target| target.path.as_str().to_owned()),
                 broken_subpath,
@@ -117,12 +119,22 @@ impl Store {
         Ok(LinksReply { path: row.path.as_str().to_owned(), outgoing, unresolved, backlinks })
     }
 
-    fn backlink(&self, readings: &mut HashMap<FileId, Option<Reading>>, link: &LinkRow) -> Result<Option<Backlink>> {
-        let Some(source) = self.index.catalog().rows(&[link.source])?.pop() else { return Ok(None) };
+    fn backlink(
+        &self,
+        readings: &mut HashMap<FileId, Option<Reading>>,
+        link: &LinkRow,
+    ) -> Result<Option<Backlink>> {
+        let Some(source) = self.index.catalog().rows(&[link.source])?.pop() else {
+            return Ok(None);
+        };
         let text = self.reading(readings, link.source)?.and_then(|reading| {
             reading.lines_span(link.line, link.line).map(|span| span.of(&reading.text).trim().to_owned())
         });
-        Ok(Some(Backlink { path: source.path.as_str().to_owned(), line: link.line, text: text.unwrap_or_default() }))
+        Ok(Some(Backlink {
+            path: source.path.as_str().to_owned(),
+            line: link.line,
+            text: text.unwrap_or_default(),
+        }))
     }
 
     /// Reads a note once per request; `None` where it went away.
@@ -203,7 +215,8 @@ impl Store {
             at = before;
         }
         chain.reverse();
-        let path: Vec<String> = catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
+        let path: Vec<String> =
+            catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
         Ok(PathReply { distance: Some(path.len().saturating_sub(1)), path })
     }
 }

@@ -75,7 +75,8 @@ impl Store {
     pub fn eval(&self, set: &Path, request: &EvalRequest) -> Result<EvalReply> {
         let queries = read_queries(&set.join("queries.jsonl"))?;
         let grades = read_grades(&set.join("qrels.tsv"))?;
-        let queries: Vec<Judged> = queries.into_iter().filter(|query| grades.contains_key(&query.qid)).collect();
+        let queries: Vec<Judged> =
+            queries.into_iter().filter(|query| grades.contains_key(&query.qid)).collect();
         let snapshot = self.index.snapshot()?;
         let order = self.sequence()?;
         let modes = match request.modes.as_slice() {
@@ -131,7 +132,8 @@ impl Store {
         let filter = Filter { folder: query.scope.clone(), ..Filter::default() };
         let files = self.index.catalog().select_ids(&filter)?;
         let before = query.before_seq.filter(|_| causal);
-        let counts = |file: &FileId| before.is_none_or(|before| order.get(file).is_some_and(|seq| *seq < before));
+        let counts =
+            |file: &FileId| before.is_none_or(|before| order.get(file).is_some_and(|seq| *seq < before));
         Ok(files.into_iter().map(|(file, _)| file).filter(counts).collect())
     }
 
@@ -166,7 +168,8 @@ impl Totals {
         ideal.sort_by(|a, b| b.total_cmp(a));
         let best: f64 = ideal.iter().take(10).enumerate().map(|(rank, grade)| grade * discount(rank)).sum();
         let ndcg = if best > 0.0 { dcg / best } else { 0.0 };
-        let relevant: HashSet<&String> = grades.iter().filter(|(_, grade)| **grade > 0.0).map(|(id, _)| id).collect();
+        let relevant: HashSet<&String> =
+            grades.iter().filter(|(_, grade)| **grade > 0.0).map(|(id, _)| id).collect();
         let met = |depth: usize| found.iter().take(depth).filter(|id| relevant.contains(id)).count();
         let share = |depth: usize| met(depth) as f64 / relevant.len().max(1) as f64;
         self.ndcg += ndcg;

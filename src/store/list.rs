@@ -132,15 +132,18 @@ impl Store {
             }
         })?;
         if malformed > 0 {
-            return Err(Error::corrupt(format!("the catalog holds {malformed} notes whose properties are damaged"))
-                .with_hint("run: sidenote index --rebuild"));
+            return Err(Error::corrupt(format!(
+                "the catalog holds {malformed} notes whose properties are damaged"
+            ))
+            .with_hint("run: sidenote index --rebuild"));
         }
         let settings = self.vault.settings();
         let mut items: Vec<PropertyItem> = found
             .into_values()
             .map(|(property, notes, kinds)| {
                 let usual = kinds.iter().max_by_key(|(_, count)| **count).map_or("text", |(kind, _)| kind);
-                let kind = settings.declared_type(&property).map_or(usual, |declared| declared.name()).to_owned();
+                let kind =
+                    settings.declared_type(&property).map_or(usual, |declared| declared.name()).to_owned();
                 PropertyItem { property, kind, notes }
             })
             .collect();
@@ -164,9 +167,13 @@ pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
 
 /// Says whether flat properties hold a name, and, where asked, a value; lists hold each of their items.
 fn has_property(json: &str, name: &str, value: Option<&str>) -> bool {
-    let Ok(map) = serde_json::from_str::<Map<String, Value>>(json) else { return false };
+    let Ok(map) = serde_json::from_str::<Map<String, Value>>(json) else {
+        return false;
+    };
     let wanted = key(name);
-    map.iter().filter(|(found, _)| key(found) == wanted).any(|(_, held)| value.is_none_or(|value| holds(held, value)))
+    map.iter()
+        .filter(|(found, _)| key(found) == wanted)
+        .any(|(_, held)| value.is_none_or(|value| holds(held, value)))
 }
 
 fn holds(held: &Value, value: &str) -> bool {

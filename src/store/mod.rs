@@ -104,9 +104,8 @@ impl Store {
         };
         let vault = Vault::open(&root)?;
         let config = Config::load(vault.root(), &open.flags)?;
-        let vault = vault
-            .with_config_dir(&config.vault.config_dir)?
-            .with_max_file_size(config.vault.max_file_bytes);
+        let vault =
+            vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
         let vault = Arc::new(vault);
         let embedder: Option<Arc<dyn Embed>> = match config.embed.provider.as_str() {
             "auto" | "minilm" => Some(Arc::new(MiniLm::default())),
@@ -264,7 +263,9 @@ impl Store {
     }
 
     fn query_vector(&self, text: &str) -> Result<Option<Arc<Vec<f32>>>> {
-        let Some(embedder) = self.index.embedder() else { return Ok(None) };
+        let Some(embedder) = self.index.embedder() else {
+            return Ok(None);
+        };
         let mut cache = self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(vector) = cache.get(text) {
             return Ok(Some(Arc::clone(vector)));
@@ -286,7 +287,9 @@ impl Store {
 fn not_found(name: &str, alike: &[String]) -> Error {
     let error = Error::not_found(format!("no note answers to {name:?}"));
     if alike.is_empty() {
-        error.with_hint("a note is named by its path, id, title, alias or file name; `sidenote list` shows them")
+        error.with_hint(
+            "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
+        )
     } else {
         error.with_hint(format!("did you mean {}?", alike.join(", ")))
     }

@@ -141,7 +141,8 @@ impl Store {
         let whole = Span::new(0, reading.text.len());
         let section = request.section.as_deref().or(subpath);
         let mut span = match section {
-            Some(section) => find_section(&reading, section).ok_or_else(|| no_section(&reading, row.path.as_str(), section))?,
+            Some(section) => find_section(&reading, section)
+                .ok_or_else(|| no_section(&reading, row.path.as_str(), section))?,
             None => whole,
         };
         if let Some((first, last)) = request.lines {
@@ -213,7 +214,11 @@ impl Store {
             id: row.note_id,
             hash: blake3::hash(&bytes).to_hex().to_string(),
             title: reading.title.clone(),
-            frontmatter: note.frontmatter.as_ref().filter(|front| front.error.is_none()).map(|front| front.values()),
+            frontmatter: note
+                .frontmatter
+                .as_ref()
+                .filter(|front| front.error.is_none())
+                .map(|front| front.values()),
             frontmatter_error: note.frontmatter.as_ref().and_then(|front| front.error.clone()),
             properties: properties.collect(),
             tags,
@@ -256,7 +261,8 @@ fn find_section(reading: &Reading, section: &str) -> Option<Span> {
 }
 
 fn no_section(reading: &Reading, path: &str, section: &str) -> Error {
-    let headings: Vec<&str> = reading.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
+    let headings: Vec<&str> =
+        reading.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
     let error = Error::not_found(format!("{path} has no section {section:?}"));
     if headings.is_empty() {
         error.with_hint("the note has no headings")

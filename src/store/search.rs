@@ -148,7 +148,11 @@ impl Store {
         }
         if snapshot.vectors.is_empty() {
             // Loading a model to compare with nothing would cost time and give nothing.
-            let why = if self.index.embedder().is_none() { "no embedder is set" } else { "nothing is embedded yet" };
+            let why = if self.index.embedder().is_none() {
+                "no embedder is set"
+            } else {
+                "nothing is embedded yet"
+            };
             notes.push(format!("{why}, so words alone answer; `sidenote index` embeds"));
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }

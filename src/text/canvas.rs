@@ -18,12 +18,7 @@ type Object<'a> = HashMap<String, &'a RawValue>;
 /// Reads a canvas. Its `pieces` are spans of what [`searchable`] makes of the same text, all others of the text.
 pub fn parse(text: &str) -> Note {
     let json = text.trim_start_matches('\u{FEFF}');
-    let mut reader = Reader {
-        text,
-        note: Note::default(),
-        counted: 0,
-        line: 1,
-    };
+    let mut reader = Reader { text, note: Note::default(), counted: 0, line: 1 };
     reader.note.body_start = text.len() - json.len();
     // Obsidian makes a new canvas as an empty file.
     if json.trim().is_empty() {
@@ -98,39 +93,17 @@ impl<'t> Reader<'t> {
         };
         let inner = Note::parse(&string.text);
         let line = self.line_of(string.raw(Span::default()).start);
-        for link in inner
-            .links
-            .into_iter()
-            .filter(|link| link.place != Place::Property)
-        {
-            let escape = Escape {
-                host: Host::Json,
-                ..link.escape
-            };
+        for link in inner.links.into_iter().filter(|link| link.place != Place::Property) {
+            let escape = Escape { host: Host::Json, ..link.escape };
             let form = link.form.in_canvas();
-            self.note.links.push(Link {
-                form,
-                escape,
-                line,
-                ..string.place(link)
-            });
+            self.note.links.push(Link { form, escape, line, ..string.place(link) });
         }
         for tag in inner.tags.into_iter().filter(|tag| !tag.in_frontmatter) {
             let span = string.raw(tag.span);
             self.note.tags.push(Tag { span, ..tag });
         }
         for (at, piece) in inner.pieces.into_iter().enumerate() {
-            self.piece(
-                &string,
-                if at == 0 {
-                    Piece {
-                        joint: Joint::Block,
-                        ..piece
-                    }
-                } else {
-                    piece
-                },
-            );
+            self.piece(&string, if at == 0 { Piece { joint: Joint::Block, ..piece } } else { piece });
         }
     }
 
@@ -140,14 +113,10 @@ impl<'t> Reader<'t> {
             return;
         };
         let span = path.raw(Span::new(0, path.text.len()));
-        let subpath = if form == LinkForm::CanvasFile {
-            self.string(node, "subpath")
-        } else {
-            None
-        };
-        let subpath_span = subpath.as_ref().map_or(Span::new(span.end, span.end), |subpath| {
-            subpath.raw(Span::new(0, subpath.text.len()))
-        });
+        let subpath = if form == LinkForm::CanvasFile { self.string(node, "subpath") } else { None };
+        let subpath_span = subpath
+            .as_ref()
+            .map_or(Span::new(span.end, span.end), |subpath| subpath.raw(Span::new(0, subpath.text.len())));
         let line = self.line_of(span.start);
         self.note.links.push(Link {
             span,
@@ -156,10 +125,7 @@ impl<'t> Reader<'t> {
             subpath_span,
             alias_span: None,
             form,
-            escape: Escape {
-                host: Host::Json,
-                ..Escape::default()
-            },
+            escape: Escape { host: Host::Json, ..Escape::default() },
             place: Place::Canvas,
             display: Some(path.text.clone()),
             path: path.text,
@@ -176,14 +142,7 @@ impl<'t> Reader<'t> {
     fn label(&mut self, item: &Object<'t>, field: &str, kind: PieceKind) {
         if let Some(string) = self.string(item, field) {
             let span = Span::new(0, string.text.len());
-            self.piece(
-                &string,
-                Piece {
-                    kind,
-                    span,
-                    joint: Joint::Block,
-                },
-            );
+            self.piece(&string, Piece { kind, span, joint: Joint::Block });
         }
     }
 
@@ -221,8 +180,5 @@ fn object(value: &RawValue) -> Object<'_> {
 }
 
 fn list<'a>(object: &Object<'a>, field: &str) -> Vec<&'a RawValue> {
-    object
-        .get(field)
-        .and_then(|value| serde_json::from_str(value.get()).ok())
-        .unwrap_or_default()
+    object.get(field).and_then(|value| serde_json::from_str(value.get()).ok()).unwrap_or_default()
 }

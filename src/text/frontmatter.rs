@@ -176,28 +176,17 @@ pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> Prop
 /// Says whether `text` looks like `shape`, in which `0` stands for any digit.
 fn has_shape(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
-        && text
-            .bytes()
-            .zip(shape.bytes())
-            .all(|(b, s)| if s == b'0' { b.is_ascii_digit() } else { b == s })
+        && text.bytes().zip(shape.bytes()).all(|(b, s)| if s == b'0' { b.is_ascii_digit() } else { b == s })
 }
 
 /// Reads the frontmatter of a note and says where its body starts, a byte order mark counted.
 pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
-    let start = if text.starts_with('\u{FEFF}') {
-        '\u{FEFF}'.len_utf8()
-    } else {
-        0
-    };
+    let start = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     let Some((yaml_span, end)) = delimit(text, start) else {
         return (None, start);
     };
     let span = Span::new(start, end);
-    let mut frontmatter = Frontmatter {
-        span,
-        yaml_span,
-        ..Frontmatter::default()
-    };
+    let mut frontmatter = Frontmatter { span, yaml_span, ..Frontmatter::default() };
     match yaml::read(yaml_span.of(text), yaml_span.start) {
         Ok(block) => {
             frontmatter.tags = tags(text, &block.properties);
@@ -213,10 +202,8 @@ pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
 
 /// Finds the YAML between the delimiters and the end of the closing line (spec/obsidian.md 5.1).
 fn delimit(text: &str, start: usize) -> Option<(Span, usize)> {
-    let is_delimiter = |line: &str| {
-        line.strip_prefix("---")
-            .is_some_and(|tail| tail.trim_matches([' ', '\t']).is_empty())
-    };
+    let is_delimiter =
+        |line: &str| line.strip_prefix("---").is_some_and(|tail| tail.trim_matches([' ', '\t']).is_empty());
     let (first, yaml) = line_at(text, start);
     let mut at = is_delimiter(first).then_some(yaml)?;
     while at < text.len() {
@@ -248,30 +235,19 @@ impl Frontmatter {
 
     /// Gives all properties as one JSON object, in order.
     pub fn values(&self) -> Map<String, Value> {
-        self.properties
-            .iter()
-            .map(|property| (property.key.clone(), property.value.clone()))
-            .collect()
+        self.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
     }
 
     /// Lists all values in order, those in nested mappings under `a.b` (spec/obsidian.md 5.3).
     pub fn flat(&self) -> impl Iterator<Item = (String, &Value)> {
-        let mut open: Vec<(String, &Value)> = self
-            .properties
-            .iter()
-            .rev()
-            .map(|property| (property.key.clone(), &property.value))
-            .collect();
+        let mut open: Vec<(String, &Value)> =
+            self.properties.iter().rev().map(|property| (property.key.clone(), &property.value)).collect();
         std::iter::from_fn(move || {
             loop {
                 let (key, value) = open.pop()?;
                 match value {
                     Value::Object(map) if !map.is_empty() => {
-                        open.extend(
-                            map.iter()
-                                .rev()
-                                .map(|(name, value)| (format!("{key}.{name}"), value)),
-                        );
+                        open.extend(map.iter().rev().map(|(name, value)| (format!("{key}.{name}"), value)));
                     }
                     _ => return Some((key, value)),
                 }
@@ -304,9 +280,7 @@ impl Scalar {
 }
 
 fn named<'p>(properties: &'p [Property], key: &str) -> impl Iterator<Item = &'p Property> {
-    properties
-        .iter()
-        .filter(move |property| path::key(&property.key) == key)
+    properties.iter().filter(move |property| path::key(&property.key) == key)
 }
 
 /// Lists the values of a property that Obsidian reads as a list of strings or as one string, with their places.
@@ -316,29 +290,20 @@ fn texts(property: &Property) -> impl Iterator<Item = (String, &Value)> {
         Value::Array(items) => (None, items.as_slice()),
         value => (Some((key.clone(), value)), [].as_slice()),
     };
-    one.into_iter().chain(
-        many.iter()
-            .enumerate()
-            .map(move |(at, item)| (format!("{key}.{at}"), item)),
-    )
+    one.into_iter().chain(many.iter().enumerate().map(move |(at, item)| (format!("{key}.{at}"), item)))
 }
 
 /// Collects the legal tags (spec/obsidian.md 5.4): strings only, each with or without its `#`.
 fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
     let mut tags = Vec::new();
     for property in named(properties, "tags") {
-        let places: HashMap<&str, &Scalar> = property
-            .scalars
-            .iter()
-            .map(|scalar| (scalar.path.as_str(), scalar))
-            .collect();
+        let places: HashMap<&str, &Scalar> =
+            property.scalars.iter().map(|scalar| (scalar.path.as_str(), scalar)).collect();
         for (place, value) in texts(property) {
             let Some(said) = value.as_str() else { continue };
             let Some(name) = tag_name(said) else { continue };
             // A value that came through an alias has no scalar of its own: the alias stands for it.
-            let scalar = places
-                .get(place.as_str())
-                .or_else(|| places.get(property.key.as_str()));
+            let scalar = places.get(place.as_str()).or_else(|| places.get(property.key.as_str()));
             let whole = scalar.map_or(property.span, |scalar| scalar.span);
             let exact = scalar
                 .and_then(|scalar| scalar.unquote(text))
@@ -348,11 +313,7 @@ fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
                     let start = said.len() - said.trim_start().len();
                     unquoted.raw(Span::new(start, end))
                 });
-            tags.push(Tag {
-                name: name.to_owned(),
-                span: exact.unwrap_or(whole),
-                in_frontmatter: true,
-            });
+            tags.push(Tag { name: name.to_owned(), span: exact.unwrap_or(whole), in_frontmatter: true });
         }
     }
     tags

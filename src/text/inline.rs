@@ -157,12 +157,7 @@ impl<'a> Scanner<'a> {
         self.joint = Joint::Block;
         let mut pos = leaf.from.max(self.opaque);
         for at in 0..runs.len() {
-            pos = Walk {
-                runs: &runs,
-                at,
-                leaf,
-            }
-            .step(self, pos);
+            pos = Walk { runs: &runs, at, leaf }.step(self, pos);
         }
         self.runs = runs;
         self.runs.clear();
@@ -201,11 +196,7 @@ impl<'a> Scanner<'a> {
             Some(last) if joins && last.kind == kind && last.span.end == span.start => {
                 last.span.end = span.end
             }
-            _ => self.pieces.push(Piece {
-                kind,
-                span,
-                joint: self.joint,
-            }),
+            _ => self.pieces.push(Piece { kind, span, joint: self.joint }),
         }
         self.joint = Joint::None;
     }
@@ -265,20 +256,12 @@ impl Walk<'_> {
             _ if !whole => {}
             RunKind::Code => {
                 let bytes = span.of(scan.text).as_bytes();
-                let ticks = bytes
-                    .iter()
-                    .take_while(|&&byte| byte == b'`')
-                    .count()
-                    .min(bytes.len() / 2);
+                let ticks = bytes.iter().take_while(|&&byte| byte == b'`').count().min(bytes.len() / 2);
                 scan.piece(PieceKind::Code, Span::new(span.start + ticks, span.end - ticks));
                 return span.end;
             }
             RunKind::Html => {
-                if span
-                    .of(scan.text)
-                    .get(..3)
-                    .is_some_and(|tag| tag.eq_ignore_ascii_case("<br"))
-                {
+                if span.of(scan.text).get(..3).is_some_and(|tag| tag.eq_ignore_ascii_case("<br")) {
                     scan.part();
                 }
                 return span.end;
@@ -327,11 +310,7 @@ impl Walk<'_> {
         let destroyed = md.dead || scan.last_wikilink >= Some(md.span.start) || pos > md.label.end;
         if destroyed {
             let from = pos.max(tail.start);
-            return if from < tail.end {
-                self.text(scan, from, tail.end, None)
-            } else {
-                pos
-            };
+            return if from < tail.end { self.text(scan, from, tail.end, None) } else { pos };
         }
         let label = md.label.of(scan.text);
         if md.embed && link::size(label).is_some() {
@@ -340,18 +319,8 @@ impl Walk<'_> {
         let inline = md.kind == MdKind::Inline;
         let within = Span::new(md.label.end + 2, md.span.end);
         if let Some((dest, angle)) = inline.then(|| link::destination(scan.text, within)).flatten() {
-            let form = if angle {
-                LinkForm::MdAngle
-            } else {
-                LinkForm::MdPlain
-            };
-            let found = Destination {
-                span: md.span,
-                label: md.label,
-                dest,
-                form,
-                embed: md.embed,
-            };
+            let form = if angle { LinkForm::MdAngle } else { LinkForm::MdPlain };
+            let found = Destination { span: md.span, label: md.label, dest, form, embed: md.embed };
             match link::from_destination(scan.text, &found) {
                 Some(link) => self.record(scan, link),
                 None => {
@@ -366,11 +335,7 @@ impl Walk<'_> {
 
     fn record(self, scan: &mut Scanner<'_>, mut link: Link) {
         link.in_comment = scan.in_comment(link.span.start);
-        link.place = if link.in_comment {
-            Place::Comment
-        } else {
-            self.leaf.place
-        };
+        link.place = if link.in_comment { Place::Comment } else { self.leaf.place };
         scan.links.push(link);
     }
 
@@ -379,11 +344,7 @@ impl Walk<'_> {
         let link = link::wikilink_at(scan.text.get(..self.leaf.end)?, at)?;
         let end = link.span.end;
         // A code span that begins inside and ends outside binds tighter (spec/obsidian.md 2.1).
-        let mut inside = self
-            .runs
-            .iter()
-            .skip(self.at)
-            .take_while(|run| run.span.start < end);
+        let mut inside = self.runs.iter().skip(self.at).take_while(|run| run.span.start < end);
         let cut = inside.any(|run| run.kind == RunKind::Code && run.span.end > end);
         (!cut).then_some(link)
     }
@@ -391,19 +352,15 @@ impl Walk<'_> {
     /// Records a wikilink with its shown text and returns its end.
     fn take(self, scan: &mut Scanner<'_>, link: Link) -> usize {
         let kind = self.leaf.kind;
-        let alias = link
-            .alias_span
-            .filter(|alias| link.size.is_none() && !alias.of(scan.text).trim().is_empty());
+        let alias =
+            link.alias_span.filter(|alias| link.size.is_none() && !alias.of(scan.text).trim().is_empty());
         match alias {
             Some(alias) => scan.piece(kind, alias),
             None => {
                 scan.piece(kind, link.path_span);
                 if link.subpath_span.len() > 1 {
                     scan.part();
-                    scan.piece(
-                        kind,
-                        Span::new(link.subpath_span.start + 1, link.subpath_span.end),
-                    );
+                    scan.piece(kind, Span::new(link.subpath_span.start + 1, link.subpath_span.end));
                 }
             }
         }
@@ -418,18 +375,11 @@ impl Walk<'_> {
         let (mut at, mut done) = (from, from);
         while at < end {
             let rest = scan.text.as_bytes().get(at..end).unwrap_or_default();
-            let Some(skip) = rest
-                .iter()
-                .position(|&byte| SIGNS.get(usize::from(byte)) == Some(&true))
-            else {
+            let Some(skip) = rest.iter().position(|&byte| SIGNS.get(usize::from(byte)) == Some(&true)) else {
                 break;
             };
             at += skip;
-            let found = if escaped == Some(at) {
-                None
-            } else {
-                self.construct(scan, done, at, end)
-            };
+            let found = if escaped == Some(at) { None } else { self.construct(scan, done, at, end) };
             match found {
                 Some(behind) => {
                     at = behind;
@@ -461,20 +411,12 @@ impl Walk<'_> {
             b'%' if next == Some(b'%') => self.comment(scan, before),
             b'$' => self.math(scan, before),
             b'=' if next == Some(b'=') => {
-                let count = scan
-                    .text
-                    .as_bytes()
-                    .get(at..end)?
-                    .iter()
-                    .take_while(|&&byte| byte == b'=')
-                    .count();
+                let count =
+                    scan.text.as_bytes().get(at..end)?.iter().take_while(|&&byte| byte == b'=').count();
                 let marks =
                     count == 2 && !(spaced(scan.byte(at.wrapping_sub(1))) && spaced(scan.byte(at + 2)));
                 // Signs of a highlight are no text; a longer run is, and is stepped over as one.
-                scan.piece(
-                    self.leaf.kind,
-                    Span::new(done, if marks { at } else { at + count }),
-                );
+                scan.piece(self.leaf.kind, Span::new(done, if marks { at } else { at + count }));
                 Some(at + count)
             }
             b':' if scan.text.get(at..end)?.starts_with("://") => self.url(scan, before, end),
@@ -494,11 +436,7 @@ impl Walk<'_> {
         let name = rest.get(..run).unwrap_or("").trim_end_matches('/');
         if is_tag_name(name) {
             let span = Span::new(at, at + 1 + name.len());
-            scan.tags.push(Tag {
-                name: name.to_owned(),
-                span,
-                in_frontmatter: false,
-            });
+            scan.tags.push(Tag { name: name.to_owned(), span, in_frontmatter: false });
             scan.last_tag_end = at + 1 + run;
         }
     }
@@ -537,16 +475,9 @@ impl Walk<'_> {
         if !scan.in_comment(at) {
             let block = scan.at_line_start(at);
             let end = if block { scan.text.len() } else { self.leaf.end };
-            let close = if block && scan.no_comment_end {
-                None
-            } else {
-                scan.find("%%", at + 2, end)
-            };
+            let close = if block && scan.no_comment_end { None } else { scan.find("%%", at + 2, end) };
             scan.no_comment_end |= block && close.is_none();
-            scan.piece(
-                self.leaf.kind,
-                Span::new(before.start, close.map_or(at + 2, |_| at)),
-            );
+            scan.piece(self.leaf.kind, Span::new(before.start, close.map_or(at + 2, |_| at)));
             if let Some(close) = close {
                 scan.comment = Span::new(at, close + 2);
                 scan.part();
@@ -555,21 +486,13 @@ impl Walk<'_> {
         }
         scan.piece(self.leaf.kind, before);
         scan.part();
-        Some(if at + 2 >= scan.comment.end {
-            scan.comment.end
-        } else {
-            at + 1
-        })
+        Some(if at + 2 >= scan.comment.end { scan.comment.end } else { at + 1 })
     }
 
     /// Reads inline or display math at the end of `before` (spec/obsidian.md 7).
     fn math(self, scan: &mut Scanner<'_>, before: Span) -> Option<usize> {
         let at = before.end;
-        let sign = if scan.byte(at + 1) == Some(b'$') {
-            "$$"
-        } else {
-            "$"
-        };
+        let sign = if scan.byte(at + 1) == Some(b'$') { "$$" } else { "$" };
         let from = at + sign.len();
         let close = self.math_end(scan, sign, from);
         let found = match close {
@@ -618,25 +541,16 @@ impl Walk<'_> {
 
     /// Reads the raw address around the `://` at the end of `before`.
     fn url(self, scan: &mut Scanner<'_>, before: Span, end: usize) -> Option<usize> {
-        let scheme = before
-            .of(scan.text)
-            .bytes()
-            .rev()
-            .take(32)
-            .take_while(u8::is_ascii_alphanumeric)
-            .count();
+        let scheme =
+            before.of(scan.text).bytes().rev().take(32).take_while(u8::is_ascii_alphanumeric).count();
         let start = before.end - scheme;
         if scheme < 2 {
             return None;
         }
         let rest = scan.text.get(start..end)?;
-        let len = rest
-            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"'))
-            .unwrap_or(rest.len());
-        let address = rest
-            .get(..len)
-            .map(trim_address)
-            .filter(|address| address.len() > scheme + 3)?;
+        let len =
+            rest.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"')).unwrap_or(rest.len());
+        let address = rest.get(..len).map(trim_address).filter(|address| address.len() > scheme + 3)?;
         scan.piece(self.leaf.kind, Span::new(before.start, start));
         scan.piece(PieceKind::Url, Span::new(start, start + address.len()));
         Some(start + address.len())
@@ -651,20 +565,15 @@ fn spaced(byte: Option<u8>) -> bool {
 /// Cuts punctuation that more likely ends the sentence than the address, and brackets that it does not open.
 fn trim_address(address: &str) -> &str {
     let count = |sign: char| address.matches(sign).count();
-    let mut surplus = [
-        (')', count(')').saturating_sub(count('('))),
-        (']', count(']').saturating_sub(count('['))),
-    ];
+    let mut surplus =
+        [(')', count(')').saturating_sub(count('('))), (']', count(']').saturating_sub(count('[')))];
     address.trim_end_matches(|c: char| match surplus.iter_mut().find(|(sign, _)| *sign == c) {
         Some((_, left)) => {
             let cut = *left > 0;
             *left = left.saturating_sub(1);
             cut
         }
-        None => matches!(
-            c,
-            '?' | '!' | '.' | ',' | ':' | ';' | '*' | '_' | '~' | '\'' | '`'
-        ),
+        None => matches!(c, '?' | '!' | '.' | ',' | ':' | ';' | '*' | '_' | '~' | '\'' | '`'),
     })
 }
 

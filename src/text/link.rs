@@ -215,18 +215,13 @@ pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
         return None;
     }
     let alias = bar.map(|bar| Span::new(bar + 1, end));
-    let written = alias
-        .map(|alias| alias.of(text).trim())
-        .filter(|alias| !alias.is_empty());
+    let written = alias.map(|alias| alias.of(text).trim()).filter(|alias| !alias.is_empty());
     let display = written.map_or_else(|| default_display(&parts.path, &parts.subpath), str::to_owned);
     Some(Link {
         span: Span::new(at, end + 2),
         alias_span: alias,
         form: LinkForm::Wiki,
-        escape: Escape {
-            inner: if escaped { Inner::TableBar } else { Inner::None },
-            host: Host::None,
-        },
+        escape: Escape { inner: if escaped { Inner::TableBar } else { Inner::None }, host: Host::None },
         display: Some(display),
         embed,
         size: written.filter(|_| embed).and_then(size),
@@ -268,9 +263,7 @@ fn split(raw: &str, at: usize, decoded: Option<&Decoded<'_>>) -> Link {
     let end = at + raw.len();
     let hash = decoded.map_or_else(|| raw.find('#'), |decoded| decoded.hash.map(|(raw, _)| raw));
     let text = decoded.map_or(raw, |decoded| &decoded.text);
-    let cut = decoded
-        .map_or(hash, |decoded| decoded.hash.map(|(_, cut)| cut))
-        .unwrap_or(text.len());
+    let cut = decoded.map_or(hash, |decoded| decoded.hash.map(|(_, cut)| cut)).unwrap_or(text.len());
     let raw_path = raw.get(..hash.unwrap_or(raw.len())).unwrap_or(raw);
     let lead = raw_path.len() - raw_path.trim_start().len();
     let path_start = at + if lead == raw_path.len() { 0 } else { lead };
@@ -300,11 +293,7 @@ fn default_display(path: &str, subpath: &str) -> String {
         .chain(subpath.split('#').map(str::trim))
         .filter(|part| !part.is_empty())
         .collect();
-    if parts.is_empty() {
-        subpath.to_owned()
-    } else {
-        parts.join(" > ")
-    }
+    if parts.is_empty() { subpath.to_owned() } else { parts.join(" > ") }
 }
 
 /// Reads the size that the last bar part of an embed's alias or an image's label asks for (spec/obsidian.md 2.8).
@@ -349,10 +338,7 @@ pub(crate) fn from_destination(text: &str, found: &Destination) -> Option<Link> 
         span: found.span,
         alias_span: shown.then_some(found.label),
         form: found.form,
-        escape: Escape {
-            inner: Inner::Percent,
-            host: Host::None,
-        },
+        escape: Escape { inner: Inner::Percent, host: Host::None },
         display: shown.then(|| label.to_owned()),
         embed: found.embed,
         size: if found.embed { size(label) } else { None },
@@ -365,17 +351,9 @@ pub(super) fn destination(text: &str, within: Span) -> Option<(Span, bool)> {
     let bytes = text.as_bytes().get(..within.end)?;
     let blank = |byte: &&u8| byte.is_ascii_whitespace() || **byte == b'>';
     // A line end may stand before the destination, and then the markers of quotes around it.
-    let spaces = bytes
-        .get(within.start..)?
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count();
+    let spaces = bytes.get(within.start..)?.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let lines = bytes.get(within.start..within.start + spaces)?.contains(&b'\n');
-    let skip = if lines {
-        bytes.get(within.start..)?.iter().take_while(blank).count()
-    } else {
-        spaces
-    };
+    let skip = if lines { bytes.get(within.start..)?.iter().take_while(blank).count() } else { spaces };
     let start = within.start + skip;
     let angle = bytes.get(start) == Some(&b'<');
     let from = start + usize::from(angle);
@@ -465,28 +443,17 @@ pub fn parse_property(value: &str) -> Option<Link> {
         None if !trimmed.ends_with(')') || trimmed.contains(['\n', '\r']) => return None,
         None => {
             let found = markdown::whole_link(trimmed)?;
-            let mut inner = trimmed
-                .match_indices("[[")
-                .take_while(|(at, _)| *at < found.label.end);
+            let mut inner = trimmed.match_indices("[[").take_while(|(at, _)| *at < found.label.end);
             if inner.any(|(at, _)| wikilink_at(trimmed, at).is_some()) {
                 return None;
             }
             let shift = |span: Span| Span::new(span.start + start, span.end + start);
             let label = shift(found.label);
-            let moved = Destination {
-                span: shift(found.span),
-                label,
-                dest: shift(found.dest),
-                ..found
-            };
+            let moved = Destination { span: shift(found.span), label, dest: shift(found.dest), ..found };
             from_destination(inside, &moved)?
         }
     };
-    Some(Link {
-        form: link.form.in_property(),
-        place: Place::Property,
-        ..link
-    })
+    Some(Link { form: link.form.in_property(), place: Place::Property, ..link })
 }
 
 /// Says whether a destination leads out of the vault: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
@@ -506,10 +473,7 @@ pub fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
-    let plain = Unescaped {
-        text: Cow::Borrowed(text),
-        steps: Vec::new(),
-    };
+    let plain = Unescaped { text: Cow::Borrowed(text), steps: Vec::new() };
     Cow::Owned(percent_decode_mapped(&plain).text.into_owned())
 }
 
@@ -523,11 +487,8 @@ struct Unescaped<'a> {
 impl Unescaped<'_> {
     fn raw(&self, offset: usize) -> usize {
         let behind = self.steps.partition_point(|&(here, _)| here <= offset);
-        let (here, raw) = behind
-            .checked_sub(1)
-            .and_then(|last| self.steps.get(last))
-            .copied()
-            .unwrap_or((0, 0));
+        let (here, raw) =
+            behind.checked_sub(1).and_then(|last| self.steps.get(last)).copied().unwrap_or((0, 0));
         raw + (offset - here)
     }
 }
@@ -542,10 +503,7 @@ struct Decoded<'a> {
 /// Resolves CommonMark's backslash escapes and entities.
 fn unescape(raw: &str) -> Unescaped<'_> {
     if !raw.contains(['\\', '&']) {
-        return Unescaped {
-            text: Cow::Borrowed(raw),
-            steps: Vec::new(),
-        };
+        return Unescaped { text: Cow::Borrowed(raw), steps: Vec::new() };
     }
     let bytes = raw.as_bytes();
     let (mut text, mut steps, mut at, mut done) = (String::with_capacity(raw.len()), Vec::new(), 0, 0);
@@ -571,10 +529,7 @@ fn unescape(raw: &str) -> Unescaped<'_> {
         at += usize::from(byte == b'\\');
     }
     text.push_str(raw.get(done..).unwrap_or(""));
-    Unescaped {
-        text: Cow::Owned(text),
-        steps,
-    }
+    Unescaped { text: Cow::Owned(text), steps }
 }
 
 /// Decodes percent escapes and notes where the first `#` comes from.
@@ -582,10 +537,7 @@ fn percent_decode_mapped<'a>(unescaped: &'a Unescaped<'_>) -> Decoded<'a> {
     let text: &str = &unescaped.text;
     if !text.contains('%') {
         let hash = text.find('#').map(|at| (unescaped.raw(at), at));
-        return Decoded {
-            text: Cow::Borrowed(text),
-            hash,
-        };
+        return Decoded { text: Cow::Borrowed(text), hash };
     }
     let (mut decoded, mut hash) = (String::with_capacity(text.len()), None);
     let mut run: Vec<u8> = Vec::new();
@@ -618,10 +570,7 @@ fn percent_decode_mapped<'a>(unescaped: &'a Unescaped<'_>) -> Decoded<'a> {
         }
     }
     decoded.push_str(text.get(done..).unwrap_or(""));
-    Decoded {
-        text: Cow::Owned(decoded),
-        hash,
-    }
+    Decoded { text: Cow::Owned(decoded), hash }
 }
 
 /// Reads the byte that the escape at `at` stands for.

@@ -14,9 +14,8 @@ use crate::text::inline::{Leaf, MdKind, MdLink, Run, RunKind, Scanner};
 use crate::text::link::{self, Destination, LinkForm, Place};
 use crate::text::note::{Block, BlockKind, Footnote, Heading, Joint, Lines, Note, PieceKind, Problem, Task};
 
-const OPTIONS: Options = Options::ENABLE_TABLES
-    .union(Options::ENABLE_FOOTNOTES)
-    .union(Options::ENABLE_STRIKETHROUGH);
+const OPTIONS: Options =
+    Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);
 
 /// Reads the body of a note from `body_start` on and adds what it says to `note`.
 ///
@@ -30,11 +29,7 @@ pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note
         let message = format!(
             "lists, quotes and footnotes that begin beyond byte {DEEPEST} of a line are read as plain text"
         );
-        note.problems.push(Problem {
-            code: "nested-too-deep",
-            message,
-            span,
-        });
+        note.problems.push(Problem { code: "nested-too-deep", message, span });
     }
     let body = flat.as_ref().map_or(body, |(_, flat)| flat);
     let mut reader = Reader::new(text, body_start, lines, note);
@@ -53,9 +48,7 @@ const DEEPEST: usize = 256;
 fn flattened(text: &str, body_start: usize, lines: &Lines) -> Option<(usize, String)> {
     let mut first = None;
     let mut bytes = Vec::new();
-    let long = lines
-        .spans(text.len())
-        .filter(|line| line.len() > DEEPEST && line.end > body_start);
+    let long = lines.spans(text.len()).filter(|line| line.len() > DEEPEST && line.end > body_start);
     for line in long {
         let mut start = line.start.max(body_start);
         // A lone carriage return ends a line for the parser.
@@ -76,11 +69,7 @@ fn flattened(text: &str, body_start: usize, lines: &Lines) -> Option<(usize, Str
 /// Finds the first marker of a list, quote or footnote beyond [`DEEPEST`] among the markers that open `line`.
 fn excess_marker(line: &str) -> Option<usize> {
     let signs = line.trim_end().as_bytes();
-    let ruled = |sign: u8| {
-        signs
-            .iter()
-            .all(|&byte| byte == sign || matches!(byte, b' ' | b'\t'))
-    };
+    let ruled = |sign: u8| signs.iter().all(|&byte| byte == sign || matches!(byte, b' ' | b'\t'));
     if signs.len() <= DEEPEST || ruled(b'-') || ruled(b'*') {
         return None;
     }
@@ -123,14 +112,8 @@ pub(super) fn whole_link(text: &str) -> Option<Destination> {
         match event {
             Event::Start(Tag::Paragraph) => {}
             Event::Start(
-                Tag::Link {
-                    link_type: LinkType::Inline,
-                    ..
-                }
-                | Tag::Image {
-                    link_type: LinkType::Inline,
-                    ..
-                },
+                Tag::Link { link_type: LinkType::Inline, .. }
+                | Tag::Image { link_type: LinkType::Inline, .. },
             ) if inner == 0 => {
                 if range != (0..text.len()) {
                     return None;
@@ -142,18 +125,8 @@ pub(super) fn whole_link(text: &str) -> Option<Destination> {
                 let span = Span::from(range);
                 let label = Span::new(1 + usize::from(embed), label_end(text, inner, span.end)?);
                 let (dest, angle) = link::destination(text, Span::new(label.end + 2, span.end))?;
-                let form = if angle {
-                    LinkForm::MdAngle
-                } else {
-                    LinkForm::MdPlain
-                };
-                return Some(Destination {
-                    span,
-                    label,
-                    dest,
-                    form,
-                    embed,
-                });
+                let form = if angle { LinkForm::MdAngle } else { LinkForm::MdPlain };
+                return Some(Destination { span, label, dest, form, embed });
             }
             _ if inner == 0 => return None,
             _ => inner = inner.max(range.end),
@@ -262,16 +235,10 @@ impl<'a, 'n> Reader<'a, 'n> {
             Tag::Table(_) => self.hold(Holder::Table, span),
             Tag::FootnoteDefinition(_) => {
                 self.hold(Holder::Footnote, span);
-                let id = span
-                    .of(self.text)
-                    .strip_prefix("[^")
-                    .and_then(|rest| rest.split_once("]:"));
+                let id = span.of(self.text).strip_prefix("[^").and_then(|rest| rest.split_once("]:"));
                 if let Some((id, _)) = id.filter(|_| span.start >= self.scan.opaque) {
                     let span = trimmed(self.text, span);
-                    self.note.footnotes.push(Footnote {
-                        id: id.to_owned(),
-                        span,
-                    });
+                    self.note.footnotes.push(Footnote { id: id.to_owned(), span });
                 }
             }
             Tag::CodeBlock(kind) => {
@@ -310,8 +277,7 @@ impl<'a, 'n> Reader<'a, 'n> {
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 self.raw = Raw::None;
                 let code = tag == TagEnd::CodeBlock;
-                self.nesting
-                    .ended(if code { BlockKind::Code } else { BlockKind::Other }, span);
+                self.nesting.ended(if code { BlockKind::Code } else { BlockKind::Other }, span);
                 self.seen = span.end;
             }
             TagEnd::Link | TagEnd::Image => self.close_link(span),
@@ -322,12 +288,7 @@ impl<'a, 'n> Reader<'a, 'n> {
     fn finish(mut self) {
         self.close_leaf();
         self.definitions(self.text.len());
-        let Scanner {
-            mut links,
-            tags,
-            pieces,
-            ..
-        } = self.scan;
+        let Scanner { mut links, tags, pieces, .. } = self.scan;
         if !links.is_sorted_by_key(|link| link.span.start) {
             links.sort_by_key(|link| link.span.start);
         }
@@ -370,8 +331,7 @@ impl<'a, 'n> Reader<'a, 'n> {
         let word = info.split_whitespace().next().unwrap_or("");
         let start = span.start + line.len() - info.len();
         if start >= self.scan.opaque {
-            self.scan
-                .piece(PieceKind::Code, Span::new(start, start + word.len()));
+            self.scan.piece(PieceKind::Code, Span::new(start, start + word.len()));
             self.scan.joint = Joint::Block;
         }
     }
@@ -396,11 +356,7 @@ impl<'a, 'n> Reader<'a, 'n> {
                     if byte == b'<' && tag {
                         self.words(Span::new(text_from, at));
                         let comment = rest.starts_with(b"<!--");
-                        markup = if comment {
-                            Markup::Comment
-                        } else {
-                            Markup::Tag(None)
-                        };
+                        markup = if comment { Markup::Comment } else { Markup::Tag(None) };
                         step = if comment { 4 } else { 2 };
                     }
                 }
@@ -428,8 +384,7 @@ impl<'a, 'n> Reader<'a, 'n> {
     fn words(&mut self, span: Span) {
         let raw = span.of(self.text);
         let start = span.start + raw.len() - raw.trim_start().len();
-        self.scan
-            .piece(PieceKind::Prose, Span::new(start, start + raw.trim().len()));
+        self.scan.piece(PieceKind::Prose, Span::new(start, start + raw.trim().len()));
         self.scan.part();
     }
 
@@ -470,10 +425,7 @@ impl<'a, 'n> Reader<'a, 'n> {
     fn link(&mut self, link_type: LinkType, embed: bool, span: Span) {
         let number = self.scan.mds.len();
         self.implicit_leaf(span);
-        self.scan.runs.push(Run {
-            kind: RunKind::Open(number),
-            span,
-        });
+        self.scan.runs.push(Run { kind: RunKind::Open(number), span });
         let kind = match link_type {
             LinkType::Inline => MdKind::Inline,
             LinkType::Autolink | LinkType::Email => MdKind::Auto,
@@ -483,13 +435,7 @@ impl<'a, 'n> Reader<'a, 'n> {
         self.inner = start;
         // Each image repeats the labels of those inside it, so a tower of them is not read to its top.
         let dead = self.open.len() > 16;
-        self.scan.mds.push(MdLink {
-            span,
-            label: Span::new(start, span.end - 1),
-            kind,
-            embed,
-            dead,
-        });
+        self.scan.mds.push(MdLink { span, label: Span::new(start, span.end - 1), kind, embed, dead });
         self.open.push(number);
     }
 
@@ -504,10 +450,7 @@ impl<'a, 'n> Reader<'a, 'n> {
             md.label.end = label_end(self.text, inner, span.end).unwrap_or(span.end);
         }
         let tail = Span::new(md.label.end, span.end);
-        self.scan.runs.push(Run {
-            kind: RunKind::Close(number),
-            span: tail,
-        });
+        self.scan.runs.push(Run { kind: RunKind::Close(number), span: tail });
     }
 
     /// Scans the leaf that ends here and records what it is.
@@ -524,11 +467,7 @@ impl<'a, 'n> Reader<'a, 'n> {
         let leaf = Leaf {
             end: span.end,
             from,
-            kind: if own_heading {
-                PieceKind::Heading
-            } else {
-                PieceKind::Prose
-            },
+            kind: if own_heading { PieceKind::Heading } else { PieceKind::Prose },
             place: self.nesting.place(kind),
         };
         let visible = self.is_visible(span.start);
@@ -561,10 +500,7 @@ impl<'a, 'n> Reader<'a, 'n> {
         });
         match (own_heading, math) {
             (true, _) => (BlockKind::Heading, span),
-            (_, true) => (
-                BlockKind::Math,
-                Span::new(span.start, span.end.max(self.scan.opaque)),
-            ),
+            (_, true) => (BlockKind::Math, Span::new(span.start, span.end.max(self.scan.opaque))),
             _ => (BlockKind::Paragraph, span),
         }
     }
@@ -575,27 +511,15 @@ impl<'a, 'n> Reader<'a, 'n> {
             Some(_) => {
                 let text = raw.trim_start_matches('#');
                 let open = text.trim_end_matches('#');
-                if open.is_empty() || open.ends_with([' ', '\t']) {
-                    open
-                } else {
-                    text
-                }
+                if open.is_empty() || open.ends_with([' ', '\t']) { open } else { text }
             }
             // What stands above the underline of a setext heading.
-            None => raw
-                .rfind(['\n', '\r'])
-                .and_then(|end| raw.get(..end))
-                .unwrap_or(raw),
+            None => raw.rfind(['\n', '\r']).and_then(|end| raw.get(..end)).unwrap_or(raw),
         };
         if !text.trim().is_empty() {
             let line = self.lines.of(span.start);
             let text = text.trim().to_owned();
-            self.note.headings.push(Heading {
-                level,
-                text,
-                line,
-                span: trimmed(self.text, span),
-            });
+            self.note.headings.push(Heading { level, text, line, span: trimmed(self.text, span) });
         }
     }
 
@@ -616,10 +540,7 @@ impl<'a, 'n> Reader<'a, 'n> {
             _ => None,
         };
         let Some(len) = len else { return span.start };
-        let blanks = line
-            .bytes()
-            .skip(len)
-            .take_while(|byte| matches!(byte, b' ' | b'\t'));
+        let blanks = line.bytes().skip(len).take_while(|byte| matches!(byte, b' ' | b'\t'));
         span.start + len + blanks.count()
     }
 
@@ -633,13 +554,7 @@ impl<'a, 'n> Reader<'a, 'n> {
             let text = line.get(marker..).unwrap_or("").trim().to_owned();
             let parent = parent.map(|parent| self.lines.of(parent));
             let span = Span::new(start, at + line.len());
-            self.note.tasks.push(Task {
-                status,
-                text,
-                line: own_line,
-                parent,
-                span,
-            });
+            self.note.tasks.push(Task { status, text, line: own_line, parent, span });
         }
     }
 
@@ -649,11 +564,8 @@ impl<'a, 'n> Reader<'a, 'n> {
     fn trailing_id(&mut self, kind: LeafKind, leaf: Span) -> Option<Span> {
         let (&last, before) = self.scan.runs.split_last()?;
         let bytes = last.span.of(self.text).trim_end().as_bytes();
-        let len = bytes
-            .iter()
-            .rev()
-            .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-')
-            .count();
+        let len =
+            bytes.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
         let caret = bytes.len().checked_sub(len + 1)?;
         if last.kind != RunKind::Text || len == 0 || bytes.get(caret) != Some(&b'^') {
             return None;
@@ -713,11 +625,8 @@ impl<'a, 'n> Reader<'a, 'n> {
         match link::from_destination(self.text, found) {
             Some(mut link) => {
                 link.in_comment = self.scan.in_comment(found.span.start);
-                link.place = if link.in_comment {
-                    Place::Comment
-                } else {
-                    self.nesting.place(LeafKind::Paragraph)
-                };
+                link.place =
+                    if link.in_comment { Place::Comment } else { self.nesting.place(LeafKind::Paragraph) };
                 self.scan.links.push(link);
             }
             None => {
@@ -747,6 +656,5 @@ fn task_marker(line: &str) -> Option<(char, usize)> {
     let mut chars = line.strip_prefix('[')?.chars();
     let status = chars.next()?;
     let rest = chars.as_str().strip_prefix(']')?;
-    rest.starts_with([' ', '\t'])
-        .then_some((status, line.len() - rest.len() + 1))
+    rest.starts_with([' ', '\t']).then_some((status, line.len() - rest.len() + 1))
 }

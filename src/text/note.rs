@@ -190,22 +190,18 @@ impl Note {
     pub fn parse(text: &str) -> Self {
         let (frontmatter, body_start) = frontmatter::read(text);
         let lines = Lines::new(text);
-        let mut note = Self {
-            body_start,
-            ..Self::default()
-        };
+        let mut note = Self { body_start, ..Self::default() };
         if let Some(frontmatter) = &frontmatter {
             note.tags.clone_from(&frontmatter.tags);
             note.links.clone_from(&frontmatter.links);
             for link in &mut note.links {
                 link.line = lines.of(link.span.start);
             }
-            note.problems
-                .extend(frontmatter.error.as_ref().map(|reason| Problem {
-                    code: "yaml-unparsable",
-                    message: reason.clone(),
-                    span: Some(frontmatter.span),
-                }));
+            note.problems.extend(frontmatter.error.as_ref().map(|reason| Problem {
+                code: "yaml-unparsable",
+                message: reason.clone(),
+                span: Some(frontmatter.span),
+            }));
         }
         note.frontmatter = frontmatter;
         markdown::read(text, body_start, &lines, &mut note);
@@ -215,26 +211,15 @@ impl Note {
     /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
     /// before (spec/obsidian.md 3.6, 3.7).
     pub fn subpath(&self, subpath: &str) -> Option<Target> {
-        let parts: Vec<&str> = subpath
-            .split('#')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-            .collect();
+        let parts: Vec<&str> = subpath.split('#').map(str::trim).filter(|part| !part.is_empty()).collect();
         let last = parts.last()?;
         if let Some(id) = last.strip_prefix('^') {
-            let found = self
-                .blocks
-                .iter()
-                .position(|block| block.id.eq_ignore_ascii_case(id));
+            let found = self.blocks.iter().position(|block| block.id.eq_ignore_ascii_case(id));
             return found.map(Target::Block);
         }
         if let Some(id) = last.strip_prefix("[^").and_then(|rest| rest.strip_suffix(']')) {
             let id = id.to_lowercase();
-            return self
-                .footnotes
-                .iter()
-                .position(|note| note.id.to_lowercase() == id)
-                .map(Target::Footnote);
+            return self.footnotes.iter().position(|note| note.id.to_lowercase() == id).map(Target::Footnote);
         }
         let keys: Vec<String> = parts.iter().map(|part| heading_key(part)).collect();
         // Levels deepen at each segment and there are six, so a longer chain cannot match.
@@ -263,15 +248,8 @@ impl Note {
     /// Gives the section of a heading: from the heading to the next one of the same or a higher level.
     pub fn section_span(&self, text: &str, heading: usize) -> Option<Span> {
         let own = self.headings.get(heading)?;
-        let next = self
-            .headings
-            .iter()
-            .skip(heading + 1)
-            .find(|other| other.level <= own.level);
-        Some(Span::new(
-            own.span.start,
-            next.map_or(text.len(), |next| next.span.start),
-        ))
+        let next = self.headings.iter().skip(heading + 1).find(|other| other.level <= own.level);
+        Some(Span::new(own.span.start, next.map_or(text.len(), |next| next.span.start)))
     }
 }
 
@@ -303,26 +281,14 @@ pub fn heading_key(text: &str) -> String {
 ///
 /// UTF-16 gives an empty text and the problem `utf-16`; bytes that are no UTF-8 give `invalid-utf8`.
 pub fn decode(bytes: &[u8]) -> Decoded<'_> {
-    let problem = |code, message: &str, span| {
-        Some(Problem {
-            code,
-            message: message.to_owned(),
-            span,
-        })
-    };
+    let problem = |code, message: &str, span| Some(Problem { code, message: message.to_owned(), span });
     if is_utf16(bytes) {
         let message = "the file is UTF-16, which is not read; save it as UTF-8";
-        return Decoded {
-            text: Cow::Borrowed(""),
-            problem: problem("utf-16", message, None),
-        };
+        return Decoded { text: Cow::Borrowed(""), problem: problem("utf-16", message, None) };
     }
     let error = match std::str::from_utf8(bytes) {
         Ok(text) => {
-            return Decoded {
-                text: Cow::Borrowed(text),
-                problem: None,
-            };
+            return Decoded { text: Cow::Borrowed(text), problem: None };
         }
         Err(error) => error,
     };
@@ -334,10 +300,7 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     let at = error.valid_up_to();
     let span = Some(Span::new(at, at + error.error_len().unwrap_or(bytes.len() - at)));
     let message = "the file holds bytes that are no UTF-8; it is searched but never rewritten";
-    Decoded {
-        text: Cow::Owned(text),
-        problem: problem("invalid-utf8", message, span),
-    }
+    Decoded { text: Cow::Owned(text), problem: problem("invalid-utf8", message, span) }
 }
 
 /// Recognises UTF-16 by its byte order mark, or by NUL in one half of the byte pairs only.
@@ -380,9 +343,7 @@ impl Lines {
     /// Lists the lines of a text of `len` bytes, line ends included.
     pub fn spans(&self, len: usize) -> impl Iterator<Item = Span> + '_ {
         let starts = std::iter::once(0).chain(self.starts.iter().copied());
-        starts
-            .zip(self.starts.iter().copied().chain([len]))
-            .map(|(start, end)| Span::new(start, end))
+        starts.zip(self.starts.iter().copied().chain([len])).map(|(start, end)| Span::new(start, end))
     }
 
     /// Gives the line of `offset`, counted from 1.

@@ -16,19 +16,21 @@ const SHORTEST: usize = 100;
 pub struct Passage {
     /// From its first to its last searchable byte.
     pub span: Span,
-    /// Indexes into [`Note::headings`]: the headings that stand above it, outermost first.
+    /// Indexes into [`Note::headings`]: the headings above it, outermost first, its own last where it opens with one.
     pub trail: Vec<usize>,
     /// Its text without markup; does not include the trail.
     pub text: String,
 }
 
 impl Passage {
-    /// Gives the text that a model embeds: title and headings above it, each on a line, then the text. A title that is
+    /// Gives the text that a model embeds: title and headings above it, each on a line, then the text. A line that is
     /// only the text's own first words is left out.
     pub fn embedded_text(&self, title: &str, note: &Note) -> String {
         let mut out = String::with_capacity(self.text.len() + title.len() + 32);
         let mut above = vec![title.trim()];
-        above.extend(self.trail.iter().filter_map(|&at| note.headings.get(at)).map(|heading| heading.text.as_str()));
+        above.extend(
+            self.trail.iter().filter_map(|&at| note.headings.get(at)).map(|heading| heading.text.as_str()),
+        );
         above.dedup();
         for line in above {
             let opens = |text: &str| {
@@ -75,16 +77,12 @@ pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
         if let Some(heading) = unit.heading {
             let level = |at: usize| note.headings.get(at).map_or(0, |heading| heading.level);
             trail.retain(|&above| level(above) < level(heading));
-            if current.is_empty() {
-                current_trail.clone_from(&trail);
-            }
             trail.push(heading);
-        } else {
-            if current.is_empty() {
-                current_trail.clone_from(&trail);
-            }
-            has_body = true;
         }
+        if current.is_empty() {
+            current_trail.clone_from(&trail);
+        }
+        has_body |= unit.heading.is_none();
         tokens += unit.tokens;
         current.push(unit);
     }
@@ -104,11 +102,7 @@ fn assemble(text: &str, note: &Note, units: &[&Unit], trail: &[usize]) -> Passag
     }
     let start = units.first().map_or(0, |unit| unit.span.start);
     let end = units.last().map_or(start, |unit| unit.span.end);
-    Passage {
-        span: Span::new(start, end),
-        trail: trail.to_vec(),
-        text: body,
-    }
+    Passage { span: Span::new(start, end), trail: trail.to_vec(), text: body }
 }
 
 /// Joins pieces to plain text: nothing between parts of one word, a space at a line end, a new line between blocks.
@@ -145,12 +139,7 @@ fn units(text: &str, note: &Note) -> Vec<Unit> {
                 unit.tokens += tokens;
                 unit.pieces.end = index + 1;
             }
-            _ => units.push(Unit {
-                span: piece.span,
-                tokens,
-                heading,
-                pieces: index..index + 1,
-            }),
+            _ => units.push(Unit { span: piece.span, tokens, heading, pieces: index..index + 1 }),
         }
     }
     units

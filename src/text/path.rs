@@ -33,17 +33,14 @@ impl NotePath {
         if text.starts_with('/') {
             return Err(refuse("it is absolute"));
         }
-        Self::from_disk(text).ok_or_else(|| {
-            refuse("a part of it is empty, starts with a dot, or leads out of the vault")
-        })
+        Self::from_disk(text)
+            .ok_or_else(|| refuse("a part of it is empty, starts with a dot, or leads out of the vault"))
     }
 
     /// Takes a path that a scan found; `None` for what is invisible in a vault or could lead out of it.
     pub fn from_disk(text: &str) -> Option<Self> {
         let fine = !text.contains('\0')
-            && text
-                .split('/')
-                .all(|segment| !segment.is_empty() && !segment.starts_with('.'));
+            && text.split('/').all(|segment| !segment.is_empty() && !segment.starts_with('.'));
         fine.then(|| Self(text.to_owned()))
     }
 
@@ -108,10 +105,7 @@ pub fn clean(text: &str) -> String {
     if plain {
         return text.trim().to_owned();
     }
-    let spaced: String = text
-        .chars()
-        .map(|c| if c == '\u{A0}' { ' ' } else { c })
-        .collect();
+    let spaced: String = text.chars().map(|c| if c == '\u{A0}' { ' ' } else { c }).collect();
     let trimmed = spaced.trim();
     match is_nfc_quick(trimmed.chars()) {
         IsNormalized::Yes => trimmed.to_owned(),

@@ -53,11 +53,7 @@ impl Unquoted {
         if body.contains(['\n', '\r']) {
             return None;
         }
-        let mut read = Self {
-            text: String::with_capacity(body.len()),
-            at,
-            escapes: Vec::new(),
-        };
+        let mut read = Self { text: String::with_capacity(body.len()), at, escapes: Vec::new() };
         let mut rest = body;
         while let Some(run) = escape.and_then(|sign| rest.find(sign)) {
             let (plain, tail) = rest.split_at(run);
@@ -70,11 +66,7 @@ impl Unquoted {
             read.text.push(c);
             rest = tail.get(len..)?;
             let raw_end = at + body.len() - rest.len();
-            read.escapes.push(Escaped {
-                start,
-                end: read.text.len(),
-                raw_end,
-            });
+            read.escapes.push(Escaped { start, end: read.text.len(), raw_end });
         }
         read.text.push_str(rest);
         Some(read)
@@ -82,12 +74,8 @@ impl Unquoted {
 
     /// Finds the bytes of the file that carry `span` of the text, whole escapes at both ends.
     pub fn raw(&self, span: Span) -> Span {
-        let offset = |offset| {
-            self.in_step(
-                offset,
-                self.escapes.partition_point(|escape| escape.end <= offset),
-            )
-        };
+        let offset =
+            |offset| self.in_step(offset, self.escapes.partition_point(|escape| escape.end <= offset));
         Span::new(offset(span.start), offset(span.end))
     }
 
@@ -111,10 +99,7 @@ impl Unquoted {
         let mut start = span.start;
         let mut next = self.escapes.partition_point(|escape| escape.start <= start);
         while start < span.end {
-            let end = self
-                .escapes
-                .get(next)
-                .map_or(span.end, |escape| escape.start.min(span.end));
+            let end = self.escapes.get(next).map_or(span.end, |escape| escape.start.min(span.end));
             let raw_start = self.in_step(start, next);
             runs.push(Span::new(raw_start, raw_start + (end - start)));
             (start, next) = (end, next + 1);
@@ -148,10 +133,7 @@ pub fn escaped(text: &str, quote: Quote) -> Option<(char, usize)> {
         b't' => short('\t'),
         b'u' => {
             let high = hex(text, 2, 4)?;
-            let low = text
-                .get(6..8)
-                .filter(|&pair| pair == "\\u")
-                .and_then(|_| hex(text, 8, 4));
+            let low = text.get(6..8).filter(|&pair| pair == "\\u").and_then(|_| hex(text, 8, 4));
             Some(match (high, low) {
                 (0xD800..=0xDBFF, Some(low @ 0xDC00..=0xDFFF)) => {
                     let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);

@@ -85,11 +85,7 @@ impl File {
     fn new(path: &NotePath) -> Self {
         let key = path.key();
         let units = u32::try_from(path.as_str().encode_utf16().count()).unwrap_or(u32::MAX);
-        Self {
-            path: path.clone(),
-            key: (key != path.as_str()).then(|| key.into()),
-            units,
-        }
+        Self { path: path.clone(), key: (key != path.as_str()).then(|| key.into()), units }
     }
 
     fn key(&self) -> &str {
@@ -119,10 +115,7 @@ impl Names {
                 (Err(by_key), Ok(by_rank) | Err(by_rank)) => Some((by_key, by_rank)),
             },
         };
-        let id = self
-            .free
-            .pop()
-            .unwrap_or_else(|| u32::try_from(self.files.len()).unwrap_or(u32::MAX));
+        let id = self.free.pop().unwrap_or_else(|| u32::try_from(self.files.len()).unwrap_or(u32::MAX));
         match self.files.get_mut(id as usize) {
             Some(free) => *free = file,
             None => self.files.push(file),
@@ -135,10 +128,7 @@ impl Names {
             return;
         };
         if let Ids::One(first) = *ids {
-            *ids = Ids::Many(Box::new(Many {
-                by_key: vec![first],
-                by_rank: vec![first],
-            }));
+            *ids = Ids::Many(Box::new(Many { by_key: vec![first], by_rank: vec![first] }));
         }
         if let Ids::Many(many) = ids {
             many.by_key.insert(by_key, id);
@@ -170,10 +160,8 @@ impl Names {
     /// Finds where a file stands, or belongs, in the two orders of its name.
     fn places(&self, ids: &Ids, file: &File) -> (Result<usize, usize>, Result<usize, usize>) {
         (
-            ids.by_key()
-                .binary_search_by(|&id| self.file(id).place().cmp(&file.place())),
-            ids.by_rank()
-                .binary_search_by(|&id| self.file(id).rank().cmp(&file.rank())),
+            ids.by_key().binary_search_by(|&id| self.file(id).place().cmp(&file.place())),
+            ids.by_rank().binary_search_by(|&id| self.file(id).rank().cmp(&file.rank())),
         )
     }
 
@@ -185,11 +173,7 @@ impl Names {
     pub fn resolve<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<Resolved<'a>> {
         let cleaned = clean(linkpath);
         if cleaned.is_empty() {
-            return Some(Resolved {
-                path: source,
-                ambiguous: false,
-                unstable: false,
-            });
+            return Some(Resolved { path: source, ambiguous: false, unstable: false });
         }
         let named = |want: String| self.by_name.get(last(&want)).map(|ids| (want, ids));
         let (want, ids) = spellings(&cleaned).find_map(named)?;
@@ -223,11 +207,7 @@ impl Names {
     fn exact(&self, ids: &Ids, path: &str) -> Option<Resolved<'_>> {
         let ids = ids.by_key();
         let start = ids.partition_point(|&id| self.file(id).key() < path);
-        let same = ids
-            .get(start..)?
-            .iter()
-            .copied()
-            .take_while(|&id| self.file(id).key() == path);
+        let same = ids.get(start..)?.iter().copied().take_while(|&id| self.file(id).key() == path);
         self.pick_unordered(same.collect())
     }
 
@@ -281,9 +261,7 @@ pub fn name_keys(linkpath: &str) -> Vec<String> {
 /// `.md`, which is appended before lower-casing because of the final sigma (spec/obsidian.md 3.3, steps 2 and 3).
 fn spellings(cleaned: &str) -> impl Iterator<Item = String> {
     let literal = last(cleaned).contains('.').then(|| key(cleaned));
-    literal
-        .into_iter()
-        .chain(std::iter::once_with(move || key(&format!("{cleaned}.md"))))
+    literal.into_iter().chain(std::iter::once_with(move || key(&format!("{cleaned}.md"))))
 }
 
 fn last(path: &str) -> &str {

@@ -78,13 +78,7 @@ impl<'a> Terms<'a> {
             position: 0,
             queue: Vec::new(),
             queued: 0,
-            current: Term {
-                text: String::new(),
-                start: 0,
-                end: 0,
-                position: 0,
-                kind: TermKind::Word,
-            },
+            current: Term { text: String::new(), start: 0, end: 0, position: 0, kind: TermKind::Word },
         }
     }
 
@@ -125,12 +119,7 @@ impl<'a> Terms<'a> {
 
     fn push(&mut self, start: usize, end: usize, kind: TermKind) {
         if end - start <= LONGEST_WORD {
-            self.queue.push(Cut {
-                start,
-                end,
-                position: self.position,
-                kind,
-            });
+            self.queue.push(Cut { start, end, position: self.position, kind });
         }
         self.position += 1;
     }
@@ -245,12 +234,12 @@ impl<'a> Terms<'a> {
             let raw = self.text.get(begin..end).unwrap_or("");
             let start = begin + (raw.len() - raw.trim_start_matches('_').len());
             // It comes before its parts, so that positions never run backwards.
-            self.queue.push(Cut {
-                start,
-                end: whole_end,
-                position: self.position,
-                kind: TermKind::Whole,
-            });
+            self.queue.push(Cut { start, end: whole_end, position: self.position, kind: TermKind::Whole });
+        }
+        if is_compound && parts.len() == 5 && self.text.get(begin..end).is_some_and(is_uuid) {
+            // Nobody looks for a part of a UUID, and each would be a term of its own.
+            self.position += 1;
+            return;
         }
         let kind = if is_compound { TermKind::Part } else { TermKind::Word };
         for (index, &(start, stop)) in parts.iter().enumerate() {
@@ -280,8 +269,7 @@ impl Shape {
         if !c.is_uppercase() {
             return false;
         }
-        let before_lower =
-            || char_at(text, next).is_some_and(|n| n.is_lowercase() && !is_plural(text, next));
+        let before_lower = || char_at(text, next).is_some_and(|n| n.is_lowercase() && !is_plural(text, next));
         self.last_lower || (self.last_upper && before_lower())
     }
 }
@@ -304,10 +292,12 @@ fn sign_suffix(rest: &str) -> usize {
     if ends { length } else { 0 }
 }
 
+fn is_uuid(word: &str) -> bool {
+    word.len() == 36 && word.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
 fn is_clitic(tail: &str) -> bool {
-    ["s", "t", "d", "m", "ll", "re", "ve"]
-        .iter()
-        .any(|clitic| tail.eq_ignore_ascii_case(clitic))
+    ["s", "t", "d", "m", "ll", "re", "ve"].iter().any(|clitic| tail.eq_ignore_ascii_case(clitic))
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
@@ -352,9 +342,9 @@ pub fn fold_into(raw: &str, out: &mut String) {
         out.extend(raw.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
         return;
     }
-    let bare = raw.nfkd().filter(|&c| {
-        !matches!(c, '\u{0300}'..='\u{036F}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{0640}')
-    });
+    let bare = raw.nfkd().filter(
+        |&c| !matches!(c, '\u{0300}'..='\u{036F}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{0640}'),
+    );
     for c in bare.nfc() {
         match c {
             'ß' | 'ẞ' => out.push_str("ss"),
@@ -384,9 +374,7 @@ impl std::fmt::Debug for Stem {
 
 impl Default for Stem {
     fn default() -> Self {
-        Self {
-            stemmer: Stemmer::new(Algorithm::English),
-        }
+        Self { stemmer: Stemmer::new(Algorithm::English) }
     }
 }
 
@@ -394,21 +382,17 @@ impl Stem {
     /// Gives the stem of a folded term.
     pub fn of<'a>(&self, term: &'a str) -> std::borrow::Cow<'a, str> {
         let is_english = term.len() > 2 && term.bytes().all(|byte| byte.is_ascii_lowercase());
-        if is_english {
-            self.stemmer.stem(term)
-        } else {
-            std::borrow::Cow::Borrowed(term)
-        }
+        if is_english { self.stemmer.stem(term) } else { std::borrow::Cow::Borrowed(term) }
     }
 }
 
 /// English words too common to rank by: Lucene's list with the question words and pronouns that queries are phrased with.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
-    "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into",
-    "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "she", "so", "such", "than", "that", "the",
-    "their", "them", "then", "there", "these", "they", "this", "to", "was", "we", "were", "what", "when", "where",
-    "which", "who", "why", "will", "with", "would", "you", "your",
+    "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
+    "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if",
+    "in", "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "she", "so", "such",
+    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "was", "we",
+    "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
 /// Says whether a folded term is an English stop word.

@@ -38,18 +38,12 @@ impl Vault {
     /// `NotFound` where there is no such folder, `Invalid` where it is none, `Io` where it cannot be reached.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref();
-        let real = root
-            .canonicalize()
-            .map_err(|error| Error::io("open the vault", root, error))?;
+        let real = root.canonicalize().map_err(|error| Error::io("open the vault", root, error))?;
         if !real.is_dir() {
             return Err(Error::invalid(format!("{} is no folder", root.display()))
                 .with_hint("name the folder that holds the notes"));
         }
-        Ok(Self {
-            root: real,
-            config_dir: CONFIG_DIR.to_owned(),
-            max_file_size: MAX_FILE_SIZE,
-        })
+        Ok(Self { root: real, config_dir: CONFIG_DIR.to_owned(), max_file_size: MAX_FILE_SIZE })
     }
 
     /// Looks for Obsidian's settings in a folder of another name (spec/obsidian.md 1.1).
@@ -58,10 +52,8 @@ impl Vault {
     /// `Invalid` for a name that does not start with a dot or is a path.
     pub fn with_config_dir(mut self, name: &str) -> Result<Self> {
         if !name.starts_with('.') || matches!(name, "." | "..") || name.contains(['/', '\\', '\0']) {
-            return Err(
-                Error::invalid(format!("{name:?} is no name of a configuration folder"))
-                    .with_hint("Obsidian's start with a dot, such as .obsidian-phone"),
-            );
+            return Err(Error::invalid(format!("{name:?} is no name of a configuration folder"))
+                .with_hint("Obsidian's start with a dot, such as .obsidian-phone"));
         }
         name.clone_into(&mut self.config_dir);
         Ok(self)
@@ -78,11 +70,7 @@ impl Vault {
     /// `.obsidian`, else `start` itself.
     pub fn discover(start: &Path) -> PathBuf {
         let absolute = start.canonicalize().unwrap_or_else(|_| start.to_owned());
-        let is_root = |folder: &&Path| {
-            [STATE_DIR, CONFIG_DIR]
-                .iter()
-                .any(|name| folder.join(name).is_dir())
-        };
+        let is_root = |folder: &&Path| [STATE_DIR, CONFIG_DIR].iter().any(|name| folder.join(name).is_dir());
         absolute.ancestors().find(is_root).unwrap_or(&absolute).to_owned()
     }
 
@@ -120,16 +108,8 @@ impl Vault {
 /// The file is opened without waiting and looked at afterwards, so that no pipe can hold us up.
 fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
-    let too_large = || {
-        io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it has more than {max} bytes"),
-        )
-    };
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
+    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {max} bytes"));
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let file: File = match opened {
         Ok(file) => file,
         // A socket cannot be opened at all.
@@ -146,9 +126,5 @@ fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
     // The file may grow while it is read.
     file.take(max + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > max {
-        Err(too_large())
-    } else {
-        Ok(bytes)
-    }
+    if bytes.len() as u64 > max { Err(too_large()) } else { Ok(bytes) }
 }

@@ -85,12 +85,7 @@ pub struct DailyNotes {
 impl Default for DailyNotes {
     fn default() -> Self {
         let empty = String::new;
-        Self {
-            folder: empty(),
-            format: "YYYY-MM-DD".to_owned(),
-            template: empty(),
-            autorun: false,
-        }
+        Self { folder: empty(), format: "YYYY-MM-DD".to_owned(), template: empty(), autorun: false }
     }
 }
 
@@ -107,11 +102,7 @@ pub struct Templates {
 
 impl Default for Templates {
     fn default() -> Self {
-        Self {
-            folder: String::new(),
-            date_format: "YYYY-MM-DD".to_owned(),
-            time_format: "HH:mm".to_owned(),
-        }
+        Self { folder: String::new(), date_format: "YYYY-MM-DD".to_owned(), time_format: "HH:mm".to_owned() }
     }
 }
 
@@ -204,11 +195,7 @@ impl Location {
 
 /// Brings a folder to the form of a path from the root: no slashes at the ends, none doubled (spec/obsidian.md 1.6).
 fn folder(path: &str) -> String {
-    let parts: Vec<&str> = path
-        .trim()
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-        .collect();
+    let parts: Vec<&str> = path.trim().split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")
 }
 
@@ -227,19 +214,10 @@ struct Source {
 
 impl Source {
     fn read(folder: &Path, name: &'static str) -> Self {
-        let mut source = Self {
-            name,
-            values: Map::new(),
-            warnings: Vec::new(),
-        };
+        let mut source = Self { name, values: Map::new(), warnings: Vec::new() };
         let bytes = match read_regular(&folder.join(name), MAX_SIZE) {
             Ok(bytes) => bytes,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return source;
             }
             Err(error) => {
@@ -279,29 +257,21 @@ impl Source {
     }
 
     fn text(&mut self, key: &str, default: &str) -> String {
-        self.value(key, |value| value.as_str().map(str::to_owned))
-            .unwrap_or_else(|| default.to_owned())
+        self.value(key, |value| value.as_str().map(str::to_owned)).unwrap_or_else(|| default.to_owned())
     }
 
     fn choice<T: Default>(&mut self, key: &str, named: impl Fn(&str) -> Option<T>) -> T {
-        self.value(key, |value| value.as_str().and_then(&named))
-            .unwrap_or_default()
+        self.value(key, |value| value.as_str().and_then(&named)).unwrap_or_default()
     }
 
     /// A format that is empty stands for its default, as in Obsidian's own fields.
     fn format(&mut self, key: &str, default: &str) -> String {
         let format = self.text(key, default);
-        if format.trim().is_empty() {
-            default.to_owned()
-        } else {
-            format
-        }
+        if format.trim().is_empty() { default.to_owned() } else { format }
     }
 
     fn filters(&mut self) -> Vec<Filter> {
-        let entries = self
-            .value("userIgnoreFilters", |value| value.as_array().cloned())
-            .unwrap_or_default();
+        let entries = self.value("userIgnoreFilters", |value| value.as_array().cloned()).unwrap_or_default();
         let mut filters = Vec::new();
         for entry in entries {
             let Some(text) = entry.as_str() else {
@@ -320,9 +290,7 @@ impl Source {
     }
 
     fn types(&mut self) -> HashMap<String, PropertyType> {
-        let types = self
-            .value("types", |value| value.as_object().cloned())
-            .unwrap_or_default();
+        let types = self.value("types", |value| value.as_object().cloned()).unwrap_or_default();
         let known = |(name, widget): (String, Value)| {
             // Widgets of plug-ins are none of ours and no mistake.
             Some((path::key(&name), PropertyType::from_widget(widget.as_str()?)?))

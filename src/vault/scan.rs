@@ -28,11 +28,7 @@ pub struct ScanOptions {
 impl Default for ScanOptions {
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        Self {
-            below: String::new(),
-            recursive: true,
-            threads: cores.clamp(2, 4),
-        }
+        Self { below: String::new(), recursive: true, threads: cores.clamp(2, 4) }
     }
 }
 
@@ -97,19 +93,8 @@ pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
     if !is_visible || leads_back(root, &options.below).unwrap_or(false) {
         return scan;
     }
-    let disk = if options.below.is_empty() {
-        root.to_owned()
-    } else {
-        root.join(&options.below)
-    };
-    let mut links = walk(
-        vec![Folder {
-            path: options.below.clone(),
-            disk,
-        }],
-        options,
-        &mut scan,
-    );
+    let disk = if options.below.is_empty() { root.to_owned() } else { root.join(&options.below) };
+    let mut links = walk(vec![Folder { path: options.below.clone(), disk }], options, &mut scan);
     let mut trees = Trees::of(root);
     // Links are followed in the order of their paths, so that of two with one target always the same is taken.
     while !links.is_empty() {
@@ -157,12 +142,7 @@ pub fn stat(root: &Path, path: &NotePath) -> Result<Option<FileStat>> {
         Ok((!hidden).then(|| file_stat(path.clone(), &metadata, symlink)))
     };
     match look() {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(None)
         }
         found => found.map_err(|error| Error::io("look at", path.as_str(), error)),
@@ -194,18 +174,13 @@ impl Scan {
     fn file(&mut self, path: &str, metadata: &Metadata, symlink: bool) {
         match NotePath::from_disk(path) {
             Some(path) if metadata.is_file() => self.files.push(file_stat(path, metadata, symlink)),
-            _ => self
-                .warnings
-                .push(format!("{path} is skipped: it is no regular file")),
+            _ => self.warnings.push(format!("{path} is skipped: it is no regular file")),
         }
     }
 
     fn fail(&mut self, place: Folder, error: io::Error) {
         let error = Error::io("look into", &place.disk, error);
-        self.incomplete.push(Incomplete {
-            prefix: place.path,
-            error,
-        });
+        self.incomplete.push(Incomplete { prefix: place.path, error });
     }
 
     fn append(&mut self, mut other: Self) {
@@ -223,10 +198,7 @@ struct Trees {
 
 impl Trees {
     fn of(root: &Path) -> Self {
-        let mut trees = Self {
-            roots: HashSet::new(),
-            above: HashSet::new(),
-        };
+        let mut trees = Self { roots: HashSet::new(), above: HashSet::new() };
         if let Ok(chain) = chain(root) {
             trees.roots.extend(chain.first());
             trees.above.extend(chain);
@@ -249,11 +221,7 @@ impl Trees {
 
 /// Lists the identities of a folder and of all folders above it.
 fn chain(folder: &Path) -> io::Result<Vec<(u64, u64)>> {
-    folder
-        .canonicalize()?
-        .ancestors()
-        .map(|folder| Ok(identity(&fs::metadata(folder)?)))
-        .collect()
+    folder.canonicalize()?.ancestors().map(|folder| Ok(identity(&fs::metadata(folder)?))).collect()
 }
 
 fn identity(metadata: &Metadata) -> (u64, u64) {
@@ -291,11 +259,9 @@ fn walk(folders: Vec<Folder>, options: &ScanOptions, scan: &mut Scan) -> BTreeSe
         let others: Vec<_> = (1..options.threads).map(|_| threads.spawn(work)).collect();
         let own = work();
         // A thread that panicked would leave its folders out in silence, so the panic goes on here.
-        let joined = others.into_iter().map(|other| {
-            other
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
+        let joined = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         for (part, found) in std::iter::once(own).chain(joined) {
             scan.append(part);
             links.extend(found);
@@ -342,54 +308,28 @@ fn add(entry: &DirEntry, parent: &str, scan: &mut Scan, folders: &mut Vec<Folder
         return;
     }
     let Some(name) = name.to_str() else {
-        scan.warnings.push(format!(
-            "{} is skipped: its name is no UTF-8",
-            entry.path().display()
-        ));
+        scan.warnings.push(format!("{} is skipped: its name is no UTF-8", entry.path().display()));
         return;
     };
-    let path = if parent.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{parent}/{name}")
-    };
+    let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
     let kind = match entry.file_type() {
         Ok(kind) => kind,
         Err(error) => {
-            return scan.fail(
-                Folder {
-                    path,
-                    disk: entry.path(),
-                },
-                error,
-            );
+            return scan.fail(Folder { path, disk: entry.path() }, error);
         }
     };
     if kind.is_dir() {
-        folders.push(Folder {
-            path,
-            disk: entry.path(),
-        });
+        folders.push(Folder { path, disk: entry.path() });
     } else if kind.is_symlink() {
-        links.push(Folder {
-            path,
-            disk: entry.path(),
-        });
+        links.push(Folder { path, disk: entry.path() });
     } else if !kind.is_file() {
-        scan.warnings
-            .push(format!("{path} is skipped: it is no regular file"));
+        scan.warnings.push(format!("{path} is skipped: it is no regular file"));
     } else {
         match entry.metadata() {
             Ok(metadata) => scan.file(&path, &metadata, false),
             // A file that went away between the two looks is gone.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => scan.fail(
-                Folder {
-                    path,
-                    disk: entry.path(),
-                },
-                error,
-            ),
+            Err(error) => scan.fail(Folder { path, disk: entry.path() }, error),
         }
     }
 }

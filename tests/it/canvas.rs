@@ -43,13 +43,7 @@ fn references_stand_inside_the_strings() {
         .map(|link| {
             let of = |span: Span| span.of(BOARD);
             let parts = [of(link.span), of(link.path_span), of(link.subpath_span)].join(" ~ ");
-            format!(
-                "{}: {} {} {parts} line {}",
-                link.form.name(),
-                link.path,
-                link.subpath,
-                link.line
-            )
+            format!("{}: {} {} {parts} line {}", link.form.name(), link.path, link.subpath, link.line)
         })
         .collect();
     insta::assert_snapshot!(links.join("\n"), @r##"
@@ -65,21 +59,10 @@ fn references_stand_inside_the_strings() {
 #[test]
 fn tags_and_text() {
     let note = parse(BOARD);
-    let tags: Vec<_> = note
-        .tags
-        .iter()
-        .map(|tag| (tag.name.as_str(), tag.span.of(BOARD)))
-        .collect();
+    let tags: Vec<_> = note.tags.iter().map(|tag| (tag.name.as_str(), tag.span.of(BOARD))).collect();
     assert_eq!(tags, [("top", "#top")]);
     let said = pieces(BOARD, &note).join(" / ");
-    for part in [
-        "Plan",
-        "say \"hi\"",
-        "été",
-        "A \"group\"",
-        "https://e.org/[[no]]",
-        "leads to",
-    ] {
+    for part in ["Plan", "say \"hi\"", "été", "A \"group\"", "https://e.org/[[no]]", "leads to"] {
         assert!(said.contains(part), "{part} in {said}");
     }
     assert!(!said.contains("p%20q.png") && !said.contains("bg.png"));
@@ -88,16 +71,9 @@ fn tags_and_text() {
 
 #[test]
 fn a_canvas_that_is_none() {
-    for text in [
-        "",
-        " \n",
-        "{}",
-        "[]",
-        "7",
-        "{\"nodes\":{}}",
-        "{\"nodes\":[{\"type\":\"text\"}]}",
-        "\u{FEFF}{}",
-    ] {
+    for text in
+        ["", " \n", "{}", "[]", "7", "{\"nodes\":{}}", "{\"nodes\":[{\"type\":\"text\"}]}", "\u{FEFF}{}"]
+    {
         let note = parse(text);
         assert!(note.links.is_empty() && note.problems.is_empty(), "{text}");
     }
@@ -115,11 +91,7 @@ fn the_byte_order_mark_counts() {
 
 #[test]
 fn depth_and_size_do_no_harm() {
-    let deep = format!(
-        "{{\"x\":{}1{},\"nodes\":[]}}",
-        "[".repeat(100_000),
-        "]".repeat(100_000)
-    );
+    let deep = format!("{{\"x\":{}1{},\"nodes\":[]}}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(parse(&deep).problems.is_empty());
     assert_eq!(parse(&"[".repeat(100_000)).problems.len(), 1);
     let node = r#"{"type":"text","text":"a \"[[n]]\" \u00e9"}"#;

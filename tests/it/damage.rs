@@ -14,7 +14,9 @@ fn index_files(folder: &Path) -> Vec<PathBuf> {
             if path.is_dir() { folders.push(path) } else { found.push(path) }
         }
     }
-    found.retain(|path| !path.to_string_lossy().ends_with(".lock") && !path.ends_with("lock") && !path.ends_with(".gitignore"));
+    found.retain(|path| {
+        !path.to_string_lossy().ends_with(".lock") && !path.ends_with("lock") && !path.ends_with(".gitignore")
+    });
     found.sort();
     found
 }
@@ -47,7 +49,8 @@ fn check_noticed(damage: impl Fn(&mut Vec<u8>)) {
         let said = stderr(&output);
         assert!(said.contains("damaged") || said.contains("rebuilt"), "{name} was not noticed: {said:?}");
         let reply: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-        let mut paths: Vec<&str> = reply["results"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect();
+        let mut paths: Vec<&str> =
+            reply["results"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect();
         paths.sort_unstable();
         assert_eq!(paths, ["a.md", "b.md"], "{name}");
         assert_eq!(stdout(&vault.run(&["dump"])), healthy, "{name}");
@@ -106,11 +109,15 @@ fn a_killed_writer_leaves_an_index_that_the_next_command_mends() {
             // Every note is read again, so that the kill meets a batch under way.
             for path in vault.contents().keys() {
                 let file = fs::File::options().write(true).open(path).unwrap();
-                file.set_modified(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 + round)).unwrap();
+                file.set_modified(
+                    std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 + round),
+                )
+                .unwrap();
             }
             vault.write("extra.md", format!("round {round}"));
         }
-        let mut child = vault.command(&["index", "--no-embed"]).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut child =
+            vault.command(&["index", "--no-embed"]).stderr(std::process::Stdio::null()).spawn().unwrap();
         let spins = round * round * 40_000;
         for _ in 0..spins {
             std::hint::spin_loop();

@@ -11,10 +11,8 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{Tokenizer, TruncationParams};
 
-const VOCABULARY: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/assets/all-MiniLM-L6-v2/vocab.txt"
-));
+const VOCABULARY: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/all-MiniLM-L6-v2/vocab.txt"));
 const FILES: [&str; 3] = ["minilm_int8.onnx", "minilm_int8.data", "vocab.txt"];
 const MAX_IDS: usize = 256;
 
@@ -25,19 +23,11 @@ static MINILM: LazyLock<MiniLm> = LazyLock::new(MiniLm::default);
 fn reference() -> Tokenizer {
     let vocabulary = Reference::read_bytes(VOCABULARY.as_bytes()).unwrap();
     let mut tokenizer = Tokenizer::new(Reference::builder().vocab(vocabulary).build().unwrap());
-    tokenizer
-        .with_normalizer(Some(BertNormalizer::default()))
-        .unwrap();
+    tokenizer.with_normalizer(Some(BertNormalizer::default())).unwrap();
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
-    tokenizer.with_post_processor(Some(BertProcessing::new(
-        ("[SEP]".into(), 102),
-        ("[CLS]".into(), 101),
-    )));
+    tokenizer.with_post_processor(Some(BertProcessing::new(("[SEP]".into(), 102), ("[CLS]".into(), 101))));
     tokenizer
-        .with_truncation(Some(TruncationParams {
-            max_length: MAX_IDS,
-            ..TruncationParams::default()
-        }))
+        .with_truncation(Some(TruncationParams { max_length: MAX_IDS, ..TruncationParams::default() }))
         .unwrap();
     tokenizer
 }
@@ -54,10 +44,7 @@ fn check_ids(text: &str) {
 fn pieces(text: &str) -> String {
     let vocabulary: Vec<&str> = VOCABULARY.lines().collect();
     let ids = OURS.encode(text, MAX_IDS);
-    ids.iter()
-        .map(|&id| vocabulary[id as usize])
-        .collect::<Vec<_>>()
-        .join(" ")
+    ids.iter().map(|&id| vocabulary[id as usize]).collect::<Vec<_>>().join(" ")
 }
 
 fn one(text: &str) -> Vec<f32> {
@@ -75,10 +62,7 @@ fn assets_are_the_published_ones() {
     let mut all = blake3::Hasher::new();
     for name in FILES {
         let bytes = std::fs::read(format!("{folder}/{name}")).unwrap();
-        let row = readme
-            .lines()
-            .find(|line| line.starts_with(&format!("| {name} |")))
-            .unwrap();
+        let row = readme.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap();
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         assert_eq!(cells[2], bytes.len().to_string(), "{name}");
         assert_eq!(cells[4], blake3::hash(&bytes).to_hex().as_str(), "{name}");
@@ -99,22 +83,13 @@ fn a_model_id_prints_its_name_and_keys_its_vectors() {
 fn wordpiece_reads_like_bert() {
     for (text, expected) in [
         ("", "[CLS] [SEP]"),
-        (
-            "Links survive a rename.",
-            "[CLS] links survive a ren ##ame . [SEP]",
-        ),
+        ("Links survive a rename.", "[CLS] links survive a ren ##ame . [SEP]"),
         ("Café ÉCOLE naïve", "[CLS] cafe ecole naive [SEP]"),
         ("zettelkasten", "[CLS] ze ##tte ##lka ##sten [SEP]"),
         ("snake_case [[a|b]]", "[CLS] snake _ case [ [ a | b ] ] [SEP]"),
         ("中文 and 東京", "[CLS] 中 文 and 東 京 [SEP]"),
-        (
-            "zero\u{200B}width\u{0}\u{FFFD}\u{7F}",
-            "[CLS] zero ##wi ##dt ##h [SEP]",
-        ),
-        (
-            "tab\tline\r\nwide\u{3000}space",
-            "[CLS] tab line wide space [SEP]",
-        ),
+        ("zero\u{200B}width\u{0}\u{FFFD}\u{7F}", "[CLS] zero ##wi ##dt ##h [SEP]"),
+        ("tab\tline\r\nwide\u{3000}space", "[CLS] tab line wide space [SEP]"),
         ("\u{F8FF} 🦀 [CLS]", "[CLS] [UNK] [ cl ##s ] [SEP]"),
     ] {
         assert_eq!(pieces(text), expected, "{text:?}");
@@ -189,10 +164,7 @@ fn wordpiece_counts_what_it_does_not_cut() {
     }
     assert_eq!(OURS.count(&"word ".repeat(1_000)), 1_000);
     assert_eq!(OURS.encode(&"word ".repeat(1_000), MAX_IDS).len(), MAX_IDS);
-    assert_eq!(
-        OURS.encode(&"zettelkasten ".repeat(100), 6),
-        [101, 27838, 4674, 26518, 16173, 102]
-    );
+    assert_eq!(OURS.encode(&"zettelkasten ".repeat(100), 6), [101, 27838, 4674, 26518, 16173, 102]);
 }
 
 #[test]
@@ -271,14 +243,7 @@ proptest! {
 
 #[test]
 fn a_vector_has_length_one() {
-    for text in [
-        "",
-        " ",
-        "a",
-        "How do links survive a rename?",
-        "日本語",
-        &"long ".repeat(5_000),
-    ] {
+    for text in ["", " ", "a", "How do links survive a rename?", "日本語", &"long ".repeat(5_000)] {
         let vector = one(text);
         assert_eq!(vector.len(), MINILM.dimensions());
         assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-5, "{text:?}");
@@ -287,13 +252,8 @@ fn a_vector_has_length_one() {
 
 #[test]
 fn a_vector_does_not_depend_on_neighbours_or_effort() {
-    let texts = [
-        "rename a note",
-        "",
-        "Bread needs flour, water, salt and time.",
-        &"word ".repeat(300),
-        "東京",
-    ];
+    let texts =
+        ["rename a note", "", "Bread needs flour, water, salt and time.", &"word ".repeat(300), "東京"];
     let alone: Vec<_> = texts.iter().map(|text| one(text)).collect();
     for effort in [Effort::Foreground, Effort::Background, Effort::Bulk] {
         assert!(MINILM.embed(&texts, effort).unwrap() == alone, "{effort:?}");
@@ -337,26 +297,10 @@ fn a_question_is_nearer_to_its_answer_than_to_another() {
 #[test]
 fn cosines_equal_those_of_onnxruntime() {
     for (a, b, expected) in [
-        (
-            "how do links survive a rename",
-            "Renaming a note rewrites every link to it.",
-            0.5865,
-        ),
-        (
-            "what did we decide about the database",
-            "Decision of 3 May: we stay with SQLite.",
-            0.4943,
-        ),
-        (
-            "Bread needs flour, water, salt and time.",
-            "Knead the dough for ten minutes.",
-            0.4557,
-        ),
-        (
-            "The invoice is due on March 3.",
-            "Das Fahrrad steht im Keller.",
-            -0.0082,
-        ),
+        ("how do links survive a rename", "Renaming a note rewrites every link to it.", 0.5865),
+        ("what did we decide about the database", "Decision of 3 May: we stay with SQLite.", 0.4943),
+        ("Bread needs flour, water, salt and time.", "Knead the dough for ten minutes.", 0.4557),
+        ("The invoice is due on March 3.", "Das Fahrrad steht im Keller.", -0.0082),
         ("東京の天気", "Weather in Tokyo", 0.4041),
         ("draft", "confirmed", 0.0975),
     ] {
@@ -373,14 +317,8 @@ fn embedding_in_the_background_gives_way() {
         // proc(5): the niceness is the 19th field, the 17th behind the name in parentheses.
         stat.rsplit_once(") ")?.1.split(' ').nth(16).map(str::to_owned)
     };
-    MINILM
-        .embed(&["nobody waits for this"], Effort::Background)
-        .unwrap();
+    MINILM.embed(&["nobody waits for this"], Effort::Background).unwrap();
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
-    assert!(
-        threads
-            .flatten()
-            .any(|thread| nice(thread.path().join("stat")).as_deref() == Some("19"))
-    );
+    assert!(threads.flatten().any(|thread| nice(thread.path().join("stat")).as_deref() == Some("19")));
     assert_ne!(nice("/proc/thread-self/stat".into()).as_deref(), Some("19"));
 }

@@ -30,21 +30,14 @@ fn check_error(yaml: &str, expect: &str) {
 fn check_spans(yaml: &str, expect: &[&str]) {
     let (text, found) = block(yaml);
     assert_eq!(found.error, None, "{yaml}");
-    let spans: Vec<&str> = found
-        .properties
-        .iter()
-        .map(|property| property.span.of(&text))
-        .collect();
+    let spans: Vec<&str> = found.properties.iter().map(|property| property.span.of(&text)).collect();
     assert_eq!(spans, expect);
 }
 
 #[test]
 fn conformance_cases() {
-    let text = std::fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/fixtures/obsidian/cases.json"
-    ))
-    .unwrap();
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json"))
+        .unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
     for case in cases.iter().filter(|case| case["kind"] == "frontmatter") {
         let (found, body_start) = read(case["text"].as_str().unwrap());
@@ -56,11 +49,9 @@ fn conformance_cases() {
                 assert_eq!(Value::Object(found.values()), expect["frontmatter"], "{case}")
             }
             (Value::String(_), Some(found)) => assert!(found.error.is_some(), "{case}"),
-            (Value::Null, Some(found)) => assert_eq!(
-                expect.get("tags").is_none(),
-                found.properties.is_empty(),
-                "{case}"
-            ),
+            (Value::Null, Some(found)) => {
+                assert_eq!(expect.get("tags").is_none(), found.properties.is_empty(), "{case}")
+            }
             (expected, None) => assert!(expected.is_null(), "{case}"),
             other => panic!("{other:?} in {case}"),
         }
@@ -68,11 +59,7 @@ fn conformance_cases() {
             assert_eq!(&found.as_ref().map_or(json!([]), tags), expected, "{case}");
         }
         if let Some(expected) = expect.get("aliases") {
-            assert_eq!(
-                &found.as_ref().map_or(json!([]), |found| json!(found.aliases)),
-                expected,
-                "{case}"
-            );
+            assert_eq!(&found.as_ref().map_or(json!([]), |found| json!(found.aliases)), expected, "{case}");
         }
         if let Some(expected) = expect.get("body_start") {
             assert_eq!(json!(body_start), *expected, "{case}");
@@ -92,11 +79,7 @@ fn delimiters() {
     check("---\ra: 1\r---\rx", Some("a: 1\r"), "x");
     check("--- \t\na: 1\n--- \nx", Some("a: 1\n"), "x");
     check("---\n---", Some(""), "");
-    check(
-        "---\na: |\n  x\n---\n  y\n---\n",
-        Some("a: |\n  x\n"),
-        "  y\n---\n",
-    );
+    check("---\na: |\n  x\n---\n  y\n---\n", Some("a: |\n  x\n"), "  y\n---\n");
     check("---\na: 1\n...\n---\n", Some("a: 1\n...\n"), "");
     check("---\na: 1\n...\n", None, "---\na: 1\n...\n");
     check("---\na: 1\n ---\n", None, "---\na: 1\n ---\n");
@@ -138,10 +121,7 @@ fn values_follow_the_core_schema() {
         "a: !!str 12\nb: !!int \"3\"\nc: !x 4\nd: !!str",
         json!({"a": "12", "b": 3, "c": "4", "d": ""}),
     );
-    check_values(
-        "1: a\ntrue: b\n1.0: c\n\"q\": d",
-        json!({"1": "a", "true": "b", "1.0": "c", "q": "d"}),
-    );
+    check_values("1: a\ntrue: b\n1.0: c\n\"q\": d", json!({"1": "a", "true": "b", "1.0": "c", "q": "d"}));
     check_values("up: [[n]]", json!({"up": [["n"]]}));
     check_values("d: {{date}}", json!({"d": {"{date}": null}}));
     check_values("# only a comment", json!({}));
@@ -149,18 +129,9 @@ fn values_follow_the_core_schema() {
 
 #[test]
 fn scalars_of_several_lines() {
-    check_values(
-        "a: |\n  x\n    y\n\n  z\nb: >-\n  p\n  q",
-        json!({"a": "x\n  y\n\nz\n", "b": "p q"}),
-    );
-    check_values(
-        "a: x\n  y # c\nb: \"p\n  q\\\n  r\"",
-        json!({"a": "x y", "b": "p qr"}),
-    );
-    check_values(
-        "a: \"\\u00e9\\x41\\n\"\nb: 'it''s'",
-        json!({"a": "éA\n", "b": "it's"}),
-    );
+    check_values("a: |\n  x\n    y\n\n  z\nb: >-\n  p\n  q", json!({"a": "x\n  y\n\nz\n", "b": "p q"}));
+    check_values("a: x\n  y # c\nb: \"p\n  q\\\n  r\"", json!({"a": "x y", "b": "p qr"}));
+    check_values("a: \"\\u00e9\\x41\\n\"\nb: 'it''s'", json!({"a": "éA\n", "b": "it's"}));
 }
 
 #[test]
@@ -170,10 +141,7 @@ fn anchors_aliases_and_merges() {
         "a: &x {p: 1, q: 2}\nb:\n  <<: *x\n  q: 3",
         json!({"a": {"p": 1, "q": 2}, "b": {"p": 1, "q": 3}}),
     );
-    check_values(
-        "a: &x {p: 1}\np: 0\n<<: *x\nq: 2",
-        json!({"a": {"p": 1}, "p": 0, "q": 2}),
-    );
+    check_values("a: &x {p: 1}\np: 0\n<<: *x\nq: 2", json!({"a": {"p": 1}, "p": 0, "q": 2}));
     check_values("a: &x {p: 1}\n<<: *x\np: 0", json!({"a": {"p": 1}, "p": 0}));
     check_values(
         "a: &x {p: 1}\nb: &y {p: 2, q: 3}\nc: {<<: [*x, *y]}",
@@ -193,10 +161,7 @@ fn what_is_invalid_says_so_by_line() {
     check_error("a: b: c", "line 2:");
     check_error("a: @x", "line 2:");
     check_error("a: *nowhere", "line 2:");
-    check_error(
-        "a: &x [*x]",
-        "line 2: an alias refers to the node that it is part of",
-    );
+    check_error("a: &x [*x]", "line 2: an alias refers to the node that it is part of");
     check_error("just text", "line 2: the block is no mapping");
     check_error("- a\n- b", "line");
     check_error("a: 1\n...\nb: 2", "line 4: a second YAML document");
@@ -210,10 +175,7 @@ fn what_is_invalid_says_so_by_line() {
 fn a_json_object_is_yaml_written_in_braces() {
     let (text, found) = block("{\n  \"tags\": \"journal\",\n  \"list\": [1, \"x\"]\n}");
     assert!(found.flow);
-    assert_eq!(
-        Value::Object(found.values()),
-        json!({"tags": "journal", "list": [1, "x"]})
-    );
+    assert_eq!(Value::Object(found.values()), json!({"tags": "journal", "list": [1, "x"]}));
     assert_eq!(found.tags[0].span.of(&text), "journal");
     assert!(!block("a: {b: 1}").1.flow);
 }
@@ -226,30 +188,18 @@ fn a_bad_byte_hides_nothing_but_itself() {
 #[test]
 fn spans_of_entries() {
     check_spans("a: 1", &["a: 1"]);
-    check_spans(
-        "# above\na: 1   # beside  \n# below\nb: 2",
-        &["a: 1   # beside", "b: 2"],
-    );
+    check_spans("# above\na: 1   # beside  \n# below\nb: 2", &["a: 1   # beside", "b: 2"]);
     check_spans("a:   # nothing\nb:\nc: ~", &["a:   # nothing", "b:", "c: ~"]);
     check_spans(
         "a:\n  - x # c\n  # inner\n  - y # d\n\n# z\nb: [1, 2] # e",
         &["a:\n  - x # c\n  # inner\n  - y # d", "b: [1, 2] # e"],
     );
     check_spans("a:\n- x\n-\nb: {k: 1}", &["a:\n- x\n-", "b: {k: 1}"]);
-    check_spans(
-        "a: |\n  x\n\n  y\n\nb: >-\n  z\n",
-        &["a: |\n  x\n\n  y", "b: >-\n  z"],
-    );
+    check_spans("a: |\n  x\n\n  y\n\nb: >-\n  z\n", &["a: |\n  x\n\n  y", "b: >-\n  z"]);
     check_spans("a: | # c\n\n\nb: 1", &["a: | # c", "b: 1"]);
-    check_spans(
-        "'a' : 'it''s'\n\"b\": \"x\n  y\"",
-        &["'a' : 'it''s'", "\"b\": \"x\n  y\""],
-    );
+    check_spans("'a' : 'it''s'\n\"b\": \"x\n  y\"", &["'a' : 'it''s'", "\"b\": \"x\n  y\""]);
     check_spans("a: &x !!str v\nb: *x # c", &["a: &x !!str v", "b: *x # c"]);
-    check_spans(
-        "a:\n  b:\n    c: 1\n  d: []\ne: 1",
-        &["a:\n  b:\n    c: 1\n  d: []", "e: 1"],
-    );
+    check_spans("a:\n  b:\n    c: 1\n  d: []\ne: 1", &["a:\n  b:\n    c: 1\n  d: []", "e: 1"]);
 }
 
 #[test]
@@ -304,11 +254,7 @@ fn spans_of_scalars() {
 #[test]
 fn lists_without_indent() {
     let (text, found) = block("a:\n- x\n- [y]\nb:\n  - - z");
-    let values: Vec<_> = found
-        .properties
-        .iter()
-        .map(|property| property.value_span.of(&text))
-        .collect();
+    let values: Vec<_> = found.properties.iter().map(|property| property.value_span.of(&text)).collect();
     assert_eq!(values, ["- x\n- [y]", "- - z"]);
 }
 
@@ -324,46 +270,27 @@ fn an_escape_maps_back_to_its_bytes() {
 
 fn check_tags(yaml: &str, expect: &[(&str, &str)]) {
     let (text, found) = block(yaml);
-    let tags: Vec<_> = found
-        .tags
-        .iter()
-        .map(|tag| (tag.name.as_str(), tag.span.of(&text)))
-        .collect();
+    let tags: Vec<_> = found.tags.iter().map(|tag| (tag.name.as_str(), tag.span.of(&text))).collect();
     assert_eq!(tags, expect, "{yaml}");
     assert!(found.tags.iter().all(|tag| tag.in_frontmatter));
 }
 
 #[test]
 fn tags() {
-    check_tags(
-        "tags: [a, \"#b/c\", 'd/']",
-        &[("a", "a"), ("b/c", "#b/c"), ("d", "d")],
-    );
-    check_tags(
-        "Tags:\n- '#x'\n- sample/tag",
-        &[("x", "#x"), ("sample/tag", "sample/tag")],
-    );
+    check_tags("tags: [a, \"#b/c\", 'd/']", &[("a", "a"), ("b/c", "#b/c"), ("d", "d")]);
+    check_tags("Tags:\n- '#x'\n- sample/tag", &[("x", "#x"), ("sample/tag", "sample/tag")]);
     check_tags("tags: journal", &[("journal", "journal")]);
     check_tags("tags: \" #j \"", &[("j", "#j")]);
     check_tags("tags: a, b", &[]);
     check_tags("tags: a b", &[]);
-    check_tags(
-        "tags: [1984, '1984', y1984, ~, '', a.b, '#', '##x', [n], {m: 1}]",
-        &[("y1984", "y1984")],
-    );
+    check_tags("tags: [1984, '1984', y1984, ~, '', a.b, '#', '##x', [n], {m: 1}]", &[("y1984", "y1984")]);
     check_tags("tags: [\"caf\\u00e9\"]", &[("café", "caf\\u00e9")]);
     check_tags("x: &t [a, b]\ntags: *t", &[("a", "*t"), ("b", "*t")]);
     check_tags("tags: >-\n  folded", &[("folded", ">-\n  folded")]);
     check_tags("tag: x\nTAG: y\ntopic: '#z'", &[]);
     check_tags("tags:", &[]);
     assert_eq!(
-        [
-            tag_name("#a/b/"),
-            tag_name("1/2"),
-            tag_name("1/"),
-            tag_name("日本"),
-            tag_name("🙂")
-        ],
+        [tag_name("#a/b/"), tag_name("1/2"), tag_name("1/"), tag_name("日本"), tag_name("🙂")],
         [Some("a/b"), Some("1/2"), None, Some("日本"), Some("🙂")]
     );
 }
@@ -400,36 +327,17 @@ fn links() {
     check_links("up: \"[[n#H|a]]\"", &[("up", "n", "[[n#H|a]]", "n#H")]);
     check_links(
         "list:\n  - '[[it''s]]'\n  - x\n  - \"[[b]]\"",
-        &[
-            ("list.0", "it's", "[[it''s]]", "it''s"),
-            ("list.2", "b", "[[b]]", "b"),
-        ],
+        &[("list.0", "it's", "[[it''s]]", "it''s"), ("list.2", "b", "[[b]]", "b")],
     );
-    check_links(
-        "a: {b: [\"![[i.png]]\"]}",
-        &[("a.b.0", "i.png", "![[i.png]]", "i.png")],
-    );
-    check_links(
-        "m: \"[t](a%20b.md)\"",
-        &[("m", "a b.md", "[t](a%20b.md)", "a%20b.md")],
-    );
+    check_links("a: {b: [\"![[i.png]]\"]}", &[("a.b.0", "i.png", "![[i.png]]", "i.png")]);
+    check_links("m: \"[t](a%20b.md)\"", &[("m", "a b.md", "[t](a%20b.md)", "a%20b.md")]);
     check_links("m: \" [[n]] \"", &[("m", "n", "[[n]]", "n")]);
-    check_links(
-        "m: \"[[caf\\u00e9]]\"",
-        &[("m", "café", "[[caf\\u00e9]]", "caf\\u00e9")],
-    );
+    check_links("m: \"[[caf\\u00e9]]\"", &[("m", "café", "[[caf\\u00e9]]", "caf\\u00e9")]);
     check_links("b: |\n  [[n]]", &[("b", "n", "|\n  [[n]]", "|\n  [[n]]")]);
-    check_links(
-        "up: [[n]]\nsee: see [[n]]\ntwo: \"[[a]] [[b]]\"\nweb: \"[x](https://e.org)\"",
-        &[],
-    );
+    check_links("up: [[n]]\nsee: see [[n]]\ntwo: \"[[a]] [[b]]\"\nweb: \"[x](https://e.org)\"", &[]);
     check_links("a: &x \"[[n]]\"\nb: *x", &[("a", "n", "[[n]]", "n")]);
     let (_, found) = block("a: 1\nup: \"[[n]]\"\nb: |\n  [[m]]");
-    let about: Vec<_> = found
-        .links
-        .iter()
-        .map(|link| (link.line, link.form.name()))
-        .collect();
+    let about: Vec<_> = found.links.iter().map(|link| (link.line, link.form.name())).collect();
     assert_eq!(about, [(3, "fm-wiki"), (5, "fm-wiki")]);
 }
 
@@ -447,14 +355,8 @@ fn types() {
     check(json!("2024-07-21 12:37"), PropertyType::Text);
     check(json!(null), PropertyType::Text);
     check(json!({"a": 1}), PropertyType::Text);
-    assert_eq!(
-        kind_of("k", &json!("x"), Some(PropertyType::Date)),
-        PropertyType::Date
-    );
-    assert_eq!(
-        kind_of("TAGS", &json!("x"), Some(PropertyType::Text)),
-        PropertyType::Tags
-    );
+    assert_eq!(kind_of("k", &json!("x"), Some(PropertyType::Date)), PropertyType::Date);
+    assert_eq!(kind_of("TAGS", &json!("x"), Some(PropertyType::Text)), PropertyType::Tags);
     assert_eq!(kind_of("aliases", &json!("x"), None), PropertyType::Aliases);
     assert_eq!(kind_of("cssClasses", &json!("x"), None), PropertyType::List);
 }
@@ -462,10 +364,7 @@ fn types() {
 #[test]
 fn nested_maps_are_flat() {
     let (_, found) = block("a:\n  b: 1\n  c: {d: [x, y], e: {}}\nf: 2");
-    let flat: Vec<String> = found
-        .flat()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let flat: Vec<String> = found.flat().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(flat, ["a.b=1", "a.c.d=[\"x\",\"y\"]", "a.c.e={}", "f=2"]);
     assert_eq!(found.get("F").map(|property| &property.value), Some(&json!(2)));
     assert!(found.get("b").is_none());
@@ -473,28 +372,14 @@ fn nested_maps_are_flat() {
 
 #[test]
 fn hostile_input_ends_in_an_error() {
-    let bomb: String = (1..30)
-        .map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(", ")))
-        .collect();
-    check_error(
-        &format!("a0: &a0 [x, x, x]\n{bomb}"),
-        "line 7: aliases or long keys expand",
-    );
-    let chain: String = (1..1000)
-        .map(|n| format!("a{n}: &a{n} [*a{}]\n", n - 1))
-        .collect();
-    check_error(
-        &format!("a0: &a0 x\n{chain}"),
-        "line 102: collections nest more than 100 deep",
-    );
+    let bomb: String =
+        (1..30).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(", "))).collect();
+    check_error(&format!("a0: &a0 [x, x, x]\n{bomb}"), "line 7: aliases or long keys expand");
+    let chain: String = (1..1000).map(|n| format!("a{n}: &a{n} [*a{}]\n", n - 1)).collect();
+    check_error(&format!("a0: &a0 x\n{chain}"), "line 102: collections nest more than 100 deep");
     let stairs: String = (0..2000).map(|n| format!("{}k:\n", " ".repeat(n))).collect();
-    for deep in [
-        "[".repeat(10_000),
-        "{a: ".repeat(10_000),
-        "- ".repeat(10_000),
-        "? ".repeat(10_000),
-        stairs,
-    ] {
+    for deep in ["[".repeat(10_000), "{a: ".repeat(10_000), "- ".repeat(10_000), "? ".repeat(10_000), stairs]
+    {
         check_error(&format!("a:\n  {deep}"), "line");
     }
     check_error(
@@ -510,23 +395,13 @@ fn large_blocks_are_read_in_linear_time() {
     let tags = vec!["'#x'"; 100_000].join(", ");
     assert_eq!(block(&format!("tags: [{tags}]")).1.tags.len(), 100_000);
     assert_eq!(
-        block(&format!(
-            "a: |\n{}\nb:{}",
-            "\n   ".repeat(200_000),
-            "\n# x".repeat(200_000)
-        ))
-        .1
-        .properties
-        .len(),
-        2
-    );
-    assert_eq!(
-        block(&format!("a: {}", "x".repeat(10_000_000)))
+        block(&format!("a: |\n{}\nb:{}", "\n   ".repeat(200_000), "\n# x".repeat(200_000)))
             .1
             .properties
             .len(),
-        1
+        2
     );
+    assert_eq!(block(&format!("a: {}", "x".repeat(10_000_000))).1.properties.len(), 1);
 }
 
 /// Checks that every span of a block lies where it must.
@@ -538,10 +413,7 @@ fn assert_sound(text: &str) {
     for property in &found.properties {
         let inside = [property.key_span, property.value_span];
         assert!(found.yaml_span.encloses(property.span), "{property:?}");
-        assert!(
-            inside.iter().all(|&span| property.span.encloses(span)),
-            "{property:?} in {text:?}"
-        );
+        assert!(inside.iter().all(|&span| property.span.encloses(span)), "{property:?} in {text:?}");
         for scalar in &property.scalars {
             assert!(property.span.encloses(scalar.span), "{property:?} in {text:?}");
             assert!(text.get(scalar.span.start..scalar.span.end).is_some());
@@ -555,10 +427,7 @@ fn assert_sound(text: &str) {
         }
     }
     for link in &found.links {
-        assert!(
-            found.yaml_span.encloses(link.span) && link.span.encloses(link.dest_span),
-            "{link:?}"
-        );
+        assert!(found.yaml_span.encloses(link.span) && link.span.encloses(link.dest_span), "{link:?}");
         assert!(link.dest_span.encloses(link.path_span), "{link:?} in {text:?}");
     }
     for tag in &found.tags {

@@ -12,25 +12,37 @@ fn list(entries: &[(i64, f32)]) -> Vec<Ranked> {
 fn check(fusion: Fusion, text: &[(i64, f32)], vector: &[(i64, f32)], expected: &[(i64, &str)]) {
     let fused = fuse(&list(text), &list(vector), fusion);
     let got: Vec<(i64, String)> = fused.iter().map(|hit| (hit.file, format!("{:.4}", hit.score))).collect();
-    let expected: Vec<(i64, String)> = expected.iter().map(|&(file, score)| (file, score.to_owned())).collect();
+    let expected: Vec<(i64, String)> =
+        expected.iter().map(|&(file, score)| (file, score.to_owned())).collect();
     assert_eq!(got, expected);
 }
 
 #[test]
 fn rrf_adds_reciprocal_ranks() {
-    check(Fusion::Rrf, &[(1, 9.0), (2, 5.0)], &[(2, 0.9), (3, 0.5)], &[(2, "0.0325"), (1, "0.0164"), (3, "0.0161")]);
+    check(
+        Fusion::Rrf,
+        &[(1, 9.0), (2, 5.0)],
+        &[(2, 0.9), (3, 0.5)],
+        &[(2, "0.0325"), (1, "0.0164"), (3, "0.0161")],
+    );
 }
 
 #[test]
 fn weighted_trusts_vectors_more() {
     let (text, vector) = ([(1, 9.0), (2, 5.0), (4, 1.0)], [(2, 0.9), (3, 0.7), (5, 0.5)]);
-    check(Fusion::Weighted, &text, &vector, &[(2, "0.8500"), (3, "0.3500"), (1, "0.3000"), (4, "0.0000"), (5, "0.0000")]);
+    check(
+        Fusion::Weighted,
+        &text,
+        &vector,
+        &[(2, "0.8500"), (3, "0.3500"), (1, "0.3000"), (4, "0.0000"), (5, "0.0000")],
+    );
 }
 
 #[test]
 fn one_list_keeps_its_order() {
     for fusion in [Fusion::Relative, Fusion::Rrf, Fusion::Weighted] {
-        let order: Vec<i64> = fuse(&list(&[(3, 4.0), (1, 2.0), (2, 1.0)]), &[], fusion).iter().map(|hit| hit.file).collect();
+        let order: Vec<i64> =
+            fuse(&list(&[(3, 4.0), (1, 2.0), (2, 1.0)]), &[], fusion).iter().map(|hit| hit.file).collect();
         assert_eq!(order, [3, 1, 2]);
     }
 }

@@ -8,7 +8,10 @@ use crate::support::TestVault;
 
 fn graph() -> TestVault {
     TestVault::new(&[
-        ("Start.md", "---\nup: \"[[Plan]]\"\n---\n[[Plan#Goals]] [[Plan#Nope]] [x](Notes/Other.md) [[Missing]] [[missing|m]]\n"),
+        (
+            "Start.md",
+            "---\nup: \"[[Plan]]\"\n---\n[[Plan#Goals]] [[Plan#Nope]] [x](Notes/Other.md) [[Missing]] [[missing|m]]\n",
+        ),
         ("Plan.md", "---\nid: plan-1\naliases: [The plan]\n---\n# Goals\n\nnone ^g1\n\n[[Start]]\n"),
         ("Notes/Other.md", "# Another title\n\ntext [[Far]]\n"),
         ("Notes/Far.md", "end"),
@@ -25,7 +28,15 @@ fn links_are_shown_both_ways() {
     let out: Vec<String> = links
         .outgoing
         .iter()
-        .map(|link| format!("{} {} -> {}{}", link.line, link.original, link.resolved.as_deref().unwrap(), if link.broken_subpath { " broken" } else { "" }))
+        .map(|link| {
+            format!(
+                "{} {} -> {}{}",
+                link.line,
+                link.original,
+                link.resolved.as_deref().unwrap(),
+                if link.broken_subpath { " broken" } else { "" }
+            )
+        })
         .collect();
     assert_snapshot!(out.join("\n"), @r"
     2 [[Plan]] -> Plan.md
@@ -41,7 +52,8 @@ fn links_are_shown_both_ways() {
 #[test]
 fn dead_ends_are_grouped_without_case() {
     let unresolved = graph().store().unresolved().unwrap();
-    let shown: Vec<(&str, usize)> = unresolved.iter().map(|item| (item.link.as_str(), item.places.len())).collect();
+    let shown: Vec<(&str, usize)> =
+        unresolved.iter().map(|item| (item.link.as_str(), item.places.len())).collect();
     assert_eq!(shown, [("Missing", 2)]);
 }
 
@@ -55,7 +67,10 @@ fn lone_notes_are_those_without_a_link_in_or_out() {
 fn the_shortest_chain_is_found() {
     let store = graph();
     let store = store.store();
-    assert_eq!(store.path("plan-1", "Far").unwrap().path, ["Plan.md", "Start.md", "Notes/Other.md", "Notes/Far.md"]);
+    assert_eq!(
+        store.path("plan-1", "Far").unwrap().path,
+        ["Plan.md", "Start.md", "Notes/Other.md", "Notes/Far.md"]
+    );
     assert_eq!(store.path("Far", "Alone").unwrap().distance, None);
     assert_eq!(store.path("Far", "Far").unwrap().distance, Some(0));
 }
@@ -90,7 +105,9 @@ fn an_unknown_name_suggests_others() {
 fn paths_out_of_the_vault_name_nothing() {
     let vault = graph();
     let store = vault.store();
-    for name in ["../Start.md", "/etc/passwd", ".obsidian/app.json", "..", "", "a\0b", "C:\\x", "Notes/../../x"] {
+    for name in
+        ["../Start.md", "/etc/passwd", ".obsidian/app.json", "..", "", "a\0b", "C:\\x", "Notes/../../x"]
+    {
         assert_eq!(store.find(name).unwrap_err().kind(), ErrorKind::NotFound, "{name:?}");
     }
 }

@@ -1,5 +1,9 @@
 //! The one integration-test binary; each module tests one feature from outside.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on should stop loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
 mod canvas;
 mod cli;

@@ -62,32 +62,14 @@ fn the_parse_cases_hold() {
         let text = case["text"].as_str().expect("a case has a text");
         let note = checked(text);
         let links: Vec<Value> = note.links.iter().map(|link| as_case(text, link)).collect();
-        assert_eq!(
-            Value::from(links),
-            case["links"],
-            "links of {}: {text:?}",
-            case["id"]
-        );
+        assert_eq!(Value::from(links), case["links"], "links of {}: {text:?}", case["id"]);
         if let Some(tags) = case.get("tags") {
-            assert_eq!(
-                &Value::from(tag_names(&note)),
-                tags,
-                "tags of {}: {text:?}",
-                case["id"]
-            );
+            assert_eq!(&Value::from(tag_names(&note)), tags, "tags of {}: {text:?}", case["id"]);
         }
         if let Some(headings) = case.get("headings") {
-            let found: Vec<Value> = note
-                .headings
-                .iter()
-                .map(|h| serde_json::json!([h.level, h.text]))
-                .collect();
-            assert_eq!(
-                &Value::from(found),
-                headings,
-                "headings of {}: {text:?}",
-                case["id"]
-            );
+            let found: Vec<Value> =
+                note.headings.iter().map(|h| serde_json::json!([h.level, h.text])).collect();
+            assert_eq!(&Value::from(found), headings, "headings of {}: {text:?}", case["id"]);
         }
     }
 }
@@ -96,12 +78,7 @@ fn the_parse_cases_hold() {
 fn the_tag_cases_hold() {
     for case in cases("tags") {
         let text = case["text"].as_str().expect("a case has a text");
-        assert_eq!(
-            Value::from(tag_names(&checked(text))),
-            case["tags"],
-            "{}: {text:?}",
-            case["id"]
-        );
+        assert_eq!(Value::from(tag_names(&checked(text))), case["tags"], "{}: {text:?}", case["id"]);
     }
 }
 
@@ -127,10 +104,7 @@ fn described(text: &str, subpath: &str) -> String {
 #[test]
 fn the_subpath_cases_hold() {
     for case in cases("subpath") {
-        let (text, subpath) = (
-            case["text"].as_str().unwrap_or(""),
-            case["subpath"].as_str().unwrap_or(""),
-        );
+        let (text, subpath) = (case["text"].as_str().unwrap_or(""), case["subpath"].as_str().unwrap_or(""));
         assert_eq!(
             described(text, subpath),
             case["expect"].as_str().unwrap_or(""),
@@ -146,13 +120,8 @@ fn the_subpath_cases_hold() {
 fn checked(text: &str) -> Note {
     let note = Note::parse(text);
     for link in &note.links {
-        let whole = text
-            .get(link.span.start..link.span.end)
-            .expect("a link's span fits the text");
-        assert!(
-            whole.starts_with('[') || whole.starts_with("![") || link.key.is_some(),
-            "{whole:?}"
-        );
+        let whole = text.get(link.span.start..link.span.end).expect("a link's span fits the text");
+        assert!(whole.starts_with('[') || whole.starts_with("![") || link.key.is_some(), "{whole:?}");
         assert_eq!(whole.starts_with('!'), link.embed, "{whole:?}");
         assert!(link.span.encloses(link.dest_span), "{link:?}");
         assert!(link.dest_span.encloses(link.path_span), "{link:?}");
@@ -166,14 +135,8 @@ fn checked(text: &str) -> Note {
             assert!(link.span.encloses(alias), "{link:?}");
             assert!(text.get(alias.start..alias.end).is_some(), "{link:?}");
         }
-        assert!(
-            text.get(link.dest_span.start..link.dest_span.end).is_some(),
-            "{link:?}"
-        );
-        assert!(
-            text.get(link.path_span.start..link.path_span.end).is_some(),
-            "{link:?}"
-        );
+        assert!(text.get(link.dest_span.start..link.dest_span.end).is_some(), "{link:?}");
+        assert!(text.get(link.path_span.start..link.path_span.end).is_some(), "{link:?}");
         assert_eq!(link.line, text[..link.span.start].matches('\n').count() + 1);
     }
     for tag in note.tags.iter().filter(|tag| !tag.in_frontmatter) {
@@ -188,22 +151,15 @@ fn checked(text: &str) -> Note {
         assert!(!block.span.of(text).is_empty(), "{block:?}");
     }
     for task in &note.tasks {
-        let item = text
-            .get(task.span.start..task.span.end)
-            .expect("a task's span fits the text");
-        assert!(
-            item.contains(&format!("[{}]", task.status)) && item.contains(&task.text),
-            "{task:?}"
-        );
+        let item = text.get(task.span.start..task.span.end).expect("a task's span fits the text");
+        assert!(item.contains(&format!("[{}]", task.status)) && item.contains(&task.text), "{task:?}");
     }
     for footnote in &note.footnotes {
         assert!(footnote.span.of(text).starts_with("[^"), "{footnote:?}");
     }
     let mut behind = 0;
     for piece in &note.pieces {
-        let words = text
-            .get(piece.span.start..piece.span.end)
-            .expect("a piece's span fits the text");
+        let words = text.get(piece.span.start..piece.span.end).expect("a piece's span fits the text");
         assert!(!words.is_empty() && piece.span.start >= behind, "{piece:?}");
         if matches!(piece.kind, PieceKind::Prose | PieceKind::Heading) {
             assert!(!words.contains('\n'), "{words:?}");
@@ -216,10 +172,7 @@ fn checked(text: &str) -> Note {
 fn check_links(text: &str, expected: &[&str]) {
     let note = checked(text);
     let found = note.links.iter().map(|link| {
-        let display = link
-            .display
-            .as_ref()
-            .map_or_else(String::new, |display| format!(" = {display}"));
+        let display = link.display.as_ref().map_or_else(String::new, |display| format!(" = {display}"));
         format!("{} {}{}{display}", link.form.name(), link.path, link.subpath)
     });
     assert_eq!(found.collect::<Vec<_>>(), expected, "{text:?}");
@@ -300,10 +253,7 @@ fn spans_of_a_wikilink_name_each_part() {
     assert_eq!(link.subpath_span.of(text), "#H");
     assert_eq!(link.alias_span.map(|alias| alias.of(text)), Some("a b"));
     let link = &checked("[[n\\|]]").links[0];
-    assert_eq!(
-        (link.dest_span, link.alias_span),
-        (Span::new(2, 3), Some(Span::new(5, 5)))
-    );
+    assert_eq!((link.dest_span, link.alias_span), (Span::new(2, 3), Some(Span::new(5, 5))));
     assert_eq!(link.escape.inner, link::Inner::TableBar);
 }
 
@@ -332,10 +282,7 @@ fn embeds_carry_their_sizes() {
         assert_eq!(note.links[0].embed, text.starts_with('!'), "{text}");
     }
     let note = checked("\\![[a]]");
-    assert_eq!(
-        (note.links[0].embed, note.links[0].span),
-        (false, Span::new(2, 7))
-    );
+    assert_eq!((note.links[0].embed, note.links[0].span), (false, Span::new(2, 7)));
 }
 
 #[test]
@@ -357,10 +304,7 @@ fn markdown_links_are_decoded() {
         ("[t](a%23b.md)", "md-plain a#b.md = t"),
         ("[t](C:/x.md)", "md-plain C:/x.md = t"),
         ("[](n.md)", "md-plain n.md = "),
-        (
-            "[a `]` *b* ![x](https://e.x/i.png)](n.md)",
-            "md-plain n.md = a `]` *b* ![x](https://e.x/i.png)",
-        ),
+        ("[a `]` *b* ![x](https://e.x/i.png)](n.md)", "md-plain n.md = a `]` *b* ![x](https://e.x/i.png)"),
         ("![alt](i.png)", "md-plain i.png = alt"),
         ("[t](\nn.md)", "md-plain n.md = t"),
         ("[t]([[x]])", "md-plain [[x]] = t"),
@@ -385,33 +329,21 @@ fn markdown_links_are_decoded() {
     }
     let text = "[t](pa%20th%23sub)";
     let link = &checked(text).links[0];
-    assert_eq!(
-        (link.path_span.of(text), link.subpath_span.of(text)),
-        ("pa%20th", "%23sub")
-    );
+    assert_eq!((link.path_span.of(text), link.subpath_span.of(text)), ("pa%20th", "%23sub"));
     let text = "> [l\n> m](<d e>\n> 't')";
     let link = &checked(text).links[0];
-    assert_eq!(
-        (link.dest_span.of(text), link.display.as_deref()),
-        ("d e", Some("l\n> m"))
-    );
+    assert_eq!((link.dest_span.of(text), link.display.as_deref()), ("d e", Some("l\n> m")));
 }
 
 #[test]
 fn the_inner_link_wins() {
     check_links("[see [[x]] y](n.md)", &["wiki x = x"]);
-    check_links(
-        "![see [[x]]](n.md) [t](m.md)",
-        &["wiki x = x", "md-plain m.md = t"],
-    );
+    check_links("![see [[x]]](n.md) [t](m.md)", &["wiki x = x", "md-plain m.md = t"]);
     check_links("[[x]](n.md)", &["wiki x = x"]);
     check_links("![[x]](n.md)", &["wiki x = x"]);
     check_links("[see [[x]] y]([[z]])", &["wiki x = x", "wiki z = z"]);
     check_links("[[a [x](y.md) b]]", &["wiki a [x](y.md) b = a [x](y.md) b"]);
-    check_links(
-        "[![a](i.png)](n.md)",
-        &["md-plain n.md = ![a](i.png)", "md-plain i.png = a"],
-    );
+    check_links("[![a](i.png)](n.md)", &["md-plain n.md = ![a](i.png)", "md-plain i.png = a"]);
     check_links("[[x]][r]\n\n[r]: y.md", &["wiki x = x", "refdef y.md"]);
 }
 
@@ -485,10 +417,7 @@ fn opaque_regions_hide_links_and_tags() {
 #[test]
 fn math_and_wikilinks_go_by_the_leftmost_opener() {
     check_links("[[a$b]] and [[c$d]]", &["wiki a$b = a$b", "wiki c$d = c$d"]);
-    check_links(
-        "[[a$b]] [t](n.md) [[c$d]]",
-        &["wiki a$b = a$b", "md-plain n.md = t", "wiki c$d = c$d"],
-    );
+    check_links("[[a$b]] [t](n.md) [[c$d]]", &["wiki a$b = a$b", "md-plain n.md = t", "wiki c$d = c$d"]);
     check_links("$x [[a]] y$ [[b]]", &["wiki b = b"]);
     check_links("costs $5 [[a]] or `$x`", &["wiki a = a"]);
     check_links("\\$x [[a]] y$", &["wiki a = a"]);
@@ -506,11 +435,8 @@ fn tables_split_at_unescaped_bars() {
 fn every_link_knows_its_place() {
     let text = "[[b]]\n# [[h]]\n- [[l]]\n\n> [[q]]\n\n> [!x] [[c]]\n> - [[cl]]\n\n|t|\n|-|\n|[[t]]|\n\n%% [[k]] %%\n\n[^1]: [[f]]\n\n[^1]";
     let note = checked(text);
-    let places: Vec<String> = note
-        .links
-        .iter()
-        .map(|link| format!("{} {:?} {}", link.path, link.place, link.line))
-        .collect();
+    let places: Vec<String> =
+        note.links.iter().map(|link| format!("{} {:?} {}", link.path, link.place, link.line)).collect();
     assert_eq!(
         places,
         [
@@ -525,20 +451,14 @@ fn every_link_knows_its_place() {
             "f Footnote 16"
         ]
     );
-    assert!(
-        note.links
-            .iter()
-            .all(|link| link.in_comment == (link.path == "k"))
-    );
+    assert!(note.links.iter().all(|link| link.in_comment == (link.path == "k")));
 }
 
 #[test]
 fn a_property_value_is_a_link_only_as_a_whole() {
     let check = |value: &str, expected: Option<(&str, &str)>| {
         let link = link::parse_property(value);
-        let found = link
-            .as_ref()
-            .map(|link| (link.form.name(), link.dest_span.of(value)));
+        let found = link.as_ref().map(|link| (link.form.name(), link.dest_span.of(value)));
         assert_eq!(found, expected, "{value:?}");
     };
     check("[[n]]", Some(("fm-wiki", "n")));
@@ -565,25 +485,15 @@ fn a_property_value_is_a_link_only_as_a_whole() {
 
 #[test]
 fn schemes_are_external() {
-    for dest in [
-        "https://e.org",
-        "mailto:a@b",
-        "obsidian://open",
-        "//host/x",
-        "a+b-c.1:x",
-    ] {
+    for dest in ["https://e.org", "mailto:a@b", "obsidian://open", "//host/x", "a+b-c.1:x"] {
         assert!(link::is_external(dest), "{dest}");
     }
     for dest in ["C:/x", "a/b:c", "n.md", "#h", "1a:b", "/x", ":x", ""] {
         assert!(!link::is_external(dest), "{dest}");
     }
-    for (text, decoded) in [
-        ("a%20b", "a b"),
-        ("%e4%b8%AD", "\u{4e2d}"),
-        ("100%", "100%"),
-        ("%%20", "% "),
-        ("%C3x", "%C3x"),
-    ] {
+    for (text, decoded) in
+        [("a%20b", "a b"), ("%e4%b8%AD", "\u{4e2d}"), ("100%", "100%"), ("%%20", "% "), ("%C3x", "%C3x")]
+    {
         assert_eq!(link::percent_decode(text), decoded);
     }
 }
@@ -596,21 +506,12 @@ fn tags_start_and_end_by_the_rules() {
     check_tags("#a#b #c/#d", &["a", "b", "c", "d"]);
     check_tags("#1984 #1/2 #1/ #1-", &["1/2", "1-"]);
     check_tags("#a/ #a// #/a #a//b #/ #-", &["a", "a", "/a", "a//b", "-"]);
-    check_tags(
-        "_#x_ *#y* **#z** ~~#w~~ ==#v== snake_#u",
-        &["x", "y", "z", "w", "v", "u"],
-    );
+    check_tags("_#x_ *#y* **#z** ~~#w~~ ==#v== snake_#u", &["x", "y", "z", "w", "v", "u"]);
     check_tags("2*#x a#x (#x) \"#x\" .#x \u{2014}#x `c`#x", &[]);
     check_tags("\\[#x \\##y", &["x", "y"]);
-    check_tags(
-        "#a\u{2014}b #c\u{2e3a}d #e\u{200d}f #\u{1f389}",
-        &["a", "c", "e", "\u{1f389}"],
-    );
+    check_tags("#a\u{2014}b #c\u{2e3a}d #e\u{200d}f #\u{1f389}", &["a", "c", "e", "\u{1f389}"]);
     check_tags("#a.b #a:b #a'b #a\"b #a(b #a=b", &["a", "a", "a", "a", "a", "a"]);
-    check_tags(
-        "> #q\n> - #l\n\n1. #n\n# #h\n#p\n## #",
-        &["q", "l", "n", "h", "p"],
-    );
+    check_tags("> #q\n> - #l\n\n1. #n\n# #h\n#p\n## #", &["q", "l", "n", "h", "p"]);
     check_tags("|a|b|\n|-|-|\n|#c|x #d|", &["c", "d"]);
     check_tags("[a #x](b#c) [#n](N.md) [[n #y|z #w]]", &["x"]);
     check_tags("<b>#x</b> <!-- #y -->", &["x"]);
@@ -626,12 +527,7 @@ fn bytes_that_are_no_utf8_keep_their_places() {
     let decoded = note::decode(b"a\xff\xe2\x82 [[b]]\xc3");
     assert_eq!(decoded.text, "a\u{1a}\u{1a}\u{1a} [[b]]\u{1a}");
     assert_eq!(decoded.problem.map(|problem| problem.code), Some("invalid-utf8"));
-    for bytes in [
-        &b"\xff\xfea\0"[..],
-        b"\xfe\xff\0a",
-        b"a\0b\0c\0\n\0[\0",
-        b"\0a\0b\0c\0\n",
-    ] {
+    for bytes in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0b\0c\0\n\0[\0", b"\0a\0b\0c\0\n"] {
         let decoded = note::decode(bytes);
         assert_eq!(
             (&*decoded.text, decoded.problem.map(|problem| problem.code)),

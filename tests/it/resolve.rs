@@ -20,11 +20,7 @@ fn names(files: &[&str]) -> Names {
 fn check(files: &[&str], source: &str, link: &str, expect: &str) {
     let names = names(files);
     let source = path(source);
-    assert_eq!(
-        show(names.resolve(link, &source)),
-        expect,
-        "[[{link}]] in {source} among {files:?}"
-    );
+    assert_eq!(show(names.resolve(link, &source)), expect, "[[{link}]] in {source} among {files:?}");
 }
 
 fn show(found: Option<Resolved<'_>>) -> String {
@@ -33,35 +29,20 @@ fn show(found: Option<Resolved<'_>>) -> String {
         (true, false) => "?",
         (false, false) => "",
     };
-    found.map_or_else(
-        || "-".to_owned(),
-        |found| format!("{}{}", found.path, mark(&found)),
-    )
+    found.map_or_else(|| "-".to_owned(), |found| format!("{}{}", found.path, mark(&found)))
 }
 
 #[test]
 fn conformance_cases() {
-    let text = std::fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/fixtures/obsidian/cases.json"
-    ))
-    .unwrap();
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json"))
+        .unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
     for case in cases.iter().filter(|case| case["kind"] == "resolve") {
-        let files: Vec<&str> = case["files"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
+        let files: Vec<&str> = case["files"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         let names = names(&files);
         let source = path(case["source"].as_str().unwrap());
         let found = names.resolve(case["link"].as_str().unwrap(), &source);
-        assert_eq!(
-            found.map(|found| found.path.as_str()),
-            case["expect"].as_str(),
-            "{case}"
-        );
+        assert_eq!(found.map(|found| found.path.as_str()), case["expect"].as_str(), "{case}");
     }
 }
 
@@ -141,12 +122,7 @@ fn a_partial_path_ends_a_path_at_a_folder() {
     check(&["x/b/Note.md", "b/c/Note.md"], "s.md", "b/Note", "x/b/Note.md");
     check(&["ab/Note.md"], "s.md", "b/Note", "-");
     check(&["b/Note.md", "x/b/Note.md"], "x/s.md", "b/Note", "b/Note.md");
-    check(
-        &["y/b/Note.md", "xx/b/Note.md"],
-        "xx/s.md",
-        "b/Note",
-        "xx/b/Note.md",
-    );
+    check(&["y/b/Note.md", "xx/b/Note.md"], "xx/s.md", "b/Note", "xx/b/Note.md");
     check(&["a/Note.md"], "s.md", "wrong/Note", "-");
 }
 
@@ -175,13 +151,9 @@ fn removed_files_are_gone() {
     let mut names = names(&["a/n.md", "b/n.md", "N.md", "n.md"]);
     let source = path("s.md");
     names.insert(&path("a/n.md"));
-    for (gone, left) in [
-        ("N.md", "n.md"),
-        ("n.md", "a/n.md!"),
-        ("a/n.md", "b/n.md"),
-        ("b/n.md", "-"),
-        ("b/n.md", "-"),
-    ] {
+    for (gone, left) in
+        [("N.md", "n.md"), ("n.md", "a/n.md!"), ("a/n.md", "b/n.md"), ("b/n.md", "-"), ("b/n.md", "-")]
+    {
         names.remove(&path(gone));
         assert_eq!(show(names.resolve("n", &source)), left, "without {gone}");
     }
@@ -200,11 +172,7 @@ fn naive<'a>(files: &'a [NotePath], linkpath: &str, source: &'a NotePath) -> Opt
         files.iter().filter(|file| key(file.name()) == last).collect()
     };
     let mut want = key(&l);
-    let mut c = if l.rsplit('/').next().unwrap().contains('.') {
-        by_name(&want)
-    } else {
-        Vec::new()
-    };
+    let mut c = if l.rsplit('/').next().unwrap().contains('.') { by_name(&want) } else { Vec::new() };
     if c.is_empty() {
         want = key(&format!("{l}.md"));
         c = by_name(&want);
@@ -219,11 +187,7 @@ fn naive<'a>(files: &'a [NotePath], linkpath: &str, source: &'a NotePath) -> Opt
     }
     let folder = key(source.folder());
     if want.starts_with("./") || want.starts_with("../") {
-        let mut parts: Vec<&str> = if folder.is_empty() {
-            Vec::new()
-        } else {
-            folder.split('/').collect()
-        };
+        let mut parts: Vec<&str> = if folder.is_empty() { Vec::new() } else { folder.split('/').collect() };
         for part in want.split('/') {
             match part {
                 ".." => _ = parts.pop()?,
@@ -239,10 +203,7 @@ fn naive<'a>(files: &'a [NotePath], linkpath: &str, source: &'a NotePath) -> Opt
     if let Some(found) = exact(&want) {
         return Some(found);
     }
-    let m: Vec<_> = c
-        .into_iter()
-        .filter(|file| file.key().ends_with(&format!("/{want}")))
-        .collect();
+    let m: Vec<_> = c.into_iter().filter(|file| file.key().ends_with(&format!("/{want}"))).collect();
     let below = |file: &&NotePath| !folder.is_empty() && file.key().starts_with(&format!("{folder}/"));
     let own: Vec<_> = m.iter().copied().filter(below).collect();
     if own.is_empty() { best(m) } else { best(own) }
@@ -292,9 +253,7 @@ proptest! {
 
 #[test]
 fn many_files_of_one_name_stay_cheap() {
-    let files: Vec<NotePath> = (0..20_000)
-        .map(|n| path(&format!("d{}/e{n}/Index.md", n % 50)))
-        .collect();
+    let files: Vec<NotePath> = (0..20_000).map(|n| path(&format!("d{}/e{n}/Index.md", n % 50))).collect();
     let mut names = Names::default();
     files.iter().for_each(|file| names.insert(file));
     for file in &files {

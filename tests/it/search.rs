@@ -21,8 +21,14 @@ fn check_finds(files: &[(&str, &str)], query: &str, expected: &[&str]) {
 #[track_caller]
 fn check_filter(request: SearchRequest, expected: &[&str]) {
     let vault = TestVault::new(&[
-        ("Projects/Boat.md", "---\ntype: project\ntags: [boat/hull]\ncreated: 2026-01-05\n---\nvarnish the hull"),
-        ("Projects/Old/Boat.md", "---\ncategory: Archive\ncreated: 2020-01-05\nupdated: 2021-01-01\n---\nvarnish #boat"),
+        (
+            "Projects/Boat.md",
+            "---\ntype: project\ntags: [boat/hull]\ncreated: 2026-01-05\n---\nvarnish the hull",
+        ),
+        (
+            "Projects/Old/Boat.md",
+            "---\ncategory: Archive\ncreated: 2020-01-05\nupdated: 2021-01-01\n---\nvarnish #boat",
+        ),
         ("Recipes/Glaze.md", "---\ntype: recipe\n---\na varnish of sugar"),
     ]);
     let mut got = found(&vault.store(), &SearchRequest { query: "varnish".to_owned(), ..request });
@@ -66,7 +72,8 @@ fn inflections_and_accents_meet() {
 
 #[test]
 fn unspaced_scripts_are_found_without_spaces() {
-    let files = [("树.md", "线段树是一种二叉搜索树。"), ("b.md", "动态规划"), ("か.md", "出汁の取り方を説明する")];
+    let files =
+        [("树.md", "线段树是一种二叉搜索树。"), ("b.md", "动态规划"), ("か.md", "出汁の取り方を説明する")];
     check_finds(&files, "搜索树", &["树.md"]);
     check_finds(&files, "树", &["树.md"]);
     check_finds(&files, "取り方", &["か.md"]);
@@ -75,7 +82,8 @@ fn unspaced_scripts_are_found_without_spaces() {
 
 #[test]
 fn identifiers_are_found_whole_and_by_part() {
-    let files = [("a.md", "calls read_config_file"), ("b.md", "calls readConfig"), ("c.md", "set tokio.runtime")];
+    let files =
+        [("a.md", "calls read_config_file"), ("b.md", "calls readConfig"), ("c.md", "set tokio.runtime")];
     check_finds(&files, "config", &["a.md", "b.md"]);
     check_finds(&files, "read_config_file", &["a.md", "b.md"]);
     check_finds(&files, "tokio.runtime", &["c.md"]);
@@ -83,7 +91,11 @@ fn identifiers_are_found_whole_and_by_part() {
 
 #[test]
 fn signs_of_language_names_count() {
-    let files = [("cpp.md", "written in C++ mostly"), ("c.md", "written in C mostly"), ("cs.md", "written in C# mostly")];
+    let files = [
+        ("cpp.md", "written in C++ mostly"),
+        ("c.md", "written in C mostly"),
+        ("cs.md", "written in C# mostly"),
+    ];
     let vault = TestVault::new(&files);
     let store = vault.store();
     assert_eq!(paths(&store, "C++").first().unwrap(), "cpp.md");
@@ -143,22 +155,32 @@ fn filters_add_up() {
     let path = Some("projects/*".to_owned());
     check_filter(SearchRequest { path, ..SearchRequest::default() }, &["Projects/Boat.md"]);
     let path = Some("Projects".to_owned());
-    check_filter(SearchRequest { path, ..SearchRequest::default() }, &["Projects/Boat.md", "Projects/Old/Boat.md"]);
+    check_filter(
+        SearchRequest { path, ..SearchRequest::default() },
+        &["Projects/Boat.md", "Projects/Old/Boat.md"],
+    );
 }
 
 #[test]
 fn hybrid_without_a_model_answers_by_words_and_says_so() {
     let vault = TestVault::new(&[("a.md", "water")]);
-    let reply = vault.store().search(&SearchRequest { query: "water".to_owned(), ..SearchRequest::default() }).unwrap();
+    let reply = vault
+        .store()
+        .search(&SearchRequest { query: "water".to_owned(), ..SearchRequest::default() })
+        .unwrap();
     assert_eq!((reply.mode, reply.embedder.as_str(), reply.results.len()), (Mode::Bm25, "none", 1));
     assert_snapshot!(reply.notes.join("\n"), @"no embedder is set, so words alone answer; `sidenote index` embeds");
 }
 
 #[test]
 fn snippets_quote_the_source_around_the_match() {
-    let body = "Intro line.\n\n# River\n\nFirst words.\n\n## Gauges\n\nThe **water level** is read at noon.\n";
+    let body =
+        "Intro line.\n\n# River\n\nFirst words.\n\n## Gauges\n\nThe **water level** is read at noon.\n";
     let vault = TestVault::new(&[("a.md", body)]);
-    let reply = vault.store().search(&SearchRequest { query: "level".to_owned(), ..SearchRequest::default() }).unwrap();
+    let reply = vault
+        .store()
+        .search(&SearchRequest { query: "level".to_owned(), ..SearchRequest::default() })
+        .unwrap();
     let result = reply.results.first().unwrap();
     assert_eq!(result.lines, (1, 9));
     let marked: Vec<&str> = result.marks.iter().map(|&(start, end)| &result.snippet[start..end]).collect();
@@ -171,6 +193,9 @@ fn anything_is_a_query() {
     let vault = TestVault::new(&[("a.md", "water")]);
     let store = vault.store();
     for query in ["", "\"", "-", "--", "-\"", "((", "a\" b", "\u{0}", "-water", "\"\"", "…", "# ^ []"] {
-        assert!(found(&store, &SearchRequest { query: query.to_owned(), ..SearchRequest::default() }).len() <= 1, "{query}");
+        assert!(
+            found(&store, &SearchRequest { query: query.to_owned(), ..SearchRequest::default() }).len() <= 1,
+            "{query}"
+        );
     }
 }

@@ -124,7 +124,11 @@ fn copy(from: &Path, to: &Path) {
         if name == ".sidenote" {
             continue;
         }
-        if path.is_dir() { copy(&path, &to.join(name)) } else { fs::copy(&path, to.join(name)).map(drop).unwrap() }
+        if path.is_dir() {
+            copy(&path, &to.join(name))
+        } else {
+            fs::copy(&path, to.join(name)).map(drop).unwrap()
+        }
     }
 }
 

@@ -43,7 +43,10 @@ fn indexing_touches_no_note() {
     let before = vault.contents();
     drop(vault.store());
     assert_eq!(vault.contents(), before);
-    let added: Vec<_> = fs::read_dir(vault.root().join(".sidenote")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let added: Vec<_> = fs::read_dir(vault.root().join(".sidenote"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(added, ["index"]);
 }
 
@@ -108,7 +111,11 @@ fn links_follow_targets_that_come_and_go() {
     vault.write("b.md", "y");
     store.sync(silent()).unwrap();
     let links = store.links("a").unwrap();
-    assert_eq!(links.outgoing.first().unwrap().resolved.as_deref(), Some("b.md"), "the root's note takes the bare link over");
+    assert_eq!(
+        links.outgoing.first().unwrap().resolved.as_deref(),
+        Some("b.md"),
+        "the root's note takes the bare link over"
+    );
     vault.remove("b.md");
     vault.remove("deep/b.md");
     store.sync(silent()).unwrap();
@@ -151,7 +158,13 @@ fn hostile_files_harm_only_themselves() {
     vault.write("yaml.md", format!("---\na: {}\n---\nstoat", "[".repeat(20_000)));
     vault.write("deep.md", format!("{} polecat", "> ".repeat(10_000)));
     let store = vault.store();
-    for (word, path) in [("heron", "fine.md"), ("otter", "bytes.md"), ("badger", "nul.md"), ("marten", "new\nline.md"), ("stoat", "yaml.md")] {
+    for (word, path) in [
+        ("heron", "fine.md"),
+        ("otter", "bytes.md"),
+        ("badger", "nul.md"),
+        ("marten", "new\nline.md"),
+        ("stoat", "yaml.md"),
+    ] {
         assert_eq!(paths(&store, word), [path]);
     }
     assert_eq!(paths(&store, "weasel").len(), 1);
@@ -165,7 +178,8 @@ fn work_grows_linearly() {
     for count in [50, 500] {
         let texts: Vec<(String, String)> =
             (0..count).map(|n| (format!("n{n}.md"), format!("[[n{}]] note {n}", (n + 1) % count))).collect();
-        let files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let files: Vec<(&str, &str)> =
+            texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let vault = TestVault::new(&files);
         let report = vault.open("none").sync(silent()).unwrap();
         assert_eq!((report.read, report.added), (count, count));

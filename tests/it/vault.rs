@@ -68,13 +68,7 @@ fn dot_entries_are_invisible_and_nothing_else() {
     fs::write(root.path().join(".gitignore"), "*").unwrap();
     fs::create_dir(root.path().join("empty")).unwrap();
     for threads in [1, 4] {
-        let scan = scan(
-            root.path(),
-            &ScanOptions {
-                threads,
-                ..ScanOptions::default()
-            },
-        );
+        let scan = scan(root.path(), &ScanOptions { threads, ..ScanOptions::default() });
         let expect = [
             "@eaDir/e.md",
             "_private/p.md",
@@ -106,11 +100,7 @@ fn a_file_is_described() {
 fn one_folder_alone_or_with_all_below() {
     let root = vault(&["n.md", "a/n.md", "a/b/n.md", "ab/n.md"]);
     let below = |folder: &str, recursive| {
-        let options = ScanOptions {
-            below: folder.to_owned(),
-            recursive,
-            ..ScanOptions::default()
-        };
+        let options = ScanOptions { below: folder.to_owned(), recursive, ..ScanOptions::default() };
         listed(&scan(root.path(), &options)).join(" ")
     };
     assert_eq!(below("a", true), "a/b/n.md a/n.md");
@@ -118,15 +108,7 @@ fn one_folder_alone_or_with_all_below() {
     assert_eq!(below("", false), "n.md");
     write(root.path(), &[".h/n.md"]);
     symlink("a", root.path().join("twin")).unwrap();
-    assert_eq!(
-        [
-            below(".h", true),
-            below("../x", true),
-            below("twin", true),
-            below("a/", true)
-        ],
-        [""; 4]
-    );
+    assert_eq!([below(".h", true), below("../x", true), below("twin", true), below("a/", true)], [""; 4]);
 }
 
 #[test]
@@ -148,24 +130,10 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     symlink(outside.path(), outside.path().join("deep/loop")).unwrap();
     let scan = scan_all(root.path());
     assert_eq!(listed(&scan), ["a/n.md", "out/deep/p.md", "out/o.md"]);
-    let left_out: Vec<_> = scan
-        .warnings
-        .iter()
-        .filter_map(|warning| warning.split(' ').next())
-        .collect();
+    let left_out: Vec<_> = scan.warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
     assert_eq!(
         left_out,
-        [
-            "a/dot",
-            "a/self",
-            "above",
-            "out/back",
-            "out/deep/loop",
-            "out2",
-            "out3",
-            "top",
-            "twin"
-        ]
+        ["a/dot", "a/self", "above", "out/back", "out/deep/loop", "out2", "out3", "top", "twin"]
     );
     assert!(scan.incomplete.is_empty());
     assert!(stat(root.path(), &path("out/deep/p.md")).unwrap().is_some());
@@ -180,11 +148,7 @@ fn links_to_files_are_read() {
     symlink("n.md", root.path().join("in.md")).unwrap();
     symlink("nowhere", root.path().join("dangling.md")).unwrap();
     let scan = scan_all(root.path());
-    let links: Vec<_> = scan
-        .files
-        .iter()
-        .map(|file| (file.path.as_str(), file.symlink))
-        .collect();
+    let links: Vec<_> = scan.files.iter().map(|file| (file.path.as_str(), file.symlink)).collect();
     assert_eq!(links, [("in.md", true), ("n.md", false), ("out.md", true)]);
     // What a dangling link meant may be away for the moment only.
     assert_eq!(scan.incomplete.len(), 1);
@@ -195,10 +159,7 @@ fn links_to_files_are_read() {
     assert!(!scan.incomplete[0].covers(&path("dangling.md2")));
     assert!(stat(root.path(), &path("out.md")).unwrap().unwrap().symlink);
     assert!(stat(root.path(), &path("dangling.md")).unwrap().is_none());
-    assert_eq!(
-        Vault::open(root.path()).unwrap().read(&path("out.md")).unwrap(),
-        b"o.md"
-    );
+    assert_eq!(Vault::open(root.path()).unwrap().read(&path("out.md")).unwrap(), b"o.md");
 }
 
 #[test]
@@ -215,11 +176,7 @@ fn special_files_and_odd_names() {
     assert_eq!(listed(&scan), ["line\nbreak.md", "n.md", &long]);
     assert_eq!(scan.warnings.len(), 5, "{:?}", scan.warnings);
     for name in ["fifo.md", "socket.md", "zero.md", "fifo-link.md"] {
-        assert!(
-            scan.warnings.iter().any(|warning| warning.starts_with(name)),
-            "{name}: {:?}",
-            scan.warnings
-        );
+        assert!(scan.warnings.iter().any(|warning| warning.starts_with(name)), "{name}: {:?}", scan.warnings);
         assert_eq!(stat(root.path(), &path(name)).unwrap(), None);
         let error = Vault::open(root.path()).unwrap().read(&path(name)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -232,18 +189,9 @@ fn a_folder_that_cannot_be_listed_is_told() {
     let root = vault(&["n.md"]);
     let gone = root.path().join("gone");
     let missing = scan_all(&gone);
-    assert_eq!(
-        (missing.incomplete.len(), missing.incomplete[0].prefix.as_str()),
-        (1, "")
-    );
+    assert_eq!((missing.incomplete.len(), missing.incomplete[0].prefix.as_str()), (1, ""));
     assert!(missing.incomplete[0].covers(&path("any/n.md")));
-    let part = scan(
-        root.path(),
-        &ScanOptions {
-            below: "gone".to_owned(),
-            ..ScanOptions::default()
-        },
-    );
+    let part = scan(root.path(), &ScanOptions { below: "gone".to_owned(), ..ScanOptions::default() });
     assert_eq!(part.incomplete[0].prefix, "gone");
     assert!(part.incomplete[0].covers(&path("gone/n.md")) && !part.incomplete[0].covers(&path("gone2/n.md")));
     assert!(part.files.is_empty());
@@ -256,10 +204,7 @@ fn reading() {
     assert_eq!(vault.read(&path("a/n.md")).unwrap(), b"a/n.md");
     assert_eq!(vault.disk_path(&path("a/n.md")), vault.root().join("a/n.md"));
     let kind = |name: &str| vault.read(&path(name)).unwrap_err().kind();
-    assert_eq!(
-        [kind("gone.md"), kind("a")],
-        [ErrorKind::NotFound, ErrorKind::Invalid]
-    );
+    assert_eq!([kind("gone.md"), kind("a")], [ErrorKind::NotFound, ErrorKind::Invalid]);
     let small = vault.clone().with_max_file_size(6);
     assert_eq!(small.read(&path("a/n.md")).unwrap().len(), 6);
     let error = small.with_max_file_size(5).read(&path("a/n.md")).unwrap_err();
@@ -270,19 +215,10 @@ fn reading() {
 #[test]
 fn opening() {
     let root = vault(&["n.md"]);
-    assert_eq!(
-        Vault::open(root.path().join("gone")).unwrap_err().kind(),
-        ErrorKind::NotFound
-    );
-    assert_eq!(
-        Vault::open(root.path().join("n.md")).unwrap_err().kind(),
-        ErrorKind::Invalid
-    );
+    assert_eq!(Vault::open(root.path().join("gone")).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(Vault::open(root.path().join("n.md")).unwrap_err().kind(), ErrorKind::Invalid);
     for name in ["obsidian", "..", ".", ".a/b", ""] {
-        assert!(
-            Vault::open(root.path()).unwrap().with_config_dir(name).is_err(),
-            "{name}"
-        );
+        assert!(Vault::open(root.path()).unwrap().with_config_dir(name).is_err(), "{name}");
     }
 }
 
@@ -308,25 +244,17 @@ fn settings(files: &[(&str, &str)]) -> Settings {
 
 #[test]
 fn settings_default_to_obsidians() {
-    for (name, text) in [
-        ("app.json", "{}"),
-        ("app.json", ""),
-        ("app.json", "\u{FEFF}{\"newLinkFormat\":null}"),
-    ] {
+    for (name, text) in
+        [("app.json", "{}"), ("app.json", ""), ("app.json", "\u{FEFF}{\"newLinkFormat\":null}")]
+    {
         let found = settings(&[(name, text)]);
         assert_eq!(found.link_format, LinkFormat::Shortest);
-        assert_eq!(
-            (found.use_markdown_links, found.always_update_links),
-            (false, false)
-        );
+        assert_eq!((found.use_markdown_links, found.always_update_links), (false, false));
         assert_eq!(
             (found.attachments, found.new_files, found.trash),
             (Location::Root, Location::Root, Trash::System)
         );
-        assert_eq!(
-            (found.daily_notes, found.templates),
-            (DailyNotes::default(), Templates::default())
-        );
+        assert_eq!((found.daily_notes, found.templates), (DailyNotes::default(), Templates::default()));
         assert_eq!(found.warnings, Vec::<String>::new());
     }
 }
@@ -339,23 +267,14 @@ fn settings_are_read() {
             r#"{"newLinkFormat":"relative","useMarkdownLinks":true,"alwaysUpdateLinks":true,"trashOption":"local",
                 "attachmentFolderPath":"./att/","newFileLocation":"folder","newFileFolderPath":"/In//box/","plugin":[1]}"#,
         ),
-        (
-            "types.json",
-            r#"{"types":{"Due":"date","up":"multitext","odd":"dataview-thing"}}"#,
-        ),
+        ("types.json", r#"{"types":{"Due":"date","up":"multitext","odd":"dataview-thing"}}"#),
         (
             "daily-notes.json",
             r#"{"folder":"Daily/","format":"YYYY/MM/DD","template":"T/day","autorun":true}"#,
         ),
-        (
-            "templates.json",
-            r#"{"folder":"T","dateFormat":"DD.MM.","timeFormat":""}"#,
-        ),
+        ("templates.json", r#"{"folder":"T","dateFormat":"DD.MM.","timeFormat":""}"#),
     ]);
-    assert_eq!(
-        (found.link_format, found.trash),
-        (LinkFormat::Relative, Trash::Local)
-    );
+    assert_eq!((found.link_format, found.trash), (LinkFormat::Relative, Trash::Local));
     assert!(found.use_markdown_links && found.always_update_links);
     assert_eq!(found.attachments, Location::BelowNote("att".to_owned()));
     assert_eq!(found.new_files, Location::Folder("In/box".to_owned()));
@@ -363,21 +282,12 @@ fn settings_are_read() {
     assert_eq!(found.declared_type("up"), Some(PropertyType::List));
     assert_eq!(found.declared_type("odd"), None);
     assert_eq!(
-        (
-            found.daily_notes.folder.as_str(),
-            found.daily_notes.format.as_str()
-        ),
+        (found.daily_notes.folder.as_str(), found.daily_notes.format.as_str()),
         ("Daily", "YYYY/MM/DD")
     );
+    assert_eq!((found.daily_notes.template.as_str(), found.daily_notes.autorun), ("T/day", true));
     assert_eq!(
-        (found.daily_notes.template.as_str(), found.daily_notes.autorun),
-        ("T/day", true)
-    );
-    assert_eq!(
-        (
-            found.templates.date_format.as_str(),
-            found.templates.time_format.as_str()
-        ),
+        (found.templates.date_format.as_str(), found.templates.time_format.as_str()),
         ("DD.MM.", "HH:mm")
     );
     assert_eq!(found.warnings, Vec::<String>::new());
@@ -407,10 +317,7 @@ fn malformed_settings_are_warned_of() {
         ("daily-notes.json", "[]"),
         ("templates.json", r#"{"folder":7}"#),
     ]);
-    assert_eq!(
-        (found.link_format, found.use_markdown_links),
-        (LinkFormat::Shortest, false)
-    );
+    assert_eq!((found.link_format, found.use_markdown_links), (LinkFormat::Shortest, false));
     assert!(found.is_excluded(&path("x/n.md")));
     let starts: Vec<_> = found
         .warnings
@@ -439,11 +346,7 @@ fn malformed_settings_are_warned_of() {
 fn excluded_files() {
     let check = |filter: &str, file: &str, expect: bool| {
         let app = serde_json::json!({"userIgnoreFilters": [filter]}).to_string();
-        assert_eq!(
-            settings(&[("app.json", &app)]).is_excluded(&path(file)),
-            expect,
-            "{filter} {file}"
-        );
+        assert_eq!(settings(&[("app.json", &app)]).is_excluded(&path(file)), expect, "{filter} {file}");
     };
     check("temp", "temporary/x.md", true);
     check("temp/", "temporary/x.md", false);
@@ -463,18 +366,8 @@ fn excluded_files() {
 fn a_configuration_folder_of_another_name() {
     let root = vault(&[]);
     fs::create_dir(root.path().join(".phone")).unwrap();
-    fs::write(
-        root.path().join(".phone/app.json"),
-        r#"{"useMarkdownLinks":true}"#,
-    )
-    .unwrap();
+    fs::write(root.path().join(".phone/app.json"), r#"{"useMarkdownLinks":true}"#).unwrap();
     let vault = Vault::open(root.path()).unwrap();
     assert!(!vault.settings().use_markdown_links);
-    assert!(
-        vault
-            .with_config_dir(".phone")
-            .unwrap()
-            .settings()
-            .use_markdown_links
-    );
+    assert!(vault.with_config_dir(".phone").unwrap().settings().use_markdown_links);
 }

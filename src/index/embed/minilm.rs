@@ -75,9 +75,7 @@ impl MiniLm {
             Effort::Bulk => (&self.bulk, cores, 1),
         };
         made.get_or_init(|| {
-            let lanes: Vec<_> = (0..lanes)
-                .map(|_| Arc::new(ThreadPool::with_num_threads(threads)))
-                .collect();
+            let lanes: Vec<_> = (0..lanes).map(|_| Arc::new(ThreadPool::with_num_threads(threads))).collect();
             if effort == Effort::Background {
                 lanes.iter().for_each(step_back);
             }
@@ -121,11 +119,8 @@ impl Embed for MiniLm {
         let made = match self.lanes(effort) {
             [lane] => vec![work(lane)?],
             lanes => thread::scope(|scope| {
-                let workers: Vec<_> = lanes
-                    .iter()
-                    .take(texts.len())
-                    .map(|lane| scope.spawn(|| work(lane)))
-                    .collect();
+                let workers: Vec<_> =
+                    lanes.iter().take(texts.len()).map(|lane| scope.spawn(|| work(lane))).collect();
                 workers
                     .into_iter()
                     .map(|worker| worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
@@ -205,16 +200,12 @@ impl Network {
             .model
             .run_n(inputs, [self.hidden], Some(options))
             .map_err(|error| fail("an operator failed").with_source(error))?;
-        let hidden: NdTensor<f32, 3> = hidden
-            .try_into()
-            .map_err(|error| fail("its output has another shape").with_source(error))?;
+        let hidden: NdTensor<f32, 3> =
+            hidden.try_into().map_err(|error| fail("its output has another shape").with_source(error))?;
         // Length 1 is all that is left of the sum, so it need not be divided by the number of ids first.
         let mut vector = vec![0.0; DIMENSIONS];
         for state in hidden.to_vec().chunks_exact(DIMENSIONS) {
-            vector
-                .iter_mut()
-                .zip(state)
-                .for_each(|(sum, value)| *sum += value);
+            vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += value);
         }
         let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
         if !length.is_normal() {

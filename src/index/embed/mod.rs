@@ -63,11 +63,7 @@ impl ModelId {
     /// Makes an id of the configured name, the length of its vectors, and a fingerprint that changes whenever the
     /// vectors would.
     pub fn new(name: impl Into<String>, dimensions: usize, fingerprint: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            dimensions,
-            fingerprint: fingerprint.into(),
-        }
+        Self { name: name.into(), dimensions, fingerprint: fingerprint.into() }
     }
 
     /// Gives the name as configured.

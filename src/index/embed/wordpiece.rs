@@ -43,11 +43,7 @@ impl WordPiece {
                 None => heads.insert(line, id),
             };
         }
-        Self {
-            heads,
-            tails,
-            longest,
-        }
+        Self { heads, tails, longest }
     }
 
     /// Gives the ids of `text` between their two marks, cut to `limit` ids in all.
@@ -91,11 +87,7 @@ impl WordPiece {
     /// unknown.
     fn cut(&self, word: &str, ids: &mut Vec<u32>) {
         let known = ids.len();
-        let mut rest = if word.chars().count() > LONGEST_WORD {
-            ""
-        } else {
-            word
-        };
+        let mut rest = if word.chars().count() > LONGEST_WORD { "" } else { word };
         let mut table = &self.heads;
         while !rest.is_empty() {
             let found = (1..=self.longest.min(rest.len())).rev().find_map(|len| {

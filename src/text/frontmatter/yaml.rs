@@ -41,12 +41,7 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<Block, String> {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut reader = Reader {
-        yaml,
-        at,
-        budget: MAX_EXPANSION + yaml.len(),
-        ..Reader::default()
-    };
+    let mut reader = Reader { yaml, at, budget: MAX_EXPANSION + yaml.len(), ..Reader::default() };
     for event in Parser::new_from_str_with_options(yaml, options) {
         // The opening line of the block is not part of the YAML, hence its lines are one less than the file's.
         let (event, span) = event.map_err(|error| {
@@ -56,13 +51,8 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<Block, String> {
         })?;
         let line = span.start.line() + 1;
         let range = span.byte_range().unwrap_or_default();
-        let token = Token {
-            span: Span::new(at + range.start, at + range.end),
-            line,
-        };
-        reader
-            .take(event, token)
-            .map_err(|message| format!("line {line}: {message}"))?;
+        let token = Token { span: Span::new(at + range.start, at + range.end), line };
+        reader.take(event, token).map_err(|message| format!("line {line}: {message}"))?;
     }
     Ok(reader.block)
 }
@@ -165,23 +155,15 @@ impl Reader<'_> {
                 };
                 self.shared = true;
                 self.record(token.span, Style::Alias)?;
-                self.finish(
-                    Node {
-                        span: token.span,
-                        style: Style::Alias,
-                        ..node
-                    },
-                    0,
-                )?;
+                self.finish(Node { span: token.span, style: Style::Alias, ..node }, 0)?;
             }
             Event::SequenceStart(style, anchor, tag) => {
                 let (style, start) = match style {
                     StructureStyle::Flow => (Style::FlowList, token.span.start),
                     // The parser points behind the first dash of a list that is not indented.
-                    StructureStyle::Block => (
-                        Style::BlockList,
-                        self.ahead(b":", b"-").unwrap_or(token.span.start),
-                    ),
+                    StructureStyle::Block => {
+                        (Style::BlockList, self.ahead(b":", b"-").unwrap_or(token.span.start))
+                    }
                 };
                 self.shared |= anchor > 0 || tag.is_some();
                 self.open(Items::List(Vec::new()), style, anchor, start);
@@ -190,11 +172,7 @@ impl Reader<'_> {
                 let flow = style == StructureStyle::Flow;
                 self.block.flow |= flow && self.frames.is_empty();
                 self.shared |= anchor > 0 || tag.is_some();
-                let items = Items::Map {
-                    map: Map::new(),
-                    merged: HashSet::new(),
-                    key: None,
-                };
+                let items = Items::Map { map: Map::new(), merged: HashSet::new(), key: None };
                 let style = if flow { Style::FlowMap } else { Style::BlockMap };
                 self.open(items, style, anchor, token.span.start);
             }
@@ -206,15 +184,7 @@ impl Reader<'_> {
 
     fn open(&mut self, items: Items, style: Style, anchor: usize, start: usize) {
         self.in_key += usize::from(self.is_key_next());
-        self.frames.push(Frame {
-            items,
-            start,
-            style,
-            anchor,
-            depth: 0,
-            weight: 1,
-            path: self.path.len(),
-        });
+        self.frames.push(Frame { items, start, style, anchor, depth: 0, weight: 1, path: self.path.len() });
         self.step();
     }
 
@@ -228,34 +198,14 @@ impl Reader<'_> {
         }
         let span = Span::new(frame.start, self.end.max(frame.start));
         // A collection that is a key goes by its source.
-        let name = if self.in_key == 1 {
-            self.source(span).to_owned()
-        } else {
-            String::new()
-        };
+        let name = if self.in_key == 1 { self.source(span).to_owned() } else { String::new() };
         self.in_key = self.in_key.saturating_sub(1);
         let value = match frame.items {
             Items::List(items) => Value::Array(items),
             Items::Map { map, .. } => Value::Object(map),
         };
-        let Frame {
-            style,
-            weight,
-            depth,
-            anchor,
-            ..
-        } = frame;
-        self.finish(
-            Node {
-                value,
-                span,
-                style,
-                depth: depth + 1,
-                weight,
-                name,
-            },
-            anchor,
-        )
+        let Frame { style, weight, depth, anchor, .. } = frame;
+        self.finish(Node { value, span, style, depth: depth + 1, weight, name }, anchor)
     }
 
     /// Reads a scalar; where it is a value, notes it and the link that it may be.
@@ -275,24 +225,13 @@ impl Reader<'_> {
             ScalarStyle::Folded => (Style::Folded, self.block_scalar(token.span)),
         };
         // The parser spells a missing node `~`.
-        let text = if style == Style::Plain && span.is_empty() {
-            ""
-        } else {
-            text
-        };
+        let text = if style == Style::Plain && span.is_empty() { "" } else { text };
         self.record(span, style)?;
         if !self.is_key_next() {
             self.link(text, span, style, token.line);
         }
         let value = resolve(text, style, tag);
-        Ok(Node {
-            value,
-            span,
-            style,
-            depth: 0,
-            weight: text.len() + 1,
-            name: text.to_owned(),
-        })
+        Ok(Node { value, span, style, depth: 0, weight: text.len() + 1, name: text.to_owned() })
     }
 
     /// Puts a finished node into its collection.
@@ -316,26 +255,14 @@ impl Reader<'_> {
         parent.weight += node.weight;
         match &mut parent.items {
             Items::List(items) => items.push(node.value),
-            Items::Map {
-                map,
-                merged,
-                key: key @ None,
-            } => {
+            Items::Map { map, merged, key: key @ None } => {
                 if map.contains_key(&node.name) && !merged.contains(&node.name) {
                     return Err(format!("the key {:?} stands here twice", node.name));
                 }
                 let is_merge = node.style == Style::Plain && node.name == "<<";
-                *key = Some(Key {
-                    name: node.name,
-                    span: node.span,
-                    is_merge,
-                });
+                *key = Some(Key { name: node.name, span: node.span, is_merge });
             }
-            Items::Map {
-                map,
-                merged,
-                key: slot,
-            } => {
+            Items::Map { map, merged, key: slot } => {
                 let Some(key) = slot.take() else { return Ok(()) };
                 let entries = entries(&key, node.value, map, merged);
                 if is_top {
@@ -358,27 +285,11 @@ impl Reader<'_> {
         for (name, value) in entries {
             let kind = kind_of(&name, &value, None);
             // What a merge brings has no scalars of its own here.
-            let scalars = if name == key.name {
-                scalars.clone()
-            } else {
-                Vec::new()
-            };
-            let place = *self
-                .places
-                .entry(name.clone())
-                .or_insert(self.block.properties.len());
+            let scalars = if name == key.name { scalars.clone() } else { Vec::new() };
+            let place = *self.places.entry(name.clone()).or_insert(self.block.properties.len());
             let key_span = key.span;
-            let property = Property {
-                key: name,
-                key_span,
-                value,
-                value_span,
-                style,
-                kind,
-                span,
-                scalars,
-                shared,
-            };
+            let property =
+                Property { key: name, key_span, value, value_span, style, kind, span, scalars, shared };
             match self.block.properties.get_mut(place) {
                 Some(replaced) => *replaced = property,
                 None => self.block.properties.push(property),
@@ -388,10 +299,7 @@ impl Reader<'_> {
 
     fn is_key_next(&self) -> bool {
         self.in_key > 0
-            || self
-                .frames
-                .last()
-                .is_some_and(|frame| matches!(frame.items, Items::Map { key: None, .. }))
+            || self.frames.last().is_some_and(|frame| matches!(frame.items, Items::Map { key: None, .. }))
     }
 
     /// Brings the path to the node that comes next.
@@ -413,11 +321,7 @@ impl Reader<'_> {
         }
         // Long keys around many scalars would make the paths grow with the square of the text.
         self.spend(self.path.len().saturating_sub(64))?;
-        self.scalars.push(Scalar {
-            path: self.path.clone(),
-            span,
-            style,
-        });
+        self.scalars.push(Scalar { path: self.path.clone(), span, style });
         Ok(())
     }
 
@@ -430,11 +334,7 @@ impl Reader<'_> {
     }
 
     fn source(&self, span: Span) -> &str {
-        Span::new(
-            span.start.saturating_sub(self.at),
-            span.end.saturating_sub(self.at),
-        )
-        .of(self.yaml)
+        Span::new(span.start.saturating_sub(self.at), span.end.saturating_sub(self.at)).of(self.yaml)
     }
 
     /// Looks behind the last token, over white space, comments, anchors, tags and the signs in `skip`, for one of
@@ -457,10 +357,8 @@ impl Reader<'_> {
 
     /// Places a value that is not written: behind the colon of its key, where there is one.
     fn nothing(&self, reported: usize) -> Span {
-        let has_key = self
-            .frames
-            .last()
-            .is_some_and(|frame| matches!(frame.items, Items::Map { key: Some(_), .. }));
+        let has_key =
+            self.frames.last().is_some_and(|frame| matches!(frame.items, Items::Map { key: Some(_), .. }));
         let colon = if has_key { self.ahead(b"", b":") } else { None };
         let at = reported.max(colon.map_or(0, |colon| colon + 1));
         Span::new(at, at)
@@ -468,10 +366,7 @@ impl Reader<'_> {
 
     /// Widens the content of a block scalar to its header, and cuts the blank lines behind it.
     fn block_scalar(&self, content: Span) -> Span {
-        let start = self
-            .ahead(b":-?", b"|>")
-            .unwrap_or(content.start)
-            .min(content.start);
+        let start = self.ahead(b":-?", b"|>").unwrap_or(content.start).min(content.start);
         let whole = self.source(Span::new(start, content.end));
         let mut kept = whole;
         loop {
@@ -511,23 +406,13 @@ impl Reader<'_> {
         });
         link = match quoted {
             Some((unquoted, quote)) => {
-                let host = if quote == Quote::Single {
-                    Host::YamlSingle
-                } else {
-                    Host::YamlDouble
-                };
-                Link {
-                    escape: Escape { host, ..link.escape },
-                    ..unquoted.place(link)
-                }
+                let host = if quote == Quote::Single { Host::YamlSingle } else { Host::YamlDouble };
+                Link { escape: Escape { host, ..link.escape }, ..unquoted.place(link) }
             }
             // A link is never a plain scalar, so this host says that the value must not be spliced.
             None => {
                 let nowhere = Span::new(span.end, span.end);
-                let escape = Escape {
-                    host: Host::YamlPlain,
-                    ..link.escape
-                };
+                let escape = Escape { host: Host::YamlPlain, ..link.escape };
                 Link {
                     span,
                     dest_span: span,
@@ -539,11 +424,7 @@ impl Reader<'_> {
                 }
             }
         };
-        self.block.links.push(Link {
-            key: Some(self.path.clone()),
-            line,
-            ..link
-        });
+        self.block.links.push(Link { key: Some(self.path.clone()), line, ..link });
     }
 }
 
@@ -558,11 +439,7 @@ fn entries(
         Value::Object(source) if key.is_merge => vec![source],
         Value::Array(items) if key.is_merge && items.iter().all(Value::is_object) => {
             let object = |item| {
-                if let Value::Object(source) = item {
-                    Some(source)
-                } else {
-                    None
-                }
+                if let Value::Object(source) = item { Some(source) } else { None }
             };
             items.into_iter().filter_map(object).collect()
         }
@@ -601,9 +478,7 @@ fn core(text: &str) -> Option<Value> {
     let radix = |digits: &str, radix: u32| {
         let fine = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
         let float = || {
-            digits.chars().fold(0.0, |n, c| {
-                n * f64::from(radix) + f64::from(c.to_digit(radix).unwrap_or(0))
-            })
+            digits.chars().fold(0.0, |n, c| n * f64::from(radix) + f64::from(c.to_digit(radix).unwrap_or(0)))
         };
         fine.then(|| u64::from_str_radix(digits, radix).map_or_else(|_| number(float()), |n| Some(n.into())))
             .flatten()
@@ -616,10 +491,7 @@ fn core(text: &str) -> Option<Value> {
     }
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (
-            mantissa,
-            Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)),
-        ),
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))),
         None => (unsigned, None),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -632,11 +504,7 @@ fn core(text: &str) -> Option<Value> {
         return None;
     }
     let float = || text.parse().ok().and_then(number);
-    text.parse::<i64>()
-        .map(Value::from)
-        .or_else(|_| text.parse::<u64>().map(Value::from))
-        .ok()
-        .or_else(float)
+    text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).ok().or_else(float)
 }
 
 /// Makes a JSON number, whole where the value is, as JavaScript prints it; `None` where JSON has none.

@@ -54,13 +54,7 @@ pub(super) struct Container {
 
 impl Container {
     fn new(holder: Holder, span: Span) -> Self {
-        Self {
-            holder,
-            span,
-            last: None,
-            indent: 0,
-            begun: false,
-        }
+        Self { holder, span, last: None, indent: 0, begun: false }
     }
 }
 
@@ -75,11 +69,7 @@ pub(super) struct Nesting<'a> {
 impl<'a> Nesting<'a> {
     pub(super) fn new(text: &'a str, body_start: usize) -> Self {
         let root = Container::new(Holder::Note, Span::new(body_start, text.len()));
-        Self {
-            text,
-            root,
-            stack: Vec::new(),
-        }
+        Self { text, root, stack: Vec::new() }
     }
 
     /// Gives the innermost open block.
@@ -110,11 +100,7 @@ impl<'a> Nesting<'a> {
             inside.begun = true;
             let marker = marker_start(text, inside.span);
             // Text on the line below its marker stands behind the narrowest marker's width.
-            inside.indent = if lines.of(marker) == lines.of(at) {
-                at.saturating_sub(marker)
-            } else {
-                2
-            };
+            inside.indent = if lines.of(marker) == lines.of(at) { at.saturating_sub(marker) } else { 2 };
         }
     }
 
@@ -125,11 +111,7 @@ impl<'a> Nesting<'a> {
 
     /// Gives the markers of the open list items, the innermost first.
     pub(super) fn item_markers(&self) -> impl Iterator<Item = usize> + '_ {
-        let items = self
-            .stack
-            .iter()
-            .rev()
-            .filter(|inside| inside.holder == Holder::Item);
+        let items = self.stack.iter().rev().filter(|inside| inside.holder == Holder::Item);
         items.map(|inside| marker_start(self.text, inside.span))
     }
 
@@ -166,9 +148,7 @@ impl<'a> Nesting<'a> {
         }
         if caret == leaf.start {
             // Alone in its block: the id belongs to the block above, or else to what holds it.
-            return inside
-                .last
-                .unwrap_or(if inside.holder == Holder::Note { own } else { held });
+            return inside.last.unwrap_or(if inside.holder == Holder::Note { own } else { held });
         }
         if line_start > leaf.start
             && let Some(left) = self.left_by(line_start, caret)

@@ -6,11 +6,8 @@ use super::{checked, described};
 
 fn check_headings(text: &str, expected: &[(u8, &str)]) {
     let note = checked(text);
-    let found: Vec<(u8, &str)> = note
-        .headings
-        .iter()
-        .map(|heading| (heading.level, heading.text.as_str()))
-        .collect();
+    let found: Vec<(u8, &str)> =
+        note.headings.iter().map(|heading| (heading.level, heading.text.as_str())).collect();
     assert_eq!(found, expected, "{text:?}");
 }
 
@@ -18,16 +15,10 @@ fn check_headings(text: &str, expected: &[(u8, &str)]) {
 fn headings_keep_their_raw_text() {
     check_headings("# a [[b]] *c* `d`\n", &[(1, "a [[b]] *c* `d`")]);
     check_headings("   ### a ##  \n#\n# #\n#x\n####### x", &[(3, "a")]);
-    check_headings(
-        "# a\\#\n# b \\##\n# c#\n# \\# d",
-        &[(1, "a\\#"), (1, "b \\##"), (1, "c#"), (1, "\\# d")],
-    );
+    check_headings("# a\\#\n# b \\##\n# c#\n# \\# d", &[(1, "a\\#"), (1, "b \\##"), (1, "c#"), (1, "\\# d")]);
     check_headings("a\nb\n===\nc\r\n---\r\n", &[(1, "a\nb"), (2, "c")]);
     check_headings("> # q\n\n- # l\n\n[^1]: # f\n\n[^1]", &[]);
-    check_headings(
-        "```\n# c\n```\n<!--\n# h\n-->\n\n%%\n# k\n%%\n\n$$\n# m\n$$\n# n",
-        &[(1, "n")],
-    );
+    check_headings("```\n# c\n```\n<!--\n# h\n-->\n\n%%\n# k\n%%\n\n$$\n# m\n$$\n# n", &[(1, "n")]);
     check_headings("%%\nx\n---\n%%\n\n## y", &[(2, "y")]);
     check_headings("\u{feff}# a\r# b\r", &[(1, "a"), (1, "b")]);
 }
@@ -109,26 +100,13 @@ fn block_ids_name_blocks() {
         ("a ^X\n\nb ^x\n", "block lines 0-0"),
     ] {
         assert_eq!(described(text, "#^x"), expected, "{text:?}");
-        assert_eq!(
-            described(&text.replace('\n', "\r\n"), "#^X"),
-            expected,
-            "{text:?} with CRLF"
-        );
+        assert_eq!(described(&text.replace('\n', "\r\n"), "#^X"), expected, "{text:?} with CRLF");
     }
-    let kinds = |text: &str| {
-        checked(text)
-            .blocks
-            .iter()
-            .map(|block| block.kind)
-            .collect::<Vec<_>>()
-    };
+    let kinds = |text: &str| checked(text).blocks.iter().map(|block| block.kind).collect::<Vec<_>>();
     assert_eq!(kinds("|a|\n|-|\n^t"), [BlockKind::Table]);
     assert_eq!(kinds("$$x$$\n\n^t"), [BlockKind::Math]);
     assert_eq!(kinds("    c\n\n^t"), [BlockKind::Code]);
-    assert_eq!(
-        kinds("# h ^t\n\n1. l\n\n^u"),
-        [BlockKind::Heading, BlockKind::List]
-    );
+    assert_eq!(kinds("# h ^t\n\n1. l\n\n^u"), [BlockKind::Heading, BlockKind::List]);
 }
 
 #[test]

@@ -34,10 +34,7 @@ fn any_note_parses_and_its_spans_hold() {
 }
 
 fn nested_too_deep(text: &str) -> bool {
-    checked(text)
-        .problems
-        .iter()
-        .any(|problem| problem.code == "nested-too-deep")
+    checked(text).problems.iter().any(|problem| problem.code == "nested-too-deep")
 }
 
 #[test]

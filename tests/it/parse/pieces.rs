@@ -33,10 +33,7 @@ fn searchable(text: &str, kinds: &[PieceKind]) -> String {
 const PROSE: &[PieceKind] = &[PieceKind::Prose, PieceKind::Heading];
 
 fn check_prose(text: &str, expected: &str) {
-    let words: Vec<String> = searchable(text, PROSE)
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect();
+    let words: Vec<String> = searchable(text, PROSE).split_whitespace().map(str::to_owned).collect();
     assert_eq!(words.join(" "), expected, "{text:?}");
 }
 
@@ -49,10 +46,7 @@ fn prose_is_what_a_reader_sees() {
     check_prose("|a|b|\n|-|:-:|\n|c \\| d|e|", "a / b / c | d / e");
     check_prose("[[n]] [[d/n#H|A]] [[n#H]] ![[i.png|100]]", "n A n H i.png");
     check_prose("[l **m**](x.md 'T') ![alt|100x20](i.png) ![50](i.png)", "l m alt");
-    check_prose(
-        "see https://e.org/x, <https://f.org> [g](https://g.org)",
-        "see , g",
-    );
+    check_prose("see https://e.org/x, <https://f.org> [g](https://g.org)", "see , g");
     check_prose("a ^id\n\nb <b>c</b>d<br>e <!-- f --> g", "a / b cd e g");
     check_prose("a %%b%% c\n\n%%\nd\n%%\n\ne `f` $g$", "a c / e");
     check_prose("x[^1] ^[in]\n\n[^1]: def", "x ^[in] / def");
@@ -71,21 +65,12 @@ fn prose_is_what_a_reader_sees() {
 #[test]
 fn code_math_addresses_and_comments_are_kept_apart() {
     let text = "# `h`\n```rust x\nlet a;\n\nb\n```\n> ```\n> c\n> d\n> ```\n\n    e\n\n`` f ` g ``\n";
-    assert_eq!(
-        searchable(text, &[PieceKind::Code]),
-        "h / rust / let a;\n\nb\n / c\n d\n / e\n /  f ` g "
-    );
-    assert_eq!(
-        searchable("$a$ $$b\nc$$\n\n$$\n\nd\n\n$$", &[PieceKind::Math]),
-        "a b\nc / \n\nd\n\n"
-    );
+    assert_eq!(searchable(text, &[PieceKind::Code]), "h / rust / let a;\n\nb\n / c\n d\n / e\n /  f ` g ");
+    assert_eq!(searchable("$a$ $$b\nc$$\n\n$$\n\nd\n\n$$", &[PieceKind::Math]), "a b\nc / \n\nd\n\n");
     let text = "https://a.b/c_d?e=f. (http://g.h/(i)) <https://j.k> [l](https://m.n 'o')\n\n[p]: <ftp://q r>";
     assert_eq!(
         searchable(text, &[PieceKind::Url]),
         "https://a.b/c_d?e=f http://g.h/(i) https://j.k https://m.n / ftp://q r"
     );
-    assert_eq!(
-        searchable("a %% b [[c]] %% d\n\n%%\n\n- e\n\n%%\n", &[PieceKind::Comment]),
-        " b c / e"
-    );
+    assert_eq!(searchable("a %% b [[c]] %% d\n\n%%\n\n- e\n\n%%\n", &[PieceKind::Comment]), " b c / e");
 }

@@ -1,0 +1,22 @@
+# Tasks of this repository; `just --list` shows them.
+
+# Run all tests.
+test *args:
+    cargo test --release {{args}}
+
+# Check formatting and lints.
+lint:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+
+# Format the code.
+fmt:
+    cargo fmt
+
+# Measure; for instance: just bench --notes 1000 --only bm25
+bench *args:
+    cargo bench -- {{args}}
+
+# Take over changed snapshots, to be read in the diff; needs cargo-insta.
+accept-snapshots:
+    cargo insta test --release --accept

@@ -1,0 +1,179 @@
+//! Owns the values that go into the catalog and come out of it. No SQL.
+
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::text::path::NotePath;
+
+/// The content hash of a file: BLAKE3 of its bytes.
+pub type Hash = [u8; 32];
+
+/// Number of a file in the catalog; stable while the file lives, also through a move.
+pub type FileId = i64;
+
+/// What a file is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// A Markdown note.
+    Note,
+    /// A JSON Canvas.
+    Canvas,
+    /// Anything else: a link target, not searched.
+    Attachment,
+}
+
+impl FileKind {
+    /// Sorts a path by its extension.
+    pub fn of(path: &NotePath) -> Self {
+        if path.is_note() {
+            Self::Note
+        } else if path.is_canvas() {
+            Self::Canvas
+        } else {
+            Self::Attachment
+        }
+    }
+
+    pub(super) fn code(self) -> i64 {
+        match self {
+            Self::Note => 0,
+            Self::Canvas => 1,
+            Self::Attachment => 2,
+        }
+    }
+
+    pub(super) fn from_code(code: i64) -> Self {
+        match code {
+            0 => Self::Note,
+            1 => Self::Canvas,
+            _ => Self::Attachment,
+        }
+    }
+}
+
+/// What the file system says of a file; equal stats mean an unchanged file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Length in bytes.
+    pub size: u64,
+    /// Modification time in nanoseconds since the epoch.
+    pub mtime_ns: i64,
+    /// Change time in nanoseconds since the epoch: catches tools that put the modification time back.
+    pub ctime_ns: i64,
+}
+
+/// The little that a scan compares.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// The file's number.
+    pub id: FileId,
+    /// Its path.
+    pub path: NotePath,
+    /// Its stat at the time of indexing.
+    pub stat: Stat,
+    /// Whether it changed so shortly before it was read that an equal stat proves nothing.
+    pub racy: bool,
+    /// Whether the settings hide it.
+    pub excluded: bool,
+}
+
+/// A file as the catalog lists it.
+#[derive(Debug, Clone)]
+pub struct FileRow {
+    /// The file's number.
+    pub id: FileId,
+    /// Its path.
+    pub path: NotePath,
+    /// What it is.
+    pub kind: FileKind,
+    /// Length in bytes.
+    pub size: u64,
+    /// BLAKE3 of its bytes; attachments have none.
+    pub hash: Option<Hash>,
+    /// Whether the settings hide it from search and lists.
+    pub excluded: bool,
+    /// Its `id`, else a UUIDv5 of its path.
+    pub note_id: String,
+    /// Its title.
+    pub title: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+    /// Its `category`.
+    pub category: Option<String>,
+    /// Its `type`.
+    pub note_type: Option<String>,
+}
+
+/// One link as the catalog lists it; the rest stands in the file, at the same place in the note's list of links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkRow {
+    /// The file that holds the link.
+    pub source: FileId,
+    /// Its place among the links of that file.
+    pub ord: usize,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Whether only the exact vault path counts (canvas file nodes).
+    pub exact: bool,
+    /// Decoded path part.
+    pub linkpath: String,
+    /// The file it means.
+    pub target: Option<FileId>,
+}
+
+/// Everything that goes into the catalog for one file.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Row of the file; `id` is already assigned.
+    pub row: FileRow,
+    /// Its stat at the time of reading.
+    pub stat: Stat,
+    /// See [`Known::racy`].
+    pub racy: bool,
+    /// Other names it answers to.
+    pub aliases: Vec<String>,
+    /// Tag names as first written in the note, with the number of occurrences.
+    pub tags: Vec<(String, usize)>,
+    /// Flat properties, as a JSON object.
+    pub properties: String,
+    /// Problems, as a JSON array.
+    pub problems: String,
+    /// Its links in order; `source` is the row's id.
+    pub links: Vec<LinkRow>,
+    /// Keys of its passages, in order.
+    pub passages: Vec<i64>,
+}
+
+/// Totals of a catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Counts {
+    /// Markdown notes.
+    pub notes: usize,
+    /// Canvases.
+    pub canvases: usize,
+    /// Other files.
+    pub attachments: usize,
+    /// Files hidden by the settings.
+    pub excluded: usize,
+    /// Passages of all notes.
+    pub passages: usize,
+    /// Links of all notes.
+    pub links: usize,
+    /// Links that mean nothing.
+    pub unresolved: usize,
+}
+
+/// Namespace of the ids of notes that have none of their own (UUIDv5, RFC 9562 section 5.5).
+const NAMESPACE: Uuid = Uuid::from_bytes(*b"sidenote-notes-1");
+
+/// Gives the id of a note without one: stable while the path is (spec/product.md, On disk). It is not stored.
+pub fn path_id(path: &NotePath) -> String {
+    Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes()).to_string()
+}
+
+/// Gives the id that a note brought along; attachments have none.
+pub(super) fn own_id(row: &FileRow) -> Option<&str> {
+    Some(row.note_id.as_str()).filter(|id| row.kind != FileKind::Attachment && *id != path_id(&row.path))
+}

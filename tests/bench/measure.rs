@@ -1,0 +1,274 @@
+//! Owns the measures: what is done, how often, and that it did what it should. Uses the library as anybody may.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use sidenote::index::catalog::Catalog;
+use sidenote::index::embed::{Embed as _, MiniLm};
+use sidenote::index::vectors::VectorWriter;
+use sidenote::index::{Changes, Index, Options, silent};
+use sidenote::search::query::Query;
+use sidenote::search::{Found, Mode, Request};
+use sidenote::store::{Open, SearchReply, SearchRequest, Store};
+use sidenote::text::path::NotePath;
+use sidenote::vault::Vault;
+use tantivy::schema::{Schema, TEXT};
+use tantivy::{IndexWriter, TantivyDocument};
+
+use crate::Result;
+use crate::bed::{Dice, Place, notes};
+use crate::meter::Sample;
+
+/// The note that is changed; it belongs to the bench, not to the vault.
+const CHANGED: &str = "sidenote-bench.md";
+/// How often something short is done.
+const RUNS: usize = 15;
+/// Queries before the first that counts: they load what is loaded once.
+const WARMING: usize = 10;
+
+/// What must be there before a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Needs {
+    Nothing,
+    Index,
+    Vectors,
+}
+
+/// One line of the table.
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) needs: Needs,
+    /// How many processes take it, one after the other.
+    pub(crate) processes: usize,
+    run: fn(&Place, &mut Sample) -> Result<()>,
+}
+
+impl Measure {
+    /// Takes the measure in this process.
+    pub(crate) fn take(&self, place: &Place) -> Result<Sample> {
+        let mut sample = Sample::default();
+        (self.run)(place, &mut sample)?;
+        Ok(sample)
+    }
+}
+
+const fn measure(
+    name: &'static str,
+    title: &'static str,
+    needs: Needs,
+    processes: usize,
+    run: fn(&Place, &mut Sample) -> Result<()>,
+) -> Measure {
+    Measure { name, title, needs, processes, run }
+}
+
+/// The measures, in the order of the table; each may take for granted what those before it leave.
+pub(crate) const MEASURES: [Measure; 11] = [
+    measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
+    measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
+    measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
+    measure("one-known", "one note changed, path known, till found", Needs::Index, 1, one_known),
+    measure("one-scanned", "one note changed, scan and search", Needs::Index, 1, one_scanned),
+    measure("rank", "BM25 ranking alone, no text shown", Needs::Index, 1, rank),
+    measure("bm25", "warm search by words", Needs::Index, 1, bm25),
+    measure("fill", "fake vectors of all passages, and a graph", Needs::Index, 1, fill),
+    measure("hybrid", "warm search, query embedded each time", Needs::Vectors, 1, hybrid),
+    measure("once-bm25", "search as a process, by words", Needs::Index, 1, once_bm25),
+    measure("once-hybrid", "search as a process, hybrid", Needs::Vectors, 1, once_hybrid),
+];
+
+/// The least that any full-text index of these files has to do.
+fn limit(place: &Place, sample: &mut Sample) -> Result<()> {
+    let folder = place.limit();
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    sample.time(|| {
+        let mut schema = Schema::builder();
+        let text = schema.add_text_field("text", TEXT);
+        let index = tantivy::Index::create_in_dir(&folder, schema.build())?;
+        let mut writer: IndexWriter = index.writer_with_num_threads(2, 200_000_000)?;
+        for path in notes(&place.root)? {
+            let mut document = TantivyDocument::new();
+            document.add_text(text, String::from_utf8_lossy(&fs::read(path)?));
+            writer.add_document(document)?;
+        }
+        writer.commit()?;
+        Ok(())
+    })
+}
+
+/// Does what `sidenote index --no-embed` does in a new vault, sealing the index included.
+fn cold(place: &Place, sample: &mut Sample) -> Result<()> {
+    if place.index().exists() {
+        fs::remove_dir_all(place.index())?;
+    }
+    sample.time(|| {
+        let store = open_store(place, "none")?;
+        let report = store.sync(silent())?;
+        ensure(report.added > 0, "nothing was indexed")
+    })
+}
+
+fn noop(place: &Place, sample: &mut Sample) -> Result<()> {
+    let store = open_store(place, "none")?;
+    store.sync(silent())?;
+    for _ in 0..RUNS {
+        let report = sample.time(|| Ok(store.sync(silent())?))?;
+        ensure(!report.changed_anything(), "the vault changed meanwhile")?;
+    }
+    Ok(())
+}
+
+/// Does what a watcher would: it knows which path changed.
+fn one_known(place: &Place, sample: &mut Sample) -> Result<()> {
+    let index = open_index(place)?;
+    let path = NotePath::parse(CHANGED)?;
+    let sync = || index.sync(Changes::Only(vec![path.clone()]), silent());
+    change(place, "first")?;
+    sync()?;
+    for run in 0..RUNS {
+        let word = format!("needleknown{run}");
+        change(place, &word)?;
+        let found = sample.time(|| {
+            sync()?;
+            ranked(&index, &word)
+        })?;
+        ensure(found.iter().any(|hit| hit.row.path == path), "the change was not found")?;
+    }
+    Ok(())
+}
+
+/// Does what the next command does: it looks at every file to find the one that changed.
+fn one_scanned(place: &Place, sample: &mut Sample) -> Result<()> {
+    let store = open_store(place, "none")?;
+    store.sync(silent())?;
+    for run in 0..RUNS {
+        let word = format!("needlescanned{run}");
+        change(place, &word)?;
+        let reply = sample.time(|| ask(&store, &word, Mode::Bm25, false))?;
+        ensure(reply.results.iter().any(|hit| hit.path == CHANGED), "the change was not found")?;
+    }
+    Ok(())
+}
+
+fn rank(place: &Place, sample: &mut Sample) -> Result<()> {
+    let index = open_index(place)?;
+    let queries = place.queries()?;
+    for query in queries.iter().take(WARMING) {
+        ranked(&index, query)?;
+    }
+    for query in &queries {
+        let found = sample.time(|| ranked(&index, query))?;
+        ensure(!found.is_empty(), "words of the vault were not found")?;
+    }
+    Ok(())
+}
+
+fn bm25(place: &Place, sample: &mut Sample) -> Result<()> {
+    warm(place, sample, "none", Mode::Bm25)
+}
+
+fn hybrid(place: &Place, sample: &mut Sample) -> Result<()> {
+    warm(place, sample, "minilm", Mode::Hybrid)
+}
+
+fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Result<()> {
+    let store = open_store(place, provider)?;
+    let queries = place.queries()?;
+    for query in queries.iter().take(WARMING) {
+        ask(&store, query, mode, true)?;
+    }
+    for query in &queries {
+        store.forget_query_vectors();
+        let reply = sample.time(|| ask(&store, query, mode, true))?;
+        ensure(reply.mode == mode && !reply.results.is_empty(), "the search fell short")?;
+    }
+    Ok(())
+}
+
+/// Gives every passage a vector that means nothing, in the folder where the index looks for the model's.
+fn fill(place: &Place, sample: &mut Sample) -> Result<()> {
+    let model = MiniLm::default().model().clone();
+    let mark = model.fingerprint().get(..12).unwrap_or(model.fingerprint());
+    let folder = place.index().join("vectors").join(format!("{}-{mark}", model.name()));
+    let mut keys = Vec::new();
+    Catalog::open_read(&place.index().join("catalog.db"))?.each_passage(|key, _| keys.push(key))?;
+    keys.sort_unstable();
+    keys.dedup();
+    let mut dice = Dice(keys.len() as u64);
+    sample.time(|| {
+        let (mut writer, _) = VectorWriter::open(&folder, model.dimensions(), false)?;
+        for keys in keys.chunks(4096) {
+            let mut vector = || (0..model.dimensions()).map(|_| dice.unit() as f32 - 0.5).collect();
+            let vectors: Vec<(i64, Vec<f32>)> = keys.iter().map(|&key| (key, vector())).collect();
+            writer.append(&vectors)?;
+        }
+        writer.build_graph(&|| false)?;
+        Ok(())
+    })
+}
+
+fn once_bm25(place: &Place, sample: &mut Sample) -> Result<()> {
+    once(place, sample, "bm25")
+}
+
+fn once_hybrid(place: &Place, sample: &mut Sample) -> Result<()> {
+    once(place, sample, "hybrid")
+}
+
+fn once(place: &Place, sample: &mut Sample, mode: &str) -> Result<()> {
+    for query in place.queries()?.iter().take(RUNS) {
+        let output = sample.time(|| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+            command.env_clear().arg("--vault").arg(&place.root).arg("--index").arg(place.index());
+            Ok(command.args(["--json", "search", "--mode", mode, query]).output()?)
+        })?;
+        ensure(output.status.success(), &String::from_utf8_lossy(&output.stderr))?;
+    }
+    // What this process holds says nothing of the other.
+    sample.peak = 0.0;
+    Ok(())
+}
+
+fn open_store(place: &Place, provider: &str) -> Result<Store> {
+    Ok(Store::open(Open {
+        vault: Some(place.root.clone()),
+        index: Some(place.index()),
+        flags: vec![("embed.provider", provider.to_owned(), "cargo bench")],
+        ..Open::default()
+    })?)
+}
+
+fn open_index(place: &Place) -> Result<Index> {
+    let vault = Arc::new(Vault::open(&place.root)?);
+    let options = Options { folder: Some(place.index()), ..Options::default() };
+    Ok(Index::open(vault, options)?)
+}
+
+fn ask(store: &Store, query: &str, mode: Mode, no_sync: bool) -> Result<SearchReply> {
+    Ok(store.search(&SearchRequest {
+        query: query.to_owned(),
+        mode: Some(mode),
+        no_sync,
+        ..SearchRequest::default()
+    })?)
+}
+
+fn ranked(index: &Index, query: &str) -> Result<Vec<Found>> {
+    let query = Query::parse(query);
+    let request = Request { query: Some(&query), mode: Mode::Bm25, limit: 10, ..Request::default() };
+    let snapshot = index.snapshot()?;
+    Ok(sidenote::search::run(&snapshot, &index.catalog(), &request)?)
+}
+
+fn change(place: &Place, word: &str) -> Result<()> {
+    Ok(fs::write(place.root.join(CHANGED), format!("# Changed by cargo bench\n\nIt says {word}.\n"))?)
+}
+
+fn ensure(holds: bool, otherwise: &str) -> Result<()> {
+    if holds { Ok(()) } else { Err(otherwise.into()) }
+}

@@ -1,0 +1,213 @@
+//! The program from outside: what it prints, where, and how it exits.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::support::{TestVault, stderr, stdout};
+
+fn small() -> TestVault {
+    TestVault::new(&[
+        ("Start.md", "---\nid: s-1\ntags: [tour]\n---\n# Start\n\nWater level [[Plan]] and [[Nowhere]].\n"),
+        ("Plan.md", "The plan ^p1\n"),
+    ])
+}
+
+/// Checks a command's exit code and a part of what it says on standard error.
+#[track_caller]
+fn check_fails(args: &[&str], code: i32, says: &str) {
+    let output = small().run(args);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(says), "{said}");
+    assert!(output.stdout.is_empty(), "answers alone go to standard output");
+}
+
+fn json(output: &std::process::Output) -> Value {
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+#[test]
+fn search_prints_place_title_and_snippet() {
+    assert_snapshot!(stdout(&small().run(&["search", "water", "level"])), @r"
+     1. Start  Start.md:5-7
+        Water level [[Plan]] and [[Nowhere]].
+    ");
+}
+
+#[test]
+fn search_json_has_the_documented_fields() {
+    let vault = small();
+    let reply = json(&vault.run(&["search", "water", "--json", "--explain"]));
+    let keys: Vec<&str> = reply.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["results", "mode", "stale", "embedder", "pending", "notes", "took_ms"]);
+    let keys: Vec<&str> = reply["results"][0].as_object().unwrap().keys().map(String::as_str).collect();
+    let wanted =
+        ["path", "id", "title", "heading", "lines", "snippet", "marks", "score", "match_type", "explain"];
+    assert_eq!(keys, wanted);
+    assert_eq!(reply["results"][0]["id"], "s-1");
+    assert_eq!(reply["results"][0]["match_type"], "bm25");
+}
+
+#[test]
+fn inspect_json_has_the_documented_fields() {
+    let vault = small();
+    let reply = json(&vault.run(&["inspect", "Start", "--json"]));
+    for key in [
+        "path",
+        "id",
+        "hash",
+        "frontmatter",
+        "frontmatter_error",
+        "properties",
+        "tags",
+        "headings",
+        "blocks",
+        "tasks",
+        "links",
+    ] {
+        assert!(reply.get(key).is_some(), "{key}");
+    }
+    assert_eq!(reply["links"][0]["original"], "[[Plan]]");
+    assert_eq!(reply["links"][0]["resolved"], "Plan.md");
+    assert_eq!(reply["links"][1]["resolved"], Value::Null);
+    assert_eq!(reply["frontmatter"], serde_json::json!({ "id": "s-1", "tags": ["tour"] }));
+    assert_eq!(reply["tags"], serde_json::json!(["tour"]));
+}
+
+#[test]
+fn read_prints_bytes_and_nothing_else() {
+    assert_eq!(stdout(&small().run(&["read", "Plan"])), "The plan ^p1\n");
+    assert_eq!(stdout(&small().run(&["read", "[[Plan#^p1]]"])), "The plan ^p1");
+    assert_eq!(
+        stdout(&small().run(&["read", "Start", "--lines", "6-7"])),
+        "\nWater level [[Plan]] and [[Nowhere]].\n"
+    );
+}
+
+#[test]
+fn errors_exit_as_documented() {
+    check_fails(&["read", "Nope"], 3, "no note answers to \"Nope\"");
+    check_fails(&["read", "Plan", "--section", "X"], 3, "hint: the note has no headings");
+    check_fails(&["read", "Plan", "--lines", "9-10"], 2, "has 2 lines");
+    check_fails(&["read", "Plan", "--lines", "x"], 2, "is no range of lines");
+    check_fails(&["search", "x", "--created-after", "soon"], 2, "is not a date");
+    check_fails(&["search", "x", "--path", "a["], 2, "is not a glob");
+    check_fails(&["search"], 2, "required");
+    check_fails(&["--vault", "/nowhere/at/all", "status"], 3, "/nowhere/at/all");
+}
+
+#[test]
+fn ambiguous_names_exit_with_4() {
+    let vault = TestVault::new(&[("a/x.md", ""), ("b/x.md", "")]);
+    let output = vault.run(&["read", "x", "--json"]);
+    assert_eq!(output.status.code(), Some(4));
+    let error: Value = serde_json::from_str(&stderr(&output)).unwrap();
+    assert_eq!(error["error"]["kind"], "exists");
+    assert_eq!(error["error"]["hint"], "give one path: a/x.md, b/x.md");
+}
+
+#[test]
+fn settings_show_their_origin_and_refuse_what_they_do_not_know() {
+    let vault = small();
+    vault.write(".sidenote/config.toml", "[search]\nlimit = 3\n");
+    let settings = json(&vault.run(&["config", "show", "--json"]));
+    let limit = settings.as_array().unwrap().iter().find(|setting| setting["key"] == "search.limit").unwrap();
+    assert_eq!(limit["value"], "3");
+    assert!(limit["origin"].as_str().unwrap().ends_with(".sidenote/config.toml"));
+    vault.write(".sidenote/config.toml", "[search]\nlimits = 3\n");
+    let output = vault.run(&["status"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("search.limits, which is no setting"));
+    vault.write(".sidenote/config.toml", "[embed]\nprovider = \"minilm\"\n");
+    assert!(stderr(&vault.run(&["status"])).contains("which a vault may not"));
+}
+
+#[test]
+fn a_second_process_reads_while_the_first_writes() {
+    let vault = small();
+    let store = vault.store();
+    let output = vault.run(&["search", "water", "--json"]);
+    assert_eq!(json(&output)["results"].as_array().unwrap().len(), 1);
+    let output = vault.run(&["index"]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    vault.write("New.md", "water");
+    assert_eq!(json(&vault.run(&["search", "water", "--json"]))["stale"], true);
+    drop(store);
+    assert_eq!(json(&vault.run(&["search", "water", "--json"]))["results"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn completions_and_help_know_every_command() {
+    let vault = small();
+    let help = stdout(&vault.run(&["--help"]));
+    for name in [
+        "index",
+        "search",
+        "read",
+        "list",
+        "tags",
+        "properties",
+        "recent",
+        "links",
+        "unresolved",
+        "orphans",
+        "path",
+        "inspect",
+        "status",
+        "eval",
+        "config",
+        "completions",
+        "mcp",
+    ] {
+        assert!(help.contains(&format!("\n  {name}")), "{name}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&vault.run(&["completions", shell])).contains("unresolved"), "{shell}");
+    }
+}
+
+#[test]
+fn status_counts_what_is_there() {
+    let status = json(&small().run(&["status", "--json"]));
+    assert_eq!(
+        (&status["notes"], &status["links"], &status["unresolved"]),
+        (&0.into(), &0.into(), &0.into())
+    );
+    let vault = small();
+    vault.run(&["index", "--no-embed"]);
+    let status = json(&vault.run(&["status", "--json"]));
+    assert_eq!(
+        (&status["notes"], &status["links"], &status["unresolved"]),
+        (&2.into(), &2.into(), &1.into())
+    );
+    assert_eq!(status["stale"], false);
+}
+
+#[test]
+fn the_first_command_of_the_readme_finds_the_right_note() {
+    let vault = TestVault::example();
+    let reply = json(&vault.run(&["search", "how do links survive a rename", "--json"]));
+    assert_eq!(reply["results"][0]["path"], "Tour/How links survive a rename.md");
+}
+
+#[test]
+fn eval_measures_a_set() {
+    let vault = TestVault::new(&[
+        ("notes/a/1.md", "---\nid: n1\nseq: 1\n---\nheron and otter"),
+        ("notes/a/2.md", "---\nid: n2\nseq: 5\n---\nheron alone"),
+        ("notes/b/3.md", "---\nid: n3\nseq: 1\n---\nheron elsewhere"),
+        (
+            "queries.jsonl",
+            "{\"qid\": \"q1\", \"text\": \"heron otter\", \"scope\": \"a\", \"before_seq\": 3}\n",
+        ),
+        ("qrels.tsv", "q1\tn2\t1\n"),
+    ]);
+    let set = vault.root().to_str().unwrap();
+    let scores = |args: &[&str]| {
+        json(&vault.run(&[&["eval", set, "--mode", "bm25", "--json"], args].concat()))["modes"][0].clone()
+    };
+    let all = scores(&[]);
+    assert!((all["ndcg_at_10"].as_f64().unwrap() - 0.6309).abs() < 1e-3, "{all}");
+    assert_eq!(all["mrr_at_10"], 0.5);
+    assert_eq!(scores(&["--causal"])["recall_at_100"], 0.0, "the judged note is later than the query");
+}

@@ -1,0 +1,363 @@
+//! Enforces what ARCHITECTURE.md says of the code: the order of layers, one owner for each engine, headers and sizes of
+//! files, a reason for each dependency.
+//!
+//! Reads the sources as text, of which comments and literals are blanked first, so that only code counts.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The layers; each may use itself and those before it.
+const LAYERS: [&str; 13] = [
+    "error", "clock", "config", "text", "memory", "vault", "journal", "index", "search", "store", "mcp",
+    "cli", "main",
+];
+
+/// Crates that one module alone may name; a module is its file and the folder beside it.
+const OWNERS: [(&str, &str); 11] = [
+    ("tantivy", "index/bm25"),
+    ("rusqlite", "index/catalog"),
+    ("usearch", "index/vectors"),
+    ("rten", "index/embed/minilm"),
+    ("rten_tensor", "index/embed/minilm"),
+    ("pulldown_cmark", "text/markdown"),
+    ("granit_parser", "text/frontmatter/yaml"),
+    ("rmcp", "mcp"),
+    ("tokio", "mcp"),
+    ("schemars", "mcp"),
+    ("clap", "cli"),
+];
+
+/// More lines than this need a reason.
+const LONGEST: usize = 900;
+
+/// One file below `src`.
+struct Source {
+    /// From `src` on, with forward slashes.
+    path: String,
+    text: String,
+    /// The text with blanks in place of comments and literals.
+    code: String,
+}
+
+impl Source {
+    fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        let (path, text) = (path.into(), text.into());
+        Self { code: code_of(&text), path, text }
+    }
+
+    /// Gives the modules from the crate's root to the file's own.
+    fn modules(&self) -> Vec<&str> {
+        let stem = self.path.trim_end_matches(".rs");
+        stem.strip_suffix("/mod").unwrap_or(stem).split('/').collect()
+    }
+
+    fn layer(&self) -> &str {
+        self.modules()[0]
+    }
+
+    /// Says where something stands, as compilers do.
+    fn place(&self, at: usize, what: impl Display) -> String {
+        let line = 1 + self.code[..at].matches('\n').count();
+        format!("src/{}:{line}: {what}", self.path)
+    }
+
+    fn is_in(&self, module: &str) -> bool {
+        let inner = self.path.strip_prefix(module);
+        inner.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    }
+
+    /// Finds the places of a word, which is no part of a longer one.
+    fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let found = self.code.match_indices(word).map(|(at, _)| at);
+        found.filter(move |&at| {
+            let before = self.code[..at].chars().next_back();
+            let behind = self.code[at + word.len()..].chars().next();
+            !before.is_some_and(is_name) && !behind.is_some_and(is_name)
+        })
+    }
+
+    /// Lists the modules of the crate's root that the file names, and where.
+    fn root_names(&self) -> Vec<(usize, &str)> {
+        let root = if self.layer() == "main" { "sidenote" } else { "crate" };
+        let mut names = Vec::new();
+        for at in self.words(root) {
+            if let Some(path) = self.code[at + root.len()..].strip_prefix("::") {
+                names.extend(first_names(path).into_iter().map(|name| (at, name)));
+            }
+        }
+        let depth = self.modules().len();
+        for at in self.words("super") {
+            let path = self.code[at..].trim_start_matches("super::");
+            let climbed = (self.code[at..].len() - path.len()) / "super::".len();
+            if climbed >= depth {
+                names.extend(first_names(path).into_iter().map(|name| (at, name)));
+            }
+        }
+        names
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Gives the names that a path starts with: one, or one for each branch of `{…}`.
+fn first_names(path: &str) -> Vec<&str> {
+    let first = |text: &'_ str| text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let Some(group) = path.strip_prefix('{') else {
+        return vec![&path[..first(path)]];
+    };
+    let (mut names, mut depth, mut start) = (Vec::new(), 1, 0);
+    for (at, c) in group.char_indices() {
+        depth += match c {
+            '{' => 1,
+            '}' => -1,
+            _ => 0,
+        };
+        if depth == 0 || depth == 1 && c == ',' {
+            let branch = group[start..at].trim_start();
+            names.push(&branch[..first(branch)]);
+            start = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// Blanks comments, strings and characters; line ends stay.
+fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (token, blank) = match silent_len(rest) {
+            Some(len) => (&rest[..len], true),
+            None => (&rest[..c.len_utf8()], false),
+        };
+        code.extend(token.chars().map(|c| if blank && c != '\n' { ' ' } else { c }));
+        rest = &rest[token.len()..];
+    }
+    code
+}
+
+/// Measures the comment or literal that a text starts with, if it does.
+fn silent_len(rest: &str) -> Option<usize> {
+    if rest.starts_with("//") {
+        return Some(rest.find('\n').unwrap_or(rest.len()));
+    }
+    if rest.starts_with("/*") {
+        return Some(block_comment_len(rest));
+    }
+    let raw = rest.strip_prefix(['b', 'c']).unwrap_or(rest).strip_prefix('r');
+    if let Some(body) = raw.map(|raw| raw.trim_start_matches('#')).filter(|body| body.starts_with('"')) {
+        let opened = rest.len() - body.len();
+        let close = format!("\"{}", "#".repeat(rest[..opened].matches('#').count()));
+        let end = body[1..].find(&close).map_or(body.len(), |at| 1 + at + close.len());
+        return Some(opened + end);
+    }
+    if rest.starts_with('"') {
+        return Some(quoted_len(rest, '"'));
+    }
+    let body = rest.strip_prefix('\'')?;
+    let first = body.chars().next()?;
+    let is_character = first == '\\' || body[first.len_utf8()..].starts_with('\'');
+    is_character.then(|| quoted_len(rest, '\''))
+}
+
+fn block_comment_len(rest: &str) -> usize {
+    let mut depth = 0;
+    let mut at = 0;
+    while at < rest.len() {
+        let step = match rest.as_bytes()[at..] {
+            [b'/', b'*', ..] => (2, 1),
+            [b'*', b'/', ..] => (2, -1),
+            _ => (1, 0),
+        };
+        at += step.0;
+        depth += step.1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+fn quoted_len(rest: &str, sign: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        if c == sign && !escaped {
+            return at + 1;
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    rest.len()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
+}
+
+fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec!["src".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(Path::new(ROOT).join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if path.ends_with(".rs") {
+                found.push(Source::new(&path["src/".len()..], read(&path)));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 20, "the sources were not found");
+    found
+}
+
+/// Applies a rule to every file and fails with all that it finds.
+#[track_caller]
+fn check(rule: impl Fn(&Source) -> Vec<String>) {
+    let found: Vec<String> = sources().iter().flat_map(rule).collect();
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+}
+
+fn imports(source: &Source) -> Vec<String> {
+    let rank = |name: &str| LAYERS.iter().position(|layer| *layer == name);
+    if source.path == "lib.rs" {
+        return Vec::new();
+    }
+    let Some(own) = rank(source.layer()) else {
+        return vec![source.place(0, "this is in no layer")];
+    };
+    let wrong = source.root_names().into_iter().filter_map(|(at, name)| match rank(name) {
+        None => Some(source.place(at, format!("{name} is no layer"))),
+        Some(other) if other > own => {
+            Some(source.place(at, format!("{} is below {name} and must not use it", source.layer())))
+        }
+        Some(_) => None,
+    });
+    wrong.collect()
+}
+
+#[test]
+fn imports_point_left() {
+    check(imports);
+}
+
+#[test]
+fn the_library_lists_its_layers_in_order() {
+    let library = read("src/lib.rs");
+    let listed: Vec<&str> =
+        library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let ordered: Vec<&str> = LAYERS.into_iter().filter(|layer| listed.contains(layer)).collect();
+    assert_eq!(listed, ordered);
+}
+
+#[test]
+fn every_engine_has_one_owner() {
+    check(|source| {
+        let foreign = OWNERS.iter().filter(|(_, owner)| !source.is_in(owner));
+        foreign
+            .flat_map(|(engine, owner)| {
+                let wrong = source.words(engine);
+                wrong.map(move |at| source.place(at, format!("{engine} belongs to {owner} alone")))
+            })
+            .collect()
+    });
+}
+
+#[test]
+fn every_file_says_what_it_owns() {
+    check(|source| {
+        let header = source.text.lines().take_while(|line| line.starts_with("//!"));
+        let said = header.filter(|line| line.len() > "//!".len()).count();
+        // The crate's own documentation is the map of its layers, and as long as that.
+        let fits = (1..=4).contains(&said) || source.path == "lib.rs" && said > 0;
+        let wrong =
+            (!fits).then(|| source.place(0, format!("it opens with {said} lines of `//!`, not 1 to 4")));
+        wrong.into_iter().collect()
+    });
+}
+
+#[test]
+fn long_files_state_a_reason() {
+    check(|source| {
+        let lines = source.text.lines().count();
+        let excused = source.text.lines().take(20).any(|line| line.starts_with("// size: "));
+        let wrong = (lines > LONGEST && !excused)
+            .then(|| source.place(0, format!("{lines} lines and no `// size:` that says why")));
+        wrong.into_iter().collect()
+    });
+}
+
+#[test]
+fn nothing_is_left_to_be_done() {
+    check(|source| {
+        let marks = ["todo", "unimplemented", "dbg"];
+        let calls = marks.iter().flat_map(|mark| source.words(mark).map(move |at| (at, mark)));
+        calls
+            .filter(|(at, mark)| source.code[at + mark.len()..].starts_with('!'))
+            .map(|(at, mark)| source.place(at, format!("{mark}! is left over")))
+            .collect()
+    });
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let tables = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+    let used: BTreeSet<&str> = std::iter::once(&manifest)
+        .chain(tables)
+        .flat_map(|table| {
+            ["dependencies", "dev-dependencies", "build-dependencies"].map(|kind| table.get(kind))
+        })
+        .flatten()
+        .filter_map(toml::Value::as_table)
+        .flat_map(|table| table.keys().map(String::as_str))
+        .collect();
+    let document = read("ARCHITECTURE.md");
+    let section = document.split("\n## ").find(|section| section.starts_with("Dependencies\n")).unwrap();
+    let explained: BTreeSet<&str> = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split(" |").next())
+        .flat_map(|cell| cell.split('`').step_by(2).map(str::trim))
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert_eq!(used, explained);
+}
+
+fn check_names(path: &str, text: &str, expected: &[&str]) {
+    let source = Source::new(path, text);
+    let names: Vec<&str> = source.root_names().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, expected, "in {text:?}");
+}
+
+#[test]
+fn names_of_the_root_are_found_in_code_alone() {
+    check_names(
+        "store/list.rs",
+        "use crate::index::Index; fn f(x: crate::text::Span) {}",
+        &["index", "text"],
+    );
+    check_names("store/list.rs", "use crate::{cli::{a, b}, mcp, text::*};", &["cli", "mcp", "text"]);
+    check_names("store/list.rs", "use super::Store; use super::super::cli::run;", &["cli"]);
+    check_names("store/mod.rs", "use super::mcp::Server;", &["mcp"]);
+    check_names("text/markdown/nesting.rs", "use super::super::path;", &[]);
+    check_names("main.rs", "fn main() { sidenote::cli::main() }", &["cli"]);
+    check_names("text/path.rs", "//! See crate::cli.\n/* crate::mcp /* and */ crate::cli */", &[]);
+    check_names("text/path.rs", r##"let s = "crate::cli \" crate::cli"; r#"crate::"mcp"#; "##, &[]);
+    check_names(
+        "text/path.rs",
+        r"let c = ['\'', '/', '/']; fn f<'a>(x: &'a crate::error::Error) {}",
+        &["error"],
+    );
+}
