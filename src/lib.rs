@@ -10,13 +10,13 @@
 //! - [`store`]: the one API
 //! - [`mcp`] and [`cli`]: translations of it
 
-pub mod cli;
+pub mod error;
 pub mod clock;
 pub mod config;
-pub mod error;
-pub mod index;
-pub mod mcp;
-pub mod search;
-pub mod store;
 pub mod text;
 pub mod vault;
+pub mod index;
+pub mod search;
+pub mod store;
+pub mod mcp;
+pub mod cli;

@@ -14,7 +14,7 @@ use crate::index::{Phase, Progress, SyncReport};
 
 /// Bring the index up to date with the files, and embed what has no vector yet.
 ///
-/// Ctrl-C is safe: what is done is kept, and the next run goes on from there.
+/// Ctrl-C is safe: a batch of files lands whole or not at all, and every vector made so far is kept.
 #[derive(Debug, Args)]
 pub(super) struct IndexArgs {
     /// Start from nothing. Vectors are kept: they belong to texts, not to the index.
@@ -121,7 +121,7 @@ fn show(reply: &IndexReply) -> String {
         ));
     }
     if reply.stopped {
-        text.push_str("stopped; what is done is kept\n");
+        text.push_str("stopped; every vector made so far is kept\n");
     }
     text
 }

@@ -63,14 +63,14 @@ pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
         SortArg::Path => SortBy::Path,
     };
     let store = session.fresh_store()?;
-    let notes = store.list(&ListRequest { filter, property, sort, limit: args.limit })?;
+    let notes = store.list(&ListRequest { filter, property, sort, skip: 0, limit: args.limit })?.notes;
     session.out.reply(&notes, |notes| show_notes(notes))
 }
 
 pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let request = ListRequest { sort: SortBy::Updated, limit: Some(args.limit), ..ListRequest::default() };
-    session.out.reply(&store.list(&request)?, |notes| show_notes(notes))
+    session.out.reply(&store.list(&request)?.notes, |notes| show_notes(notes))
 }
 
 pub(super) fn show_notes(notes: &[NoteItem]) -> String {

@@ -143,7 +143,11 @@ fn exit_code(kind: ErrorKind) -> u8 {
 /// Sends logs to stderr, warnings and worse unless `SIDENOTE_LOG` says otherwise.
 fn start_tracing() {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("SIDENOTE_LOG").unwrap_or_else(|_| EnvFilter::new("sidenote=warn"));
+    // The protocol library logs whole requests, queries among them, so it has to be asked by name.
+    let asked = std::env::var("SIDENOTE_LOG").unwrap_or_default();
+    let quiet = if asked.contains("rmcp") { asked.clone() } else { format!("{asked},rmcp=warn") };
+    let filter = if asked.is_empty() { "sidenote=warn".to_owned() } else { quiet };
+    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("sidenote=warn"));
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

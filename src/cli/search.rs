@@ -111,6 +111,7 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
         query: args.query.join(" "),
         mode: args.mode.map(Mode::from),
         limit: args.limit,
+        skip: 0,
         filter: args.filter.filter()?,
         path: args.path.clone(),
         all: args.all,

@@ -32,7 +32,7 @@ fn show(status: &Status) -> String {
             "size",
             format!(
                 "{} + {} of vectors",
-                output::bytes(status.index_bytes - status.vector_bytes),
+                output::bytes(status.index_bytes.saturating_sub(status.vector_bytes)),
                 output::bytes(status.vector_bytes)
             ),
         ),

@@ -96,8 +96,8 @@ pub struct Word {
     pub weight: f32,
     /// Whether longer terms that begin with it count too (a lone character of an unspaced script).
     pub prefix: bool,
-    /// Words of one group stand for the same thing: under *all*, one of them is enough.
-    pub group: usize,
+    /// Whether *all* wants it; of an identifier it wants the parts, and the whole may be missing.
+    pub required: bool,
 }
 
 /// Something that a note must or must not hold.
@@ -118,7 +118,7 @@ pub struct Ask<'a> {
     pub must: &'a [Clause],
     /// None of these may hold.
     pub must_not: &'a [Clause],
-    /// Whether each group of words must occur.
+    /// Whether each required word must occur.
     pub all: bool,
     /// Only these files, where given.
     pub allowed: Option<&'a FileSet>,
@@ -205,7 +205,7 @@ fn schema() -> (Schema, Fields) {
         headings: builder.add_text_field("headings", text(STEMMED, IndexRecordOption::WithFreqs)),
         body: builder.add_text_field("body", text(STEMMED, IndexRecordOption::WithFreqs)),
         exact: builder.add_text_field("exact", text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
-        code: builder.add_text_field("code", text(EXACT, IndexRecordOption::WithFreqs)),
+        code: builder.add_text_field("code", text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
         meta: builder.add_text_field("meta", text(STEMMED, IndexRecordOption::WithFreqs)),
     };
     (builder.build(), fields)
@@ -473,7 +473,8 @@ struct Scratch {
     frequency: Vec<f32>,
     touched: Vec<DocId>,
     scores: Vec<f32>,
-    groups: Vec<u64>,
+    /// How many required words a document holds.
+    met: Vec<u16>,
 }
 
 impl Bm25Snapshot {
@@ -513,7 +514,7 @@ impl Bm25Snapshot {
             return Ok(Vec::new());
         }
         let weights = self.word_weights(ask.words, tuning)?;
-        let wanted_groups = ask.words.iter().fold(0u64, |groups, word| groups | group_bit(word));
+        let wanted = ask.words.iter().filter(|word| word.required).count();
         for segment in self.searcher.segment_readers() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
             let mut scratch = self.score_segment(segment, ask, tuning, &weights)?;
@@ -526,7 +527,7 @@ impl Bm25Snapshot {
             }
             for &doc in &scratch.touched {
                 let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
-                if ask.all && scratch.groups.get(doc as usize).is_none_or(|groups| *groups != wanted_groups) {
+                if ask.all && scratch.met.get(doc as usize).is_none_or(|met| usize::from(*met) < wanted) {
                     continue;
                 }
                 if segment.is_deleted(doc) || must_not.iter().any(|docs| docs.contains(doc)) {
@@ -588,7 +589,7 @@ impl Bm25Snapshot {
             frequency: vec![0.0; size],
             touched: Vec::new(),
             scores: vec![0.0; size],
-            groups: vec![0; size],
+            met: vec![0; size],
         };
         let mut all_touched = Vec::new();
         let fields = self.fields;
@@ -602,11 +603,11 @@ impl Bm25Snapshot {
             ] {
                 self.add_frequencies(segment, field, field_tuning, term, word.prefix, &mut scratch)?;
             }
-            saturate(&mut scratch, tuning.k1, stem_weight, group_bit(word), &mut all_touched);
+            saturate(&mut scratch, tuning.k1, stem_weight, word.required, &mut all_touched);
             if exact_weight > 0.0 {
                 let exact = FieldTuning { weight: 1.0, b: tuning.body.b };
                 self.add_frequencies(segment, fields.exact, exact, &word.exact, false, &mut scratch)?;
-                saturate(&mut scratch, tuning.k1, exact_weight, 0, &mut all_touched);
+                saturate(&mut scratch, tuning.k1, exact_weight, false, &mut all_touched);
             }
         }
         all_touched.sort_unstable();
@@ -696,18 +697,20 @@ impl Bm25Snapshot {
             Clause::Phrase(words) => match words.as_slice() {
                 [] => {}
                 [(_, only)] => {
-                    for field in [fields.exact, fields.code] {
+                    for field in [fields.exact, fields.code, fields.meta] {
                         let query =
                             TermQuery::new(Term::from_field_text(field, only), IndexRecordOption::Basic);
                         self.collect(segment, &query, &mut docs)?;
                     }
                 }
                 _ => {
-                    let terms = words
-                        .iter()
-                        .map(|(position, word)| (*position, Term::from_field_text(fields.exact, word)))
-                        .collect();
-                    self.collect(segment, &PhraseQuery::new_with_offset(terms), &mut docs)?;
+                    for field in [fields.exact, fields.code] {
+                        let terms = words
+                            .iter()
+                            .map(|(position, word)| (*position, Term::from_field_text(field, word)))
+                            .collect();
+                        self.collect(segment, &PhraseQuery::new_with_offset(terms), &mut docs)?;
+                    }
                 }
             },
         }
@@ -792,23 +795,19 @@ fn expand(
     Ok(found)
 }
 
-/// Turns a word's summed frequencies into score: idf · tf / (k1 + tf), and clears them for the next word.
-fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, group: u64, all_touched: &mut Vec<DocId>) {
+/// Turns a word's summed frequencies into score: idf · (k1 + 1) · tf / (k1 + tf), and clears them for the next word.
+fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, counts: bool, all_touched: &mut Vec<DocId>) {
     for &doc in &scratch.touched {
         let index = doc as usize;
-        if let (Some(frequency), Some(score), Some(groups)) =
-            (scratch.frequency.get_mut(index), scratch.scores.get_mut(index), scratch.groups.get_mut(index))
+        if let (Some(frequency), Some(score), Some(met)) =
+            (scratch.frequency.get_mut(index), scratch.scores.get_mut(index), scratch.met.get_mut(index))
         {
             *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
             *frequency = 0.0;
-            *groups |= group;
+            *met += u16::from(counts);
         }
     }
     all_touched.append(&mut scratch.touched);
-}
-
-fn group_bit(word: &Word) -> u64 {
-    1u64 << (word.group % 64)
 }
 
 fn idf(documents: u64, holding: u64) -> f32 {

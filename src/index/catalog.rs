@@ -5,7 +5,7 @@
 mod filter;
 mod rows;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -65,6 +65,8 @@ pub struct Catalog {
     db: Connection,
     /// Numbers of link texts met in this batch, so that each is looked up once.
     linkpaths: RefCell<HashMap<(String, bool), i64>>,
+    /// Whether the first load is under way, without secondary indexes.
+    loading: Cell<bool>,
 }
 
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
@@ -106,9 +108,9 @@ impl Catalog {
                 .execute_batch(&format!("BEGIN; {SCHEMA} CREATE UNIQUE INDEX files_path ON files (path);"))
                 .map_err(sql("create"))?;
             catalog.build_indexes()?;
-            catalog.commit()?;
             catalog.set_meta("schema", SCHEMA_VERSION)?;
             catalog.set_meta("generation", 0)?;
+            catalog.commit()?;
         }
         catalog.check_version()
     }
@@ -128,11 +130,20 @@ impl Catalog {
             .map_err(sql("open"))?;
         db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000; PRAGMA cache_size = -16384;")
             .map_err(sql("open"))?;
-        Self::of(db).check_version()
+        let catalog = Self::of(db);
+        let tables: i64 = catalog
+            .db
+            .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
+            .map_err(sql("read"))?;
+        if tables == 0 {
+            return Err(Error::not_found(format!("the index at {} is being made", path.display()))
+                .with_hint("try again when the other sidenote is done"));
+        }
+        catalog.check_version()
     }
 
     fn of(db: Connection) -> Self {
-        Self { db, linkpaths: RefCell::default() }
+        Self { db, linkpaths: RefCell::default(), loading: Cell::new(false) }
     }
 
     fn check_version(self) -> Result<Self> {
@@ -178,11 +189,6 @@ impl Catalog {
         Ok(self.meta("generation")?.unwrap_or(0))
     }
 
-    /// Starts a read that sees one state until [`Catalog::end`].
-    pub fn begin_read(&self) -> Result<()> {
-        self.db.execute_batch("BEGIN; SELECT count(*) FROM meta;").map_err(sql("read"))
-    }
-
     /// Starts a batch.
     pub fn begin(&self) -> Result<()> {
         self.linkpaths.borrow_mut().clear();
@@ -196,6 +202,7 @@ impl Catalog {
 
     /// Gives up a batch.
     pub fn rollback(&self) -> Result<()> {
+        self.loading.set(false);
         if self.db.is_autocommit() {
             return Ok(());
         }
@@ -211,16 +218,19 @@ impl Catalog {
         Ok(busy == 0)
     }
 
-    /// Drops the secondary indexes before a bulk load.
+    /// Empties the catalog of links and drops the secondary indexes, before the first load of files.
     pub fn drop_indexes(&self) -> Result<()> {
+        self.loading.set(true);
+        self.db.execute_batch("DELETE FROM links; DELETE FROM linkpaths").map_err(sql("write"))?;
         for (name, _) in INDEXES {
             self.db.execute_batch(&format!("DROP INDEX IF EXISTS {name}")).map_err(sql("write"))?;
         }
         Ok(())
     }
 
-    /// Builds the secondary indexes after a bulk load.
+    /// Builds the secondary indexes after the first load.
     pub fn build_indexes(&self) -> Result<()> {
+        self.loading.set(false);
         for (name, columns) in INDEXES {
             self.db
                 .execute_batch(&format!("CREATE INDEX IF NOT EXISTS {name} ON {columns}"))
@@ -277,15 +287,6 @@ impl Catalog {
             .pop())
     }
 
-    /// Lists what is known of the files below a folder.
-    pub fn known_below(&self, folder: &str) -> Result<Vec<Known>> {
-        self.collect(
-            "SELECT id, path, size, mtime, ctime, racy, excluded FROM files WHERE path > ?1 || '/' AND path < ?1 || '0'",
-            [folder],
-            read_known,
-        )
-    }
-
     /// Gives the highest file number so far.
     pub fn last_id(&self) -> Result<FileId> {
         self.db.query_row("SELECT ifnull(max(id), 0) FROM files", [], |row| row.get(0)).map_err(sql("read"))
@@ -298,6 +299,11 @@ impl Catalog {
             .optional()
             .map(Option::flatten)
             .map_err(sql("read"))
+    }
+
+    /// Makes the next sync that reaches a file read and write it, whatever its stat says.
+    pub fn distrust(&self, id: FileId) -> Result<()> {
+        self.execute("UPDATE files SET racy = 1, hash = NULL WHERE id = ?1", id)
     }
 
     /// Updates the stat of a file whose bytes turned out to be the same.
@@ -406,16 +412,23 @@ impl Catalog {
     }
 
     /// Gives the number of a link text, making it where it is new.
+    ///
+    /// While the first load runs there is no index to look in, and nothing that this batch did not write itself.
     fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
         let known = (linkpath.to_owned(), exact);
         if let Some(&id) = self.linkpaths.borrow().get(&known) {
             return Ok(id);
         }
-        let found = self
-            .db
-            .prepare_cached("SELECT id FROM linkpaths WHERE linkpath = ?1 AND exact = ?2")
-            .and_then(|mut select| select.query_row(params![linkpath, exact], |row| row.get(0)).optional())
-            .map_err(sql("read"))?;
+        let found = if self.loading.get() {
+            None
+        } else {
+            self.db
+                .prepare_cached("SELECT id FROM linkpaths WHERE linkpath = ?1 AND exact = ?2")
+                .and_then(|mut select| {
+                    select.query_row(params![linkpath, exact], |row| row.get(0)).optional()
+                })
+                .map_err(sql("read"))?
+        };
         let id = match found {
             Some(id) => id,
             None => {
@@ -472,11 +485,11 @@ impl Catalog {
         let mut texts = HashSet::new();
         let mut files = HashSet::new();
         for name in name_keys {
-            let name = link_key(name);
-            let bare = name.strip_suffix(".md").unwrap_or(&name);
+            let folded = link_key(name);
+            let bare = folded.strip_suffix(".md").unwrap_or(&folded);
             // A link's text may leave out `.md`, and a file may be named so that it takes over from one with `.md`.
-            texts.extend([bare.to_owned(), name.clone()]);
-            files.extend([name.clone(), format!("{name}.md")]);
+            texts.extend([bare.to_owned(), folded.clone()]);
+            files.extend([name.clone(), format!("{name}.md"), format!("{folded}.md")]);
         }
         let read = |row: &Row<'_>| Ok((read_path(row, LINK_WIDTH)?, read_link(row)?));
         for (condition, keys) in [

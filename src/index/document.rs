@@ -1,6 +1,6 @@
 //! Owns what we index of one file: its catalog record and its full-text entry, made from its bytes alone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -80,8 +80,9 @@ impl Reading {
     /// no such lines.
     pub fn lines_span(&self, first: usize, last: usize) -> Option<Span> {
         let count = self.lines_of(Span::new(0, self.text.len())).1;
-        (first >= 1 && first <= last && first <= count)
-            .then(|| Span::new(self.lines.start(first), self.lines.start(last + 1).min(self.text.len())))
+        (first >= 1 && first <= last && first <= count).then(|| {
+            Span::new(self.lines.start(first), self.lines.start(last.saturating_add(1)).min(self.text.len()))
+        })
     }
 
     /// Joins the headings above a passage with ` > `.
@@ -148,8 +149,10 @@ impl Document {
     }
 
     /// Describes a note whose bytes could not be read, and why.
-    pub fn unreadable(path: &NotePath, stat: Stat, excluded: bool, why: &str) -> Self {
-        let mut document = Self::attachment(path, stat, false, excluded);
+    ///
+    /// With `again`, the next sync tries once more.
+    pub fn unreadable(path: &NotePath, stat: Stat, again: bool, excluded: bool, why: &str) -> Self {
+        let mut document = Self::attachment(path, stat, again, excluded);
         document.record.row.kind = FileKind::of(path);
         document.record.row.title = path.stem().to_owned();
         document.record.row.note_id = path_id(path);
@@ -226,8 +229,9 @@ fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
     let note = &reading.note;
     let mut entry = Entry { path: path.as_str().to_owned(), ..Entry::default() };
     entry.title.push_str(&reading.title);
+    let mut known = HashSet::from([key(&reading.title)]);
     for name in record.aliases.iter().map(String::as_str).chain([path.stem()]) {
-        if !key(&entry.title).contains(&key(name)) {
+        if known.insert(key(name)) {
             entry.title.push('\n');
             entry.title.push_str(name);
         }

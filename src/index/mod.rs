@@ -140,12 +140,10 @@ impl Shared {
 }
 
 fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>) -> Result<Snapshot> {
-    Ok(Snapshot {
-        bm25: bm25.reload()?,
-        vectors,
-        generation: catalog.generation()?,
-        pending: usize::try_from(catalog.meta("pending")?.unwrap_or(0)).unwrap_or(0),
-    })
+    // The generation comes first: an older one leads to one more look, a newer one would hide what is missing.
+    let generation = catalog.generation()?;
+    let pending = usize::try_from(catalog.meta("pending")?.unwrap_or(0)).unwrap_or(0);
+    Ok(Snapshot { bm25: bm25.reload()?, vectors, generation, pending })
 }
 
 enum Job {
@@ -186,9 +184,7 @@ impl Index {
         let lock = if options.read_only { None } else { take_lock(&folder)? };
         let vector_folder = options.embedder.as_ref().map(|embedder| {
             let model = embedder.model();
-            let name =
-                format!("{}-{}", model.name(), model.fingerprint().get(..12).unwrap_or(model.fingerprint()));
-            (folder.join("vectors").join(name), model.dimensions())
+            (folder.join("vectors").join(model.folder()), model.dimensions())
         });
         match lock {
             Some(lock) => Self::open_to_write(vault, options, folder, vector_folder, lock),
@@ -218,15 +214,13 @@ impl Index {
         if options.rebuild {
             writer::wipe(&folder)?;
         } else if let seal::Verdict::Damaged(files) = &verdict {
-            let vectors_only = files.iter().all(|file| file.starts_with("vectors"));
-            let what = files.first().map_or("", String::as_str);
-            notices.push(if vectors_only {
-                format!("{what} in the index was damaged; vectors that fail their checksum are made again")
-            } else {
-                format!("{what} in the index was damaged; the index is rebuilt from the notes")
-            });
-            if !vectors_only {
+            if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
+                notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
                 writer::wipe(&folder)?;
+            } else if let Some(file) = files.first() {
+                notices.push(format!(
+                    "{file} in the index was damaged; vectors that fail their check are made again"
+                ));
             }
         }
         let (catalog, bm25) = match open_sides(&folder, verdict == seal::Verdict::Unsealed) {
@@ -241,10 +235,13 @@ impl Index {
         };
         let whole = verdict == seal::Verdict::Whole && !options.rebuild;
         if !whole {
+            seal::break_open(&folder)?;
+        }
+        if !whole {
             if let Some((path, dimensions)) = &vector_folder {
                 let had_some = path.join("keys").exists();
                 let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
-                if dropped > 0 && had_some {
+                if dropped > 0 && had_some && notices.is_empty() {
                     notices.push(format!(
                         "{dropped} damaged vectors were dropped; their passages are embedded again"
                     ));
@@ -259,9 +256,13 @@ impl Index {
             full_text: None,
             vectors: None,
             vector_folder: vector_folder.clone(),
+            model: options
+                .embedder
+                .as_ref()
+                .map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
             sealed: whole,
         };
-        if !whole {
+        if !whole || writer.counts_another_model()? {
             writer.recount()?;
         }
         let reading = Catalog::open_read(&folder.join("catalog.db"))?;
@@ -346,15 +347,13 @@ impl Index {
                 ErrorKind::Conflict,
                 format!("another sidenote{holder} is writing the index"),
             )
-            .with_hint(
-                "it follows the files by itself; search with --no-sync, or try again when it is done",
-            ));
+            .with_hint("searching goes on beside it; try again when it is done"));
         };
         let lost = || Error::internal("the index thread stopped; its message stands above");
         let (sender, receiver) = channel();
-        // Filling in vectors gives way at its next passage.
-        self.urgent.store(true, Ordering::Relaxed);
         jobs.send(job(sender)).map_err(|_| lost())?;
+        // Filling in vectors gives way at its next passage; the thread clears this before it looks for jobs.
+        self.urgent.store(true, Ordering::SeqCst);
         receiver.recv().map_err(|_| lost())?
     }
 
@@ -471,7 +470,14 @@ impl Drop for Index {
 /// Opens catalog and full text for writing, with their own checks where no seal vouches for them.
 fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
     let catalog = Catalog::open(&folder.join("catalog.db"))?;
-    let bm25 = Bm25::open(&folder.join("bm25"), true)?;
+    // Whatever keeps the full text from opening, making it anew mends it; damage may even panic in its reader.
+    let opened = std::panic::catch_unwind(|| Bm25::open(&folder.join("bm25"), true));
+    let unusable = || Error::corrupt("the full-text index cannot be opened");
+    let bm25 = match opened {
+        Ok(Err(error)) if folder.join("bm25").is_dir() => return Err(unusable().with_source(error)),
+        Ok(opened) => opened?,
+        Err(_) => return Err(unusable()),
+    };
     if verify {
         catalog.verify()?;
         bm25.verify()?;
@@ -559,13 +565,13 @@ impl Worker {
     fn run(mut self, jobs: &Receiver<Job>) {
         let mut waiting: Option<Vec<i64>> = None;
         loop {
+            self.urgent.store(false, Ordering::SeqCst);
             let idle = !self.fill || waiting.as_ref().is_some_and(Vec::is_empty);
             let job = if idle {
                 jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
                 jobs.recv_timeout(Duration::ZERO)
             };
-            self.urgent.store(false, Ordering::Relaxed);
             match job {
                 Ok(Job::Sync(changes, progress, reply)) => {
                     let result = self.sync(&changes, &*progress);
@@ -596,8 +602,11 @@ impl Worker {
 
     fn sync(&mut self, changes: &Changes, progress: &Progress) -> Result<SyncReport> {
         let report = self.writer.sync(changes, progress, &self.stop)?;
-        if report.changed_anything() {
+        if report.generation != self.shared.current().generation {
             self.shared.publish()?;
+            if self.writer.merge_if_due()? {
+                self.shared.publish()?;
+            }
         }
         Ok(report)
     }

@@ -39,6 +39,8 @@ struct Envelope {
 pub(super) enum Verdict {
     /// Every file is as it was left.
     Whole,
+    /// Logs that check themselves were copied or touched; all else is as it was left.
+    Touched,
     /// No seal: the last writer did not finish.
     Unsealed,
     /// These files, relative to the index folder, are missing or differ.
@@ -82,21 +84,23 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
         }
         Some(sealed) => sealed?,
     };
-    let mut damaged = Vec::new();
+    let (mut damaged, mut touched) = (Vec::new(), false);
     for (name, entry) in &sealed.files {
         let path = folder.join(name);
         let now = stat(&path);
         if now == Some((entry.size, entry.mtime, entry.ctime)) {
             continue;
         }
-        let same = match (&entry.hash, now) {
-            (_, None) => false,
-            (Some(known), Some((size, ..))) => size == entry.size && hash(&path)? == *known,
-            (None, Some(_)) => false,
-        };
-        if !same {
-            damaged.push(name.clone());
+        let same_size = now.is_some_and(|(size, ..)| size == entry.size);
+        match &entry.hash {
+            Some(known) if same_size && hash(&path)? == *known => {}
+            // A copied log differs by its times alone; its records tell whether they are sound.
+            None if same_size => touched = true,
+            _ => damaged.push(name.clone()),
         }
+    }
+    if touched && damaged.is_empty() {
+        return Ok(Verdict::Touched);
     }
     Ok(if damaged.is_empty() { Verdict::Whole } else { Verdict::Damaged(damaged) })
 }

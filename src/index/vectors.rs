@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,6 +75,8 @@ pub struct Vectors {
     damaged: usize,
     graph: Option<usearch::Index>,
     covered: usize,
+    /// Records that the graph's note spoke of, whether or not the graph could be used.
+    noted: usize,
     /// Vectors of records behind the graph, end to end.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
@@ -201,6 +203,7 @@ impl Vectors {
             damaged: 0,
             graph: None,
             covered: 0,
+            noted: 0,
             tail: Vec::new(),
             log: None,
             by_key: std::sync::OnceLock::new(),
@@ -217,7 +220,8 @@ impl Vectors {
             return Ok(Self::empty(dimensions));
         };
         let (graph, covered) = open_graph(folder, dimensions, log.keys.len());
-        let mut vectors = Self { keys: log.keys, graph, covered, ..Self::empty(dimensions) };
+        let noted = read_graph_note(folder).map_or(0, |note| note.records);
+        let mut vectors = Self { keys: log.keys, graph, covered, noted, ..Self::empty(dimensions) };
         let size = record_size(dimensions);
         let mut records = vec![0u8; (vectors.keys.len() - covered) * size];
         file.read_exact_at(&mut records, (HEADER + covered * size) as u64)
@@ -260,9 +264,8 @@ impl Vectors {
     /// Says whether nothing was appended in `folder` since this state was read.
     pub fn is_current(&self, folder: &Path) -> bool {
         let length = std::fs::metadata(keys_path(folder)).map_or(0, |meta| meta.len() as usize);
-        let graph = read_graph_note(folder).map_or(0, |note| note.records);
-        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len()
-            && (self.graph.is_none() || graph == self.covered)
+        let noted = read_graph_note(folder).map_or(0, |note| note.records);
+        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && noted == self.noted
     }
 
     fn index(&self) -> &HashMap<i64, usize> {
@@ -323,6 +326,7 @@ impl Vectors {
                 self.dimensions
             )));
         }
+        let count = count.min(self.keys.len());
         let quantised = Quantised::of(query);
         let norm = quantised.norm();
         let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
@@ -534,6 +538,7 @@ impl VectorWriter {
     pub fn append(&mut self, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
         let mut keys = Vec::new();
         let mut records = Vec::new();
+        let mut fresh = HashSet::new();
         for (key, vector) in vectors {
             if vector.len() != self.dimensions {
                 return Err(Error::internal(format!(
@@ -542,7 +547,7 @@ impl VectorWriter {
                     self.dimensions
                 )));
             }
-            if !self.known.insert(*key) {
+            if self.known.contains(key) || !fresh.insert(*key) {
                 continue;
             }
             let quantised = Quantised::of(vector);
@@ -553,13 +558,17 @@ impl VectorWriter {
             records.extend_from_slice(&record);
         }
         let added = keys.len() / KEY_RECORD;
-        for (path, bytes) in [(log_path(&self.folder), &records), (keys_path(&self.folder), &keys)] {
-            let mut file = open_to_write(&path)?;
-            file.seek(SeekFrom::End(0))
-                .and_then(|_| file.write_all(bytes))
+        // Offsets are computed, not asked for: a write that failed half-way is overwritten by the next.
+        for (path, bytes, size) in [
+            (log_path(&self.folder), &records, record_size(self.dimensions)),
+            (keys_path(&self.folder), &keys, KEY_RECORD),
+        ] {
+            open_to_write(&path)?
+                .write_all_at(bytes, (HEADER + self.records * size) as u64)
                 .map_err(|error| Error::io("write", &path, error))?;
         }
         self.records += added;
+        self.known.extend(fresh);
         Ok(())
     }
 

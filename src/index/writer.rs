@@ -3,7 +3,8 @@
 //! Every change passes through [`Writer::sync`], which compares first and so costs nothing where nothing changed. The
 //! order of commits is intents, full text, catalog; the catalog's generation decides what happened.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -72,6 +73,8 @@ pub(crate) struct Writer {
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
     pub(crate) vectors: Option<VectorWriter>,
     pub(crate) vector_folder: Option<(PathBuf, usize)>,
+    /// Stands for the model that pending passages are counted for; 0 without one.
+    pub(crate) model: i64,
     pub(crate) sealed: bool,
 }
 
@@ -121,6 +124,10 @@ impl Writer {
             bulk: difference.candidates.len() >= BULK || redo == Redo::All,
             first: self.catalog.last_id()? == 0,
             all: redo == Redo::All,
+            unfinished: match redo {
+                Redo::Paths(paths) => paths.into_iter().collect(),
+                Redo::Nothing | Redo::All => Vec::new(),
+            },
             started,
         };
         if plan.bulk {
@@ -128,8 +135,9 @@ impl Writer {
             self.catalog.set_intents(std::iter::once("*"))?;
         } else {
             let paths = difference.candidates.iter().map(|candidate| candidate.stat.path.as_str());
-            let gone = difference.removed.iter().map(|known| known.path.as_str());
-            self.catalog.set_intents(paths.chain(gone))?;
+            let moved = difference.candidates.iter().filter_map(|candidate| candidate.old_path.as_ref());
+            let gone = difference.removed.iter().map(|known| &known.path).chain(moved);
+            self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
         let finished = match self.apply(&mut difference, &plan, progress, stop) {
             Ok(finished) => finished,
@@ -200,7 +208,7 @@ impl Writer {
             Changes::Only(paths) => {
                 let mut found = Vec::new();
                 let mut known = Vec::new();
-                for path in paths {
+                for path in paths.iter().collect::<BTreeSet<_>>() {
                     found.extend(scan::stat(self.vault.root(), path)?);
                     known.extend(self.catalog.known_at(path.as_str())?);
                 }
@@ -323,8 +331,16 @@ impl Writer {
         if plan.first {
             self.catalog.drop_indexes()?;
         }
-        if let (true, Some((writer, _))) = (plan.all, &self.full_text) {
-            writer.clear()?;
+        if let Some((writer, _)) = &self.full_text {
+            plan.unfinished.iter().for_each(|path| writer.remove(path));
+            if plan.all {
+                writer.clear()?;
+                // What cannot be reached now has lost its words, and must be read when it comes back.
+                let read: HashSet<FileId> = candidates.iter().map(|candidate| candidate.id).collect();
+                for known in self.catalog.known()?.iter().filter(|known| !read.contains(&known.id)) {
+                    self.catalog.distrust(known.id)?;
+                }
+            }
         }
         for known in removed.iter() {
             self.remove_file(known.id, &known.path, &mut batch, plan)?;
@@ -334,6 +350,12 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
+        if !batch.changed && removed.is_empty() && !plan.all && plan.unfinished.is_empty() {
+            // Times were different and bytes were not: nothing but the catalog needs to know.
+            self.catalog.clear_intents()?;
+            self.catalog.commit()?;
+            return Ok(true);
+        }
         if let Some((writer, _)) = &mut self.full_text {
             writer.commit(generation)?;
         }
@@ -455,7 +477,12 @@ impl Writer {
         report: &mut SyncReport,
     ) -> Result<()> {
         let Read { mut document, bytes, warning, .. } = read;
+        let failed = warning.is_some();
         report.warnings.extend(warning);
+        if failed && !candidate.fresh {
+            // One failed reading does not take away what was read before.
+            return Ok(());
+        }
         report.bytes += bytes;
         report.read += usize::from(bytes > 0);
         let record = &mut document.record;
@@ -464,6 +491,7 @@ impl Writer {
         if unmoved && record.row.hash.is_some() && record.row.hash == candidate.old_hash {
             return self.catalog.touch(candidate.id, &record.stat, record.racy);
         }
+        batch.changed = true;
         if candidate.fresh {
             report.added += 1;
             batch.names.insert(key(record.row.path.name()));
@@ -591,9 +619,11 @@ impl Writer {
         for row in self.catalog.rows(files)? {
             let bytes = match self.vault.read(&row.path) {
                 Ok(bytes) => bytes,
-                // It went away; the next sync takes it off the list.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                // It went away, or cannot be read now; its passages keep waiting.
+                Err(error) => {
+                    tracing::warn!("{error}");
+                    continue;
+                }
             };
             for text in Reading::new(&row.path, &bytes).embedded_texts() {
                 let passage = passage_key(&text);
@@ -619,11 +649,18 @@ impl Writer {
         Ok(made)
     }
 
-    /// Counts again what waits for a vector, after somebody else may have written.
+    /// Counts again what waits for a vector, after somebody else may have written or the model changed.
     pub(crate) fn recount(&mut self) -> Result<()> {
+        self.break_seal()?;
         self.open_vectors()?;
         let pending = self.count_pending()?;
-        self.catalog.set_meta("pending", pending)
+        self.catalog.set_meta("pending", pending)?;
+        self.catalog.set_meta("model", self.model)
+    }
+
+    /// Says whether the pending count is that of another model.
+    pub(crate) fn counts_another_model(&self) -> Result<bool> {
+        Ok(self.catalog.meta("model")?.unwrap_or(0) != self.model)
     }
 
     /// Counts again, and saves a graph where it pays.
@@ -632,6 +669,18 @@ impl Writer {
             vectors.build_graph(stop)?;
         }
         self.recount()
+    }
+
+    /// Merges segments where a long life made too many of them; says whether it did.
+    pub(crate) fn merge_if_due(&mut self) -> Result<bool> {
+        if self.bm25.segments()? <= 2 * MOST_SEGMENTS {
+            return Ok(false);
+        }
+        self.open_full_text(false)?;
+        if let Some((writer, _)) = &mut self.full_text {
+            writer.tidy(MOST_SEGMENTS)?;
+        }
+        Ok(true)
     }
 
     /// Tidies, moves everything to its place and seals the index, so that the next command trusts it.
@@ -681,6 +730,8 @@ struct Plan {
     first: bool,
     /// The full text starts from nothing.
     all: bool,
+    /// Paths that the full text may hold from a batch that the catalog never saw.
+    unfinished: Vec<String>,
     /// When the scan began, in nanoseconds.
     started: i64,
 }
@@ -688,6 +739,8 @@ struct Plan {
 /// Gathers what a batch leaves to its end.
 #[derive(Default)]
 struct Batch {
+    /// Whether anything but a time was different.
+    changed: bool,
     names: HashSet<String>,
     sources: Vec<(NotePath, Vec<LinkRow>)>,
     passages: Vec<(i64, FileId, usize)>,
@@ -760,19 +813,21 @@ fn read_candidate(vault: &Vault, at: usize, candidate: &Candidate, started: i64)
         let document = Document::attachment(&file.path, stat, false, candidate.excluded);
         return Read { at, document, bytes: 0, warning: None };
     }
-    match vault.read(&file.path) {
-        Ok(bytes) => Read {
-            at,
-            document: Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded),
-            bytes: bytes.len() as u64,
-            warning: None,
-        },
-        Err(error) => Read {
-            at,
-            document: Document::unreadable(&file.path, stat, candidate.excluded, &error.to_string()),
-            bytes: 0,
-            warning: Some(error.to_string()),
-        },
+    let unreadable = |why: &str, again: bool| Read {
+        at,
+        document: Document::unreadable(&file.path, stat, again, candidate.excluded, why),
+        bytes: 0,
+        warning: Some(why.to_owned()),
+    };
+    let bytes = match vault.read(&file.path) {
+        Ok(bytes) => bytes,
+        // What the system refuses now it may give later; what we refuse stays refused until the file changes.
+        Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
+    };
+    let read = || Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded);
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(document) => Read { at, document, bytes: bytes.len() as u64, warning: None },
+        Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),
     }
 }
 

@@ -14,6 +14,8 @@ use crate::store::{ListRequest, NoteItem, ReadReply, ReadRequest, SearchRequest,
 
 /// Replies are cut at about this many characters.
 const LONGEST: usize = 20_000;
+/// A note's links each way are cut at this many.
+const MOST_LINKS: usize = 200;
 
 /// Conditions on notes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -102,6 +104,9 @@ struct SearchOutput {
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// What the reply lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -244,7 +249,7 @@ impl Server {
 
 fn offset(cursor: Option<&str>) -> Result<usize> {
     cursor.map_or(Ok(0), |text| {
-        text.parse().map_err(|_| {
+        text.parse().ok().filter(|start| *start <= 1_000_000).ok_or_else(|| {
             crate::error::Error::invalid(format!("{text:?} is no cursor"))
                 .with_hint("give next_cursor of the page before, or none for the first page")
         })
@@ -262,22 +267,25 @@ fn search(store: &Store, input: &SearchInput) -> Result<SearchOutput> {
             ModeInput::Vector => Mode::Vector,
         }),
         // One more than asked for tells whether there is a next page.
-        limit: Some(start + limit + 1),
+        limit: Some(limit + 1),
+        skip: start,
         filter: input.filter.filter()?,
         path: input.path.clone(),
         all: input.all,
         explain: input.explain,
         no_sync: false,
     })?;
-    let more = reply.results.len() > start + limit;
+    let more = reply.results.len() > limit;
     let mut results = Vec::new();
     let mut length = 0;
     let mut truncated = false;
-    for result in reply.results.into_iter().skip(start).take(limit) {
+    for result in reply.results.into_iter().take(limit) {
         let snippet = match input.detail {
             Some(DetailInput::Full) => {
                 let lines = Some(result.lines);
-                store.read(&ReadRequest { note: result.path.clone(), section: None, lines })?.text
+                let read = store.read(&ReadRequest { note: result.path.clone(), section: None, lines });
+                // A note that shrank since it was found still has its snippet.
+                cut_lines(read.map_or(result.snippet, |reply| reply.text), LONGEST, 1).0
             }
             _ => result.snippet,
         };
@@ -306,6 +314,7 @@ fn search(store: &Store, input: &SearchInput) -> Result<SearchOutput> {
         stale: reply.stale,
         pending: reply.pending,
         truncated,
+        notes: reply.notes,
     })
 }
 
@@ -348,11 +357,10 @@ fn read(store: &Store, input: ReadInput) -> Result<ReadOutput> {
 }
 
 fn describe(store: &Store, reply: ReadReply, left: usize) -> Result<NoteOutput> {
-    let links = store.links(&reply.path)?;
-    let inspected = store.inspect(&reply.path)?;
-    let mut outgoing: Vec<String> = links.outgoing.into_iter().filter_map(|link| link.resolved).collect();
-    outgoing.sort();
-    outgoing.dedup();
+    let (mut outgoing, backlinks) = store.neighbours(&reply.path)?;
+    outgoing.truncate(MOST_LINKS);
+    let backlinks = backlinks.into_iter().take(MOST_LINKS).map(|(path, line)| format!("{path}:{line}"));
+    let frontmatter = store.inspect(&reply.path)?.frontmatter;
     let (text, next_line) = cut_lines(reply.text, left, reply.lines.0);
     Ok(NoteOutput {
         path: reply.path,
@@ -361,9 +369,10 @@ fn describe(store: &Store, reply: ReadReply, left: usize) -> Result<NoteOutput> 
         hash: reply.hash,
         lines: [reply.lines.0, next_line.map_or(reply.lines.1, |next| next - 1)],
         text,
-        frontmatter: inspected.frontmatter,
+        frontmatter: frontmatter
+            .filter(|map| serde_json::to_string(map).is_ok_and(|text| text.len() <= LONGEST)),
         outgoing,
-        backlinks: links.backlinks.iter().map(|link| format!("{}:{}", link.path, link.line)).collect(),
+        backlinks: backlinks.collect(),
         next_line,
     })
 }
@@ -376,10 +385,15 @@ fn cut_lines(text: String, most: usize, first_line: usize) -> (String, Option<us
     let mut end = 0;
     let mut line = first_line;
     for piece in text.split_inclusive('\n') {
-        if end + piece.len() > most && end > 0 {
+        if end + piece.len() > most {
             break;
         }
         end += piece.len();
+        line += 1;
+    }
+    if end == 0 {
+        // One line longer than a reply: its beginning, and on with the next line.
+        end = text.floor_char_boundary(most);
         line += 1;
     }
     let whole = end >= text.len();
@@ -404,7 +418,7 @@ fn list(store: &Store, input: &ListInput) -> Result<ListOutput> {
     store.freshen()?;
     let mut filter = input.filter.filter()?;
     filter.folder.clone_from(&input.folder);
-    let notes = store.list(&ListRequest {
+    let page = store.list(&ListRequest {
         filter,
         property: input.property.as_deref().map(|text| match text.split_once('=') {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
@@ -416,15 +430,17 @@ fn list(store: &Store, input: &ListInput) -> Result<ListOutput> {
             Some(SortInput::Created) => SortBy::Created,
             Some(SortInput::Updated) => SortBy::Updated,
         },
-        limit: None,
+        skip: start,
+        limit: Some(limit),
     })?;
-    let total = notes.len();
+    let total = page.total;
     let mut length = 0;
     let fits = |note: &NoteItem| {
+        let first = length == 0;
         length += note.path.len() + note.title.len() + note.tags.iter().map(String::len).sum::<usize>() + 120;
-        length <= LONGEST
+        first || length <= LONGEST
     };
-    let page: Vec<NoteItem> = notes.into_iter().skip(start).take(limit).take_while(fits).collect();
+    let page: Vec<NoteItem> = page.notes.into_iter().take_while(fits).collect();
     let next = start + page.len();
     Ok(ListOutput {
         notes: page

@@ -124,7 +124,8 @@ pub fn run(snapshot: &Snapshot, catalog: &Catalog, request: &Request<'_>) -> Res
     if allowed.as_ref().is_some_and(FileSet::is_empty) {
         return Ok(Vec::new());
     }
-    let depth = request.limit.saturating_mul(5).max(50);
+    let documents = usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX);
+    let depth = request.limit.saturating_mul(5).max(50).min(documents.max(1));
     let text = if request.mode == Mode::Vector {
         Vec::new()
     } else {
@@ -192,22 +193,30 @@ fn vector_list(
         None => None,
         Some(files) => Some(passages_of(catalog, files)?),
     };
-    let near = snapshot.vectors.search(vector, limit * 3, keys.as_ref())?;
-    let mut list: Vec<Ranked> = Vec::new();
-    let mut best: HashMap<FileId, usize> = HashMap::new();
-    for passage in near {
-        for (_, file, ord) in catalog.passages_at(&[passage.key])? {
-            if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
-                continue;
+    let mut count = limit.saturating_mul(3);
+    loop {
+        let near = snapshot.vectors.search(vector, count, keys.as_ref())?;
+        let all = near.len() < count;
+        let mut list: Vec<Ranked> = Vec::new();
+        let mut best: HashMap<FileId, usize> = HashMap::new();
+        for passage in near {
+            for (_, file, ord) in catalog.passages_at(&[passage.key])? {
+                if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
+                    continue;
+                }
+                best.insert(file, ord);
+                list.push(Ranked { file, score: passage.cosine });
             }
-            best.insert(file, ord);
-            list.push(Ranked { file, score: passage.cosine });
+            if list.len() >= limit {
+                break;
+            }
         }
-        if list.len() >= limit {
-            break;
+        if all || list.len() >= limit {
+            return Ok((list, best));
         }
+        // Vectors of texts that no note holds any more stood in the way.
+        count = count.saturating_mul(4);
     }
-    Ok((list, best))
 }
 
 /// Drops notes found by meaning alone that miss a required word or phrase, or hold an excluded one.

@@ -2,6 +2,8 @@
 //!
 //! Words rank, `"phrases"` must occur, `-word` and `-"phrase"` must not.
 
+use std::collections::HashSet;
+
 use crate::index::bm25::{Clause, Word};
 use crate::text::terms::{Stem, Term, TermKind, is_stop_word, terms};
 
@@ -20,6 +22,8 @@ pub struct Query {
 
 /// Weight of a whole identifier beside its parts: it is the stronger evidence, and its parts still count.
 const WHOLE_WEIGHT: f32 = 0.5;
+/// More words than this rank nothing better; a query can be a pasted page.
+const MOST_WORDS: usize = 400;
 
 impl Query {
     /// Takes a text as words alone: no sign in it has a meaning.
@@ -67,40 +71,50 @@ impl Query {
     }
 
     fn add_words(&mut self, found: &[Term], stem: &Stem) {
-        for term in found {
-            if self.words.iter().any(|word| word.exact == term.text) {
+        let mut known: HashSet<String> = self.words.iter().map(|word| word.exact.clone()).collect();
+        for (at, term) in found.iter().enumerate() {
+            if term.kind == TermKind::Tail
+                || self.words.len() >= MOST_WORDS
+                || !known.insert(term.text.clone())
+            {
                 continue;
             }
-            let group = self.words.len();
-            self.words.push(word(term, stem, group));
+            self.words.push(word(term, is_sign_name(found.get(at..).unwrap_or(&[])), stem));
         }
     }
 }
 
-fn word(term: &Term, stem: &Stem, group: usize) -> Word {
+/// Says whether terms begin with a name whose signs tell it apart, such as `c++` before its only part `c`.
+fn is_sign_name(found: &[Term]) -> bool {
+    let parts = found.iter().skip(1).take_while(|term| term.kind == TermKind::Part).count();
+    parts >= 1
+        && found.first().is_some_and(|term| term.kind == TermKind::Whole && term.text.ends_with(['+', '#']))
+}
+
+fn word(term: &Term, is_sign_name: bool, stem: &Stem) -> Word {
     let whole = term.kind == TermKind::Whole;
     Word {
         exact: term.text.clone(),
         stem: if whole { term.text.clone() } else { stem.of(&term.text).into_owned() },
-        weight: if whole { WHOLE_WEIGHT } else { 1.0 },
+        weight: if whole && !is_sign_name { WHOLE_WEIGHT } else { 1.0 },
         prefix: term.kind == TermKind::Gram && term.text.chars().count() == 1,
-        group,
+        required: !whole || is_sign_name,
     }
 }
 
 fn clauses(found: &[Term], quoted: bool, stem: &Stem) -> Vec<Clause> {
-    let in_row: Vec<(usize, String)> = found
-        .iter()
-        .filter(|term| term.kind != TermKind::Whole)
-        .map(|term| (term.position, term.text.clone()))
-        .collect();
-    if in_row.is_empty() {
-        return Vec::new();
+    if let ([first, rest @ ..], true) = (found, is_sign_name(found)) {
+        if rest.len() == 1 {
+            return vec![Clause::Word(word(first, true, stem))];
+        }
     }
-    if quoted || in_row.len() > 1 {
-        return vec![Clause::Phrase(in_row)];
+    let in_row: Vec<&Term> =
+        found.iter().filter(|term| !matches!(term.kind, TermKind::Whole | TermKind::Tail)).collect();
+    match in_row.as_slice() {
+        [] => Vec::new(),
+        [only] if !quoted => vec![Clause::Word(word(only, false, stem))],
+        _ => vec![Clause::Phrase(in_row.iter().map(|term| (term.position, term.text.clone())).collect())],
     }
-    found.iter().take(1).map(|term| Clause::Word(word(term, stem, 0))).collect()
 }
 
 #[derive(Debug, PartialEq, Eq)]

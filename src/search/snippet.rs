@@ -30,7 +30,8 @@ pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>) -> Exc
     let passages = reading.passages();
     let stem = Stem::default();
     let by_words = best_by_words(&passages, words, &stem);
-    let chosen = by_words.or(nearest).or(Some(0)).and_then(|at| passages.get(at).or(passages.last()));
+    // The place behind the last passage is that of the summary, which the whole note stands for.
+    let chosen = by_words.or(nearest).and_then(|at| passages.get(at)).or(passages.first());
     let Some(passage) = chosen else {
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
     };
@@ -66,6 +67,11 @@ fn each_match(text: &str, words: &[Word], stem: &Stem, mut visit: impl FnMut(usi
     let mut walk = Terms::new(text);
     while walk.advance() {
         let term = walk.term();
+        // Stems begin as their words do, so most terms need no stemming to be told apart.
+        let first = term.text.as_bytes().first();
+        if !words.iter().any(|word| word.exact.as_bytes().first() == first) {
+            continue;
+        }
         let stemmed = stem.of(&term.text);
         let found = words.iter().position(|word| {
             word.exact == term.text
@@ -96,7 +102,8 @@ fn cut(reading: &Reading, span: Span, words: &[Word], stem: &Stem) -> String {
         }
     }
     let line_start = raw.get(..best).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
-    let start = if best - line_start <= LENGTH / 3 { line_start } else { boundary(raw, best - LENGTH / 4) };
+    let start =
+        if best - line_start <= LENGTH / 3 { line_start } else { boundary(raw, best - LENGTH / 4).min(best) };
     let end = if raw.len() - start <= LENGTH + 40 { raw.len() } else { boundary(raw, start + LENGTH) };
     let shown = Span::new(span.start + start, span.start + end);
     let mut out = String::new();

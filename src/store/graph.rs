@@ -86,7 +86,7 @@ impl Store {
         let mut unresolved = Vec::new();
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
-                let link = reading.note.links.get(row.ord)?;
+                let link = reading.note.links.get(row.ord).filter(|link| link.path == row.linkpath)?;
                 Some((link.span.of(&reading.text).to_owned(), link.clone()))
             }) else {
                 // The note changed since the sync; the next one tells.
@@ -144,7 +144,8 @@ impl Store {
         id: FileId,
     ) -> Result<Option<&'a Reading>> {
         if !readings.contains_key(&id) {
-            let reading = match self.index.catalog().rows(&[id])?.pop() {
+            let row = self.index.catalog().rows(&[id])?.pop();
+            let reading = match row {
                 None => None,
                 Some(row) => match self.read_bytes(&row.path) {
                     Ok(bytes) => Some(Reading::new(&row.path, &bytes)),
@@ -155,6 +156,31 @@ impl Store {
             readings.insert(id, reading);
         }
         Ok(readings.get(&id).and_then(Option::as_ref))
+    }
+
+    /// Gives the vault paths that a note's links mean, and where others link to it as (path, line), without reading
+    /// a note.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<(String, usize)>)> {
+        let row = self.find(name)?;
+        let catalog = self.index.catalog();
+        let path_of = |id: FileId| -> Result<Option<String>> {
+            Ok(catalog.rows(&[id])?.pop().map(|row| row.path.as_str().to_owned()))
+        };
+        let mut outgoing = Vec::new();
+        for link in catalog.links_from(row.id)? {
+            outgoing.extend(link.target.map(path_of).transpose()?.flatten());
+        }
+        outgoing.sort();
+        outgoing.dedup();
+        let mut backlinks = Vec::new();
+        for link in catalog.links_to(row.id)? {
+            backlinks.extend(path_of(link.source)?.map(|path| (path, link.line)));
+        }
+        Ok((outgoing, backlinks))
     }
 
     /// Lists link texts that mean nothing.

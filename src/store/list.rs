@@ -34,8 +34,19 @@ pub struct ListRequest {
     pub property: Option<(String, Option<String>)>,
     /// The order.
     pub sort: SortBy,
+    /// Leave out this many of the first: they were on the pages before.
+    pub skip: usize,
     /// How many at most.
     pub limit: Option<usize>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The notes of this page, in order.
+    pub notes: Vec<NoteItem>,
+    /// Notes in the whole list.
+    pub total: usize,
 }
 
 /// A note in a list.
@@ -83,9 +94,9 @@ pub struct PropertyItem {
 }
 
 impl Store {
-    /// Lists notes.
+    /// Lists notes, a page at a time.
     #[tracing::instrument(skip_all)]
-    pub fn list(&self, request: &ListRequest) -> Result<Vec<NoteItem>> {
+    pub fn list(&self, request: &ListRequest) -> Result<Page> {
         let catalog = self.index.catalog();
         let mut rows = catalog.select(&request.filter)?;
         if let Some((name, value)) = &request.property {
@@ -103,8 +114,10 @@ impl Store {
             SortBy::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.created)),
             SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
         }
-        rows.truncate(request.limit.unwrap_or(usize::MAX));
-        rows.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+        let total = rows.len();
+        let page = rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX));
+        let notes = page.map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect::<Result<_>>()?;
+        Ok(Page { notes, total })
     }
 
     /// Lists every tag with the number of notes that carry it, most used first.

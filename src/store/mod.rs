@@ -26,7 +26,7 @@ use crate::vault::Vault;
 
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
-pub use list::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
+pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use read::{InspectReply, ReadReply, ReadRequest};
 pub use search::{SearchReply, SearchRequest, SearchResult};
 

@@ -1,13 +1,18 @@
 //! Reading one note: whole, by section, block or lines; and everything we read out of it.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Store;
 use crate::error::{Error, Result};
+use crate::index::catalog::{FileId, FileRow, LinkRow};
 use crate::index::document::Reading;
 use crate::text::Span;
-use crate::text::note::{Block, Heading, Problem, Target, Task};
+use crate::text::link::Link;
+use crate::text::note::{Block, Heading, Note, Problem, Target, Task};
+use crate::text::path::key;
 
 /// Which part of which note to read.
 #[derive(Debug, Clone, Default)]
@@ -134,8 +139,13 @@ impl Store {
     /// `NotFound` for a note, section or block that is not there; `Exists` for an ambiguous name.
     #[tracing::instrument(skip_all)]
     pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
+        // A path may hold the signs that part a link, so it is tried first.
+        let exact = self.index.catalog().row_at(&request.note)?;
         let (name, subpath) = split_subpath(&request.note);
-        let row = self.find(name)?;
+        let (row, subpath) = match exact {
+            Some(row) => (row, None),
+            None => (self.find(name)?, subpath),
+        };
         let bytes = self.read_bytes(&row.path)?;
         let reading = Reading::new(&row.path, &bytes);
         let whole = Span::new(0, reading.text.len());
@@ -173,11 +183,7 @@ impl Store {
         let reading = Reading::new(&row.path, &bytes);
         let note = &reading.note;
         let settings = self.vault.settings();
-        let stored = self.index.catalog().links_from(row.id)?;
-        let targets: Vec<Option<i64>> = stored.iter().map(|link| link.target).collect();
-        let ids: Vec<i64> = targets.iter().flatten().copied().collect();
-        let rows = self.index.catalog().rows(&ids)?;
-        let path_of = |id: i64| rows.iter().find(|row| row.id == id).map(|row| row.path.as_str().to_owned());
+        let resolved = self.resolved_links(&row, note)?;
         let links = note.links.iter().enumerate().map(|(at, link)| InspectLink {
             original: link.span.of(&reading.text).to_owned(),
             span: link.span,
@@ -190,7 +196,7 @@ impl Store {
             size: link.size,
             key: link.key.clone(),
             line: link.line,
-            resolved: targets.get(at).copied().flatten().and_then(path_of),
+            resolved: resolved.get(at).cloned().flatten(),
         });
         let properties = note.frontmatter.iter().flat_map(|front| &front.properties).map(|property| {
             let declared = settings.declared_type(&property.key);
@@ -201,13 +207,8 @@ impl Store {
                 span: property.span,
             }
         });
-        let mut tags: Vec<String> = Vec::new();
-        for tag in &note.tags {
-            let same = |other: &String| other.to_lowercase() == tag.name.to_lowercase();
-            if !tags.iter().any(same) {
-                tags.push(tag.name.clone());
-            }
-        }
+        let mut met = HashSet::new();
+        let tags = note.tags.iter().filter(|tag| met.insert(key(&tag.name))).map(|tag| tag.name.clone());
         let passages = reading.passages();
         Ok(InspectReply {
             path: row.path.as_str().to_owned(),
@@ -221,7 +222,7 @@ impl Store {
                 .map(|front| front.values()),
             frontmatter_error: note.frontmatter.as_ref().and_then(|front| front.error.clone()),
             properties: properties.collect(),
-            tags,
+            tags: tags.collect(),
             aliases: note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone()),
             headings: note.headings.clone(),
             blocks: note.blocks.clone(),
@@ -237,6 +238,23 @@ impl Store {
                 .collect(),
             problems: note.problems.clone(),
         })
+    }
+}
+
+impl Store {
+    /// Gives the vault path that each link of a note means; nothing where the file changed since it was indexed.
+    fn resolved_links(&self, row: &FileRow, note: &Note) -> Result<Vec<Option<String>>> {
+        let catalog = self.index.catalog();
+        let stored = catalog.links_from(row.id)?;
+        let mut ids: Vec<FileId> = stored.iter().filter_map(|link| link.target).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let paths: HashMap<FileId, String> =
+            catalog.rows(&ids)?.into_iter().map(|row| (row.id, row.path.as_str().to_owned())).collect();
+        let meant = |(link, row): (&Link, &LinkRow)| {
+            row.target.filter(|_| row.linkpath == link.path).and_then(|target| paths.get(&target).cloned())
+        };
+        Ok(note.links.iter().zip(&stored).map(meant).collect())
     }
 }
 

@@ -12,6 +12,9 @@ use crate::search::query::Query;
 use crate::search::snippet::excerpt;
 use crate::search::{Components, Found, MatchType, Mode, Request, run};
 
+/// A reply never holds more results than this.
+const MOST_RESULTS: usize = 10_000;
+
 /// A search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
@@ -21,6 +24,8 @@ pub struct SearchRequest {
     pub mode: Option<Mode>,
     /// How many notes; the configured number where not given.
     pub limit: Option<usize>,
+    /// Leave out this many of the best: they were on the pages before.
+    pub skip: usize,
     /// Conditions on the note.
     pub filter: Filter,
     /// A glob that the path must match.
@@ -114,7 +119,7 @@ impl Store {
                 vector: vector.as_deref().map(Vec::as_slice),
                 mode,
                 fusion: Fusion::parse(&config.fusion)?,
-                limit: request.limit.unwrap_or(config.limit),
+                limit: request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS),
                 filter: request.filter.clone(),
                 path: request.path.clone(),
                 among,
@@ -125,7 +130,7 @@ impl Store {
             notes.push(format!("{} passages wait for their vector", snapshot.pending));
         }
         Ok(SearchReply {
-            results: self.show(found, &query, request.explain)?,
+            results: self.show(found.into_iter().skip(request.skip), &query, request.explain)?,
             mode,
             stale: false,
             embedder: self.embedder_name(),
@@ -167,14 +172,22 @@ impl Store {
     }
 
     /// Loads the text of the notes on this page and cuts their excerpts.
-    fn show(&self, found: Vec<Found>, query: &Query, explain: bool) -> Result<Vec<SearchResult>> {
-        let mut results = Vec::with_capacity(found.len());
+    fn show(
+        &self,
+        found: impl Iterator<Item = Found>,
+        query: &Query,
+        explain: bool,
+    ) -> Result<Vec<SearchResult>> {
+        let mut results = Vec::new();
         for hit in found {
             let bytes = match self.read_bytes(&hit.row.path) {
                 Ok(bytes) => bytes,
                 // What is gone since the sync is not shown.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    tracing::warn!("{error}, so it is left out");
+                    continue;
+                }
             };
             let reading = Reading::new(&hit.row.path, &bytes);
             let shown = excerpt(&reading, &query.words, hit.passage);

@@ -57,7 +57,8 @@ struct Unit {
 
 /// Cuts a note into passages. `text` is what the note was parsed from.
 pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
-    let units = units(text, note);
+    let pieces = short_pieces(text, note);
+    let units = units(text, note, &pieces);
     let total: usize = units.iter().map(|unit| unit.tokens).sum();
     let mut passages = Vec::new();
     let mut current: Vec<&Unit> = Vec::new();
@@ -69,7 +70,7 @@ pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
         let full = tokens + unit.tokens > LONGEST && total > LONGEST;
         let turns = unit.heading.is_some() && tokens >= SHORTEST && total > LONGEST;
         if has_body && (full || turns) {
-            passages.push(assemble(text, note, &current, &current_trail));
+            passages.push(assemble(text, &pieces, &current, &current_trail));
             current.clear();
             tokens = 0;
             has_body = false;
@@ -87,18 +88,18 @@ pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
         current.push(unit);
     }
     if !current.is_empty() {
-        passages.push(assemble(text, note, &current, &current_trail));
+        passages.push(assemble(text, &pieces, &current, &current_trail));
     }
     passages
 }
 
-fn assemble(text: &str, note: &Note, units: &[&Unit], trail: &[usize]) -> Passage {
+fn assemble(text: &str, pieces: &[Piece], units: &[&Unit], trail: &[usize]) -> Passage {
     let mut body = String::new();
     for unit in units {
         if !body.is_empty() {
             body.push('\n');
         }
-        push_pieces(text, note.pieces.get(unit.pieces.clone()).unwrap_or(&[]), &mut body);
+        push_pieces(text, pieces.get(unit.pieces.clone()).unwrap_or(&[]), &mut body);
     }
     let start = units.first().map_or(0, |unit| unit.span.start);
     let end = units.last().map_or(start, |unit| unit.span.end);
@@ -118,13 +119,62 @@ pub fn push_pieces(text: &str, pieces: &[Piece], out: &mut String) {
     }
 }
 
-fn units(text: &str, note: &Note) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
-    let mut next_heading = 0;
-    for (index, piece) in note.pieces.iter().enumerate() {
-        if matches!(piece.kind, PieceKind::Comment) {
+/// Leaves comments out and cuts pieces that are passages by themselves, at the ends of sentences or else of words.
+fn short_pieces(text: &str, note: &Note) -> Vec<Piece> {
+    let mut short = Vec::with_capacity(note.pieces.len());
+    for piece in note.pieces.iter().filter(|piece| piece.kind != PieceKind::Comment) {
+        let whole = piece.span.of(text);
+        if whole.len() <= LONGEST {
+            short.push(*piece);
             continue;
         }
+        let (mut start, mut tokens, mut joint) = (0, 0, piece.joint);
+        let mut sentence_end = None;
+        for (end, part) in word_ends(whole) {
+            tokens += estimate_tokens(part);
+            if part.trim_end().ends_with(['.', '!', '?', '。', '！', '？']) {
+                sentence_end = Some(end);
+            }
+            if tokens >= LONGEST - 20 {
+                let cut = sentence_end.filter(|&cut| cut > start).unwrap_or(end);
+                let span = Span::new(piece.span.start + start, piece.span.start + cut);
+                short.push(Piece { span, joint, ..*piece });
+                // What follows is a unit of its own, or the next passage could not begin there.
+                (start, joint, sentence_end) = (cut, Joint::Block, None);
+                tokens = estimate_tokens(whole.get(cut..end).unwrap_or(""));
+            }
+        }
+        if start < whole.len() {
+            let span = Span::new(piece.span.start + start, piece.span.end);
+            short.push(Piece { span, joint, ..*piece });
+        }
+    }
+    short
+}
+
+/// Walks over a text in steps of one word with the space behind it, and of 20 characters where there is no space.
+fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(start..)?;
+        let mut seen = 0;
+        let step = rest
+            .char_indices()
+            .find(|(_, c)| {
+                seen += 1;
+                c.is_whitespace() || seen > 20
+            })
+            .map_or(rest.len(), |(at, c)| if c.is_whitespace() { at + c.len_utf8() } else { at });
+        let part = rest.get(..step).filter(|part| !part.is_empty())?;
+        start += step;
+        Some((start, part))
+    })
+}
+
+fn units(text: &str, note: &Note, pieces: &[Piece]) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    let mut next_heading = 0;
+    for (index, piece) in pieces.iter().enumerate() {
         let heading = (piece.kind == PieceKind::Heading)
             .then(|| heading_at(note, piece.span, &mut next_heading))
             .flatten();

@@ -23,6 +23,8 @@ pub enum TermKind {
     Whole,
     /// Two neighbouring characters of an unspaced script, or a single one that stands alone.
     Gram,
+    /// The last character of a longer run, so that a query for it alone finds it; queries leave it out.
+    Tail,
 }
 
 /// One term and where it stands.
@@ -170,9 +172,8 @@ impl<'a> Terms<'a> {
             }
             starts = [starts[1], start];
         }
-        if count == 1 {
-            self.push(starts[1], self.at, TermKind::Gram);
-        }
+        let kind = if count == 1 { TermKind::Gram } else { TermKind::Tail };
+        self.push(starts[1], self.at, kind);
     }
 
     /// Cuts one word with the connectors and case changes inside it.

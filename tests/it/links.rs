@@ -139,7 +139,7 @@ fn lists_filter_by_property_and_sort() {
     let store = vault.store();
     let list = |property: Option<(&str, Option<&str>)>, sort| {
         let property = property.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
-        let notes = store.list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap();
+        let notes = store.list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
         notes.into_iter().map(|note| note.path).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(list(Some(("status", None)), SortBy::Path), "a.md b.md");

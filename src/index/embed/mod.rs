@@ -81,6 +81,11 @@ impl ModelId {
         &self.fingerprint
     }
 
+    /// Gives the name of the folder that holds the model's vectors.
+    pub fn folder(&self) -> String {
+        format!("{}-{}", self.name, self.fingerprint.get(..12).unwrap_or(&self.fingerprint))
+    }
+
     /// Gives the text under which vectors are stored and cached: `name/dimensions/fingerprint`.
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.name, self.dimensions, self.fingerprint)
