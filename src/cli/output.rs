@@ -72,17 +72,40 @@ pub(crate) fn mark(text: &str, ranges: &[(usize, usize)]) -> String {
     let mut from = 0;
     for &(start, end) in ranges {
         if let (Some(before), Some(inside)) = (text.get(from..start), text.get(start..end)) {
-            out.push_str(before);
-            out.push_str(&style(inside).yellow().bold().to_string());
+            out.push_str(&plain_lines(before));
+            out.push_str(&style(plain_lines(inside)).yellow().bold().to_string());
             from = end;
         }
     }
-    out.push_str(text.get(from..).unwrap_or(""));
+    out.push_str(&plain_lines(text.get(from..).unwrap_or("")));
     out
+}
+
+/// As [`plain`], but lines and tabs stay.
+fn plain_lines(text: &str) -> String {
+    text.split_inclusive(['\n', '\t', '\r'])
+        .map(|part| {
+            let kept = part.len() - part.trim_end_matches(['\n', '\t', '\r']).len();
+            let (words, end) = part.split_at(part.len() - kept);
+            plain(words) + end.trim_end_matches('\r')
+        })
+        .collect()
+}
+
+/// Makes text of a note safe for a terminal: its control characters become pictures of themselves.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\u{7F}'..='\u{9F}' => '\u{FFFD}',
+        c if c < ' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{FFFD}'),
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Lays rows out in columns, two spaces apart; the last column runs free.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -90,7 +113,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut out = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(&console::pad_str(cell, *width, console::Alignment::Left, None));

@@ -143,12 +143,16 @@ fn show(reply: &SearchReply) -> String {
 fn show_one(rank: usize, result: &SearchResult) -> String {
     let (first, last) = result.lines;
     let place = format!("{}:{first}-{last}", result.path);
-    let mut text = format!("{rank:>2}. {}  {}\n", style(&result.title).bold(), style(place).cyan());
+    let mut text = format!(
+        "{rank:>2}. {}  {}\n",
+        style(output::plain(&result.title)).bold(),
+        style(output::plain(&place)).cyan()
+    );
     // A note's first heading mostly repeats its title.
     let heading =
         result.heading.strip_prefix(&result.title).unwrap_or(&result.heading).trim_start_matches(" > ");
     if !heading.is_empty() {
-        text.push_str(&format!("    {}\n", style(heading).dim()));
+        text.push_str(&format!("    {}\n", style(output::plain(heading)).dim()));
     }
     let marked = output::mark(&result.snippet, &result.marks);
     for line in marked.lines().filter(|line| !line.trim().is_empty()).take(4) {

@@ -347,7 +347,8 @@ impl Bm25 {
     /// Starts writing; `bulk` spends threads and memory on a first index, else the writer is light.
     pub fn writer(&self, bulk: bool) -> Result<Bm25Writer> {
         let threads = if bulk { bulk_threads() } else { 1 };
-        let budget = if bulk { 96_000_000 } else { 20_000_000 };
+        // Few large segments keep one copy of a term; reading and parsing take the other cores meanwhile.
+        let budget = if bulk { 220_000_000 / threads } else { 20_000_000 };
         let options = IndexWriterOptions::builder()
             .num_worker_threads(threads)
             .memory_budget_per_thread(budget)
@@ -372,7 +373,7 @@ impl Bm25 {
 }
 
 fn bulk_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4))
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
 
 /// Adds and removes notes; nothing shows before [`Bm25Writer::commit`].

@@ -48,7 +48,6 @@ const INDEXES: &[(&str, &str)] = &[
     ("names_key", "names (key)"),
     ("names_file", "names (file)"),
     ("tags_file", "tags (file)"),
-    ("linkpaths_text", "linkpaths (linkpath, exact)"),
     ("linkpaths_name", "linkpaths (name_key)"),
     // A link that means nothing is looked for by its text, one that means a file by that file.
     ("links_dead", "links (linkpath) WHERE target IS NULL"),
@@ -95,8 +94,8 @@ impl Catalog {
     pub fn open(path: &Path) -> Result<Self> {
         let db = Connection::open(path).map_err(sql("open"))?;
         db.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768;
-             PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 4000;",
+            "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768;
+             PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 2000;",
         )
         .map_err(sql("open"))?;
         let tables: i64 =
@@ -423,9 +422,12 @@ impl Catalog {
             None
         } else {
             self.db
-                .prepare_cached("SELECT id FROM linkpaths WHERE linkpath = ?1 AND exact = ?2")
+                .prepare_cached(
+                    "SELECT id FROM linkpaths WHERE name_key = ?1 AND linkpath = ?2 AND exact = ?3",
+                )
                 .and_then(|mut select| {
-                    select.query_row(params![linkpath, exact], |row| row.get(0)).optional()
+                    let wanted = params![link_key(linkpath), linkpath, exact];
+                    select.query_row(wanted, |row| row.get(0)).optional()
                 })
                 .map_err(sql("read"))?
         };

@@ -162,6 +162,11 @@ impl Document {
         document
     }
 
+    /// Says whether the file is of an encoding that is not read.
+    pub fn is_skipped(&self) -> bool {
+        self.record.problems.contains("\"utf-16\"")
+    }
+
     /// Reads a note or canvas of `bytes` with their hash.
     pub fn of_note(path: &NotePath, bytes: &[u8], stat: Stat, racy: bool, excluded: bool) -> Self {
         let reading = Reading::new(path, bytes);
@@ -220,7 +225,12 @@ fn link_row((ord, link): (usize, &crate::text::link::Link)) -> LinkRow {
         ord,
         line: link.line,
         exact: matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup),
-        linkpath: link.path.clone(),
+        // `[[## text]]` is an editor's typing aid and means nothing (spec/obsidian.md 2.2).
+        linkpath: if link.path.is_empty() && link.subpath.starts_with("##") {
+            link.subpath.clone()
+        } else {
+            link.path.clone()
+        },
         target: None,
     }
 }

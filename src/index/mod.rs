@@ -485,7 +485,22 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
     Ok((catalog, Arc::new(bm25)))
 }
 
+/// Refuses a folder that holds something else: making or rebuilding an index there would remove it.
+fn refuse_foreign(folder: &Path) -> Result<()> {
+    let is_ours = folder.join("lock").exists() || folder.join(".gitignore").exists();
+    let holds_something = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if holds_something && !is_ours {
+        return Err(Error::invalid(format!(
+            "{} holds other files, so no index is made there",
+            folder.display()
+        ))
+        .with_hint("give an empty or new folder: --index PATH"));
+    }
+    Ok(())
+}
+
 fn take_lock(folder: &Path) -> Result<Option<File>> {
+    refuse_foreign(folder)?;
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
     let made = std::fs::create_dir_all(folder);
     let path = folder.join("lock");

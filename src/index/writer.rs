@@ -94,6 +94,8 @@ struct Read {
     document: Document,
     bytes: u64,
     warning: Option<String>,
+    /// Whether the bytes could not be read.
+    failed: bool,
 }
 
 /// A scan compared with the catalog.
@@ -476,8 +478,7 @@ impl Writer {
         plan: &Plan,
         report: &mut SyncReport,
     ) -> Result<()> {
-        let Read { mut document, bytes, warning, .. } = read;
-        let failed = warning.is_some();
+        let Read { mut document, bytes, warning, failed, .. } = read;
         report.warnings.extend(warning);
         if failed && !candidate.fresh {
             // One failed reading does not take away what was read before.
@@ -811,13 +812,14 @@ fn read_candidate(vault: &Vault, at: usize, candidate: &Candidate, started: i64)
     let racy = newest.saturating_add(margin) >= started;
     if FileKind::of(&file.path) == FileKind::Attachment {
         let document = Document::attachment(&file.path, stat, false, candidate.excluded);
-        return Read { at, document, bytes: 0, warning: None };
+        return Read { at, document, bytes: 0, warning: None, failed: false };
     }
     let unreadable = |why: &str, again: bool| Read {
         at,
         document: Document::unreadable(&file.path, stat, again, candidate.excluded, why),
         bytes: 0,
         warning: Some(why.to_owned()),
+        failed: true,
     };
     let bytes = match vault.read(&file.path) {
         Ok(bytes) => bytes,
@@ -826,7 +828,13 @@ fn read_candidate(vault: &Vault, at: usize, candidate: &Candidate, started: i64)
     };
     let read = || Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded);
     match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(document) => Read { at, document, bytes: bytes.len() as u64, warning: None },
+        Ok(document) => Read {
+            at,
+            warning: document.is_skipped().then(|| format!("{} is UTF-16 and is not searched", file.path)),
+            document,
+            bytes: bytes.len() as u64,
+            failed: false,
+        },
         Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),
     }
 }

@@ -1,6 +1,6 @@
 //! Reading one note: whole, by section, block or lines; and everything we read out of it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,6 @@ use crate::index::document::Reading;
 use crate::text::Span;
 use crate::text::link::Link;
 use crate::text::note::{Block, Heading, Note, Problem, Target, Task};
-use crate::text::path::key;
 
 /// Which part of which note to read.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +102,7 @@ pub struct InspectReply {
     pub frontmatter_error: Option<String>,
     /// Properties with their bytes.
     pub properties: Vec<InspectProperty>,
-    /// Tag names, each once, in order.
+    /// Tag names, one for each occurrence, those of the frontmatter first.
     pub tags: Vec<String>,
     /// Other names.
     pub aliases: Vec<String>,
@@ -207,8 +206,6 @@ impl Store {
                 span: property.span,
             }
         });
-        let mut met = HashSet::new();
-        let tags = note.tags.iter().filter(|tag| met.insert(key(&tag.name))).map(|tag| tag.name.clone());
         let passages = reading.passages();
         Ok(InspectReply {
             path: row.path.as_str().to_owned(),
@@ -218,11 +215,11 @@ impl Store {
             frontmatter: note
                 .frontmatter
                 .as_ref()
-                .filter(|front| front.error.is_none())
+                .filter(|front| front.error.is_none() && !front.properties.is_empty())
                 .map(|front| front.values()),
             frontmatter_error: note.frontmatter.as_ref().and_then(|front| front.error.clone()),
             properties: properties.collect(),
-            tags: tags.collect(),
+            tags: note.tags.iter().map(|tag| tag.name.clone()).collect(),
             aliases: note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone()),
             headings: note.headings.clone(),
             blocks: note.blocks.clone(),
