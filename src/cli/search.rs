@@ -155,7 +155,14 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
         text.push_str(&format!("    {}\n", style(output::plain(heading)).dim()));
     }
     let marked = output::mark(&result.snippet, &result.marks);
-    for line in marked.lines().filter(|line| !line.trim().is_empty()).take(4) {
+    // The headings stand above already, and a first heading is mostly the title again.
+    let own = result.heading.rsplit(" > ").next().unwrap_or("");
+    let repeats = |line: &str| {
+        let bare = console::strip_ansi_codes(line);
+        let bare = bare.trim_start_matches(['#', ' ']).trim();
+        bare.is_empty() || bare == own || bare == result.title
+    };
+    for line in marked.lines().filter(|line| !repeats(line)).take(4) {
         text.push_str(&format!("    {}\n", line.trim_end()));
     }
     if let Some(parts) = &result.explain {

@@ -596,7 +596,7 @@ impl Catalog {
                UNION SELECT ifnull(n.spelling, f.title) FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2 AND instr(n.key, ?1))
              WHERE shown IS NOT NULL ORDER BY length(shown), shown LIMIT ?2",
             params![key(part), limit as i64],
-            |row| row.get(0),
+            |row| Ok(row.get::<_, String>(0)?.trim_end_matches(".md").to_owned()),
         )
     }
 

@@ -156,8 +156,11 @@ impl Store {
         };
         if let Some((first, last)) = request.lines {
             let asked = reading.lines_span(first, last).ok_or_else(|| {
-                let count = reading.lines_of(whole).1;
-                Error::invalid(format!("{} has {count} lines, so {first}-{last} is no part of it", row.path))
+                let last_line = reading.lines_of(whole).1;
+                Error::invalid(format!(
+                    "{} ends at line {last_line}, so {first}-{last} is no part of it",
+                    row.path
+                ))
             })?;
             span = Span::new(span.start.max(asked.start), span.end.min(asked.end));
         }

@@ -128,3 +128,49 @@ fn a_killed_writer_leaves_an_index_that_the_next_command_mends() {
         assert_eq!(stdout(&vault.run(&["dump"])), healthy, "round {round}");
     }
 }
+
+/// Puts an index into the state of a writer that died between its two commits: the full text went ahead, the catalog
+/// still knows the generation before, and the intents tell what the batch was about.
+fn crash_between_commits(vault: &TestVault, batch: &dyn Fn(), intents: &[&str]) {
+    let index = vault.root().join(".sidenote/index");
+    let before = fs::read(index.join("catalog.db")).unwrap();
+    batch();
+    drop(vault.store());
+    fs::write(index.join("catalog.db"), before).unwrap();
+    fs::remove_file(index.join("seal.json")).unwrap();
+    let catalog = sidenote::index::catalog::Catalog::open(&index.join("catalog.db")).unwrap();
+    catalog.set_intents(intents.iter().copied()).unwrap();
+}
+
+/// Checks that the next command mends such a crash, whatever happens to the files in between.
+#[track_caller]
+fn check_redone(batch: &dyn Fn(&TestVault), intents: &[&str], meanwhile: &dyn Fn(&TestVault)) {
+    let vault = TestVault::new(&[("a.md", "heron [[b]]"), ("old.md", "otter")]);
+    drop(vault.store());
+    crash_between_commits(&vault, &|| batch(&vault), intents);
+    meanwhile(&vault);
+    let mended = stdout(&vault.run(&["dump"]));
+    let found = |word: &str| stdout(&vault.run(&["search", word, "--json"])).matches("\"path\"").count();
+    let holds =
+        |path: &str| fs::read_to_string(vault.root().join(path)).is_ok_and(|text| text.contains("marten"));
+    let wanted = ["b.md", "sub/b.md", "old.md"].iter().filter(|path| holds(path)).count();
+    assert_eq!(found("marten"), wanted, "no ghost answers");
+    fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
+    assert_eq!(mended, stdout(&vault.run(&["dump"])));
+}
+
+#[test]
+fn a_crash_between_the_commits_is_mended() {
+    let add = |vault: &TestVault| vault.write("b.md", "marten");
+    check_redone(&add, &["b.md"], &|_| {});
+    check_redone(&add, &["b.md"], &|vault| vault.remove("b.md"));
+    check_redone(&add, &["b.md"], &|vault| vault.rename("b.md", "sub/b.md"));
+    let change = |vault: &TestVault| vault.write("old.md", "otter and marten");
+    check_redone(&change, &["old.md"], &|vault| vault.write("old.md", "otter again"));
+    let moved = |vault: &TestVault| vault.rename("old.md", "new/old.md");
+    check_redone(&moved, &["old.md", "new/old.md"], &|_| {});
+    let removed = |vault: &TestVault| vault.remove("old.md");
+    check_redone(&removed, &["old.md"], &|_| {});
+    check_redone(&add, &["*"], &|vault| vault.remove("a.md"));
+    check_redone(&add, &[], &|_| {});
+}

@@ -124,7 +124,7 @@ fn sections_blocks_and_lines_are_read_byte_for_byte() {
     assert_eq!(read(Some("One#Two"), None), ("## Two\r\nmore\r\n".to_owned(), (4, 5)));
     assert_eq!(read(Some("^b1"), None).1, (3, 3));
     assert_eq!(read(None, Some((5, 6))), ("more\r\n# Three\r\n".to_owned(), (5, 6)));
-    assert_eq!(read(None, None).0.len(), 53);
+    assert_eq!(read(None, None).0.len(), 45);
     let request = ReadRequest { note: "a#Nope".to_owned(), ..ReadRequest::default() };
     assert_eq!(store.read(&request).unwrap_err().hint().unwrap(), "its headings are: One / Two / Three");
 }

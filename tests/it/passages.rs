@@ -54,7 +54,7 @@ fn long_notes_are_cut_at_headings_and_paragraphs() {
 
 #[test]
 fn comments_are_left_out() {
-    assert_eq!(texts("seen %%hidden%% seen\n"), ["Gauge notes\nseen  seen"]);
+    assert_eq!(texts("seen %%hidden%% seen\n"), ["Gauge notes\nseen   seen"]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn identifiers_come_whole_and_by_part() {
     check("well-known", "[well-known] well known");
     check("fs.read_to_string", "[fs.read_to_string] fs read to string");
     check("v1.2.3 2026-11-21", "[v1.2.3] v1 2 3 [2026-11-21] 2026 11 21");
-    check("__init__", "[init__] init");
+    check("__init__ _x", "init x");
     check("win32 utf8 IDs", "win32 utf8 ids");
 }
 
