@@ -94,6 +94,7 @@ impl Clock {
     }
 
     /// Reads the time.
+    #[expect(clippy::disallowed_methods, reason = "this file is where time is read")]
     pub fn now(self) -> Timestamp {
         match self {
             Self::System => Timestamp(Instant::now().as_millisecond()),

@@ -2,11 +2,11 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`error`], [`clock`], [`config`]: failures, time, settings
+//! - [`mod@error`], [`clock`], [`config`]: failures, time, settings
 //! - [`text`]: what one file says; pure
 //! - [`vault`]: the notes on disk
 //! - [`index`]: everything derived from them; disposable
-//! - [`search`]: ranking
+//! - [`mod@search`]: finding and ranking
 //! - [`store`]: the one API
 //! - [`mcp`] and [`cli`]: translations of it
 

@@ -236,17 +236,9 @@ impl Index {
         let whole = verdict == seal::Verdict::Whole && !options.rebuild;
         if !whole {
             seal::break_open(&folder)?;
-        }
-        if !whole {
-            if let Some((path, dimensions)) = &vector_folder {
-                let had_some = path.join("keys").exists();
-                let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
-                if dropped > 0 && had_some && notices.is_empty() {
-                    notices.push(format!(
-                        "{dropped} damaged vectors were dropped; their passages are embedded again"
-                    ));
-                }
-            }
+            notices.extend(
+                mend_vectors(&folder, vector_folder.as_ref(), &verdict)?.filter(|_| notices.is_empty()),
+            );
         }
         let mut writer = Writer {
             folder: folder.clone(),
@@ -459,12 +451,31 @@ impl Drop for Index {
             // A thread that is gone already needs no telling.
             drop(jobs.send(Job::Stop));
         }
-        if let Some(worker) = self.worker.take() {
-            if worker.join().is_err() {
-                tracing::error!("the index thread panicked; the next command checks the index");
-            }
+        let joined = self.worker.take().map(JoinHandle::join);
+        if joined.is_some_and(|joined| joined.is_err()) {
+            tracing::error!("the index thread panicked; the next command checks the index");
         }
     }
+}
+
+/// Drops vectors whose checksum fails, and damaged logs of models that are not in use; says what it dropped.
+fn mend_vectors(
+    folder: &Path,
+    model: Option<&(PathBuf, usize)>,
+    verdict: &seal::Verdict,
+) -> Result<Option<String>> {
+    let damaged: &[String] = if let seal::Verdict::Damaged(files) = verdict { files } else { &[] };
+    for path in damaged.iter().filter(|file| file.starts_with("vectors")).map(|file| folder.join(file)) {
+        if path.parent() != model.map(|(folder, _)| folder.as_path()) {
+            // Nobody can check these now, and whoever uses that model again embeds again.
+            vectors::remove_if_there(&path)?;
+        }
+    }
+    let Some((path, dimensions)) = model else { return Ok(None) };
+    let had_some = path.join("keys").exists();
+    let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
+    let said = format!("{dropped} damaged vectors were dropped; their passages are embedded again");
+    Ok((dropped > 0 && had_some).then_some(said))
 }
 
 /// Opens catalog and full text for writing, with their own checks where no seal vouches for them.
@@ -676,12 +687,10 @@ impl Worker {
         let (stop, urgent) = (Arc::clone(&self.stop), Arc::clone(&self.urgent));
         let halt = || stop.load(Ordering::Relaxed) || urgent.load(Ordering::Relaxed);
         self.writer.embed_files(&[file], &*embedder, Effort::Background, &|_| {}, &halt)?;
-        if !halt() {
-            if let Some(files) = waiting {
-                files.pop();
-                if files.is_empty() || files.len() % 64 == 0 {
-                    self.settle(&|_, _, _| {})?;
-                }
+        if let (false, Some(files)) = (halt(), waiting) {
+            files.pop();
+            if files.len().is_multiple_of(64) {
+                self.settle(&|_, _, _| {})?;
             }
         }
         Ok(())

@@ -103,10 +103,8 @@ fn word(term: &Term, is_sign_name: bool, stem: &Stem) -> Word {
 }
 
 fn clauses(found: &[Term], quoted: bool, stem: &Stem) -> Vec<Clause> {
-    if let ([first, rest @ ..], true) = (found, is_sign_name(found)) {
-        if rest.len() == 1 {
-            return vec![Clause::Word(word(first, true, stem))];
-        }
+    if let ([first, _], true) = (found, is_sign_name(found)) {
+        return vec![Clause::Word(word(first, true, stem))];
     }
     let in_row: Vec<&Term> =
         found.iter().filter(|term| !matches!(term.kind, TermKind::Whole | TermKind::Tail)).collect();

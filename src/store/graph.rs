@@ -1,5 +1,6 @@
 //! The link graph: links of a note both ways, dead ends, lone notes, shortest paths.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::Serialize;
@@ -9,6 +10,7 @@ use super::{NoteItem, Store};
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileId, LinkRow};
 use crate::index::document::Reading;
+use crate::text::path::NotePath;
 
 /// A link that a note holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,13 +53,16 @@ pub struct LinksReply {
     pub backlinks: Vec<Backlink>,
 }
 
+/// Where something stands: a vault path and a line, counted from 1.
+pub type Place = (String, usize);
+
 /// A link text that means nothing, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnresolvedItem {
     /// The link's path part as first met; spellings that differ by case count as one.
     pub link: String,
     /// Where: path and line.
-    pub places: Vec<(String, usize)>,
+    pub places: Vec<Place>,
 }
 
 /// The shortest chain of links between two notes.
@@ -143,19 +148,22 @@ impl Store {
         readings: &'a mut HashMap<FileId, Option<Reading>>,
         id: FileId,
     ) -> Result<Option<&'a Reading>> {
-        if !readings.contains_key(&id) {
-            let row = self.index.catalog().rows(&[id])?.pop();
-            let reading = match row {
-                None => None,
-                Some(row) => match self.read_bytes(&row.path) {
-                    Ok(bytes) => Some(Reading::new(&row.path, &bytes)),
-                    Err(error) if error.kind() == ErrorKind::NotFound => None,
-                    Err(error) => return Err(error),
-                },
-            };
-            readings.insert(id, reading);
+        let reading = match readings.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let row = self.index.catalog().rows(&[id])?.pop();
+                place.insert(row.map(|row| self.read_if_there(&row.path)).transpose()?.flatten())
+            }
+        };
+        Ok(reading.as_ref())
+    }
+
+    fn read_if_there(&self, path: &NotePath) -> Result<Option<Reading>> {
+        match self.read_bytes(path) {
+            Ok(bytes) => Ok(Some(Reading::new(path, &bytes))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
-        Ok(readings.get(&id).and_then(Option::as_ref))
     }
 
     /// Gives the vault paths that a note's links mean, and where others link to it as (path, line), without reading
@@ -164,7 +172,7 @@ impl Store {
     /// # Errors
     /// As [`Store::find`].
     #[tracing::instrument(skip_all)]
-    pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<(String, usize)>)> {
+    pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<Place>)> {
         let row = self.find(name)?;
         let catalog = self.index.catalog();
         let path_of = |id: FileId| -> Result<Option<String>> {

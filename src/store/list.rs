@@ -193,6 +193,9 @@ fn holds(held: &Value, value: &str) -> bool {
     match held {
         Value::Array(items) => items.iter().any(|item| holds(item, value)),
         Value::String(text) => text.to_lowercase() == value.to_lowercase(),
-        other => other.to_string() == value.to_lowercase(),
+        Value::Bool(flag) => value.eq_ignore_ascii_case(if *flag { "true" } else { "false" }),
+        Value::Number(number) => number.to_string() == value,
+        Value::Null => value.eq_ignore_ascii_case("null"),
+        Value::Object(_) => false,
     }
 }

@@ -24,7 +24,7 @@ use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport, silent
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
-pub use graph::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
+pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use read::{InspectReply, ReadReply, ReadRequest};

@@ -158,7 +158,7 @@ impl<'a> Terms<'a> {
         let mut starts: [usize; 2] = [self.at, self.at];
         let mut count = 0usize;
         while let Some(c) = char_at(self.text, self.at) {
-            if !is_unspaced(c) && !(count > 0 && is_combining_mark(c)) {
+            if !(is_unspaced(c) || count > 0 && is_combining_mark(c)) {
                 break;
             }
             let start = self.at;

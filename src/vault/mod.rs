@@ -109,6 +109,7 @@ impl Vault {
 fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
     let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {max} bytes"));
+    #[expect(clippy::disallowed_methods, reason = "it is opened to read")]
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let file: File = match opened {
         Ok(file) => file,

@@ -43,10 +43,9 @@ impl Filter {
             values.push(value);
             parts.push(part.replace('?', &format!("?{}", values.len())));
         };
-        if let Some(folder) = self.folder.as_deref().map(|folder| folder.trim_matches('/')) {
-            if !folder.is_empty() {
-                add("f.path > ? || '/' AND f.path < ? || '0'", Sql::Text(folder.to_owned()));
-            }
+        let folder = self.folder.as_deref().map(|folder| folder.trim_matches('/'));
+        if let Some(folder) = folder.filter(|folder| !folder.is_empty()) {
+            add("f.path > ? || '/' AND f.path < ? || '0'", Sql::Text(folder.to_owned()));
         }
         for tag in &self.tags {
             let tag = key(tag.trim_start_matches('#'));
