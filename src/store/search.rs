@@ -71,7 +71,7 @@ pub struct SearchReply {
     pub results: Vec<SearchResult>,
     /// The mode that answered: `bm25` where hybrid had no vectors.
     pub mode: Mode,
-    /// Whether files changed that the index does not hold yet.
+    /// Whether files changed that the index does not hold yet; unknown, and so false, where nobody looked.
     pub stale: bool,
     /// The model's name; `none` without one.
     pub embedder: String,
@@ -92,9 +92,12 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let started = std::time::Instant::now();
-        let stale = if request.no_sync { self.index.behind(&self.vault)? > 0 } else { self.freshen()? > 0 };
+        let stale = !request.no_sync && self.freshen()? > 0;
         let mut reply = self.search_as_is(request, None)?;
         reply.stale = stale;
+        if request.no_sync {
+            reply.notes.push("the files were not compared with the index".to_owned());
+        }
         reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
         Ok(reply)
     }

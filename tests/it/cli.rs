@@ -93,7 +93,23 @@ fn errors_exit_as_documented() {
     check_fails(&["search", "x", "--created-after", "soon"], 2, "is not a date");
     check_fails(&["search", "x", "--path", "a["], 2, "is not a glob");
     check_fails(&["search"], 2, "required");
-    check_fails(&["--vault", "/nowhere/at/all", "status"], 3, "/nowhere/at/all");
+}
+
+#[test]
+fn a_missing_vault_is_named() {
+    let vault = small();
+    let missing = vault.root().join("nowhere");
+    let output = vault.command(&["status"]).env("SIDENOTE_LOG", "").output().unwrap();
+    assert!(output.status.success());
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"))
+        .env_clear()
+        .env("HOME", vault.root())
+        .args(["status", "--vault"])
+        .arg(&missing)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains(missing.to_str().unwrap()));
 }
 
 #[test]

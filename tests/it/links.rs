@@ -98,7 +98,7 @@ fn an_ambiguous_name_lists_its_candidates() {
 fn an_unknown_name_suggests_others() {
     let error = graph().store().find("Oth").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert_snapshot!(error.hint().unwrap(), @"did you mean Other?");
+    assert_snapshot!(error.hint().unwrap(), @"did you mean Other, Another title?");
 }
 
 #[test]
