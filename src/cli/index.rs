@@ -67,14 +67,14 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<()> {
         embedded = made?;
     }
     let embed_ms = started.elapsed().as_millis();
-    let status = store.status()?;
+    let (counts, pending) = store.totals()?;
     let reply = IndexReply {
         report,
-        notes: status.counts.notes,
-        passages: status.counts.passages,
+        notes: counts.notes,
+        passages: counts.passages,
         index_ms,
         embedded,
-        pending: status.pending,
+        pending,
         embed_ms,
         stopped: interrupted.load(Ordering::Relaxed),
     };

@@ -347,7 +347,7 @@ impl Bm25 {
     /// Starts writing; `bulk` spends threads and memory on a first index, else the writer is light.
     pub fn writer(&self, bulk: bool) -> Result<Bm25Writer> {
         let threads = if bulk { bulk_threads() } else { 1 };
-        // Few large segments keep one copy of a term; reading and parsing take the other cores meanwhile.
+        // Fewer and larger segments keep fewer copies of a term.
         let budget = if bulk { 220_000_000 / threads } else { 20_000_000 };
         let options = IndexWriterOptions::builder()
             .num_worker_threads(threads)
@@ -373,7 +373,7 @@ impl Bm25 {
 }
 
 fn bulk_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4))
 }
 
 /// Adds and removes notes; nothing shows before [`Bm25Writer::commit`].

@@ -192,6 +192,12 @@ impl Store {
         self.index.embed_all(progress)
     }
 
+    /// Counts what the index holds, and the passages that wait for a vector, without looking at the files.
+    pub fn totals(&self) -> Result<(Counts, usize)> {
+        let pending = self.index.snapshot()?.pending;
+        Ok((self.index.catalog().counts()?, pending))
+    }
+
     /// Describes the state of vault and index.
     #[tracing::instrument(skip_all)]
     pub fn status(&self) -> Result<Status> {
