@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Indexing makes and drops millions of small strings, which the system's allocator takes its time for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     sidenote::cli::main()
 }

@@ -1,5 +1,7 @@
 //! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
 
+mod analysis;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
@@ -8,10 +10,10 @@ use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::{LogMergePolicy, NoMergePolicy};
-use tantivy::postings::Postings as _;
+use tantivy::postings::{Postings as _, SegmentPostings};
 use tantivy::query::{EnableScoring, PhraseQuery, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
+use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
     DocId, DocSet as _, IndexReader, IndexWriter, ReloadPolicy, Searcher, SegmentReader, TERMINATED,
     TantivyDocument, TantivyError, Term,
@@ -19,10 +21,11 @@ use tantivy::{
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::FileId;
-use crate::text::terms::{Stem, TermKind, Terms};
 
-const EXACT: &str = "exact";
-const STEMMED: &str = "stemmed";
+pub use analysis::Analysis;
+
+/// The name of the one tokenizer: terms come as lists that [`Analysis`] made.
+const LISTED: &str = "listed";
 
 /// How one field counts: its weight before saturation, and how much its length matters (`b`).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,6 +86,21 @@ pub struct Entry {
     pub code: String,
     /// Tags, properties, path, addresses.
     pub meta: String,
+}
+
+/// An [`Entry`] as lists of terms; made by [`Analysis`].
+#[derive(Debug, Clone, Default)]
+pub struct Analysed {
+    /// The note's number.
+    pub file: FileId,
+    path: String,
+    title: String,
+    headings: String,
+    name: String,
+    words: String,
+    inflected: String,
+    code: String,
+    meta: String,
 }
 
 /// A word of a query.
@@ -184,81 +202,39 @@ impl FromIterator<FileId> for FileSet {
 struct Fields {
     key: Field,
     file: Field,
+    /// Stems of the title, of aliases and of the file name.
     title: Field,
+    /// The words of the same, as they stand.
+    name: Field,
+    /// Stems of headings.
     headings: Field,
-    body: Field,
-    exact: Field,
+    /// The words of the body as they stand.
+    words: Field,
+    /// Stems of those words of the body that are not their own stem: the two fields together hold every stem.
+    inflected: Field,
     code: Field,
     meta: Field,
 }
 
 fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
-    let text = |tokenizer: &str, option| {
-        let indexing = TextFieldIndexing::default().set_tokenizer(tokenizer).set_index_option(option);
+    let text = |option| {
+        let indexing = TextFieldIndexing::default().set_tokenizer(LISTED).set_index_option(option);
         TextOptions::default().set_indexing_options(indexing)
     };
+    let (counted, placed) = (IndexRecordOption::WithFreqs, IndexRecordOption::WithFreqsAndPositions);
     let fields = Fields {
         key: builder.add_text_field("key", STRING),
         file: builder.add_u64_field("file", FAST),
-        title: builder.add_text_field("title", text(STEMMED, IndexRecordOption::WithFreqs)),
-        headings: builder.add_text_field("headings", text(STEMMED, IndexRecordOption::WithFreqs)),
-        body: builder.add_text_field("body", text(STEMMED, IndexRecordOption::WithFreqs)),
-        exact: builder.add_text_field("exact", text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
-        code: builder.add_text_field("code", text(EXACT, IndexRecordOption::WithFreqsAndPositions)),
-        meta: builder.add_text_field("meta", text(STEMMED, IndexRecordOption::WithFreqs)),
+        title: builder.add_text_field("title", text(counted)),
+        name: builder.add_text_field("name", text(placed)),
+        headings: builder.add_text_field("headings", text(counted)),
+        words: builder.add_text_field("words", text(placed)),
+        inflected: builder.add_text_field("inflected", text(counted)),
+        code: builder.add_text_field("code", text(placed)),
+        meta: builder.add_text_field("meta", text(counted)),
     };
     (builder.build(), fields)
-}
-
-/// Feeds our terms to tantivy.
-#[derive(Clone)]
-struct Analyzer {
-    stemmed: bool,
-}
-
-struct AnalyzerStream<'a> {
-    terms: Terms<'a>,
-    stem: Option<Stem>,
-    token: Token,
-}
-
-impl Tokenizer for Analyzer {
-    type TokenStream<'a> = AnalyzerStream<'a>;
-
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> AnalyzerStream<'a> {
-        AnalyzerStream {
-            terms: Terms::new(text),
-            stem: self.stemmed.then(Stem::default),
-            token: Token::default(),
-        }
-    }
-}
-
-impl TokenStream for AnalyzerStream<'_> {
-    fn advance(&mut self) -> bool {
-        if !self.terms.advance() {
-            return false;
-        }
-        let term = self.terms.term();
-        self.token.text.clear();
-        match &self.stem {
-            Some(stem) if term.kind != TermKind::Whole => self.token.text.push_str(&stem.of(&term.text)),
-            _ => self.token.text.push_str(&term.text),
-        }
-        self.token.position = term.position;
-        self.token.offset_from = term.start;
-        self.token.offset_to = term.end;
-        true
-    }
-
-    fn token(&self) -> &Token {
-        &self.token
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        &mut self.token
-    }
 }
 
 fn failed(doing: &'static str) -> impl Fn(TantivyError) -> Error {
@@ -315,10 +291,7 @@ impl Bm25 {
         if index.schema() != self::schema().0 {
             return Err(Error::corrupt("the full-text index was written by another version of sidenote"));
         }
-        for (name, stemmed) in [(EXACT, false), (STEMMED, true)] {
-            let analyzer = TextAnalyzer::builder(Analyzer { stemmed }).build();
-            index.tokenizers().register(name, analyzer);
-        }
+        index.tokenizers().register(LISTED, TextAnalyzer::builder(analysis::Listed).build());
         let reader =
             index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed("read"))?;
         Ok(Self { index, reader, fields })
@@ -390,25 +363,24 @@ impl std::fmt::Debug for Bm25Writer {
 
 impl Bm25Writer {
     /// Adds a note. Remove what stood at its path before.
-    pub fn add(&self, entry: &Entry) -> Result<()> {
+    pub fn add(&self, note: &Analysed) -> Result<()> {
         let fields = self.fields;
         let mut document = TantivyDocument::new();
-        document.add_text(fields.key, &entry.path);
-        document.add_u64(fields.file, entry.file as u64);
-        for (field, text) in [
-            (fields.title, &entry.title),
-            (fields.headings, &entry.headings),
-            (fields.body, &entry.body),
-            (fields.code, &entry.code),
-            (fields.meta, &entry.meta),
+        document.add_text(fields.key, &note.path);
+        document.add_u64(fields.file, note.file as u64);
+        for (field, terms) in [
+            (fields.title, &note.title),
+            (fields.name, &note.name),
+            (fields.headings, &note.headings),
+            (fields.words, &note.words),
+            (fields.inflected, &note.inflected),
+            (fields.code, &note.code),
+            (fields.meta, &note.meta),
         ] {
-            if !text.is_empty() {
-                document.add_text(field, text);
+            if !terms.is_empty() {
+                document.add_text(field, terms);
             }
         }
-        // Title and body stand apart in the exact field, so that no phrase runs from one into the other.
-        document.add_text(fields.exact, &entry.title);
-        document.add_text(fields.exact, &entry.body);
         self.writer.add_document(document).map(drop).map_err(failed("write"))
     }
 
@@ -483,7 +455,7 @@ impl Bm25Snapshot {
         let mut lengths = HashMap::new();
         let documents: u64 =
             searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
-        for field in [fields.title, fields.headings, fields.body, fields.exact, fields.code, fields.meta] {
+        for field in [fields.title, fields.name, fields.headings, fields.words, fields.code, fields.meta] {
             let mut tokens = 0;
             for segment in searcher.segment_readers() {
                 tokens += segment.inverted_index(field).map_err(failed("read"))?.total_num_tokens();
@@ -500,7 +472,22 @@ impl Bm25Snapshot {
 
     /// Counts the notes that hold a word in their body, in any inflection.
     pub fn frequency(&self, stem: &str) -> Result<u64> {
-        self.searcher.doc_freq(&Term::from_field_text(self.fields.body, stem)).map_err(failed("read"))
+        let mut count = 0;
+        for segment in self.searcher.segment_readers() {
+            let mut lists = Vec::new();
+            for field in [self.fields.words, self.fields.inflected] {
+                let inverted = segment.inverted_index(field).map_err(failed("read"))?;
+                let term = Term::from_field_text(field, stem);
+                let postings = inverted.read_postings(&term, IndexRecordOption::Basic);
+                lists.extend(postings.map_err(|error| failed("read")(error.into()))?);
+            }
+            count += match lists.as_mut_slice() {
+                [] => 0,
+                [only] => u64::from(only.size_hint()),
+                [first, second, ..] => union(first, second),
+            };
+        }
+        Ok(count)
     }
 
     /// Gives the inverse document frequency of a word: ln(1 + (N − n + ½) / (n + ½)).
@@ -557,19 +544,19 @@ impl Bm25Snapshot {
 
     /// Gives each word's idf times its weight, for stemmed and for exact matches.
     fn word_weights(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<(f32, f32)>> {
-        let stem_fields = [self.fields.body, self.fields.title, self.fields.meta];
+        let fields = self.fields;
+        let holding = |field, term: &str| {
+            self.searcher.doc_freq(&Term::from_field_text(field, term)).map_err(failed("read"))
+        };
         words
             .iter()
             .map(|word| {
-                let mut most = 0;
-                for field in stem_fields {
-                    let term = Term::from_field_text(field, &word.stem);
-                    most = most.max(self.searcher.doc_freq(&term).map_err(failed("read"))?);
-                }
-                let code = Term::from_field_text(self.fields.code, &word.exact);
-                most = most.max(self.searcher.doc_freq(&code).map_err(failed("read"))?);
-                let exact = Term::from_field_text(self.fields.exact, &word.exact);
-                let exact = self.searcher.doc_freq(&exact).map_err(failed("read"))?;
+                let most = self
+                    .frequency(&word.stem)?
+                    .max(holding(fields.title, &word.stem)?)
+                    .max(holding(fields.meta, &word.stem)?)
+                    .max(holding(fields.code, &word.exact)?);
+                let exact = holding(fields.words, &word.exact)?.max(holding(fields.name, &word.exact)?);
                 Ok((
                     word.weight * idf(self.documents, most),
                     word.weight * tuning.exact * idf(self.documents, exact),
@@ -598,7 +585,8 @@ impl Bm25Snapshot {
             for (field, field_tuning, term) in [
                 (fields.title, tuning.title, &word.stem),
                 (fields.headings, tuning.headings, &word.stem),
-                (fields.body, tuning.body, &word.stem),
+                (fields.words, tuning.body, &word.stem),
+                (fields.inflected, tuning.body, &word.stem),
                 (fields.code, tuning.code, &word.exact),
                 (fields.meta, tuning.meta, &word.stem),
             ] {
@@ -606,8 +594,10 @@ impl Bm25Snapshot {
             }
             saturate(&mut scratch, tuning.k1, stem_weight, word.required, &mut all_touched);
             if exact_weight > 0.0 {
-                let exact = FieldTuning { weight: 1.0, b: tuning.body.b };
-                self.add_frequencies(segment, fields.exact, exact, &word.exact, false, &mut scratch)?;
+                for (field, b) in [(fields.words, tuning.body.b), (fields.name, tuning.title.b)] {
+                    let exact = FieldTuning { weight: 1.0, b };
+                    self.add_frequencies(segment, field, exact, &word.exact, false, &mut scratch)?;
+                }
                 saturate(&mut scratch, tuning.k1, exact_weight, false, &mut all_touched);
             }
         }
@@ -631,8 +621,10 @@ impl Bm25Snapshot {
             return Ok(());
         }
         let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-        let norms = segment.get_fieldnorms_reader(field).map_err(failed("read"))?;
-        let mean = self.lengths.get(&field).copied().unwrap_or(1.0);
+        // Both kinds of a body's stems count against the length of the whole body.
+        let measured = if field == self.fields.inflected { self.fields.words } else { field };
+        let norms = segment.get_fieldnorms_reader(measured).map_err(failed("read"))?;
+        let mean = self.lengths.get(&measured).copied().unwrap_or(1.0);
         for found in expand(&inverted, field, term, prefix)? {
             let Some(mut postings) = inverted
                 .read_postings(&found, IndexRecordOption::WithFreqs)
@@ -684,7 +676,8 @@ impl Bm25Snapshot {
             Clause::Word(word) => {
                 for (field, term) in [
                     (fields.title, &word.stem),
-                    (fields.body, &word.stem),
+                    (fields.words, &word.stem),
+                    (fields.inflected, &word.stem),
                     (fields.code, &word.exact),
                     (fields.meta, &word.stem),
                 ] {
@@ -698,14 +691,14 @@ impl Bm25Snapshot {
             Clause::Phrase(words) => match words.as_slice() {
                 [] => {}
                 [(_, only)] => {
-                    for field in [fields.exact, fields.code, fields.meta] {
+                    for field in [fields.words, fields.name, fields.code, fields.meta] {
                         let query =
                             TermQuery::new(Term::from_field_text(field, only), IndexRecordOption::Basic);
                         self.collect(segment, &query, &mut docs)?;
                     }
                 }
                 _ => {
-                    for field in [fields.exact, fields.code] {
+                    for field in [fields.words, fields.name, fields.code] {
                         let terms = words
                             .iter()
                             .map(|(position, word)| (*position, Term::from_field_text(field, word)))
@@ -739,9 +732,10 @@ impl Bm25Snapshot {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
             for field in [
                 fields.title,
+                fields.name,
                 fields.headings,
-                fields.body,
-                fields.exact,
+                fields.words,
+                fields.inflected,
                 fields.code,
                 fields.meta,
                 fields.key,
@@ -794,6 +788,22 @@ fn expand(
         found.extend(std::str::from_utf8(stream.key()).map(|term| Term::from_field_text(field, term)));
     }
     Ok(found)
+}
+
+/// Counts the documents of either list.
+fn union(first: &mut SegmentPostings, second: &mut SegmentPostings) -> u64 {
+    let (mut count, mut a, mut b) = (0, first.doc(), second.doc());
+    while a != TERMINATED || b != TERMINATED {
+        let least = a.min(b);
+        if a == least {
+            a = first.advance();
+        }
+        if b == least {
+            b = second.advance();
+        }
+        count += 1;
+    }
+    count
 }
 
 /// Turns a word's summed frequencies into score: idf · (k1 + 1) · tf / (k1 + tf), and clears them for the next word.

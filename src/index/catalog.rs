@@ -3,10 +3,12 @@
 //! The catalog's generation is the commit point of the whole index: what it does not list does not exist.
 
 mod filter;
+mod links;
+mod properties;
 mod rows;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
@@ -19,10 +21,12 @@ use crate::text::path::{NotePath, key};
 
 pub use filter::Filter;
 use rows::own_id;
-pub use rows::{Counts, FileId, FileKind, FileRow, Hash, Known, LinkRow, Record, Stat, path_id};
+pub use rows::{
+    Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, Record, Stat, path_id,
+};
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -32,12 +36,13 @@ CREATE TABLE files (
   excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
   name_key TEXT NOT NULL);
 CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL);
+CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
 CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, exact INTEGER NOT NULL, name_key TEXT NOT NULL);
 CREATE TABLE links (
-  source INTEGER, ord INTEGER, line INTEGER NOT NULL, linkpath INTEGER NOT NULL, target INTEGER,
-  PRIMARY KEY (source, ord)) WITHOUT ROWID;
+  source INTEGER, linkpath INTEGER, target INTEGER, count INTEGER NOT NULL, places BLOB NOT NULL,
+  PRIMARY KEY (source, linkpath)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
 ";
@@ -64,6 +69,8 @@ pub struct Catalog {
     db: Connection,
     /// Numbers of link texts met in this batch, so that each is looked up once.
     linkpaths: RefCell<HashMap<(String, bool), i64>>,
+    /// Numbers of property names met in this batch.
+    property_names: RefCell<HashMap<String, i64>>,
     /// Whether the first load is under way, without secondary indexes.
     loading: Cell<bool>,
 }
@@ -142,7 +149,12 @@ impl Catalog {
     }
 
     fn of(db: Connection) -> Self {
-        Self { db, linkpaths: RefCell::default(), loading: Cell::new(false) }
+        Self {
+            db,
+            linkpaths: RefCell::default(),
+            property_names: RefCell::default(),
+            loading: Cell::new(false),
+        }
     }
 
     fn check_version(self) -> Result<Self> {
@@ -191,6 +203,7 @@ impl Catalog {
     /// Starts a batch.
     pub fn begin(&self) -> Result<()> {
         self.linkpaths.borrow_mut().clear();
+        self.property_names.borrow_mut().clear();
         self.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
@@ -379,9 +392,10 @@ impl Catalog {
             return Ok(());
         }
         let passages: Vec<u8> = record.passages.iter().flat_map(|passage| passage.to_le_bytes()).collect();
+        let properties = self.pack_properties(&record.properties)?;
         self.run(
             "INSERT INTO details VALUES (?1, ?2, ?3, ?4)",
-            params![row.id, record.properties, Some(&record.problems).filter(|list| *list != "[]"), passages],
+            params![row.id, properties, Some(&record.problems).filter(|list| *list != "[]"), passages],
         )?;
         let title = (NAME_TITLE, Some(row.title.as_str()).filter(|title| *title != row.path.stem()));
         let aliases = record.aliases.iter().map(|alias| (NAME_ALIAS, Some(alias.as_str())));
@@ -400,49 +414,7 @@ impl Catalog {
                 params![key(name), row.id, name, *count as i64],
             )?;
         }
-        for (ord, link) in record.links.iter().enumerate() {
-            let linkpath = self.linkpath(&link.linkpath, link.exact)?;
-            self.run(
-                "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![row.id, ord as i64, link.line as i64, linkpath, link.target],
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Gives the number of a link text, making it where it is new.
-    ///
-    /// While the first load runs there is no index to look in, and nothing that this batch did not write itself.
-    fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
-        let known = (linkpath.to_owned(), exact);
-        if let Some(&id) = self.linkpaths.borrow().get(&known) {
-            return Ok(id);
-        }
-        let found = if self.loading.get() {
-            None
-        } else {
-            self.db
-                .prepare_cached(
-                    "SELECT id FROM linkpaths WHERE name_key = ?1 AND linkpath = ?2 AND exact = ?3",
-                )
-                .and_then(|mut select| {
-                    let wanted = params![link_key(linkpath), linkpath, exact];
-                    select.query_row(wanted, |row| row.get(0)).optional()
-                })
-                .map_err(sql("read"))?
-        };
-        let id = match found {
-            Some(id) => id,
-            None => {
-                self.run(
-                    "INSERT INTO linkpaths (linkpath, exact, name_key) VALUES (?1, ?2, ?3)",
-                    params![linkpath, exact, link_key(linkpath)],
-                )?;
-                self.db.last_insert_rowid()
-            }
-        };
-        self.linkpaths.borrow_mut().insert(known, id);
-        Ok(id)
+        record.links.iter().try_for_each(|links| self.put_links(row.id, links))
     }
 
     fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {
@@ -478,42 +450,6 @@ impl Catalog {
     /// Lists every path with its number.
     pub fn paths(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))
-    }
-
-    /// Lists the links that a change of these file names could send elsewhere, with the path of each source: dead ones
-    /// whose text names such a file, and live ones that mean a file of such a name.
-    pub fn links_naming(&self, name_keys: &[String]) -> Result<Vec<(NotePath, LinkRow)>> {
-        let mut found = Vec::new();
-        let mut texts = HashSet::new();
-        let mut files = HashSet::new();
-        for name in name_keys {
-            let folded = link_key(name);
-            let bare = folded.strip_suffix(".md").unwrap_or(&folded);
-            // A link's text may leave out `.md`, and a file may be named so that it takes over from one with `.md`.
-            texts.extend([bare.to_owned(), folded.clone()]);
-            files.extend([name.clone(), format!("{name}.md"), format!("{folded}.md")]);
-        }
-        let read = |row: &Row<'_>| Ok((read_path(row, LINK_WIDTH)?, read_link(row)?));
-        for (condition, keys) in [
-            ("p.name_key = ?1 AND l.target IS NULL", texts),
-            ("l.target IN (SELECT id FROM files WHERE name_key = ?1)", files),
-        ] {
-            let query = format!(
-                "SELECT {LINK_COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE {condition}"
-            );
-            for key in keys {
-                found.extend(self.collect(&query, [key], read)?);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Points a stored link to another file.
-    pub fn retarget(&self, source: FileId, ord: usize, target: Option<FileId>) -> Result<()> {
-        self.run(
-            "UPDATE links SET target = ?3 WHERE source = ?1 AND ord = ?2",
-            params![source, ord as i64, target],
-        )
     }
 
     /// Gives the rows of these files, in the order asked for; missing ones are left out.
@@ -614,29 +550,6 @@ impl Catalog {
         )
     }
 
-    /// Visits the flat properties (a JSON object) of every visible note.
-    pub fn each_properties(&self, mut visit: impl FnMut(FileId, &str)) -> Result<()> {
-        let mut statement = self
-            .db
-            .prepare_cached("SELECT d.file, d.properties FROM details d JOIN files f ON f.id = d.file WHERE NOT f.excluded AND d.properties <> '{}'")
-            .map_err(sql("read"))?;
-        let mut rows = statement.query([]).map_err(sql("read"))?;
-        while let Some(row) = rows.next().map_err(sql("read"))? {
-            let text = row.get_ref(1).and_then(|value| Ok(value.as_str()?)).map_err(sql("read"))?;
-            visit(row.get(0).map_err(sql("read"))?, text);
-        }
-        Ok(())
-    }
-
-    /// Gives one note's flat properties as JSON, and its problems as JSON.
-    pub fn details(&self, id: FileId) -> Result<Option<(String, String)>> {
-        Ok(self
-            .collect("SELECT properties, ifnull(problems, '[]') FROM details WHERE file = ?1", [id], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?
-            .pop())
-    }
-
     /// Lists the files that pass a filter, ordered by path.
     pub fn select(&self, filter: &Filter) -> Result<Vec<FileRow>> {
         let (condition, values) = filter.condition();
@@ -654,56 +567,6 @@ impl Catalog {
             &format!("SELECT f.id, f.path FROM files f WHERE {condition}"),
             params_from_iter(values),
             |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-    }
-
-    /// Lists a file's links in order.
-    pub fn links_from(&self, id: FileId) -> Result<Vec<LinkRow>> {
-        self.collect(
-            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath WHERE l.source = ?1 ORDER BY l.ord"),
-            [id],
-            read_link,
-        )
-    }
-
-    /// Lists the links that mean a file, ordered by source and place.
-    pub fn links_to(&self, id: FileId) -> Result<Vec<LinkRow>> {
-        self.collect(
-            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE l.target = ?1 AND l.source <> ?1 ORDER BY f.path, l.ord"),
-            [id],
-            read_link,
-        )
-    }
-
-    /// Lists links of visible files that mean nothing, ordered by link text.
-    pub fn unresolved(&self) -> Result<Vec<LinkRow>> {
-        self.collect(
-            &format!("SELECT {LINK_COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE l.target IS NULL AND NOT f.excluded ORDER BY lower(p.linkpath), f.path, l.ord"),
-            [],
-            read_link,
-        )
-    }
-
-    /// Lists visible notes that no other file links to and that link to no other file.
-    pub fn orphans(&self) -> Result<Vec<FileRow>> {
-        self.collect(
-            &format!(
-                "SELECT {FILE_COLUMNS} FROM files f WHERE f.kind = 0 AND NOT f.excluded
-                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id AND l.source <> f.id)
-                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id AND l.target IS NOT NULL AND l.target <> f.id)
-                 ORDER BY f.path"
-            ),
-            [],
-            read_file,
-        )
-    }
-
-    /// Lists the files next to one in the link graph, both ways, without doubles.
-    pub fn neighbours(&self, id: FileId) -> Result<Vec<FileId>> {
-        self.collect(
-            "SELECT target FROM links WHERE source = ?1 AND target IS NOT NULL UNION SELECT source FROM links WHERE target = ?1",
-            [id],
-            |row| row.get(0),
         )
     }
 
@@ -774,16 +637,13 @@ impl Catalog {
             attachments: count(FileKind::Attachment),
             excluded: one("SELECT count(*) FROM files WHERE excluded")?,
             passages: one("SELECT ifnull(sum(length(passages)), 0) / 8 FROM details")?,
-            links: one("SELECT count(*) FROM links")?,
-            unresolved: one("SELECT count(*) FROM links WHERE target IS NULL")?,
+            links: one("SELECT ifnull(sum(count), 0) FROM links")?,
+            unresolved: one("SELECT ifnull(sum(count), 0) FROM links WHERE target IS NULL")?,
         })
     }
 }
 
 const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime";
-const LINK_COLUMNS: &str = "l.source, l.ord, l.line, p.exact, p.linkpath, l.target";
-const LINK_WIDTH: usize = 6;
-
 fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     let text = row.get_ref(column)?.as_str()?;
     NotePath::from_disk(text).ok_or_else(|| {
@@ -822,22 +682,4 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         note_type: row.get(11)?,
         path,
     })
-}
-
-fn read_link(row: &Row<'_>) -> rusqlite::Result<LinkRow> {
-    Ok(LinkRow {
-        source: row.get(0)?,
-        ord: row.get::<_, i64>(1)? as usize,
-        line: row.get::<_, i64>(2)? as usize,
-        exact: row.get(3)?,
-        linkpath: row.get(4)?,
-        target: row.get(5)?,
-    })
-}
-
-/// Gives the form that link texts and file names are matched by: the key of the last segment, with one form of the
-/// Greek sigma, for a name gains or loses its end with `.md`.
-fn link_key(text: &str) -> String {
-    let name = text.rsplit('/').next().unwrap_or(text);
-    key(name).replace('ς', "σ")
 }

@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
-use crate::index::bm25::Entry;
-use crate::index::catalog::{FileKind, FileRow, LinkRow, Record, Stat, path_id};
+use crate::index::bm25::{Analysed, Analysis, Entry};
+use crate::index::catalog::{FileKind, FileRow, LinkGroup, Place, Record, Stat, path_id};
 use crate::index::vectors::passage_key;
 use crate::text::Span;
 use crate::text::canvas;
 use crate::text::frontmatter::Frontmatter;
-use crate::text::link::LinkForm;
+use crate::text::link::{Link, LinkForm};
 use crate::text::note::{Decoded, Lines, Note, Piece, PieceKind, decode};
 use crate::text::passage::{Passage, passages, push_pieces};
 use crate::text::path::{NotePath, key};
@@ -22,7 +22,7 @@ pub struct Document {
     /// What goes into the catalog; the file's number is still 0.
     pub record: Record,
     /// What goes into the full-text index; nothing for attachments.
-    pub entry: Option<Entry>,
+    pub entry: Option<Analysed>,
 }
 
 /// A note as everything above the index reads it: decoded text and what it says.
@@ -139,7 +139,7 @@ impl Document {
                 racy,
                 aliases: Vec::new(),
                 tags: Vec::new(),
-                properties: String::new(),
+                properties: Map::new(),
                 problems: String::new(),
                 links: Vec::new(),
                 passages: Vec::new(),
@@ -156,7 +156,6 @@ impl Document {
         document.record.row.kind = FileKind::of(path);
         document.record.row.title = path.stem().to_owned();
         document.record.row.note_id = path_id(path);
-        document.record.properties = "{}".to_owned();
         let problem = serde_json::json!([{ "code": "unreadable", "message": why, "span": null }]);
         document.record.problems = problem.to_string();
         document
@@ -168,7 +167,14 @@ impl Document {
     }
 
     /// Reads a note or canvas of `bytes` with their hash.
-    pub fn of_note(path: &NotePath, bytes: &[u8], stat: Stat, racy: bool, excluded: bool) -> Self {
+    pub fn of_note(
+        path: &NotePath,
+        bytes: &[u8],
+        stat: Stat,
+        racy: bool,
+        excluded: bool,
+        analysis: &mut Analysis,
+    ) -> Self {
         let reading = Reading::new(path, bytes);
         let mut document = Self::attachment(path, stat, racy, excluded);
         let note = &reading.note;
@@ -185,12 +191,17 @@ impl Document {
         record.row.note_type = property_text(note, "type");
         record.aliases = note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone());
         record.tags = count_tags(note);
-        record.properties = properties_json(note.frontmatter.as_ref());
+        record.properties = note
+            .frontmatter
+            .iter()
+            .flat_map(Frontmatter::flat)
+            .map(|(name, value)| (name, value.clone()))
+            .collect();
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
-        record.links = note.links.iter().enumerate().map(link_row).collect();
+        record.links = link_groups(&note.links);
         if !excluded {
             record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
-            document.entry = Some(entry(path, &reading, &document.record));
+            document.entry = Some(analysis.of(&entry(path, &reading, &document.record)));
         }
         document
     }
@@ -211,28 +222,21 @@ fn count_tags(note: &Note) -> Vec<(String, usize)> {
     order
 }
 
-fn properties_json(front: Option<&Frontmatter>) -> String {
-    let mut map = Map::new();
-    for (name, value) in front.into_iter().flat_map(Frontmatter::flat) {
-        map.insert(name, value.clone());
-    }
-    Value::Object(map).to_string()
-}
-
-fn link_row((ord, link): (usize, &crate::text::link::Link)) -> LinkRow {
-    LinkRow {
-        source: 0,
-        ord,
-        line: link.line,
-        exact: matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup),
+fn link_groups(links: &[Link]) -> Vec<LinkGroup> {
+    let mut groups: Vec<LinkGroup> = Vec::new();
+    let mut known: HashMap<(&str, bool), usize> = HashMap::new();
+    for (ord, link) in links.iter().enumerate() {
         // `[[## text]]` is an editor's typing aid and means nothing (spec/obsidian.md 2.2).
-        linkpath: if link.path.is_empty() && link.subpath.starts_with("##") {
-            link.subpath.clone()
-        } else {
-            link.path.clone()
-        },
-        target: None,
+        let is_aid = link.path.is_empty() && link.subpath.starts_with("##");
+        let linkpath = if is_aid { &link.subpath } else { &link.path };
+        let exact = matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup);
+        let at = *known.entry((linkpath, exact)).or_insert_with(|| {
+            groups.push(LinkGroup { exact, linkpath: linkpath.clone(), target: None, places: Vec::new() });
+            groups.len() - 1
+        });
+        groups[at].places.push(Place { ord, line: link.line });
     }
+    groups
 }
 
 fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {

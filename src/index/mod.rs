@@ -4,6 +4,7 @@
 
 pub mod bm25;
 pub mod catalog;
+mod difference;
 pub mod document;
 pub mod embed;
 mod seal;
@@ -30,7 +31,7 @@ use crate::index::vectors::{VectorWriter, Vectors};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
-pub use writer::SyncReport;
+pub use difference::SyncReport;
 use writer::Writer;
 
 /// Which files a sync looks at.
@@ -320,7 +321,7 @@ impl Index {
 
     /// Counts the files that differ from the index right now, without changing anything.
     pub fn behind(&self, vault: &Vault) -> Result<usize> {
-        writer::count_differences(vault, &self.catalog())
+        difference::count_differences(vault, &self.catalog())
     }
 
     /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.
@@ -426,12 +427,17 @@ impl Index {
             let tags = catalog.tags_of(row.id)?.join(",");
             let (properties, problems) = catalog.details(row.id)?.unwrap_or_default();
             lines.push(format!(
-                "file {path} {hash} {} {} {tags} {properties} {problems}",
-                row.note_id, row.title
+                "file {path} {hash} {} {} {tags} {} {problems}",
+                row.note_id,
+                row.title,
+                serde_json::Value::Object(properties)
             ));
             for link in catalog.links_from(row.id)? {
                 let target = link.target.map_or_else(|| "-".to_owned(), name);
-                lines.push(format!("link {path}:{} #{} {} -> {target}", link.line, link.ord, link.linkpath));
+                lines.push(format!(
+                    "link {path}:{} #{} {} -> {target}",
+                    link.place.line, link.place.ord, link.linkpath
+                ));
             }
             for passage in catalog.passages_of(row.id)? {
                 lines.push(format!("passage {path} {passage:016x}"));

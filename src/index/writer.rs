@@ -3,19 +3,18 @@
 //! Every change passes through [`Writer::sync`], which compares first and so costs nothing where nothing changed. The
 //! order of commits is intents, full text, catalog; the catalog's generation decides what happened.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use serde::Serialize;
-
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::bm25::{Bm25, Bm25Writer};
-use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Known, LinkRow, Stat};
+use crate::index::bm25::{Analysis, Bm25, Bm25Writer};
+use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
+use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
 use crate::index::document::{Document, Reading};
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::{VectorWriter, passage_key, remove_if_there};
@@ -23,7 +22,6 @@ use crate::index::{Changes, Phase, Progress, seal};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::Names;
 use crate::vault::Vault;
-use crate::vault::scan::{self, FileStat, ScanOptions};
 
 /// From this many changed files on, a sync loads in bulk: more threads, and secondary indexes built at the end.
 const BULK: usize = 2000;
@@ -33,36 +31,6 @@ const RACY_NS: i64 = 50_000_000;
 const RACY_COARSE_NS: i64 = 2_100_000_000;
 /// More segments than this are merged.
 const MOST_SEGMENTS: usize = 12;
-
-/// What a sync found and did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct SyncReport {
-    /// Files compared.
-    pub scanned: usize,
-    /// Files whose bytes were read.
-    pub read: usize,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Files that are new.
-    pub added: usize,
-    /// Files whose bytes changed.
-    pub changed: usize,
-    /// Files that moved, found by their hash.
-    pub moved: usize,
-    /// Files that are gone.
-    pub removed: usize,
-    /// Sentences about what could not be read; each names its path.
-    pub warnings: Vec<String>,
-    /// The generation that holds it all.
-    pub generation: i64,
-}
-
-impl SyncReport {
-    /// Says whether anything was different.
-    pub fn changed_anything(&self) -> bool {
-        self.added + self.changed + self.moved + self.removed > 0
-    }
-}
 
 /// The only holder of the index's write side.
 pub(crate) struct Writer {
@@ -78,15 +46,10 @@ pub(crate) struct Writer {
     pub(crate) sealed: bool,
 }
 
-/// One file that the scan says is worth reading.
-struct Candidate {
-    stat: FileStat,
-    id: FileId,
-    fresh: bool,
-    excluded: bool,
-    old_hash: Option<Hash>,
-    old_path: Option<NotePath>,
-}
+/// As many files go from a reading thread to the writing one at a time,
+const GROUP: usize = 16;
+/// unless they have this many bytes before.
+const GROUP_BYTES: u64 = 500_000;
 
 /// What a reading thread sends back.
 struct Read {
@@ -96,13 +59,6 @@ struct Read {
     warning: Option<String>,
     /// Whether the bytes could not be read.
     failed: bool,
-}
-
-/// A scan compared with the catalog.
-struct Difference {
-    candidates: Vec<Candidate>,
-    removed: Vec<Known>,
-    report: SyncReport,
 }
 
 impl Writer {
@@ -116,7 +72,8 @@ impl Writer {
         let started = wall_nanos();
         let redo = self.unfinished()?;
         let changes = if redo == Redo::Nothing { changes } else { &Changes::All };
-        let mut difference = self.compare(changes, &redo, progress)?;
+        progress(Phase::Scan, 0, 0);
+        let mut difference = compare(&self.vault, &self.catalog, changes, &redo)?;
         difference.report.generation = self.catalog.generation()?;
         if difference.candidates.is_empty() && difference.removed.is_empty() && redo == Redo::Nothing {
             return Ok(difference.report);
@@ -188,130 +145,6 @@ impl Writer {
         Ok(())
     }
 
-    fn compare(&self, changes: &Changes, redo: &Redo, progress: &Progress) -> Result<Difference> {
-        progress(Phase::Scan, 0, 0);
-        let (found, known, mut report) = match changes {
-            Changes::All => {
-                let scan = scan::scan(self.vault.root(), &ScanOptions::default());
-                let mut report = SyncReport { scanned: scan.files.len(), ..SyncReport::default() };
-                report.warnings.extend(scan.warnings.iter().cloned());
-                let mut known = self.catalog.known()?;
-                for failure in &scan.incomplete {
-                    report.warnings.push(format!("{}; what was indexed there before is kept", failure.error));
-                }
-                // A folder that could not be listed says nothing about the files in it.
-                let seen: HashSet<&str> = scan.files.iter().map(|file| file.path.as_str()).collect();
-                known.retain(|old| {
-                    seen.contains(old.path.as_str())
-                        || !scan.incomplete.iter().any(|failure| failure.covers(&old.path))
-                });
-                (scan.files, known, report)
-            }
-            Changes::Only(paths) => {
-                let mut found = Vec::new();
-                let mut known = Vec::new();
-                for path in paths.iter().collect::<BTreeSet<_>>() {
-                    found.extend(scan::stat(self.vault.root(), path)?);
-                    known.extend(self.catalog.known_at(path.as_str())?);
-                }
-                let report = SyncReport { scanned: found.len(), ..SyncReport::default() };
-                (found, known, report)
-            }
-        };
-        let mut by_path: HashMap<&str, &Known> = known.iter().map(|old| (old.path.as_str(), old)).collect();
-        let settings = self.vault.settings();
-        report.warnings.extend(settings.warnings.iter().cloned());
-        let mut next_id = 0;
-        let mut candidates = Vec::new();
-        for stat in found {
-            let excluded = settings.is_excluded(&stat.path);
-            let old = by_path.remove(stat.path.as_str());
-            let now = stat_of(&stat);
-            let forced_here = redo.covers(&stat.path);
-            let same = old.is_some_and(|old| old.stat == now && !old.racy && old.excluded == excluded);
-            if same && !forced_here {
-                continue;
-            }
-            // Without an old hash nothing can be found equal, which is what a forced reading wants.
-            let old_hash = match old {
-                Some(old) if !forced_here && old.excluded == excluded => self.catalog.hash_of(old.id)?,
-                _ => None,
-            };
-            candidates.push(Candidate {
-                id: old.map_or(0, |old| old.id),
-                fresh: old.is_none(),
-                excluded,
-                old_hash,
-                old_path: None,
-                stat,
-            });
-        }
-        let mut removed: Vec<Known> = by_path.into_values().cloned().collect();
-        removed.sort_by(|a, b| a.path.cmp(&b.path));
-        self.find_moves(&mut candidates, &mut removed, &mut report)?;
-        for candidate in candidates.iter_mut().filter(|candidate| candidate.id == 0) {
-            if next_id == 0 {
-                next_id = self.catalog.last_id()?;
-            }
-            next_id += 1;
-            candidate.id = next_id;
-        }
-        Ok(Difference { candidates, removed, report })
-    }
-
-    /// Recognises moves: a new file with the bytes of one that is gone keeps that one's number.
-    fn find_moves(
-        &self,
-        candidates: &mut [Candidate],
-        removed: &mut Vec<Known>,
-        report: &mut SyncReport,
-    ) -> Result<()> {
-        let mut gone: HashMap<Hash, Vec<usize>> = HashMap::new();
-        let mut sizes: HashSet<u64> = HashSet::new();
-        for (at, known) in removed.iter().enumerate().rev() {
-            if let Some(hash) = self.catalog.hash_of(known.id)? {
-                gone.entry(hash).or_default().push(at);
-                sizes.insert(known.stat.size);
-            }
-        }
-        let mut taken = HashSet::new();
-        for candidate in candidates.iter_mut().filter(|candidate| candidate.fresh) {
-            if FileKind::of(&candidate.stat.path) == FileKind::Attachment
-                || !sizes.contains(&candidate.stat.size)
-            {
-                continue;
-            }
-            // A file that cannot be read now is reported when its turn comes.
-            let Ok(bytes) = self.vault.read(&candidate.stat.path) else {
-                continue;
-            };
-            let Some(places) = gone.get_mut(blake3::hash(&bytes).as_bytes()) else {
-                continue;
-            };
-            // Among equal files the one that kept its name is the one that moved.
-            let same_name = |at: &usize| {
-                removed.get(*at).is_some_and(|old| old.path.name() == candidate.stat.path.name())
-            };
-            let choice = places.iter().position(same_name).or_else(|| places.len().checked_sub(1));
-            let Some(at) = choice.map(|choice| places.remove(choice)) else {
-                continue;
-            };
-            if let Some(old) = removed.get(at) {
-                candidate.id = old.id;
-                candidate.fresh = false;
-                candidate.old_path = Some(old.path.clone());
-                report.moved += 1;
-                taken.insert(at);
-            }
-        }
-        let mut at = 0;
-        removed.retain(|_| {
-            at += 1;
-            !taken.contains(&(at - 1))
-        });
-        Ok(())
-    }
-
     /// Reads the candidates and writes the batch; `false` where it was stopped.
     fn apply(
         &mut self,
@@ -358,14 +191,15 @@ impl Writer {
             self.catalog.commit()?;
             return Ok(true);
         }
-        if let Some((writer, _)) = &mut self.full_text {
-            writer.commit(generation)?;
-        }
-        batch.passages.sort_unstable();
-        self.catalog.add_passages(&batch.passages)?;
-        if plan.first {
-            self.catalog.build_indexes()?;
-        }
+        let Self { full_text, catalog, .. } = self;
+        std::thread::scope(|scope| {
+            let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
+            batch.passages.sort_unstable();
+            let rows = catalog.add_passages(&batch.passages);
+            let rows = rows.and_then(|()| if plan.first { catalog.build_indexes() } else { Ok(()) });
+            let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            text.unwrap_or(Ok(())).and(rows)
+        })?;
         self.resolve(&batch, plan)?;
         self.catalog.set_meta("generation", generation)?;
         self.catalog.clear_intents()?;
@@ -395,26 +229,25 @@ impl Writer {
         let total = candidates.len();
         let vault = Arc::clone(&self.vault);
         let next = AtomicUsize::new(0);
-        let (sender, receiver) = sync_channel::<Read>(16);
+        let (sender, receiver) = sync_channel::<Vec<Read>>(4);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 let sender = sender.clone();
                 let (vault, next) = (&vault, &next);
                 scope.spawn(move || {
-                    while let Some((at, candidate)) = {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        candidates.get(at).map(|candidate| (at, candidate))
-                    } {
+                    let mut analysis = Analysis::default();
+                    loop {
+                        let group = read_group(vault, candidates, next, plan.started, &mut analysis);
                         // The receiver is gone once the batch was given up.
-                        if sender.send(read_candidate(vault, at, candidate, plan.started)).is_err() {
+                        if group.is_empty() || sender.send(group).is_err() {
                             break;
                         }
                     }
                 });
             }
             drop(sender);
-            for (done, read) in receiver.into_iter().enumerate() {
+            for (done, read) in receiver.into_iter().flatten().enumerate() {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(false);
                 }
@@ -504,9 +337,10 @@ impl Writer {
             batch.names.insert(key(record.row.path.name()));
             self.remove_text(old_path);
         }
-        for link in &mut record.links {
-            link.source = candidate.id;
-            link.target = batch.targets.as_ref().and_then(|targets| targets.find(&record.row.path, link));
+        if let Some(targets) = &batch.targets {
+            for links in &mut record.links {
+                links.target = targets.find(candidate.id, &record.row.path, links);
+            }
         }
         let old = if candidate.fresh { Vec::new() } else { self.catalog.passages_of(candidate.id)? };
         self.catalog.put(record, candidate.fresh)?;
@@ -528,7 +362,10 @@ impl Writer {
             writer.add(&entry)?;
         }
         if batch.targets.is_none() && !record.links.is_empty() {
-            batch.sources.push((record.row.path.clone(), std::mem::take(&mut record.links)));
+            let links = std::mem::take(&mut record.links);
+            batch
+                .sources
+                .extend(links.into_iter().map(|links| (candidate.id, record.row.path.clone(), links)));
         }
         Ok(())
     }
@@ -543,17 +380,15 @@ impl Writer {
         let table = if plan.bulk {
             self.catalog.paths()?
         } else {
-            let links = batch.sources.iter().flat_map(|(_, links)| links);
-            let named = links.chain(others.iter().map(|(_, link)| link)).flat_map(link_names);
+            let named = batch.sources.iter().chain(&others).flat_map(|(_, _, links)| link_names(links));
             let keys: HashSet<String> = named.collect();
             self.catalog.paths_named(&keys.into_iter().collect::<Vec<_>>())?
         };
         let targets = Targets::new(table.iter().map(|(path, id)| (path, *id)));
-        let own = batch.sources.iter().flat_map(|(path, links)| links.iter().map(move |link| (path, link)));
-        for (path, link) in own.chain(others.iter().map(|(path, link)| (path, link))) {
-            let found = targets.find(path, link);
-            if found != link.target {
-                self.catalog.retarget(link.source, link.ord, found)?;
+        for (source, path, links) in batch.sources.iter().chain(&others) {
+            let found = targets.find(*source, path, links);
+            if found != links.target {
+                self.catalog.retarget(*source, links, found)?;
             }
         }
         Ok(())
@@ -705,24 +540,6 @@ impl Writer {
     }
 }
 
-/// What a crash left to do.
-#[derive(Debug, PartialEq, Eq)]
-enum Redo {
-    Nothing,
-    Paths(HashSet<String>),
-    All,
-}
-
-impl Redo {
-    fn covers(&self, path: &NotePath) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Paths(paths) => paths.contains(path.as_str()),
-            Self::All => true,
-        }
-    }
-}
-
 /// How a batch is done.
 struct Plan {
     /// Many files: heavy writer, counts taken at the end.
@@ -743,7 +560,7 @@ struct Batch {
     /// Whether anything but a time was different.
     changed: bool,
     names: HashSet<String>,
-    sources: Vec<(NotePath, Vec<LinkRow>)>,
+    sources: Vec<(FileId, NotePath, LinkGroup)>,
     passages: Vec<(i64, FileId, usize)>,
     pending: i64,
     targets: Option<Targets>,
@@ -765,9 +582,9 @@ impl Targets {
         targets
     }
 
-    fn find(&self, source: &NotePath, link: &LinkRow) -> Option<FileId> {
+    fn find(&self, id: FileId, source: &NotePath, link: &LinkGroup) -> Option<FileId> {
         let path = if link.linkpath.is_empty() {
-            return Some(link.source);
+            return Some(id);
         } else if link.exact {
             self.names.resolve_exact(&link.linkpath)?.path
         } else {
@@ -777,26 +594,7 @@ impl Targets {
     }
 }
 
-/// Counts files that were added, removed or touched since they were indexed.
-pub(crate) fn count_differences(vault: &Vault, catalog: &Catalog) -> Result<usize> {
-    let scan = scan::scan(vault.root(), &ScanOptions::default());
-    let known = catalog.known()?;
-    let mut by_path: HashMap<&str, &Known> = known.iter().map(|old| (old.path.as_str(), old)).collect();
-    let differs =
-        |file: &&FileStat| by_path.remove(file.path.as_str()).is_none_or(|old| old.stat != stat_of(file));
-    let mut count = scan.files.iter().filter(differs).count();
-    count += by_path
-        .values()
-        .filter(|old| !scan.incomplete.iter().any(|failure| failure.covers(&old.path)))
-        .count();
-    Ok(count)
-}
-
-fn stat_of(file: &FileStat) -> Stat {
-    Stat { size: file.size, mtime_ns: file.mtime_ns, ctime_ns: file.ctime_ns }
-}
-
-fn link_names(link: &LinkRow) -> Vec<String> {
+fn link_names(link: &LinkGroup) -> Vec<String> {
     if link.exact {
         vec![key(link.linkpath.rsplit('/').next().unwrap_or(""))]
     } else {
@@ -804,7 +602,33 @@ fn link_names(link: &LinkRow) -> Vec<String> {
     }
 }
 
-fn read_candidate(vault: &Vault, at: usize, candidate: &Candidate, started: i64) -> Read {
+/// Reads the next few candidates; none where all are taken. Handing over one at a time would wake threads all the time.
+fn read_group(
+    vault: &Vault,
+    candidates: &[Candidate],
+    next: &AtomicUsize,
+    started: i64,
+    analysis: &mut Analysis,
+) -> Vec<Read> {
+    let mut group: Vec<Read> = Vec::new();
+    let mut bytes = 0;
+    while group.len() < GROUP && bytes < GROUP_BYTES {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let Some(candidate) = candidates.get(at) else { break };
+        let read = read_candidate(vault, at, candidate, started, analysis);
+        bytes += read.bytes;
+        group.push(read);
+    }
+    group
+}
+
+fn read_candidate(
+    vault: &Vault,
+    at: usize,
+    candidate: &Candidate,
+    started: i64,
+    analysis: &mut Analysis,
+) -> Read {
     let file = &candidate.stat;
     let stat = stat_of(file);
     let newest = stat.mtime_ns.max(stat.ctime_ns);
@@ -826,7 +650,7 @@ fn read_candidate(vault: &Vault, at: usize, candidate: &Candidate, started: i64)
         // What the system refuses now it may give later; what we refuse stays refused until the file changes.
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
-    let read = || Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded);
+    let read = || Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded, analysis);
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => Read {
             at,

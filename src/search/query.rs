@@ -29,7 +29,7 @@ impl Query {
     /// Takes a text as words alone: no sign in it has a meaning.
     pub fn plain(text: &str) -> Self {
         let mut query = Self { meaning: text.trim().to_owned(), ..Self::default() };
-        query.add_words(&terms(text), &Stem::default());
+        query.add_words(&terms(text), &mut Stem::default());
         query.drop_stop_words();
         query
     }
@@ -37,11 +37,11 @@ impl Query {
     /// Parses what was typed; anything is a query.
     pub fn parse(text: &str) -> Self {
         let mut query = Self::default();
-        let stem = Stem::default();
+        let mut stem = Stem::default();
         for part in parts(text) {
             let found = terms(part.text);
             if part.quoted || part.negated {
-                let clauses = clauses(&found, part.quoted, &stem);
+                let clauses = clauses(&found, part.quoted, &mut stem);
                 if part.negated {
                     query.must_not.extend(clauses);
                     continue;
@@ -52,7 +52,7 @@ impl Query {
                 query.meaning.push(' ');
             }
             query.meaning.push_str(part.text);
-            query.add_words(&found, &stem);
+            query.add_words(&found, &mut stem);
         }
         query.drop_stop_words();
         query
@@ -70,7 +70,7 @@ impl Query {
         self.words.is_empty() && self.must.is_empty()
     }
 
-    fn add_words(&mut self, found: &[Term], stem: &Stem) {
+    fn add_words(&mut self, found: &[Term], stem: &mut Stem) {
         let mut known: HashSet<String> = self.words.iter().map(|word| word.exact.clone()).collect();
         for (at, term) in found.iter().enumerate() {
             if term.kind == TermKind::Tail
@@ -91,18 +91,18 @@ fn is_sign_name(found: &[Term]) -> bool {
         && found.first().is_some_and(|term| term.kind == TermKind::Whole && term.text.ends_with(['+', '#']))
 }
 
-fn word(term: &Term, is_sign_name: bool, stem: &Stem) -> Word {
+fn word(term: &Term, is_sign_name: bool, stem: &mut Stem) -> Word {
     let whole = term.kind == TermKind::Whole;
     Word {
         exact: term.text.clone(),
-        stem: if whole { term.text.clone() } else { stem.of(&term.text).into_owned() },
+        stem: if whole { term.text.clone() } else { stem.of(&term.text).to_owned() },
         weight: if whole && !is_sign_name { WHOLE_WEIGHT } else { 1.0 },
         prefix: term.kind == TermKind::Gram && term.text.chars().count() == 1,
         required: !whole || is_sign_name,
     }
 }
 
-fn clauses(found: &[Term], quoted: bool, stem: &Stem) -> Vec<Clause> {
+fn clauses(found: &[Term], quoted: bool, stem: &mut Stem) -> Vec<Clause> {
     if let ([first, _], true) = (found, is_sign_name(found)) {
         return vec![Clause::Word(word(first, true, stem))];
     }

@@ -28,23 +28,23 @@ pub struct Excerpt {
 /// Chooses the passage with most of the query's words, else the one given by its place, and cuts the snippet.
 pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>) -> Excerpt {
     let passages = reading.passages();
-    let stem = Stem::default();
-    let by_words = best_by_words(&passages, words, &stem);
+    let mut stem = Stem::default();
+    let by_words = best_by_words(&passages, words, &mut stem);
     // The place behind the last passage is that of the summary, which the whole note stands for.
     let chosen = by_words.or(nearest).and_then(|at| passages.get(at)).or(passages.first());
     let Some(passage) = chosen else {
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
     };
-    let snippet = cut(reading, passage.span, words, &stem);
+    let snippet = cut(reading, passage.span, words, &mut stem);
     Excerpt {
         trail: reading.trail_of(passage),
         lines: reading.lines_of(passage.span),
-        marks: marks(&snippet, words, &stem),
+        marks: marks(&snippet, words, &mut stem),
         snippet,
     }
 }
 
-fn best_by_words(passages: &[Passage], words: &[Word], stem: &Stem) -> Option<usize> {
+fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut Stem) -> Option<usize> {
     let mut best: Option<(usize, f32)> = None;
     for (at, passage) in passages.iter().enumerate() {
         let mut met: HashSet<usize> = HashSet::new();
@@ -63,7 +63,7 @@ fn best_by_words(passages: &[Passage], words: &[Word], stem: &Stem) -> Option<us
 }
 
 /// Visits every term of a text that stands for a word of the query: (word, start, end).
-fn each_match(text: &str, words: &[Word], stem: &Stem, mut visit: impl FnMut(usize, usize, usize)) {
+fn each_match(text: &str, words: &[Word], stem: &mut Stem, mut visit: impl FnMut(usize, usize, usize)) {
     let mut walk = Terms::new(text);
     while walk.advance() {
         let term = walk.term();
@@ -75,7 +75,7 @@ fn each_match(text: &str, words: &[Word], stem: &Stem, mut visit: impl FnMut(usi
         let stemmed = stem.of(&term.text);
         let found = words.iter().position(|word| {
             word.exact == term.text
-                || (term.kind != TermKind::Whole && word.stem == *stemmed)
+                || (term.kind != TermKind::Whole && word.stem == stemmed)
                 || (word.prefix && term.text.starts_with(&word.exact))
         });
         if let Some(word) = found {
@@ -85,7 +85,7 @@ fn each_match(text: &str, words: &[Word], stem: &Stem, mut visit: impl FnMut(usi
 }
 
 /// Cuts about [`LENGTH`] bytes around the densest matches, at word boundaries, leaving comments out.
-fn cut(reading: &Reading, span: Span, words: &[Word], stem: &Stem) -> String {
+fn cut(reading: &Reading, span: Span, words: &[Word], stem: &mut Stem) -> String {
     let raw = span.of(reading.prose());
     let mut hits: Vec<(usize, usize)> = Vec::new();
     each_match(raw, words, stem, |word, start, _| hits.push((start, word)));
@@ -134,7 +134,7 @@ fn boundary(text: &str, at: usize) -> usize {
     at + step
 }
 
-fn marks(snippet: &str, words: &[Word], stem: &Stem) -> Vec<(usize, usize)> {
+fn marks(snippet: &str, words: &[Word], stem: &mut Stem) -> Vec<(usize, usize)> {
     let mut marks: Vec<(usize, usize)> = Vec::new();
     each_match(snippet, words, stem, |_, start, end| match marks.last_mut() {
         Some(last) if start <= last.1 => last.1 = last.1.max(end),

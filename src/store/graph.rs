@@ -91,7 +91,7 @@ impl Store {
         let mut unresolved = Vec::new();
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
-                let link = reading.note.links.get(row.ord).filter(|link| link.path == row.linkpath)?;
+                let link = reading.note.links.get(row.place.ord).filter(|link| link.path == row.linkpath)?;
                 Some((link.span.of(&reading.text).to_owned(), link.clone()))
             }) else {
                 // The note changed since the sync; the next one tells.
@@ -133,11 +133,13 @@ impl Store {
             return Ok(None);
         };
         let text = self.reading(readings, link.source)?.and_then(|reading| {
-            reading.lines_span(link.line, link.line).map(|span| span.of(&reading.text).trim().to_owned())
+            reading
+                .lines_span(link.place.line, link.place.line)
+                .map(|span| span.of(&reading.text).trim().to_owned())
         });
         Ok(Some(Backlink {
             path: source.path.as_str().to_owned(),
-            line: link.line,
+            line: link.place.line,
             text: text.unwrap_or_default(),
         }))
     }
@@ -186,7 +188,7 @@ impl Store {
         outgoing.dedup();
         let mut backlinks = Vec::new();
         for link in catalog.links_to(row.id)? {
-            backlinks.extend(path_of(link.source)?.map(|path| (path, link.line)));
+            backlinks.extend(path_of(link.source)?.map(|path| (path, link.place.line)));
         }
         Ok((outgoing, backlinks))
     }
@@ -206,7 +208,7 @@ impl Store {
             let item = items
                 .entry(link.linkpath.to_lowercase())
                 .or_insert_with(|| UnresolvedItem { link: link.linkpath.clone(), places: Vec::new() });
-            item.places.extend(paths.get(&link.source).map(|path| (path.clone(), link.line)));
+            item.places.extend(paths.get(&link.source).map(|path| (path.clone(), link.place.line)));
         }
         Ok(items.into_values().collect())
     }

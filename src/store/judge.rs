@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Store;
 use crate::error::{Error, Result};
@@ -140,8 +140,7 @@ impl Store {
     /// Reads each note's `seq`.
     fn sequence(&self) -> Result<HashMap<FileId, f64>> {
         let mut order = HashMap::new();
-        self.index.catalog().each_properties(|file, json| {
-            let map = serde_json::from_str::<Map<String, Value>>(json).unwrap_or_default();
+        self.index.catalog().each_properties(|file, map| {
             if let Some(seq) = map.get("seq").and_then(Value::as_f64) {
                 order.insert(file, seq);
             }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Store;
 use crate::clock::Timestamp;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::catalog::{FileId, FileRow, Filter};
 use crate::text::path::key;
 
@@ -101,8 +101,8 @@ impl Store {
         let mut rows = catalog.select(&request.filter)?;
         if let Some((name, value)) = &request.property {
             let mut holding: std::collections::HashSet<FileId> = std::collections::HashSet::new();
-            catalog.each_properties(|file, json| {
-                if has_property(json, name, value.as_deref()) {
+            catalog.each_properties(|file, map| {
+                if has_property(&map, name, value.as_deref()) {
                     holding.insert(file);
                 }
             })?;
@@ -131,12 +131,7 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn properties(&self) -> Result<Vec<PropertyItem>> {
         let mut found: BTreeMap<String, (String, usize, BTreeMap<&'static str, usize>)> = BTreeMap::new();
-        let mut malformed = 0;
-        self.index.catalog().each_properties(|_, json| {
-            let Ok(map) = serde_json::from_str::<Map<String, Value>>(json) else {
-                malformed += 1;
-                return;
-            };
+        self.index.catalog().each_properties(|_, map| {
             for (name, value) in map {
                 let entry = found.entry(key(&name)).or_insert_with(|| (name.clone(), 0, BTreeMap::new()));
                 entry.1 += 1;
@@ -144,12 +139,6 @@ impl Store {
                 *entry.2.entry(kind).or_default() += 1;
             }
         })?;
-        if malformed > 0 {
-            return Err(Error::corrupt(format!(
-                "the catalog holds {malformed} notes whose properties are damaged"
-            ))
-            .with_hint("run: sidenote index --rebuild"));
-        }
         let settings = self.vault.settings();
         let mut items: Vec<PropertyItem> = found
             .into_values()
@@ -179,10 +168,7 @@ pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
 }
 
 /// Says whether flat properties hold a name, and, where asked, a value; lists hold each of their items.
-fn has_property(json: &str, name: &str, value: Option<&str>) -> bool {
-    let Ok(map) = serde_json::from_str::<Map<String, Value>>(json) else {
-        return false;
-    };
+fn has_property(map: &Map<String, Value>, name: &str, value: Option<&str>) -> bool {
     let wanted = key(name);
     map.iter()
         .filter(|(found, _)| key(found) == wanted)

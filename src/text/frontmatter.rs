@@ -280,7 +280,10 @@ impl Scalar {
 }
 
 fn named<'p>(properties: &'p [Property], key: &str) -> impl Iterator<Item = &'p Property> {
-    properties.iter().filter(move |property| path::key(&property.key) == key)
+    properties.iter().filter(move |property| {
+        let name = property.key.trim();
+        if name.is_ascii() { name.eq_ignore_ascii_case(key) } else { path::key(name) == key }
+    })
 }
 
 /// Lists the values of a property that Obsidian reads as a list of strings or as one string, with their places.

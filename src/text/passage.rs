@@ -213,14 +213,18 @@ fn heading_at(note: &Note, span: Span, next: &mut usize) -> Option<usize> {
 pub fn estimate_tokens(text: &str) -> usize {
     let mut tokens = 0;
     let mut letters = 0usize;
-    for c in text.chars() {
-        if c.is_alphanumeric() && !is_unspaced(c) {
+    let mut count = |is_letter: bool, is_space: bool| {
+        if is_letter {
             letters += 1;
-            continue;
+        } else {
+            tokens += letters.div_ceil(5) + usize::from(!is_space);
+            letters = 0;
         }
-        tokens += letters.div_ceil(5);
-        letters = 0;
-        tokens += usize::from(!c.is_whitespace());
+    };
+    if text.is_ascii() {
+        text.bytes().for_each(|byte| count(byte.is_ascii_alphanumeric(), byte.is_ascii_whitespace()));
+    } else {
+        text.chars().for_each(|c| count(c.is_alphanumeric() && !is_unspaced(c), c.is_whitespace()));
     }
     tokens + letters.div_ceil(5)
 }

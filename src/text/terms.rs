@@ -362,9 +362,22 @@ pub fn fold_into(raw: &str, out: &mut String) {
     }
 }
 
+/// Remembered stems; a power of two.
+const REMEMBERED: usize = 4096;
+
 /// Reduces English words to their stems by Snowball's Porter2 algorithm; leaves everything else alone.
+///
+/// It remembers the words that it met last, for a text uses few words many times.
 pub struct Stem {
     stemmer: Stemmer,
+    /// Each word has one place, by its hash; the last that came there stands in it.
+    met: Vec<Option<Box<Stemmed>>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Stemmed {
+    word: String,
+    stem: String,
 }
 
 impl std::fmt::Debug for Stem {
@@ -375,16 +388,33 @@ impl std::fmt::Debug for Stem {
 
 impl Default for Stem {
     fn default() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English) }
+        Self { stemmer: Stemmer::new(Algorithm::English), met: vec![None; REMEMBERED] }
     }
 }
 
 impl Stem {
     /// Gives the stem of a folded term.
-    pub fn of<'a>(&self, term: &'a str) -> std::borrow::Cow<'a, str> {
+    pub fn of<'a>(&'a mut self, term: &'a str) -> &'a str {
         let is_english = term.len() > 2 && term.bytes().all(|byte| byte.is_ascii_lowercase());
-        if is_english { self.stemmer.stem(term) } else { std::borrow::Cow::Borrowed(term) }
+        let Some(place) = self.met.get_mut(place_of(term)).filter(|_| is_english) else {
+            return term;
+        };
+        let met = place.get_or_insert_default();
+        if met.word != term {
+            met.stem.clear();
+            met.stem.push_str(&self.stemmer.stem(term));
+            met.word.clear();
+            met.word.push_str(term);
+        }
+        &met.stem
     }
+}
+
+/// FNV-1a, folded to the number of places.
+fn place_of(term: &str) -> usize {
+    let hash =
+        term.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash ^ hash >> 15) as usize % REMEMBERED
 }
 
 /// English words too common to rank by: Lucene's list with the question words and pronouns that queries are phrased with.

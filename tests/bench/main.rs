@@ -18,6 +18,10 @@ use bed::{Bed, Place};
 use measure::{MEASURES, Measure, Needs};
 use meter::Sample;
 
+/// The program's own allocator, so that the figures are the program's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The result of anything here; a bench that cannot measure says why and stops.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 

@@ -1,5 +1,6 @@
 //! Owns the values that go into the catalog and come out of it. No SQL.
 
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
@@ -111,16 +112,49 @@ pub struct FileRow {
 pub struct LinkRow {
     /// The file that holds the link.
     pub source: FileId,
-    /// Its place among the links of that file.
-    pub ord: usize,
-    /// Line, counted from 1.
-    pub line: usize,
+    /// Where it stands.
+    pub place: Place,
     /// Whether only the exact vault path counts (canvas file nodes).
     pub exact: bool,
     /// Decoded path part.
     pub linkpath: String,
     /// The file it means.
     pub target: Option<FileId>,
+}
+
+/// Where a link stands in its note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Its place among the links of that file, from 0.
+    pub ord: usize,
+    /// Line, counted from 1.
+    pub line: usize,
+}
+
+/// All links of one note that have the same text; they mean the same file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkGroup {
+    /// See [`LinkRow::exact`].
+    pub exact: bool,
+    /// Decoded path part.
+    pub linkpath: String,
+    /// The file they mean.
+    pub target: Option<FileId>,
+    /// Where they stand, in order.
+    pub places: Vec<Place>,
+}
+
+impl LinkGroup {
+    pub(super) fn rows(self, source: FileId) -> impl Iterator<Item = LinkRow> {
+        let Self { exact, linkpath, target, places } = self;
+        places.into_iter().map(move |place| LinkRow {
+            source,
+            place,
+            exact,
+            linkpath: linkpath.clone(),
+            target,
+        })
+    }
 }
 
 /// Everything that goes into the catalog for one file.
@@ -136,12 +170,12 @@ pub struct Record {
     pub aliases: Vec<String>,
     /// Tag names as first written in the note, with the number of occurrences.
     pub tags: Vec<(String, usize)>,
-    /// Flat properties, as a JSON object.
-    pub properties: String,
+    /// Properties, those in nested mappings under `a.b`.
+    pub properties: Map<String, Value>,
     /// Problems, as a JSON array.
     pub problems: String,
-    /// Its links in order; `source` is the row's id.
-    pub links: Vec<LinkRow>,
+    /// Its links, each text once.
+    pub links: Vec<LinkGroup>,
     /// Keys of its passages, in order.
     pub passages: Vec<i64>,
 }

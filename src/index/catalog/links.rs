@@ -1,0 +1,215 @@
+//! Owns how links are kept: each text once for the whole vault, and for each note one row for all its links of a text,
+//! for those mean the same file.
+
+use std::collections::HashSet;
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{Catalog, FileId, FileRow, LinkGroup, LinkRow, Place, read_file, read_path, sql};
+use crate::error::Result;
+use crate::index::catalog::FILE_COLUMNS;
+use crate::text::path::{NotePath, key};
+
+const COLUMNS: &str = "l.source, p.exact, p.linkpath, l.target, l.places";
+/// The number of the column behind [`COLUMNS`].
+const WIDTH: usize = 5;
+
+impl Catalog {
+    pub(super) fn put_links(&self, source: FileId, links: &LinkGroup) -> Result<()> {
+        let linkpath = self.linkpath(&links.linkpath, links.exact)?;
+        self.run(
+            "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![source, linkpath, links.target, links.places.len() as i64, pack(&links.places)],
+        )
+    }
+
+    /// Gives the number of a link text, making it where it is new.
+    ///
+    /// While the first load runs there is no index to look in, and nothing that this batch did not write itself.
+    fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
+        let known = (linkpath.to_owned(), exact);
+        if let Some(&id) = self.linkpaths.borrow().get(&known) {
+            return Ok(id);
+        }
+        let found = if self.loading.get() {
+            None
+        } else {
+            self.db
+                .prepare_cached(
+                    "SELECT id FROM linkpaths WHERE name_key = ?1 AND linkpath = ?2 AND exact = ?3",
+                )
+                .and_then(|mut select| {
+                    let wanted = params![link_key(linkpath), linkpath, exact];
+                    select.query_row(wanted, |row| row.get(0)).optional()
+                })
+                .map_err(sql("read"))?
+        };
+        let id = match found {
+            Some(id) => id,
+            None => {
+                self.run(
+                    "INSERT INTO linkpaths (linkpath, exact, name_key) VALUES (?1, ?2, ?3)",
+                    params![linkpath, exact, link_key(linkpath)],
+                )?;
+                self.db.last_insert_rowid()
+            }
+        };
+        self.linkpaths.borrow_mut().insert(known, id);
+        Ok(id)
+    }
+
+    /// Lists the links that a change of these file names could send elsewhere, with the number and path of each
+    /// source: dead ones whose text names such a file, and live ones that mean a file of such a name.
+    pub fn links_naming(&self, name_keys: &[String]) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
+        let mut found = Vec::new();
+        let mut texts = HashSet::new();
+        let mut files = HashSet::new();
+        for name in name_keys {
+            let folded = link_key(name);
+            let bare = folded.strip_suffix(".md").unwrap_or(&folded);
+            // A link's text may leave out `.md`, and a file may be named so that it takes over from one with `.md`.
+            texts.extend([bare.to_owned(), folded.clone()]);
+            files.extend([name.clone(), format!("{name}.md"), format!("{folded}.md")]);
+        }
+        let read = |row: &Row<'_>| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?));
+        for (condition, keys) in [
+            ("p.name_key = ?1 AND l.target IS NULL", texts),
+            ("l.target IN (SELECT id FROM files WHERE name_key = ?1)", files),
+        ] {
+            let query = format!(
+                "SELECT {COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE {condition}"
+            );
+            for key in keys {
+                found.extend(self.collect(&query, [key], read)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Points a note's links of one text to another file.
+    pub fn retarget(&self, source: FileId, links: &LinkGroup, target: Option<FileId>) -> Result<()> {
+        let linkpath = self.linkpath(&links.linkpath, links.exact)?;
+        self.run(
+            "UPDATE links SET target = ?3 WHERE source = ?1 AND linkpath = ?2",
+            params![source, linkpath, target],
+        )
+    }
+
+    fn link_rows<P: rusqlite::Params>(&self, rest: &str, values: P) -> Result<Vec<LinkRow>> {
+        let query = format!("SELECT {COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath {rest}");
+        let groups = self.collect(&query, values, |row| Ok((row.get(0)?, read_group(row)?)))?;
+        Ok(groups.into_iter().flat_map(|(source, links)| links.rows(source)).collect())
+    }
+
+    /// Lists a file's links in order.
+    pub fn links_from(&self, id: FileId) -> Result<Vec<LinkRow>> {
+        let mut rows = self.link_rows("WHERE l.source = ?1", [id])?;
+        rows.sort_by_key(|row| row.place.ord);
+        Ok(rows)
+    }
+
+    /// Lists the links that mean a file, ordered by source and place.
+    pub fn links_to(&self, id: FileId) -> Result<Vec<LinkRow>> {
+        let mut rows = self.link_rows(
+            "JOIN files f ON f.id = l.source WHERE l.target = ?1 AND l.source <> ?1 ORDER BY f.path",
+            [id],
+        )?;
+        for of_one in rows.chunk_by_mut(|a, b| a.source == b.source) {
+            of_one.sort_by_key(|row| row.place.ord);
+        }
+        Ok(rows)
+    }
+
+    /// Lists links of visible files that mean nothing, ordered by link text.
+    pub fn unresolved(&self) -> Result<Vec<LinkRow>> {
+        self.link_rows(
+            "JOIN files f ON f.id = l.source WHERE l.target IS NULL AND NOT f.excluded ORDER BY lower(p.linkpath), f.path",
+            [],
+        )
+    }
+
+    /// Lists visible notes that no other file links to and that link to no other file.
+    pub fn orphans(&self) -> Result<Vec<FileRow>> {
+        self.collect(
+            &format!(
+                "SELECT {FILE_COLUMNS} FROM files f WHERE f.kind = 0 AND NOT f.excluded
+                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id AND l.source <> f.id)
+                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id AND l.target IS NOT NULL AND l.target <> f.id)
+                 ORDER BY f.path"
+            ),
+            [],
+            read_file,
+        )
+    }
+
+    /// Lists the files next to one in the link graph, both ways, without doubles.
+    pub fn neighbours(&self, id: FileId) -> Result<Vec<FileId>> {
+        self.collect(
+            "SELECT target FROM links WHERE source = ?1 AND target IS NOT NULL UNION SELECT source FROM links WHERE target = ?1",
+            [id],
+            |row| row.get(0),
+        )
+    }
+}
+
+fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
+    let packed = row.get_ref(4)?.as_blob()?;
+    let places = unpack(packed).ok_or_else(|| {
+        rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Blob, "no list of places".into())
+    })?;
+    Ok(LinkGroup { exact: row.get(1)?, linkpath: row.get(2)?, target: row.get(3)?, places })
+}
+
+/// Writes each place as its distance from the one before, in LEB128; the line's is zigzag-coded, for it can go back.
+fn pack(places: &[Place]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(2 * places.len() + 2);
+    let mut before = Place::default();
+    for place in places {
+        put_number(place.ord.saturating_sub(before.ord) as u64, &mut packed);
+        let step = place.line as i64 - before.line as i64;
+        put_number(((step << 1) ^ (step >> 63)) as u64, &mut packed);
+        before = *place;
+    }
+    packed
+}
+
+fn unpack(mut packed: &[u8]) -> Option<Vec<Place>> {
+    let mut places = Vec::new();
+    let mut place = Place::default();
+    while !packed.is_empty() {
+        place.ord = place.ord.checked_add(usize::try_from(take_number(&mut packed)?).ok()?)?;
+        let coded = take_number(&mut packed)?;
+        let step = (coded >> 1) as i64 ^ -((coded & 1) as i64);
+        place.line = place.line.checked_add_signed(isize::try_from(step).ok()?)?;
+        places.push(place);
+    }
+    Some(places)
+}
+
+fn put_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take_number(packed: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = packed.split_first()?;
+        *packed = rest;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Gives the form that link texts and file names are matched by: the key of the last segment, with one form of the
+/// Greek sigma, for a name gains or loses its end with `.md`.
+fn link_key(text: &str) -> String {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    key(name).replace('ς', "σ")
+}

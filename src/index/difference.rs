@@ -1,0 +1,252 @@
+//! Owns the comparison of what is on disk with what is known of it: which files are new, changed, moved or gone.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::index::Changes;
+use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Known, Stat};
+use crate::text::path::NotePath;
+use crate::vault::Vault;
+use crate::vault::scan::{self, FileStat, ScanOptions};
+
+/// What a sync found and did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SyncReport {
+    /// Files compared.
+    pub scanned: usize,
+    /// Files whose bytes were read.
+    pub read: usize,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Files that are new.
+    pub added: usize,
+    /// Files whose bytes changed.
+    pub changed: usize,
+    /// Files that moved, found by their hash.
+    pub moved: usize,
+    /// Files that are gone.
+    pub removed: usize,
+    /// Sentences about what could not be read; each names its path.
+    pub warnings: Vec<String>,
+    /// The generation that holds it all.
+    pub generation: i64,
+}
+
+impl SyncReport {
+    /// Says whether anything was different.
+    pub fn changed_anything(&self) -> bool {
+        self.added + self.changed + self.moved + self.removed > 0
+    }
+}
+
+/// One file that the scan says is worth reading.
+pub(super) struct Candidate {
+    pub(super) stat: FileStat,
+    pub(super) id: FileId,
+    pub(super) fresh: bool,
+    pub(super) excluded: bool,
+    pub(super) old_hash: Option<Hash>,
+    pub(super) old_path: Option<NotePath>,
+}
+
+/// What a crash left to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Redo {
+    Nothing,
+    Paths(HashSet<String>),
+    All,
+}
+
+impl Redo {
+    /// Says whether a file must be read again whatever its stat says.
+    fn covers(&self, path: &NotePath) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Paths(paths) => paths.contains(path.as_str()),
+            Self::All => true,
+        }
+    }
+}
+
+/// A scan compared with the catalog.
+pub(super) struct Difference {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) removed: Vec<Known>,
+    pub(super) report: SyncReport,
+}
+
+/// Compares the files with the catalog; the reading thread has the last word, for only it sees bytes.
+pub(super) fn compare(
+    vault: &Vault,
+    catalog: &Catalog,
+    changes: &Changes,
+    redo: &Redo,
+) -> Result<Difference> {
+    let (found, known, mut report) = match changes {
+        Changes::All => {
+            let (scan, known) = look(vault, catalog)?;
+            let mut report = SyncReport { scanned: scan.files.len(), ..SyncReport::default() };
+            report.warnings.extend(scan.warnings);
+            for failure in &scan.incomplete {
+                report.warnings.push(format!("{}; what was indexed there before is kept", failure.error));
+            }
+            (scan.files, known, report)
+        }
+        Changes::Only(paths) => {
+            let mut found = Vec::new();
+            let mut known = Vec::new();
+            for path in paths.iter().collect::<BTreeSet<_>>() {
+                found.extend(scan::stat(vault.root(), path)?);
+                known.extend(catalog.known_at(path.as_str())?);
+            }
+            let report = SyncReport { scanned: found.len(), ..SyncReport::default() };
+            (found, known, report)
+        }
+    };
+    let settings = vault.settings();
+    report.warnings.extend(settings.warnings.iter().cloned());
+    let mut next_id = 0;
+    let mut candidates = Vec::new();
+    let mut removed = Vec::new();
+    for pair in side_by_side(found, known) {
+        let (stat, old) = match pair {
+            (Some(stat), old) => (stat, old),
+            (None, old) => {
+                removed.extend(old);
+                continue;
+            }
+        };
+        let excluded = settings.is_excluded(&stat.path);
+        let now = stat_of(&stat);
+        let forced_here = redo.covers(&stat.path);
+        let same = old.as_ref().is_some_and(|old| old.stat == now && !old.racy && old.excluded == excluded);
+        if same && !forced_here {
+            continue;
+        }
+        // Without an old hash nothing can be found equal, which is what a forced reading wants.
+        let old_hash = match &old {
+            Some(old) if !forced_here && old.excluded == excluded => catalog.hash_of(old.id)?,
+            _ => None,
+        };
+        candidates.push(Candidate {
+            id: old.as_ref().map_or(0, |old| old.id),
+            fresh: old.is_none(),
+            excluded,
+            old_hash,
+            old_path: None,
+            stat,
+        });
+    }
+    find_moves(vault, catalog, &mut candidates, &mut removed, &mut report)?;
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.id == 0) {
+        if next_id == 0 {
+            next_id = catalog.last_id()?;
+        }
+        next_id += 1;
+        candidate.id = next_id;
+    }
+    Ok(Difference { candidates, removed, report })
+}
+
+/// Recognises moves: a new file with the bytes of one that is gone keeps that one's number.
+fn find_moves(
+    vault: &Vault,
+    catalog: &Catalog,
+    candidates: &mut [Candidate],
+    removed: &mut Vec<Known>,
+    report: &mut SyncReport,
+) -> Result<()> {
+    let mut gone: HashMap<Hash, Vec<usize>> = HashMap::new();
+    let mut sizes: HashSet<u64> = HashSet::new();
+    for (at, known) in removed.iter().enumerate().rev() {
+        if let Some(hash) = catalog.hash_of(known.id)? {
+            gone.entry(hash).or_default().push(at);
+            sizes.insert(known.stat.size);
+        }
+    }
+    let mut taken = HashSet::new();
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.fresh) {
+        if FileKind::of(&candidate.stat.path) == FileKind::Attachment || !sizes.contains(&candidate.stat.size)
+        {
+            continue;
+        }
+        // A file that cannot be read now is reported when its turn comes.
+        let Ok(bytes) = vault.read(&candidate.stat.path) else {
+            continue;
+        };
+        let Some(places) = gone.get_mut(blake3::hash(&bytes).as_bytes()) else {
+            continue;
+        };
+        // Among equal files the one that kept its name is the one that moved.
+        let same_name =
+            |at: &usize| removed.get(*at).is_some_and(|old| old.path.name() == candidate.stat.path.name());
+        let choice = places.iter().position(same_name).or_else(|| places.len().checked_sub(1));
+        let Some(at) = choice.map(|choice| places.remove(choice)) else {
+            continue;
+        };
+        if let Some(old) = removed.get(at) {
+            candidate.id = old.id;
+            candidate.fresh = false;
+            candidate.old_path = Some(old.path.clone());
+            report.moved += 1;
+            taken.insert(at);
+        }
+    }
+    let mut at = 0;
+    removed.retain(|_| {
+        at += 1;
+        !taken.contains(&(at - 1))
+    });
+    Ok(())
+}
+
+/// Counts files that were added, removed or touched since they were indexed.
+pub(crate) fn count_differences(vault: &Vault, catalog: &Catalog) -> Result<usize> {
+    let (scan, known) = look(vault, catalog)?;
+    let differs = |(found, known): &(Option<FileStat>, Option<Known>)| {
+        found.as_ref().map(stat_of) != known.as_ref().map(|old| old.stat)
+    };
+    Ok(side_by_side(scan.files, known).filter(differs).count())
+}
+
+/// Scans the vault while it reads what is known of it; both are ordered by path. What is known of places that could
+/// not be looked at is left out, for nothing can be said of it.
+fn look(vault: &Vault, catalog: &Catalog) -> Result<(scan::Scan, Vec<Known>)> {
+    let (scan, known) = std::thread::scope(|scope| {
+        let scan = scope.spawn(|| scan::scan(vault.root(), &ScanOptions::default()));
+        let known = catalog.known();
+        (scan.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), known)
+    });
+    let mut known = known?;
+    if !scan.incomplete.is_empty() {
+        // A folder that could not be listed says nothing about the files in it.
+        let is_seen = |old: &Known| scan.files.binary_search_by(|file| file.path.cmp(&old.path)).is_ok();
+        known.retain(|old| !scan.incomplete.iter().any(|failure| failure.covers(&old.path)) || is_seen(old));
+    }
+    known.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok((scan, known))
+}
+
+/// Walks over two lists that are ordered by path, and pairs what has the same path.
+fn side_by_side(
+    found: Vec<FileStat>,
+    known: Vec<Known>,
+) -> impl Iterator<Item = (Option<FileStat>, Option<Known>)> {
+    use std::cmp::Ordering::{Greater, Less};
+    let (mut found, mut known) = (found.into_iter().peekable(), known.into_iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (found.peek(), known.peek()) {
+            (Some(new), Some(old)) => new.path.cmp(&old.path),
+            (Some(_), None) => Less,
+            (None, Some(_)) => Greater,
+            (None, None) => return None,
+        };
+        Some((found.next_if(|_| order != Greater), known.next_if(|_| order != Less)))
+    })
+}
+
+pub(super) fn stat_of(file: &FileStat) -> Stat {
+    Stat { size: file.size, mtime_ns: file.mtime_ns, ctime_ns: file.ctime_ns }
+}
