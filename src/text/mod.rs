@@ -1,6 +1,7 @@
 //! What one file says, and edits of it. Pure: strings in, values out; no files, no clock.
 
 pub mod canvas;
+pub mod edit;
 pub mod frontmatter;
 pub mod inline;
 pub mod link;
@@ -12,7 +13,7 @@ pub mod quoted;
 pub mod resolve;
 pub mod terms;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A half-open range of byte offsets in the raw file, byte order mark and carriage returns counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -65,5 +66,13 @@ impl Serialize for Span {
     /// Writes `[start, end]`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         [self.start, self.end].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    /// Reads `[start, end]`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let [start, end] = <[usize; 2]>::deserialize(deserializer)?;
+        Ok(Self { start, end })
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::error::{Error, Result};
@@ -145,5 +145,14 @@ impl Borrow<str> for NotePath {
 impl Serialize for NotePath {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for NotePath {
+    /// Reads a path, refusing what would lead out of the vault.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::from_disk(&text)
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no path in a vault")))
     }
 }

@@ -58,6 +58,8 @@ pub struct Terms<'a> {
     position: usize,
     queue: Vec<Cut>,
     queued: usize,
+    /// Parts of the word being cut; kept for its space.
+    parts: Vec<(usize, usize)>,
     current: Term,
 }
 
@@ -80,6 +82,7 @@ impl<'a> Terms<'a> {
             position: 0,
             queue: Vec::new(),
             queued: 0,
+            parts: Vec::new(),
             current: Term { text: String::new(), start: 0, end: 0, position: 0, kind: TermKind::Word },
         }
     }
@@ -132,7 +135,13 @@ impl<'a> Terms<'a> {
         while let Some(&byte) = bytes.get(self.at) {
             if byte.is_ascii() {
                 if byte.is_ascii_alphanumeric() || byte == b'_' {
-                    self.cut_word();
+                    match plain_word(bytes, self.at) {
+                        Some(end) => {
+                            self.push(self.at, end, TermKind::Word);
+                            self.at = end;
+                        }
+                        None => self.cut_word(),
+                    }
                     return true;
                 }
                 self.at += 1;
@@ -179,7 +188,8 @@ impl<'a> Terms<'a> {
     /// Cuts one word with the connectors and case changes inside it.
     fn cut_word(&mut self) {
         let begin = self.at;
-        let mut parts: Vec<(usize, usize)> = Vec::new();
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
         let mut part_start = begin;
         let mut shape = Shape::default();
         let mut joined = false;
@@ -240,6 +250,7 @@ impl<'a> Terms<'a> {
         if is_compound && parts.len() == 5 && self.text.get(begin..end).is_some_and(is_uuid) {
             // Nobody looks for a part of a UUID, and each would be a term of its own.
             self.position += 1;
+            self.parts = parts;
             return;
         }
         let kind = if is_compound { TermKind::Part } else { TermKind::Word };
@@ -250,7 +261,27 @@ impl<'a> Terms<'a> {
             }
             self.push(start, stop, kind);
         }
+        self.parts = parts;
     }
+}
+
+/// Gives the end of the word at `at` where it is the usual kind: ASCII letters and digits, a capital at most in front,
+/// and nothing behind it that could join it to more. `None` where [`Terms::cut_word`] has to look closer.
+fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
+    bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric())?;
+    let rest = bytes.get(at + 1..)?;
+    let length = rest.iter().position(|byte| !byte.is_ascii_lowercase() && !byte.is_ascii_digit());
+    let length = length.unwrap_or(rest.len());
+    let is_open = match (rest.get(length), rest.get(length + 1)) {
+        (None, _) => false,
+        (Some(b'-' | b'.' | b'\''), next) => {
+            next.is_some_and(|next| !next.is_ascii() || next.is_ascii_alphanumeric())
+        }
+        (Some(next), _) => {
+            !next.is_ascii() || next.is_ascii_alphanumeric() || matches!(next, b'_' | b'+' | b'#')
+        }
+    };
+    (!is_open).then_some(at + 1 + length)
 }
 
 /// Remembers just enough of a word to see where `camelCase` and `HTTPServer` break.
@@ -340,7 +371,11 @@ pub fn is_unspaced(c: char) -> bool {
 /// their own script (Devanagari vowels, kana voicing) stay.
 pub fn fold_into(raw: &str, out: &mut String) {
     if raw.is_ascii() {
-        out.extend(raw.bytes().map(|byte| char::from(byte.to_ascii_lowercase())));
+        let start = out.len();
+        out.push_str(raw);
+        if let Some(added) = out.get_mut(start..) {
+            added.make_ascii_lowercase();
+        }
         return;
     }
     let bare = raw.nfkd().filter(

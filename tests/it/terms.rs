@@ -92,6 +92,15 @@ proptest! {
     }
 
     #[test]
+    fn what_stands_between_words_does_not_matter(words in "[a-zA-Z0-9_'.+#-]{1,9}( [a-zA-Z0-9_'.+#-]{1,9}){0,4}") {
+        // Behind a dash that is no ASCII the usual words take the long way, too.
+        let cut = |text: &str| -> Vec<_> {
+            terms(text).into_iter().map(|term| (term.text, term.position, term.kind)).collect()
+        };
+        prop_assert_eq!(cut(&words), cut(&words.replace(' ', "—")));
+    }
+
+    #[test]
     fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
         let (mut once, mut twice) = (String::new(), String::new());
         fold_into(&text, &mut once);
