@@ -447,6 +447,15 @@ impl Catalog {
         Ok(found)
     }
 
+    /// Lists the paths below a folder.
+    pub fn paths_below(&self, folder: &str) -> Result<Vec<NotePath>> {
+        self.collect(
+            "SELECT path FROM files WHERE path > ?1 || '/' AND path < ?1 || '0' ORDER BY path",
+            [folder],
+            |row| read_path(row, 0),
+        )
+    }
+
     /// Lists every path with its number.
     pub fn paths(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))

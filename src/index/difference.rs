@@ -202,13 +202,42 @@ fn find_moves(
     Ok(())
 }
 
-/// Counts files that were added, removed or touched since they were indexed.
-pub(crate) fn count_differences(vault: &Vault, catalog: &Catalog) -> Result<usize> {
+/// What changed on disk since it was indexed, as far as sizes and times tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// Files that the index does not know.
+    pub added: Vec<NotePath>,
+    /// Files that were touched.
+    pub changed: Vec<NotePath>,
+    /// Files that are gone.
+    pub removed: Vec<NotePath>,
+}
+
+impl Drift {
+    /// Counts the files.
+    pub fn len(&self) -> usize {
+        self.added.len() + self.changed.len() + self.removed.len()
+    }
+
+    /// Says whether the index is in line with the files.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Lists what changed on disk since it was indexed, without changing anything.
+pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
     let (scan, known) = look(vault, catalog)?;
-    let differs = |(found, known): &(Option<FileStat>, Option<Known>)| {
-        found.as_ref().map(stat_of) != known.as_ref().map(|old| old.stat)
-    };
-    Ok(side_by_side(scan.files, known).filter(differs).count())
+    let mut drift = Drift::default();
+    for pair in side_by_side(scan.files, known) {
+        match pair {
+            (Some(new), Some(old)) if stat_of(&new) != old.stat => drift.changed.push(new.path),
+            (Some(new), None) => drift.added.push(new.path),
+            (None, Some(old)) => drift.removed.push(old.path),
+            _ => {}
+        }
+    }
+    Ok(drift)
 }
 
 /// Scans the vault while it reads what is known of it; both are ordered by path. What is known of places that could

@@ -31,7 +31,7 @@ use crate::index::vectors::{VectorWriter, Vectors};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
-pub use difference::SyncReport;
+pub use difference::{Drift, SyncReport};
 use writer::Writer;
 
 /// Which files a sync looks at.
@@ -319,9 +319,9 @@ impl Index {
         self.ask(|reply| Job::Sync(changes, progress, reply))
     }
 
-    /// Counts the files that differ from the index right now, without changing anything.
-    pub fn behind(&self, vault: &Vault) -> Result<usize> {
-        difference::count_differences(vault, &self.catalog())
+    /// Lists the files that differ from the index right now, without changing anything.
+    pub fn drift(&self, vault: &Vault) -> Result<Drift> {
+        difference::drift(vault, &self.catalog())
     }
 
     /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.

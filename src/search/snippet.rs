@@ -26,20 +26,19 @@ pub struct Excerpt {
 }
 
 /// Chooses the passage with most of the query's words, else the one given by its place, and cuts the snippet.
-pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>) -> Excerpt {
+pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>, stem: &mut Stem) -> Excerpt {
     let passages = reading.passages();
-    let mut stem = Stem::default();
-    let by_words = best_by_words(&passages, words, &mut stem);
+    let by_words = best_by_words(&passages, words, stem);
     // The place behind the last passage is that of the summary, which the whole note stands for.
     let chosen = by_words.or(nearest).and_then(|at| passages.get(at)).or(passages.first());
     let Some(passage) = chosen else {
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
     };
-    let snippet = cut(reading, passage.span, words, &mut stem);
+    let snippet = cut(reading, passage.span, words, stem);
     Excerpt {
         trail: reading.trail_of(passage),
         lines: reading.lines_of(passage.span),
-        marks: marks(&snippet, words, &mut stem),
+        marks: marks(&snippet, words, stem),
         snippet,
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
+mod change;
 mod graph;
 mod judge;
 mod list;
+mod moves;
 mod read;
 mod search;
+mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -24,9 +27,11 @@ use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport, silent
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
+pub use change::Operation;
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
+pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
 pub use search::{SearchReply, SearchRequest, SearchResult};
 
@@ -180,7 +185,7 @@ impl Store {
             }
             return Ok(0);
         }
-        self.index.behind(&self.vault)
+        Ok(self.index.drift(&self.vault)?.len())
     }
 
     /// Embeds every passage that waits; gives the number of vectors made.
@@ -203,7 +208,7 @@ impl Store {
     pub fn status(&self) -> Result<Status> {
         let at = self.clock.now();
         let snapshot = self.index.snapshot()?;
-        let behind = self.index.behind(&self.vault)?;
+        let behind = self.index.drift(&self.vault)?.len();
         let (index_bytes, vector_bytes) = self.index.size_on_disk()?;
         Ok(Status {
             vault: self.vault.root().to_owned(),

@@ -11,6 +11,7 @@ use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::snippet::excerpt;
 use crate::search::{Components, Found, MatchType, Mode, Request, run};
+use crate::text::terms::Stem;
 
 /// A reply never holds more results than this.
 const MOST_RESULTS: usize = 10_000;
@@ -133,7 +134,7 @@ impl Store {
             notes.push(format!("{} passages wait for their vector", snapshot.pending));
         }
         Ok(SearchReply {
-            results: self.show(found.into_iter().skip(request.skip), &query, request.explain)?,
+            results: self.show(found.into_iter().skip(request.skip).collect(), &query, request.explain),
             mode,
             stale: false,
             embedder: self.embedder_name(),
@@ -174,40 +175,50 @@ impl Store {
         }
     }
 
-    /// Loads the text of the notes on this page and cuts their excerpts.
-    fn show(
-        &self,
-        found: impl Iterator<Item = Found>,
-        query: &Query,
-        explain: bool,
-    ) -> Result<Vec<SearchResult>> {
-        let mut results = Vec::new();
-        for hit in found {
-            let bytes = match self.read_bytes(&hit.row.path) {
-                Ok(bytes) => bytes,
-                // What is gone since the sync is not shown.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => {
-                    tracing::warn!("{error}, so it is left out");
-                    continue;
-                }
-            };
-            let reading = Reading::new(&hit.row.path, &bytes);
-            let shown = excerpt(&reading, &query.words, hit.passage);
-            results.push(SearchResult {
-                path: hit.row.path.as_str().to_owned(),
-                id: hit.row.note_id,
-                title: reading.title.clone(),
-                heading: shown.trail,
-                lines: shown.lines,
-                snippet: shown.snippet,
-                marks: shown.marks,
-                score: hit.score,
-                match_type: hit.match_type,
-                explain: explain.then_some(hit.components),
-            });
-        }
-        Ok(results)
+    /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
+    fn show(&self, found: Vec<Found>, query: &Query, explain: bool) -> Vec<SearchResult> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = found.len().div_ceil(threads).max(2);
+        let cut = |hits: &[Found]| -> Vec<SearchResult> {
+            let mut stem = Stem::default();
+            hits.iter().filter_map(|hit| self.show_one(hit, query, explain, &mut stem)).collect()
+        };
+        std::thread::scope(|scope| {
+            let mut shares = found.chunks(share);
+            let own = shares.next();
+            let others: Vec<_> = shares.map(|hits| scope.spawn(move || cut(hits))).collect();
+            let mut results = own.map_or_else(Vec::new, cut);
+            for other in others {
+                results.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            results
+        })
+    }
+
+    fn show_one(&self, hit: &Found, query: &Query, explain: bool, stem: &mut Stem) -> Option<SearchResult> {
+        let bytes = match self.read_bytes(&hit.row.path) {
+            Ok(bytes) => bytes,
+            // What is gone since the sync is not shown.
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!("{error}, so it is left out");
+                return None;
+            }
+        };
+        let reading = Reading::new(&hit.row.path, &bytes);
+        let shown = excerpt(&reading, &query.words, hit.passage, stem);
+        Some(SearchResult {
+            path: hit.row.path.as_str().to_owned(),
+            id: hit.row.note_id.clone(),
+            title: reading.title.clone(),
+            heading: shown.trail,
+            lines: shown.lines,
+            snippet: shown.snippet,
+            marks: shown.marks,
+            score: hit.score,
+            match_type: hit.match_type,
+            explain: explain.then_some(hit.components),
+        })
     }
 
     /// Reads the bounds of `--created-after` and its kin into a filter.

@@ -11,6 +11,7 @@ pub mod passage;
 pub mod path;
 pub mod quoted;
 pub mod resolve;
+pub mod rewrite;
 pub mod terms;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

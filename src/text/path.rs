@@ -44,6 +44,19 @@ impl NotePath {
         fine.then(|| Self(text.to_owned()))
     }
 
+    /// Takes a path for a file or folder that is to be made: a path like any, each of whose segments is a name that
+    /// every system can hold and every link can name (spec/obsidian.md 1.6).
+    ///
+    /// `relaxed` allows what only Windows forbids.
+    ///
+    /// # Errors
+    /// `Invalid`, with the reason; the code `name-not-linkable` where links to such a name break.
+    pub fn parse_new(text: &str, relaxed: bool) -> Result<Self> {
+        let path = Self::parse(text)?;
+        path.as_str().split('/').try_for_each(|segment| check_name(segment, relaxed))?;
+        Ok(path)
+    }
+
     /// Gives the path as written on disk.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -91,6 +104,43 @@ impl NotePath {
     pub fn key(&self) -> String {
         key(&self.0)
     }
+}
+
+/// Says why a name is none that we make.
+fn check_name(name: &str, relaxed: bool) -> Result<()> {
+    let refuse = |why: &str| {
+        Err(Error::invalid(format!("{name:?} is no name for a new file or folder: {why}"))
+            .with_hint("choose another name; files that have such names already are read all the same"))
+    };
+    if name.contains(['#', '^', '[', ']']) || name.contains("%%") || name.contains('|') {
+        return refuse(
+            "links to it would break, for it holds `#`, `^`, `[`, `]`, `|` or `%%` (name-not-linkable)",
+        );
+    }
+    if name.len() > 255 {
+        return refuse("it has more than 255 bytes");
+    }
+    if name != name.trim() {
+        return refuse("it begins or ends with a space");
+    }
+    if relaxed {
+        return Ok(());
+    }
+    if let Some(bad) = name.chars().find(|c| matches!(c, '*' | '?' | '"' | '<' | '>')) {
+        return refuse(&format!("Windows does not allow {bad:?} in it"));
+    }
+    if name.ends_with('.') {
+        return refuse("Windows does not allow a dot at its end");
+    }
+    let device = name.split('.').next().unwrap_or(name).to_ascii_uppercase();
+    let numbered = |prefix: &str| {
+        let rest = device.strip_prefix(prefix).map(str::as_bytes);
+        matches!(rest, Some([b'1'..=b'9']))
+    };
+    if matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL") || numbered("COM") || numbered("LPT") {
+        return refuse("it is the name of a device on Windows");
+    }
+    Ok(())
 }
 
 fn is_forbidden(c: char) -> bool {

@@ -157,6 +157,11 @@ impl Names {
         }
     }
 
+    /// Says whether a file is the only one of its name.
+    pub fn is_alone(&self, path: &NotePath) -> bool {
+        self.by_name.get(key(path.name()).as_str()).is_none_or(|ids| ids.by_key().len() == 1)
+    }
+
     /// Finds where a file stands, or belongs, in the two orders of its name.
     fn places(&self, ids: &Ids, file: &File) -> (Result<usize, usize>, Result<usize, usize>) {
         (

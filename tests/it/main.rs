@@ -16,6 +16,7 @@ mod mcp;
 mod parse;
 mod passages;
 mod resolve;
+mod rewrite;
 mod search;
 mod support;
 mod sync;

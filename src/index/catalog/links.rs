@@ -86,6 +86,19 @@ impl Catalog {
         Ok(found)
     }
 
+    /// Lists the paths of the files that link to any of these.
+    pub fn sources_of(&self, targets: &[NotePath]) -> Result<HashSet<NotePath>> {
+        let mut found = HashSet::new();
+        for target in targets {
+            found.extend(self.collect(
+                "SELECT DISTINCT f.path FROM files t JOIN links l ON l.target = t.id JOIN files f ON f.id = l.source WHERE t.path = ?1",
+                [target.as_str()],
+                |row| read_path(row, 0),
+            )?);
+        }
+        Ok(found)
+    }
+
     /// Points a note's links of one text to another file.
     pub fn retarget(&self, source: FileId, links: &LinkGroup, target: Option<FileId>) -> Result<()> {
         let linkpath = self.linkpath(&links.linkpath, links.exact)?;

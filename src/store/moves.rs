@@ -1,0 +1,364 @@
+//! Planning what moves and what gets another name: files, folders, headings and blocks, with every link to them.
+
+use std::collections::BTreeSet;
+
+use super::Store;
+use super::view::{Source, View, table};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark};
+use crate::text::note::Target;
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::name_keys;
+use crate::text::rewrite::{
+    Moves, Options, Part, World, heading_clashes, heading_linktext, rename_part, stands_in_wikilink,
+};
+
+/// A file or folder that goes to another place, or gets another name.
+#[derive(Debug, Clone, Default)]
+pub struct MoveRequest {
+    /// What moves: a note by any of its names, or the path of a file or folder.
+    pub from: String,
+    /// Where it goes: a path from the vault's root; a folder that is there, or a path with a slash at its end, keeps
+    /// the name.
+    pub to: String,
+    /// Allow names that only Windows forbids.
+    pub relaxed: bool,
+    /// Go ahead where links to the new name cannot be written.
+    pub force: bool,
+    /// Leave every link as it is.
+    pub no_update_links: bool,
+    /// See [`Options::keep_lookup_links`].
+    pub keep_lookup_links: bool,
+    /// See [`Options::stabilise`].
+    pub stabilise: bool,
+}
+
+/// What kind of part of a note gets another name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// A heading.
+    Heading,
+    /// A block id.
+    Block,
+}
+
+/// A heading or block that gets another name.
+#[derive(Debug, Clone)]
+pub struct PartRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// Which kind of part.
+    pub kind: PartKind,
+    /// The text of the heading, or the block's id, as it is.
+    pub old: String,
+    /// The same, as it will be.
+    pub new: String,
+    /// Go ahead where the new name is that of another part of the note.
+    pub force: bool,
+}
+
+impl Store {
+    /// Plans a move of a file or folder, with the links that must follow.
+    ///
+    /// # Errors
+    /// `NotFound` for what is not there; `Exists` where something is at the new place; `Invalid` for a name that is
+    /// none.
+    pub(super) fn plan_move(&self, view: &View<'_>, request: &MoveRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("move");
+        let (moves, moved) = match self.folder_named(&request.from) {
+            Some(folder) => {
+                let to = self.new_place(&folder, request, "")?;
+                if to == folder {
+                    return Ok(plan);
+                }
+                if to.as_str().starts_with(&format!("{folder}/")) {
+                    return Err(Error::invalid(format!("{folder} cannot move into itself")));
+                }
+                self.refuse_taken(&to, &folder)?;
+                let mut moves = Moves::default();
+                let inside = view.below(&folder)?;
+                for path in &inside {
+                    let rest = path.as_str().strip_prefix(folder.as_str()).unwrap_or_default();
+                    moves.insert(path.clone(), NotePath::parse(&format!("{to}{rest}"))?);
+                }
+                plan.folders.push(FolderMove { from: folder, to });
+                (moves, inside)
+            }
+            None => {
+                let from = self.file_named(view, &request.from)?;
+                let to = self.new_place(&from, request, from.extension())?;
+                if to == from {
+                    return Ok(plan);
+                }
+                self.refuse_taken(&to, &from)?;
+                let mut moves = Moves::default();
+                moves.insert(from.clone(), to.clone());
+                let places = (Some(Place::Vault(from.clone())), Some(Place::Vault(to)));
+                plan.files.push(FileChange {
+                    from: places.0,
+                    to: places.1,
+                    before: None,
+                    content: Content::Keep,
+                });
+                (moves, vec![from])
+            }
+        };
+        if !request.no_update_links {
+            let options = Options {
+                format: self.vault.settings().link_format,
+                keep_lookup_links: request.keep_lookup_links,
+                stabilise: request.stabilise,
+            };
+            follow(view, &moves, &moved, options, &mut plan)?;
+        }
+        Ok(plan)
+    }
+
+    /// Finds a folder by its path.
+    fn folder_named(&self, name: &str) -> Option<NotePath> {
+        let path = NotePath::parse(name.trim_end_matches('/')).ok()?;
+        self.vault.disk_path(&path).is_dir().then_some(path)
+    }
+
+    /// Finds a file: a note by any of its names, any other by its path.
+    fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
+        if let Ok(path) = NotePath::parse(name)
+            && view.holds(&path)?
+        {
+            return Ok(path);
+        }
+        Ok(self.find(name)?.path)
+    }
+
+    fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
+        let wanted = request.to.trim_end_matches('/');
+        let into =
+            request.to.ends_with('/') || self.folder_named(wanted).is_some_and(|folder| folder != *from);
+        let mut text = if into && wanted.is_empty() {
+            from.name().to_owned()
+        } else if into {
+            format!("{wanted}/{}", from.name())
+        } else {
+            wanted.to_owned()
+        };
+        let given = NotePath::parse(&text)?;
+        let is_named = if from.is_note() { given.is_note() } else { !given.extension().is_empty() };
+        if !extension.is_empty() && !is_named {
+            text = format!("{text}.{extension}");
+        }
+        let path = NotePath::parse(&text)?;
+        // Parts that are there already are read, whatever their names.
+        let mut known = String::new();
+        for segment in path.as_str().split('/') {
+            let parent = known.clone();
+            known = if parent.is_empty() { segment.to_owned() } else { format!("{parent}/{segment}") };
+            let is_there = from.as_str() == known
+                || from.as_str().starts_with(&format!("{known}/"))
+                || self.vault.root().join(&known).exists()
+                || segment == from.name();
+            if !is_there && !(request.force && !stands_in_wikilink(segment)) {
+                NotePath::parse_new(segment, request.relaxed)?;
+            }
+        }
+        Ok(path)
+    }
+
+    /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
+    fn refuse_taken(&self, to: &NotePath, from: &NotePath) -> Result<()> {
+        let folder = self.vault.root().join(to.folder());
+        let wanted = key(to.name());
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io("list", &folder, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| Error::io("list", &folder, error))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| key(name) == wanted) else { continue };
+            let is_itself = to.folder() == from.folder() && name == from.name();
+            if is_itself {
+                continue;
+            }
+            let (code, why) = if name == to.name() {
+                ("target-exists", "is there already".to_owned())
+            } else {
+                ("case-collision", format!("differs only in spelling from {name}, which is there already"))
+            };
+            return Err(Error::new(ErrorKind::Exists, format!("{to} {why} ({code})"))
+                .with_hint("choose another name, or move that one away first"));
+        }
+        Ok(())
+    }
+
+    /// Plans another name for a heading or block, with the links to it.
+    ///
+    /// # Errors
+    /// `NotFound` for a part that is not there; `Exists` where the new name is that of another part.
+    pub(super) fn plan_part(&self, view: &View<'_>, request: &PartRequest) -> Result<ChangeSet> {
+        let path = self.find(&request.note)?.path;
+        let own = view.source(&path)?;
+        let (part, definition) = part_of(&own, request)?;
+        let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
+        sources.retain(|source| source.path != path);
+        sources.push(view.source(&path)?);
+        let files = view.names(&sources, BTreeSet::from([key(path.name())]))?;
+        let names = table(files.iter());
+        let operation = if request.kind == PartKind::Heading { "rename-heading" } else { "rename-block" };
+        let mut plan = ChangeSet::new(operation);
+        for source in sources {
+            let is_target = |link: &crate::text::link::Link| {
+                names.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
+            };
+            let mut rewritten =
+                rename_part(&source.path, &source.text, &source.note, &own.note, &part, is_target);
+            if source.path == path {
+                rewritten.edits.push(definition.clone());
+            }
+            add_edits(&mut plan, source, None, rewritten.edits, rewritten.remarks);
+        }
+        plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        Ok(plan)
+    }
+}
+
+/// Finds the part that is meant, and the edit of the part itself.
+fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
+    let missing = |what: &str, there: Vec<&str>| {
+        let hint = if there.is_empty() { format!("the note has no {what}s") } else { there.join(" / ") };
+        Err(Error::not_found(format!("{} has no {what} {:?}", own.path, request.old)).with_hint(hint))
+    };
+    if !own.is_utf8 {
+        return Err(Error::invalid(format!(
+            "{} is not UTF-8, so it is not rewritten (invalid-utf8)",
+            own.path
+        )));
+    }
+    match request.kind {
+        PartKind::Heading => {
+            let old = request.old.trim();
+            let exact = own.note.headings.iter().position(|heading| heading.text == old);
+            let by_key = || match own.note.subpath(&format!("#{}", heading_linktext(old))) {
+                Some(Target::Heading(at)) => Some(at),
+                _ => None,
+            };
+            let Some(at) = exact.or_else(by_key) else {
+                let there = own.note.headings.iter().take(12).map(|heading| heading.text.as_str());
+                return missing("heading", there.collect());
+            };
+            let new = request.new.trim();
+            if new.is_empty() || new.contains(['\n', '\r']) || heading_linktext(new).is_empty() {
+                return Err(Error::invalid(format!("{:?} is no text for a heading", request.new)));
+            }
+            if heading_clashes(&own.note, at, new) && !request.force {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("{} has another heading that links to {new:?} would mean", own.path),
+                )
+                .with_hint("choose another text, or --force"));
+            }
+            let heading = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading vanished"))?;
+            let raw = heading.span.of(&own.text);
+            let inside = raw.find(heading.text.as_str()).ok_or_else(|| {
+                Error::invalid(format!("the heading {old:?} of {} runs over several lines", own.path))
+            })?;
+            let start = heading.span.start + inside;
+            let span = crate::text::Span::new(start, start + heading.text.len());
+            Ok((Part::Heading(at, new.to_owned()), Edit::replace(span, new)))
+        }
+        PartKind::Block => {
+            let old = request.old.trim_start_matches('^');
+            let new = request.new.trim_start_matches('^');
+            let Some(at) = own.note.blocks.iter().position(|block| block.id.eq_ignore_ascii_case(old)) else {
+                let there = own.note.blocks.iter().take(12).map(|block| block.id.as_str());
+                return missing("block", there.collect());
+            };
+            if new.is_empty() || !new.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                return Err(Error::invalid(format!("{new:?} is no block id"))
+                    .with_hint("a block id has letters A to Z, digits and hyphens"));
+            }
+            let clash = |(index, block): (usize, &crate::text::note::Block)| {
+                index != at && block.id.eq_ignore_ascii_case(new)
+            };
+            if own.note.blocks.iter().enumerate().any(clash) && !request.force {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("{} has a block ^{new} already", own.path),
+                )
+                .with_hint("choose another id, or --force"));
+            }
+            let block = own.note.blocks.get(at).ok_or_else(|| Error::internal("a block vanished"))?;
+            let raw = block.id_span.of(&own.text);
+            let sign = usize::from(raw.starts_with('^'));
+            let span = crate::text::Span::new(block.id_span.start + sign, block.id_span.end);
+            Ok((Part::Block(at, new.to_owned()), Edit::replace(span, new)))
+        }
+    }
+}
+
+/// Adds to a plan the links that must change when files move.
+pub(super) fn follow(
+    view: &View<'_>,
+    moves: &Moves,
+    moved: &[NotePath],
+    options: Options,
+    plan: &mut ChangeSet,
+) -> Result<()> {
+    let old_names: BTreeSet<String> = moves.iter().map(|(from, _)| key(from.name())).collect();
+    let new_names: BTreeSet<String> = moves.iter().map(|(_, to)| key(to.name())).collect();
+    let bare = |names: &BTreeSet<String>| -> BTreeSet<String> {
+        names.iter().flat_map(|name| name_keys(name)).collect()
+    };
+    let sources = view.sources(view.concerned(moved, &new_names)?)?;
+    let mut keys: BTreeSet<String> = old_names.union(&new_names).cloned().collect();
+    keys.extend(bare(&keys));
+    let files = view.names(&sources, keys)?;
+    let before = table(files.iter());
+    let after = table(files.iter().map(|path| moves.of(path)).chain(moves.iter().map(|(_, to)| to)));
+    let world = World { before: &before, after: &after, moves, options };
+    for source in sources {
+        let mut rewritten = world.retarget(&source.path, &source.text, &source.note);
+        if !source.is_utf8 && !rewritten.edits.is_empty() {
+            rewritten.edits.clear();
+            rewritten.remarks.push(Remark {
+                code: "invalid-utf8".to_owned(),
+                path: source.path.clone(),
+                line: 1,
+                column: 1,
+                message: "the file is not UTF-8, so its links were left as they are".to_owned(),
+            });
+        }
+        let to = moves.of(&source.path).clone();
+        add_edits(plan, source, Some(to), rewritten.edits, rewritten.remarks);
+    }
+    plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+    Ok(())
+}
+
+/// Adds the edits of one file to a plan, where there are any.
+fn add_edits(
+    plan: &mut ChangeSet,
+    source: Source,
+    to: Option<NotePath>,
+    edits: Vec<Edit>,
+    remarks: Vec<Remark>,
+) {
+    plan.remarks.extend(remarks);
+    if edits.is_empty() {
+        return;
+    }
+    let from = Place::Vault(source.path.clone());
+    // The file that moves, if there is one, is the first.
+    match plan.files.first_mut().filter(|change| change.from.as_ref() == Some(&from)) {
+        Some(change) => {
+            change.before = Some(source.hash);
+            change.content = Content::Edits(edits);
+        }
+        None => plan.files.push(FileChange {
+            to: Some(to.map_or_else(|| from.clone(), Place::Vault)),
+            from: Some(from),
+            before: Some(source.hash),
+            content: Content::Edits(edits),
+        }),
+    }
+}

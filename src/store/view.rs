@@ -1,0 +1,153 @@
+//! What a plan is made from: the vault as it is on disk this moment, found through the catalog.
+//!
+//! Where another process keeps the index, what it has not seen yet is laid over the catalog, so that a backlink typed
+//! a second ago counts.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::MutexGuard;
+
+use super::Store;
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::{Catalog, FileKind};
+use crate::index::{Changes, Drift, silent};
+use crate::text::edit::ContentHash;
+use crate::text::note::{Note, decode};
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::{Names, name_keys};
+use crate::text::rewrite::parse;
+
+/// A note or canvas as it is on disk.
+pub(super) struct Source {
+    pub(super) path: NotePath,
+    pub(super) text: String,
+    pub(super) note: Note,
+    pub(super) hash: ContentHash,
+    /// Whether every byte of it is understood; where not, nothing in it is rewritten.
+    pub(super) is_utf8: bool,
+}
+
+impl Source {
+    fn new(path: NotePath, bytes: &[u8]) -> Self {
+        let decoded = decode(bytes);
+        let is_utf8 = decoded.problem.is_none();
+        let text = decoded.text.into_owned();
+        Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8 }
+    }
+}
+
+/// The vault as a plan sees it.
+pub(super) struct View<'a> {
+    store: &'a Store,
+    drift: Drift,
+    gone: HashSet<NotePath>,
+}
+
+impl<'a> View<'a> {
+    /// Looks at the vault: brings the index in line where this process may, else remembers what it lacks.
+    pub(super) fn new(store: &'a Store) -> Result<Self> {
+        let drift = if store.index.is_writer() {
+            store.index.sync(Changes::All, silent())?;
+            Drift::default()
+        } else {
+            store.index.drift(&store.vault)?
+        };
+        let gone = drift.removed.iter().cloned().collect();
+        Ok(Self { store, drift, gone })
+    }
+
+    fn catalog(&self) -> MutexGuard<'a, Catalog> {
+        self.store.index.catalog()
+    }
+
+    /// Says whether a file is there.
+    pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
+        Ok(self.drift.added.contains(path)
+            || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
+    }
+
+    /// Lists the files below a folder.
+    pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
+        let prefix = format!("{folder}/");
+        let known = self.catalog().paths_below(folder.as_str())?;
+        let known = known.into_iter().filter(|path| !self.gone.contains(path));
+        let added = self.drift.added.iter().filter(|path| path.as_str().starts_with(&prefix)).cloned();
+        Ok(known.chain(added).collect())
+    }
+
+    /// Lists the files whose name has one of these keys.
+    fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
+        let wanted: Vec<String> = keys.iter().cloned().collect();
+        let known = self.catalog().paths_named(&wanted)?;
+        let known = known.into_iter().map(|(path, _)| path).filter(|path| !self.gone.contains(path));
+        let added = self.drift.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
+        Ok(known.chain(added).collect())
+    }
+
+    /// Lists the notes and canvases whose links could be concerned when these files move: those that link to one of
+    /// them, and those whose links a new name could capture.
+    pub(super) fn concerned(
+        &self,
+        moved: &[NotePath],
+        new_names: &BTreeSet<String>,
+    ) -> Result<BTreeSet<NotePath>> {
+        let catalog = self.catalog();
+        let mut sources: BTreeSet<NotePath> = BTreeSet::new();
+        sources.extend(catalog.sources_of(moved)?);
+        let new_names: Vec<String> = new_names.iter().cloned().collect();
+        sources.extend(catalog.links_naming(&new_names)?.into_iter().map(|(_, path, _)| path));
+        drop(catalog);
+        sources.retain(|path| !self.gone.contains(path));
+        sources.extend(self.drift.added.iter().chain(&self.drift.changed).cloned());
+        sources.extend(moved.iter().cloned());
+        sources.retain(|path| FileKind::of(path) != FileKind::Attachment);
+        Ok(sources)
+    }
+
+    /// Reads one note or canvas.
+    pub(super) fn source(&self, path: &NotePath) -> Result<Source> {
+        Ok(Source::new(path.clone(), &self.store.read_bytes(path)?))
+    }
+
+    /// Reads notes and canvases on all cores; those that went away or are too large to be read are left out.
+    pub(super) fn sources(&self, paths: impl IntoIterator<Item = NotePath>) -> Result<Vec<Source>> {
+        let paths: Vec<NotePath> = paths.into_iter().collect();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = paths.len().div_ceil(threads).max(16);
+        let read = |paths: &[NotePath]| -> Result<Vec<Source>> {
+            let mut sources = Vec::with_capacity(paths.len());
+            for path in paths {
+                match self.store.vault.read(path) {
+                    Ok(bytes) => sources.push(Source::new(path.clone(), &bytes)),
+                    Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
+                        tracing::warn!("{error}; its links are left as they are");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(sources)
+        };
+        let parts = std::thread::scope(|scope| {
+            let threads: Vec<_> = paths.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Gathers every file that a link of these sources, or a file of these names, could be confused with.
+    pub(super) fn names(&self, sources: &[Source], mut keys: BTreeSet<String>) -> Result<Vec<NotePath>> {
+        for link in sources.iter().flat_map(|source| &source.note.links) {
+            keys.extend(name_keys(&link.path));
+        }
+        self.named(&keys)
+    }
+}
+
+/// Makes the table of these files.
+pub(super) fn table<'a>(paths: impl Iterator<Item = &'a NotePath>) -> Names {
+    let mut names = Names::default();
+    paths.for_each(|path| names.insert(path));
+    names
+}

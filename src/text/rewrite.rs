@@ -1,0 +1,527 @@
+//! Owns the one rewrite rule (spec/obsidian.md 4): which links are written anew when files move or parts of a note
+//! get other names, and the bytes that this takes.
+//!
+//! A link whose text still means the right file keeps every byte. What cannot be written for certain is refused.
+
+use std::collections::HashMap;
+
+use crate::text::edit::{Edit, Remark, apply};
+use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external, percent_decode};
+use crate::text::note::{Lines, Note, Target, heading_key};
+use crate::text::path::{NotePath, clean};
+use crate::text::quoted::encode;
+use crate::text::resolve::{LinkFormat, Names};
+use crate::text::{Span, canvas};
+
+/// Reads a note or a canvas.
+pub fn parse(path: &NotePath, text: &str) -> Note {
+    if path.is_canvas() { canvas::parse(text) } else { Note::parse(text) }
+}
+
+/// Where files were and where they will be.
+#[derive(Debug, Clone, Default)]
+pub struct Moves {
+    to: HashMap<NotePath, NotePath>,
+}
+
+impl Moves {
+    /// Adds a file that moves.
+    pub fn insert(&mut self, from: NotePath, to: NotePath) {
+        self.to.insert(from, to);
+    }
+
+    /// Gives the place of a file afterwards.
+    pub fn of<'a>(&'a self, path: &'a NotePath) -> &'a NotePath {
+        self.to.get(path).unwrap_or(path)
+    }
+
+    /// Lists the moves.
+    pub fn iter(&self) -> impl Iterator<Item = (&NotePath, &NotePath)> {
+        self.to.iter()
+    }
+
+    /// Says whether nothing moves.
+    pub fn is_empty(&self) -> bool {
+        self.to.is_empty()
+    }
+}
+
+/// What the user may ask for beside the rule (spec/obsidian.md 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// The form of the link texts that we write.
+    pub format: LinkFormat,
+    /// Leave a relative link alone that other programs would not find any more, as long as Obsidian does.
+    pub keep_lookup_links: bool,
+    /// Lengthen links whose target only the order of bytes decides.
+    pub stabilise: bool,
+}
+
+/// The names of a vault before and after an operation.
+#[derive(Debug)]
+pub struct World<'a> {
+    /// Every file that a link in question could mean, where it is now.
+    pub before: &'a Names,
+    /// The same, where it will be.
+    pub after: &'a Names,
+    /// The way from one to the other.
+    pub moves: &'a Moves,
+    /// What the user asked for.
+    pub options: Options,
+}
+
+/// What becomes of one file's links.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rewritten {
+    /// The bytes to change.
+    pub edits: Vec<Edit>,
+    /// How many links they change.
+    pub links: usize,
+    /// Links that were left alone and should not have been.
+    pub remarks: Vec<Remark>,
+}
+
+/// How careful a destination of a Markdown link is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// As Obsidian does: readable.
+    Usual,
+    /// Every ASCII sign that could mean anything as a percent code.
+    Strict,
+}
+
+impl World<'_> {
+    /// Finds the file that a link means now.
+    fn target<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<&'n NotePath> {
+        lookup(self.before, link, source).map(|(path, _)| path)
+    }
+
+    /// Says how the links of a file must change so that each means the same file afterwards.
+    ///
+    /// `source` is where the file is now, `text` what it holds, `note` what [`parse`] read out of it.
+    pub fn retarget(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
+        let usual = self.plan(source, text, note, Care::Usual);
+        if usual.edits.is_empty() || self.holds(source, text, note, &usual.edits) {
+            return usual;
+        }
+        let strict = self.plan(source, text, note, Care::Strict);
+        if self.holds(source, text, note, &strict.edits) {
+            return strict;
+        }
+        self.one_by_one(source, text, note)
+    }
+
+    /// Keeps the edits that hold by themselves and refuses the others, where all of them together do not hold.
+    fn one_by_one(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
+        let lines = Lines::new(text);
+        let mut kept = Rewritten::default();
+        for link in &note.links {
+            let mut one = Rewritten::default();
+            self.plan_link(source, text, &lines, link, Care::Strict, &mut one);
+            kept.remarks.append(&mut one.remarks);
+            if one.edits.is_empty() {
+                continue;
+            }
+            let mut tried = kept.edits.clone();
+            tried.extend(one.edits.iter().cloned());
+            if self.reads_back(source, text, note, &tried, Some(link)) {
+                kept.edits = tried;
+                kept.links += one.links;
+            } else {
+                let message = "the link could not be written so that it reads back";
+                kept.remarks.push(remark("reparse-mismatch", source, text, &lines, link.span, message));
+            }
+        }
+        kept
+    }
+
+    fn plan(&self, source: &NotePath, text: &str, note: &Note, care: Care) -> Rewritten {
+        let lines = Lines::new(text);
+        let mut rewritten = Rewritten::default();
+        for link in &note.links {
+            self.plan_link(source, text, &lines, link, care, &mut rewritten);
+        }
+        rewritten
+    }
+
+    fn plan_link(
+        &self,
+        source: &NotePath,
+        text: &str,
+        lines: &Lines,
+        link: &Link,
+        care: Care,
+        rewritten: &mut Rewritten,
+    ) {
+        if clean(&link.path).is_empty() || is_external(&link.path) {
+            return;
+        }
+        let Some(target) = self.target(link, source) else { return };
+        let (wanted, place) = (self.moves.of(target), self.moves.of(source));
+        let found = lookup(self.after, link, place);
+        let still =
+            found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
+        if still && !self.leads_astray(link, source, target) {
+            return;
+        }
+        let mut refuse = |code: &str, message: &str| {
+            rewritten.remarks.push(remark(code, source, text, lines, link.span, message));
+        };
+        let raw_path = link.path_span.of(text);
+        if link.escape.inner == Inner::Percent && percent_decode(raw_path).contains('#') {
+            return refuse("percent-hash", "the link holds a percent-coded `#`");
+        }
+        let Some(linktext) = self.linktext(link, wanted, place) else {
+            return refuse("name-not-linkable", "no link text finds the new name");
+        };
+        let inner = match syntax(link, text) {
+            Syntax::Wiki if !stands_in_wikilink(&linktext) => {
+                return refuse("name-not-linkable", "the new name cannot stand in a wikilink");
+            }
+            Syntax::Wiki | Syntax::Canvas => linktext.clone(),
+            Syntax::Plain => percent_encode(&linktext, care, link.place == Place::Table),
+            Syntax::Angle => angle_encode(&linktext, care),
+        };
+        let Some(raw) = encode(link.escape.host, &inner) else {
+            return refuse("yaml-style", "the new name cannot stand in this value without quotes");
+        };
+        rewritten.edits.push(Edit::replace(link.path_span, raw.clone()));
+        rewritten.links += 1;
+        rewritten.edits.extend(self.label(link, text, target, wanted, &raw));
+    }
+
+    /// Says whether a link of the relative kind was the way through the file system before its note moved, and would
+    /// not be after (spec/obsidian.md 4.1, case W12).
+    fn leads_astray(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
+        let place = self.moves.of(source);
+        let is_markdown = link.escape.inner == Inner::Percent;
+        if self.options.format != LinkFormat::Relative
+            || self.options.keep_lookup_links
+            || !is_markdown
+            || source.folder() == place.folder()
+        {
+            return false;
+        }
+        let plain = link.path.trim_start_matches("./");
+        let led = |from: &NotePath, to: &NotePath| {
+            let way = relative(from.folder(), to.as_str());
+            plain == way || Some(plain) == way.strip_suffix(".md")
+        };
+        led(source, target) && !led(place, self.moves.of(target))
+    }
+
+    /// Gives the text by which a link in `source` finds `target` (spec/obsidian.md 4.3); `None` where none does.
+    fn linktext(&self, link: &Link, target: &NotePath, source: &NotePath) -> Option<String> {
+        if matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup) {
+            return Some(target.as_str().to_owned());
+        }
+        linktext(self.after, target, source, self.options.format, link.escape.inner == Inner::Percent)
+    }
+
+    /// Gives the change of alias or label that goes with a new destination (spec/obsidian.md 4.4).
+    fn label(&self, link: &Link, text: &str, old: &NotePath, new: &NotePath, raw: &str) -> Option<Edit> {
+        let span = link.alias_span.filter(|span| !span.is_empty())?;
+        let label = span.of(text);
+        let is_wiki = matches!(syntax(link, text), Syntax::Wiki);
+        let is_definition = matches!(link.form, LinkForm::Refdef | LinkForm::CanvasText(TextForm::Refdef));
+        if is_definition || (link.embed && !is_wiki) {
+            return None;
+        }
+        let stem = old.stem();
+        let replacement = if is_wiki {
+            (link.path.contains('/') && label == stem).then(|| new.stem().to_owned())?
+        } else if label == stem {
+            new.stem().to_owned()
+        } else if label == link.path_span.of(text) {
+            raw.to_owned()
+        } else {
+            return None;
+        };
+        let is_safe = !replacement.contains(['[', ']', '|', '\\', '`', '<', '\n']);
+        let encoded = encode(link.escape.host, &replacement).filter(|_| is_safe)?;
+        (encoded != label).then(|| Edit::replace(span, encoded))
+    }
+
+    /// Reads the edited text back: the same links in the same order, each meaning what it should.
+    fn holds(&self, source: &NotePath, text: &str, note: &Note, edits: &[Edit]) -> bool {
+        self.reads_back(source, text, note, edits, None)
+    }
+
+    /// As [`World::holds`], or, where `only` is given, with regard to the place of the others alone.
+    fn reads_back(
+        &self,
+        source: &NotePath,
+        text: &str,
+        note: &Note,
+        edits: &[Edit],
+        only: Option<&Link>,
+    ) -> bool {
+        let place = self.moves.of(source);
+        let Ok(changed) = apply(text.as_bytes(), edits) else { return false };
+        let Ok(changed) = String::from_utf8(changed) else { return false };
+        let again = parse(place, &changed);
+        again.links.len() == note.links.len()
+            && note.links.iter().zip(&again.links).all(|(old, new)| {
+                let touched = edits.iter().any(|edit| edit.span == old.path_span);
+                if old.form != new.form || old.subpath != new.subpath || old.embed != new.embed {
+                    return false;
+                }
+                if !touched {
+                    return old.path == new.path;
+                }
+                if only.is_some_and(|only| only.span != old.span) {
+                    return true;
+                }
+                let wanted = self.target(old, source).map(|target| self.moves.of(target));
+                lookup(self.after, new, place).map(|(path, _)| path) == wanted
+            })
+    }
+}
+
+/// Finds the file that a link means, and whether only the order of bytes decided that.
+fn lookup<'n>(names: &'n Names, link: &Link, source: &'n NotePath) -> Option<(&'n NotePath, bool)> {
+    let found = match link.form {
+        LinkForm::CanvasFile | LinkForm::CanvasGroup => names.resolve_exact(&link.path),
+        _ => names.resolve(&link.path, source),
+    };
+    found.map(|found| (found.path, found.unstable))
+}
+
+/// Gives the text by which a link in `source` finds `target` (spec/obsidian.md 4.3), without a subpath; `None` where
+/// none does.
+///
+/// `with_extension` is for Markdown links, which keep `.md`.
+pub fn linktext(
+    names: &Names,
+    target: &NotePath,
+    source: &NotePath,
+    format: LinkFormat,
+    with_extension: bool,
+) -> Option<String> {
+    let way = relative(source.folder(), target.as_str());
+    let beside = format!("./{way}");
+    let full = target.as_str().to_owned();
+    let rooted = format!("/{full}");
+    let candidates = match format {
+        LinkFormat::Shortest if names.is_alone(target) => vec![target.name().to_owned(), full, rooted],
+        LinkFormat::Shortest | LinkFormat::Absolute => vec![full, rooted],
+        LinkFormat::Relative => vec![way, beside, full, rooted],
+    };
+    let finds = |text: &str| names.resolve(text, source).is_some_and(|found| found.path == target);
+    candidates.into_iter().find_map(|candidate| {
+        let bare = candidate.len().checked_sub(3).and_then(|end| candidate.get(..end));
+        let bare = bare.filter(|_| target.is_note() && !with_extension);
+        bare.filter(|bare| finds(bare)).map(str::to_owned).or_else(|| finds(&candidate).then_some(candidate))
+    })
+}
+
+/// Gives the way from a folder to a path, both from the root of the vault.
+fn relative(folder: &str, path: &str) -> String {
+    let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    let to: Vec<&str> = path.split('/').collect();
+    let folders = to.len().saturating_sub(1);
+    let shared = from.iter().zip(&to).take(folders).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("..", from.len() - shared);
+    up.chain(to.iter().skip(shared).copied()).collect::<Vec<_>>().join("/")
+}
+
+/// What a destination is written as.
+enum Syntax {
+    Wiki,
+    Plain,
+    Angle,
+    Canvas,
+}
+
+fn syntax(link: &Link, text: &str) -> Syntax {
+    let is_angle = || {
+        let before = link.dest_span.start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+        before == Some(&b'<')
+    };
+    match link.form {
+        LinkForm::Wiki | LinkForm::FmWiki | LinkForm::CanvasText(TextForm::Wiki) => Syntax::Wiki,
+        LinkForm::CanvasFile | LinkForm::CanvasGroup => Syntax::Canvas,
+        _ if is_angle() => Syntax::Angle,
+        _ => Syntax::Plain,
+    }
+}
+
+/// Says whether a path can be the target of a wikilink (spec/obsidian.md 1.6, 4.3).
+pub fn stands_in_wikilink(path: &str) -> bool {
+    !path.contains(['#', '|', '^', '\n', '\r'])
+        && !path.contains("[[")
+        && !path.contains("]]")
+        && !path.contains("%%")
+        && !path.ends_with([']', '\\'])
+}
+
+/// Encodes a path as the destination of a Markdown link without angle brackets (spec/obsidian.md 4.3).
+fn percent_encode(path: &str, care: Care, in_table: bool) -> String {
+    let balanced = is_balanced(path);
+    let mut out = String::with_capacity(path.len() + 8);
+    for (at, c) in path.char_indices() {
+        let coded = match c {
+            ' ' | '\\' => true,
+            _ if c.is_control() => true,
+            '(' | ')' => !balanced || care == Care::Strict,
+            '<' => at == 0 || care == Care::Strict,
+            '|' => in_table || care == Care::Strict,
+            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == Care::Strict,
+            '#' => true,
+            '/' | '.' | '-' | '_' | '~' => false,
+            _ => care == Care::Strict && c.is_ascii_punctuation(),
+        };
+        push(c, coded, &mut out);
+    }
+    out
+}
+
+/// Encodes a path as the destination of a Markdown link in angle brackets.
+fn angle_encode(path: &str, care: Care) -> String {
+    let mut out = String::with_capacity(path.len() + 8);
+    for (at, c) in path.char_indices() {
+        let coded = match c {
+            '<' | '>' | '\\' | '#' => true,
+            _ if c.is_control() => true,
+            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == Care::Strict,
+            ' ' | '/' | '.' | '-' | '_' | '~' => false,
+            _ => care == Care::Strict && c.is_ascii_punctuation(),
+        };
+        push(c, coded, &mut out);
+    }
+    out
+}
+
+fn push(c: char, coded: bool, out: &mut String) {
+    if !coded {
+        out.push(c);
+        return;
+    }
+    let mut bytes = [0; 4];
+    for byte in c.encode_utf8(&mut bytes).bytes() {
+        out.push('%');
+        out.extend(
+            [byte >> 4, byte & 15]
+                .into_iter()
+                .filter_map(|digit| char::from_digit(digit.into(), 16))
+                .map(|digit| digit.to_ascii_uppercase()),
+        );
+    }
+}
+
+fn is_percent_code(rest: &str) -> bool {
+    rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_balanced(path: &str) -> bool {
+    let mut open = 0i32;
+    for c in path.chars() {
+        open += i32::from(c == '(') - i32::from(c == ')');
+        if open < 0 {
+            return false;
+        }
+    }
+    open == 0
+}
+
+/// Gives the text that names a heading in a link (spec/obsidian.md 3.6, *heading_linktext*).
+pub fn heading_linktext(heading: &str) -> String {
+    let mut plain = heading.to_owned();
+    for pair in ["%%", "[[", "]]"] {
+        plain = plain.replace(pair, " ");
+    }
+    let words = plain.split(|c: char| c.is_whitespace() || matches!(c, ':' | '#' | '|' | '^' | '\\'));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// A part of a note that gets another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// The heading of this index, and its new text.
+    Heading(usize, String),
+    /// The block of this index, and its new id.
+    Block(usize, String),
+}
+
+/// Says how the links of a file must change when a part of another note, or of its own, gets another name.
+///
+/// `is_target` says whether a link means the note whose part it is, and `target` is that note as it is now.
+pub fn rename_part(
+    source: &NotePath,
+    text: &str,
+    note: &Note,
+    target: &Note,
+    part: &Part,
+    is_target: impl Fn(&Link) -> bool,
+) -> Rewritten {
+    let lines = Lines::new(text);
+    let mut rewritten = Rewritten::default();
+    for link in note.links.iter().filter(|link| !link.subpath.is_empty() && is_target(link)) {
+        let Some((span, new)) = renamed_segment(link, text, target, part) else { continue };
+        let inner = match syntax(link, text) {
+            Syntax::Wiki | Syntax::Canvas => new,
+            Syntax::Plain => percent_encode(&new, Care::Strict, false),
+            Syntax::Angle => angle_encode(&new, Care::Strict),
+        };
+        match encode(link.escape.host, &inner) {
+            Some(raw) => {
+                rewritten.edits.push(Edit::replace(span, raw));
+                rewritten.links += 1;
+            }
+            None => {
+                let message = "the new name cannot stand in this value without quotes";
+                rewritten.remarks.push(remark("yaml-style", source, text, &lines, link.span, message));
+            }
+        }
+    }
+    rewritten
+}
+
+/// Finds the segment of a link's subpath that names the part, and what it becomes.
+fn renamed_segment(link: &Link, text: &str, target: &Note, part: &Part) -> Option<(Span, String)> {
+    let raw = link.subpath_span.of(text);
+    let mut decoded = link.subpath.split('#').filter(|segment| !segment.trim().is_empty());
+    let mut upto = String::new();
+    let mut at = link.subpath_span.start;
+    for piece in raw.split('#') {
+        let start = at;
+        at += piece.len() + 1;
+        let said = piece.trim();
+        if said.is_empty() {
+            continue;
+        }
+        let segment = decoded.next()?;
+        upto.push('#');
+        upto.push_str(segment);
+        let lead = piece.len() - piece.trim_start().len();
+        let span = Span::new(start + lead, start + lead + said.len());
+        match (part, target.subpath(&upto)) {
+            (Part::Heading(index, new), Some(Target::Heading(found))) if found == *index => {
+                return Some((span, heading_linktext(new)));
+            }
+            (Part::Block(index, new), Some(Target::Block(found))) if found == *index => {
+                return Some((span, format!("^{new}")));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Says whether another heading of the note would be found in place of one that is renamed to `new`, or would be
+/// hidden by it.
+pub fn heading_clashes(note: &Note, index: usize, new: &str) -> bool {
+    let key = heading_key(&heading_linktext(new));
+    note.headings.iter().enumerate().any(|(at, heading)| at != index && heading_key(&heading.text) == key)
+}
+
+fn remark(code: &str, path: &NotePath, text: &str, lines: &Lines, span: Span, message: &str) -> Remark {
+    let line = lines.of(span.start);
+    Remark {
+        code: code.to_owned(),
+        path: path.clone(),
+        line,
+        column: span.start.saturating_sub(lines.start(line)) + 1,
+        message: format!("{message}: {}", span.of(text)),
+    }
+}

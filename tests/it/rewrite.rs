@@ -1,0 +1,341 @@
+//! What a move changes: the conformance cases, the refusals, and every link of random vaults looked up before and
+//! after.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
+use serde_json::Value;
+use sidenote::store::{MoveRequest, Operation, PartKind, PartRequest};
+use sidenote::text::edit::{ChangeSet, Content, Place, apply};
+use sidenote::text::path::NotePath;
+use sidenote::text::resolve::Names;
+use sidenote::text::rewrite::parse;
+
+use crate::support::TestVault;
+
+type Tree = BTreeMap<String, Vec<u8>>;
+
+/// Carries a plan out on a tree in memory.
+fn carry_out(plan: &ChangeSet, tree: &Tree) -> Tree {
+    let mut after = tree.clone();
+    let mut made = Vec::new();
+    for change in &plan.files {
+        let old =
+            change.from.as_ref().map(|from| after.remove(&from.to_string()).unwrap()).unwrap_or_default();
+        let new = match &change.content {
+            Content::Keep => old,
+            Content::Edits(edits) => apply(&old, edits).unwrap(),
+            Content::Whole(bytes) => bytes.clone(),
+        };
+        made.extend(change.to.iter().map(|to| (to.to_string(), new.clone())));
+    }
+    for folder in &plan.folders {
+        let inside = format!("{}/", folder.from);
+        let moving: Vec<String> = after.keys().filter(|path| path.starts_with(&inside)).cloned().collect();
+        for path in moving {
+            let bytes = after.remove(&path).unwrap();
+            after.insert(format!("{}/{}", folder.to, &path[inside.len()..]), bytes);
+        }
+    }
+    after.extend(made);
+    after
+}
+
+fn tree(files: &[(&str, &str)]) -> Tree {
+    files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
+}
+
+fn moving(from: &str, to: &str) -> Operation {
+    Operation::Move(MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() })
+}
+
+/// Plans an operation on a vault with these settings, and gives the tree that it leads to and its remarks.
+fn planned(settings: &str, files: &[(&str, &str)], operation: &Operation) -> (Tree, Vec<String>) {
+    let vault = TestVault::new(files);
+    vault.write(".obsidian/app.json", settings);
+    let plan = vault.store().plan(operation).unwrap();
+    let remarks = plan.remarks.iter().map(ToString::to_string).collect();
+    (carry_out(&plan, &tree(files)), remarks)
+}
+
+/// Moves `from` to `to`, and compares the files that are not as they were, each as `path: text`.
+fn check(files: &[(&str, &str)], from: &str, to: &str, expect: &[(&str, &str)]) {
+    check_with("{}", files, &moving(from, to), expect);
+}
+
+fn check_with(settings: &str, files: &[(&str, &str)], operation: &Operation, expect: &[(&str, &str)]) {
+    let before = tree(files);
+    let (after, remarks) = planned(settings, files, operation);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let changed: BTreeMap<&str, String> = after
+        .iter()
+        .filter(|(path, bytes)| before.get(*path) != Some(bytes) && !bytes.is_empty())
+        .map(|(path, bytes)| (path.as_str(), text(bytes)))
+        .collect();
+    let expect: BTreeMap<&str, String> =
+        expect.iter().map(|(path, text)| (*path, (*text).to_owned())).collect();
+    assert_eq!(changed, expect, "{operation:?} on {files:?}: {remarks:?}");
+}
+
+#[test]
+fn conformance_cases() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json"));
+    let cases: Vec<Value> = serde_json::from_str(&text.unwrap()).unwrap();
+    let mut count = 0;
+    for case in cases.iter().filter(|case| case["kind"] == "rewrite") {
+        count += 1;
+        let files: Vec<(&str, &str)> = case["files"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str().unwrap()))
+            .collect();
+        let op = &case["op"];
+        let said = |name: &str| op[name].as_str().unwrap_or_default().to_owned();
+        let operation = match op["op"].as_str().unwrap() {
+            kind @ ("rename-heading" | "rename-block") => Operation::RenamePart(PartRequest {
+                note: said("file"),
+                kind: if kind == "rename-heading" { PartKind::Heading } else { PartKind::Block },
+                old: said("from"),
+                new: said("to"),
+                force: false,
+            }),
+            _ => Operation::Move(MoveRequest {
+                from: said("from"),
+                to: said("to"),
+                relaxed: true,
+                ..MoveRequest::default()
+            }),
+        };
+        let (after, remarks) = planned(&case["settings"].to_string(), &files, &operation);
+        let before = tree(&files);
+        let expect = case["expect"].as_object().unwrap();
+        for (path, bytes) in &after {
+            let old = before.get(path).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let wanted = expect.get(path).and_then(Value::as_str).map(str::to_owned).or(old);
+            let found = String::from_utf8_lossy(bytes).into_owned();
+            if let Some(wanted) = wanted {
+                assert_eq!(found, wanted, "{path} of {} ({remarks:?})", case["id"]);
+            }
+        }
+        assert!(expect.keys().all(|path| after.contains_key(path)), "{}", case["id"]);
+    }
+    assert!(count >= 24, "{count} cases");
+}
+
+#[test]
+fn every_form_follows() {
+    let note = "---\nid: 007 # comment\nup: \"[[Old]]\"\n---\n[[Old]] [[Old|alias]] [[Old#Head]] ![[Old]] [t](Old.md) \
+                [t](<Old.md>) [r]\n\n| a |\n|---|\n| [[Old\\|x]] |\n\n> [!note] see [[Old]]\n\n```\n[[Old]]\n```\n\
+                `[[Old]]`\n\n[r]: Old.md\n";
+    let expect =
+        note.replace("Old", "New").replace("```\n[[New]]", "```\n[[Old]]").replace("`[[New]]`", "`[[Old]]`");
+    check(
+        &[("Old.md", "# Head\n"), ("s.md", note)],
+        "Old",
+        "New.md",
+        &[("New.md", "# Head\n"), ("s.md", &expect)],
+    );
+}
+
+#[test]
+fn names_with_signs_are_encoded_as_the_form_asks() {
+    let files = [("Old.md", "x"), ("s.md", "[a](Old.md) [b](<Old.md>) [[Old]]\n")];
+    check(
+        &files,
+        "Old",
+        "A (b.md",
+        &[("A (b.md", "x"), ("s.md", "[a](A%20%28b.md) [b](<A (b.md>) [[A (b]]\n")],
+    );
+    check(
+        &files,
+        "Old",
+        "50%25 off.md",
+        &[("50%25 off.md", "x"), ("s.md", "[a](50%2525%20off.md) [b](<50%2525 off.md>) [[50%25 off]]\n")],
+    );
+    check(
+        &files,
+        "Old",
+        "R&amp;D.md",
+        &[("R&amp;D.md", "x"), ("s.md", "[a](R%26amp%3BD.md) [b](<R%26amp%3BD.md>) [[R&amp;D]]\n")],
+    );
+}
+
+#[test]
+fn a_move_into_a_folder_keeps_the_name_and_bare_links() {
+    let files = [("Old.md", "x"), ("d/n.md", ""), ("s.md", "[[Old]] [p](Old.md)\n")];
+    check(&files, "Old", "d/", &[("d/Old.md", "x")]);
+    check(&files, "Old", "d", &[("d/Old.md", "x")]);
+}
+
+#[test]
+fn links_out_of_a_moved_note_follow_too() {
+    let settings = r#"{"newLinkFormat": "relative"}"#;
+    let files = [("a/s.md", "[[../b/x]] [[y]]\n"), ("b/x.md", ""), ("a/y.md", "")];
+    check_with(settings, &files, &moving("a/s.md", "s.md"), &[("s.md", "[[b/x]] [[y]]\n")]);
+}
+
+#[test]
+fn what_is_refused_is_said_with_its_place() {
+    let files = [("Old.md", ""), ("a#b.png", "x"), ("s.md", "one\n[x](Old%23.md) [[Old]]\n")];
+    let (_, remarks) = planned("{}", &files, &moving("Old", "New"));
+    assert!(remarks.is_empty(), "a link to nothing is not refused: {remarks:?}");
+    let vault = TestVault::new(&[("Old.md", ""), ("Taken.md", "")]);
+    vault.write("s.md", b"[[Old]] \xFF\n");
+    let plan = vault.store().plan(&moving("Old", "New")).unwrap();
+    assert_eq!(plan.remarks[0].code, "invalid-utf8");
+    assert_eq!(plan.files.len(), 1, "the note moves, and the file that is no UTF-8 is left alone");
+    for (to, code) in [("Taken", "target-exists"), ("taken", "case-collision"), ("A#b", "name-not-linkable")]
+    {
+        let error = vault.store().plan(&moving("Old", to)).unwrap_err();
+        assert!(error.to_string().contains(code), "{error}");
+    }
+    for to in ["../x", "/x", ".x", "a\\b", "CON", "q?"] {
+        assert!(vault.store().plan(&moving("Old", to)).is_err(), "{to}");
+    }
+}
+
+#[test]
+fn headings_and_blocks_rename_where_they_are_named() {
+    let rename = |kind, old: &str, new: &str| {
+        Operation::RenamePart(PartRequest {
+            note: "n".to_owned(),
+            kind,
+            old: old.to_owned(),
+            new: new.to_owned(),
+            force: false,
+        })
+    };
+    let files = [
+        ("n.md", "# Top\n## Same\n## Same\n"),
+        ("s.md", "[[n#Top#Same]] [[n#Top]] [a](n.md#Top) [[n#Other]] `[[n#Top]]`\n"),
+    ];
+    check_with(
+        "{}",
+        &files,
+        &rename(PartKind::Heading, "Top", "New top"),
+        &[
+            ("n.md", "# New top\n## Same\n## Same\n"),
+            ("s.md", "[[n#New top#Same]] [[n#New top]] [a](n.md#New%20top) [[n#Other]] `[[n#Top]]`\n"),
+        ],
+    );
+    let vault = TestVault::new(&files);
+    let error = vault.store().plan(&rename(PartKind::Heading, "Top", "same")).unwrap_err();
+    assert!(error.to_string().contains("another heading"), "{error}");
+    assert!(vault.store().plan(&rename(PartKind::Block, "none", "x")).is_err());
+}
+
+fn name() -> impl Strategy<Value = String> {
+    let stem = prop_oneof![
+        Just("Note"),
+        Just("note 2"),
+        Just("é"),
+        Just("A (b"),
+        Just("v1.0"),
+        Just("c&d"),
+        Just("it's"),
+        Just("線")
+    ];
+    let folder = prop_oneof![Just(""), Just("a/"), Just("b/"), Just("a/b/"), Just("Sp ace/")];
+    let kind = prop_oneof![4 => Just("md"), 1 => Just("png")];
+    (folder, stem, kind).prop_map(|(folder, stem, kind)| format!("{folder}{stem}.{kind}"))
+}
+
+/// Writes a link to `path` in one of many ways; not each of them finds it.
+fn link() -> impl Strategy<Value = (usize, usize)> {
+    (0usize..40, 0usize..10)
+}
+
+fn written(path: &str, way: usize) -> String {
+    let bare = path.strip_suffix(".md").unwrap_or(path);
+    let last = bare.rsplit('/').next().unwrap();
+    let coded = path.replace(' ', "%20").replace('(', "%28");
+    match way {
+        0 => format!("[[{bare}]]"),
+        1 => format!("[[{last}]]"),
+        2 => format!("[[{last}|{last}]]"),
+        3 => format!("![[{path}#H|x]]"),
+        4 => format!("[t]({coded})"),
+        5 => format!("[t](<{path}>)"),
+        6 => format!("| [[{last}\\|y]] |"),
+        7 => format!("[[{}]]", last.to_uppercase()),
+        8 => format!("[[/{bare}]]"),
+        _ => format!("%% [[{bare}#^id]] %%"),
+    }
+}
+
+/// Lists what every link of a tree means: the files that it is in and that it leads to, where it leads anywhere.
+fn meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
+    let mut names = Names::default();
+    tree.keys().for_each(|path| names.insert(&NotePath::from_disk(path).unwrap()));
+    let notes = tree.iter().filter(|(path, _)| path.ends_with(".md"));
+    notes
+        .map(|(path, bytes)| {
+            let source = NotePath::from_disk(path).unwrap();
+            let note = parse(&source, std::str::from_utf8(bytes).unwrap());
+            let lead = |link: &sidenote::text::link::Link| {
+                names.resolve(&link.path, &source).map(|found| found.path.as_str().to_owned())
+            };
+            (path.clone(), note.links.iter().map(lead).collect())
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn every_link_means_the_same_file_after_a_move(
+        paths in prop::collection::btree_set(name(), 2..9),
+        links in prop::collection::vec(prop::collection::vec(link(), 0..7), 9),
+        pick in 0usize..9,
+        to in name(),
+        format in prop_oneof![Just("shortest"), Just("relative"), Just("absolute")],
+    ) {
+        let paths: Vec<String> = paths.into_iter().collect();
+        let from = paths[pick % paths.len()].clone();
+        let kind = |path: &str| path.rsplit('.').next().unwrap().to_owned();
+        let to = to.replace(".md", &format!(".{}", kind(&from))).replace(".png", &format!(".{}", kind(&from)));
+        let vault = TestVault::new(&[]);
+        vault.write(".obsidian/app.json", format!(r#"{{"newLinkFormat": "{format}"}}"#));
+        let mut before = Tree::new();
+        for (at, path) in paths.iter().enumerate() {
+            let mut text = String::from("# H\n\nblock ^id\n\n");
+            for (target, way) in &links[at] {
+                text.push_str(&written(&paths[target % paths.len()], *way));
+                text.push_str("\n\n");
+            }
+            let bytes = if path.ends_with(".md") { text.into_bytes() } else { b"png".to_vec() };
+            vault.write(path, &bytes);
+            before.insert(path.clone(), bytes);
+        }
+        let store = vault.store();
+        let moved = Operation::Move(MoveRequest { from: from.clone(), to: to.clone(), relaxed: true, ..MoveRequest::default() });
+        let plan = match store.plan(&moved) {
+            Ok(plan) => plan,
+            Err(error) => {
+                prop_assert!(paths.iter().any(|path| path.to_lowercase() == to.to_lowercase()), "{error}");
+                return Ok(());
+            }
+        };
+        let after = carry_out(&plan, &before);
+        let follow = |path: &str| if path == from { to.clone() } else { path.to_owned() };
+        let refused = !plan.remarks.is_empty();
+        prop_assert!(!refused, "{:?}", plan.remarks);
+        let found: BTreeMap<_, _> = meanings(&after).into_iter().collect();
+        for (path, targets) in meanings(&before) {
+            let now = &found[&follow(&path)];
+            prop_assert_eq!(targets.len(), now.len());
+            for (old, new) in targets.iter().zip(now) {
+                if let Some(old) = old {
+                    prop_assert_eq!(Some(follow(old)), new.clone(), "{} -> {} in {}", &from, &to, path);
+                }
+            }
+        }
+        let untouched = |path: &String| plan.files.iter().all(|change| change.from.as_ref() != Some(&Place::Vault(NotePath::from_disk(path).unwrap())));
+        for path in before.keys().filter(|path| untouched(path)) {
+            prop_assert_eq!(&before[path], &after[path]);
+        }
+    }
+}
