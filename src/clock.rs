@@ -56,6 +56,12 @@ impl Timestamp {
         })
     }
 
+    /// Gives date and time of day where this machine is.
+    pub fn local(self) -> DateTime {
+        let instant = Instant::from_millisecond(self.0).unwrap_or_default();
+        instant.to_zoned(TimeZone::system()).datetime()
+    }
+
     /// Writes RFC 3339 in UTC with whole seconds.
     pub fn rfc3339(self) -> String {
         Instant::from_millisecond(self.0).map_or_else(

@@ -66,6 +66,16 @@ pub struct SearchConfig {
     pub fusion: String,
 }
 
+/// Settings about links that sidenote writes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinksConfig {
+    /// The name of the related section.
+    pub section: String,
+    /// Whether it begins with a `heading` or a `bold` line.
+    pub style: String,
+}
+
 /// Settings about vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +91,8 @@ pub struct Config {
     pub vault: VaultConfig,
     /// About searching.
     pub search: SearchConfig,
+    /// About links.
+    pub links: LinksConfig,
     /// About vectors.
     pub embed: EmbedConfig,
     origins: BTreeMap<String, (String, Origin)>,
@@ -91,6 +103,7 @@ pub struct Config {
 struct Sections {
     vault: VaultConfig,
     search: SearchConfig,
+    links: LinksConfig,
     embed: EmbedConfig,
 }
 
@@ -123,7 +136,13 @@ impl Config {
         })?;
         let origins =
             values.into_iter().map(|(key, (value, origin))| (key, (value.to_string(), origin))).collect();
-        Ok(Self { vault: sections.vault, search: sections.search, embed: sections.embed, origins })
+        Ok(Self {
+            vault: sections.vault,
+            search: sections.search,
+            links: sections.links,
+            embed: sections.embed,
+            origins,
+        })
     }
 
     /// Lists every key with its value, as TOML, and its origin.

@@ -1,5 +1,6 @@
 //! The command line: clap tree and dispatch. It only translates: every answer comes from `Store`.
 
+mod change;
 mod config;
 mod eval;
 mod index;
@@ -76,6 +77,8 @@ enum Command {
     Inspect(read::InspectArgs),
     /// Show the state of the vault and its index.
     Status,
+    #[command(flatten)]
+    Change(change::ChangeCommand),
     Eval(eval::EvalArgs),
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
@@ -180,6 +183,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Path(args) => links::path(&session, &args),
         Command::Inspect(args) => read::inspect(&session, &args),
         Command::Status => status::run(&session),
+        Command::Change(command) => change::run(&session, command),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),

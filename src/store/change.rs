@@ -1,31 +1,233 @@
-//! Changing the vault: every operation is planned as a [`ChangeSet`] before it is carried out.
+//! Changing the vault: every operation is planned as a [`ChangeSet`], carried out whole, written down, and can be taken
+//! back.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use similar::TextDiff;
 
 use super::Store;
+use super::create::NewRequest;
+use super::edit::EditRequest;
 use super::moves::{MoveRequest, PartRequest};
+use super::relate::{DeleteRequest, RelateRequest};
+use super::rename::RenameRequest;
 use super::view::View;
-use crate::error::Result;
-use crate::text::edit::ChangeSet;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{Changes, silent};
+use crate::journal::{Event, Journal, Order};
+use crate::text::edit::{ChangeSet, Content, Place, apply};
+use crate::text::path::NotePath;
+use crate::vault::write::WriteLock;
 
 /// Something that a user wants changed.
 #[derive(Debug, Clone)]
 pub enum Operation {
+    /// A note is made.
+    New(NewRequest),
+    /// One note's text or properties change.
+    Edit(EditRequest),
     /// A file or folder goes to another place, or gets another name.
     Move(MoveRequest),
     /// A heading or block gets another name.
     RenamePart(PartRequest),
+    /// A tag or property gets another name in every note.
+    RenameEverywhere(RenameRequest),
+    /// Two notes are linked, both ways.
+    Link(RelateRequest),
+    /// Two notes are linked no longer.
+    Unlink(RelateRequest),
+    /// A file goes to the bin, or for good.
+    Delete(DeleteRequest),
+    /// A file comes back from the bin.
+    Restore(String),
+}
+
+/// What an operation did, or would do.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangeReply {
+    /// Whether it was done; a dry run, and a plan without changes, are not.
+    pub applied: bool,
+    /// Its number in the journal, where it was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What changes, byte for byte.
+    pub plan: ChangeSet,
+    /// The same for a person to read, as a unified diff.
+    pub diff: String,
+    /// Sentences about what somebody should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 impl Store {
     /// Plans an operation on the files as they are this moment, and changes nothing.
     ///
     /// # Errors
-    /// As the operation: `NotFound`, `Exists` or `Invalid` where it cannot be done.
+    /// As the operation: `NotFound`, `Exists`, `Conflict` or `Invalid` where it cannot be done.
     #[tracing::instrument(skip_all)]
     pub fn plan(&self, operation: &Operation) -> Result<ChangeSet> {
         let view = View::new(self)?;
         match operation {
+            Operation::New(request) => self.plan_new(&view, request, self.clock.now()),
+            Operation::Edit(request) => self.plan_edit(&view, request),
             Operation::Move(request) => self.plan_move(&view, request),
             Operation::RenamePart(request) => self.plan_part(&view, request),
+            Operation::RenameEverywhere(request) => self.plan_rename(&view, request),
+            Operation::Link(request) => self.plan_link(&view, request),
+            Operation::Unlink(request) => self.plan_unlink(&view, request),
+            Operation::Delete(request) => self.plan_delete(&view, request),
+            Operation::Restore(name) => self.plan_restore(name),
         }
     }
+
+    /// Carries an operation out, or with `dry_run` says what it would do.
+    ///
+    /// The write lock is held from the look at the files to the last byte, so a link typed a second ago follows.
+    ///
+    /// # Errors
+    /// As [`Store::plan`]; `Conflict` where a file changed meanwhile or another process keeps the lock; `Io` where the
+    /// files cannot be written. Nothing is half-done then.
+    #[tracing::instrument(skip_all)]
+    pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
+        if dry_run {
+            let plan = self.plan(operation)?;
+            let diff = self.diff(&plan)?;
+            return Ok(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
+        }
+        self.under_lock(|| self.plan(operation))
+    }
+
+    /// Takes back the last `count` operations that can be, the newest first.
+    ///
+    /// # Errors
+    /// `NotFound` where there is nothing to take back; `Conflict` naming the file that changed since.
+    #[tracing::instrument(skip_all)]
+    pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
+        let records = self.vault.records();
+        let mut replies = Vec::new();
+        for _ in 0..count {
+            let plan = || {
+                let journal = Journal::open(&self.vault, &records);
+                let last = journal.undoable()?.into_iter().next().ok_or_else(|| {
+                    Error::not_found("there is nothing to undo")
+                        .with_hint("`sidenote history` lists what was done")
+                })?;
+                journal.inverse(&last)
+            };
+            if dry_run {
+                let plan = plan()?;
+                let diff = self.diff(&plan)?;
+                replies.push(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
+                break;
+            }
+            replies.push(self.under_lock(plan)?);
+        }
+        Ok(replies)
+    }
+
+    /// Lists what was done, the newest first: to one note, under all its names, or to all.
+    ///
+    /// # Errors
+    /// As [`Store::find`], unless the journal knows the path.
+    #[tracing::instrument(skip_all)]
+    pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
+        let journal = Journal::open(&self.vault, &self.vault.records());
+        let Some(name) = note else { return journal.events(Order::NewestFirst)?.collect() };
+        let path = match self.find(name) {
+            Ok(row) => row.path,
+            Err(error) => NotePath::parse(name).map_err(|_| error)?,
+        };
+        journal.history(&path)
+    }
+
+    fn under_lock(&self, plan: impl FnOnce() -> Result<ChangeSet>) -> Result<ChangeReply> {
+        let records = self.vault.records();
+        let lock = self.vault.lock(&records)?;
+        let mut notices = self.end_unfinished(&lock)?;
+        let plan = plan()?;
+        let diff = self.diff(&plan)?;
+        if plan.is_empty() {
+            return Ok(ChangeReply { applied: false, id: None, plan, diff, notices });
+        }
+        let applied = self.vault.apply(&lock, &plan, self.clock.now())?;
+        notices.extend(applied.notices.iter().cloned());
+        if let Err(error) = Journal::open(&self.vault, &records).record(&Event::of(&applied)) {
+            notices.push(format!("{error}; the next change writes it into the journal"));
+        }
+        drop(lock);
+        if self.index.is_writer() {
+            let report = self.index.sync(touched(&plan), silent())?;
+            notices.extend(report.warnings);
+        }
+        Ok(ChangeReply { applied: true, id: Some(applied.id), plan, diff, notices })
+    }
+
+    /// Finishes or undoes what a crash left half-done, and says so.
+    fn end_unfinished(&self, lock: &WriteLock) -> Result<Vec<String>> {
+        let recovery = self.vault.recover(lock)?;
+        Journal::open(&self.vault, &self.vault.records()).catch_up(lock)?;
+        Ok(recovery.notices)
+    }
+
+    /// As [`Store::end_unfinished`], where there is anything to end; called before the files are first looked at.
+    pub(super) fn end_unfinished_at_start(&self) -> Vec<String> {
+        let records = self.vault.records();
+        if !self.vault.has_unfinished(&records) {
+            return Vec::new();
+        }
+        let ended = self
+            .vault
+            .lock_within(&records, Duration::ZERO)
+            .and_then(|lock| self.end_unfinished(&lock));
+        match ended {
+            Ok(notices) => notices,
+            // Another process is at it this moment, and it is not unfinished at all.
+            Err(error) if error.kind() == ErrorKind::Conflict => Vec::new(),
+            Err(error) => vec![format!("a change that was cut short could not be ended: {error}")],
+        }
+    }
+
+    /// Writes a plan as a unified diff.
+    fn diff(&self, plan: &ChangeSet) -> Result<String> {
+        let mut out = String::new();
+        for folder in &plan.folders {
+            out.push_str(&format!("rename folder {} -> {}\n", folder.from, folder.to));
+        }
+        for change in &plan.files {
+            let name = |place: &Option<Place>| {
+                place.as_ref().map_or_else(|| "/dev/null".to_owned(), Place::to_string)
+            };
+            let (from, to) = (name(&change.from), name(&change.to));
+            if from != to {
+                out.push_str(&match (&change.from, &change.to) {
+                    (None, _) => format!("create {to}\n"),
+                    (_, None) => format!("delete {from}\n"),
+                    _ => format!("rename {from} -> {to}\n"),
+                });
+            }
+            let old = match change.from.as_ref().and_then(Place::in_vault).filter(|_| change.writes()) {
+                Some(path) => self.read_bytes(path)?,
+                None => Vec::new(),
+            };
+            let new = match &change.content {
+                Content::Keep => continue,
+                Content::Edits(edits) => apply(&old, edits)?,
+                Content::Whole(bytes) => bytes.clone(),
+            };
+            let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
+            let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
+            out.push_str(&diff.unified_diff().context_radius(2).header(&from, &to).to_string());
+        }
+        Ok(out)
+    }
+}
+
+/// Names the files that the index must look at after a plan was carried out.
+fn touched(plan: &ChangeSet) -> Changes {
+    if !plan.folders.is_empty() {
+        return Changes::All;
+    }
+    let places = plan.files.iter().flat_map(|change| change.from.iter().chain(&change.to));
+    Changes::Only(places.filter_map(Place::in_vault).cloned().collect())
 }

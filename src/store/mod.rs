@@ -3,11 +3,15 @@
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
 mod change;
+mod create;
+mod edit;
 mod graph;
 mod judge;
 mod list;
 mod moves;
 mod read;
+mod relate;
+mod rename;
 mod search;
 mod view;
 
@@ -27,12 +31,17 @@ use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport, silent
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
-pub use change::Operation;
+pub use crate::journal::Event;
+pub use change::{ChangeReply, Operation};
+pub use create::NewRequest;
+pub use edit::{EditRequest, NoteEdit};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
+pub use relate::{DanglingLinks, DeleteRequest, RelateRequest};
+pub use rename::{RenameRequest, Renamed};
 pub use search::{SearchReply, SearchRequest, SearchResult};
 
 /// How to open a store.
@@ -57,6 +66,7 @@ pub struct Open {
 pub struct Store {
     vault: Arc<Vault>,
     index: Index,
+    notices: Vec<String>,
     config: Config,
     clock: Clock,
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
@@ -128,13 +138,16 @@ impl Store {
             embedder,
         };
         let index = Index::open(Arc::clone(&vault), options)?;
-        Ok(Self {
+        let mut store = Self {
+            notices: index.notices().to_vec(),
             vault,
             index,
             config,
             clock: open.clock,
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
-        })
+        };
+        store.notices.extend(store.end_unfinished_at_start());
+        Ok(store)
     }
 
     /// Gives the vault's folder.
@@ -149,7 +162,7 @@ impl Store {
 
     /// Tells what opening found and mended.
     pub fn notices(&self) -> &[String] {
-        self.index.notices()
+        &self.notices
     }
 
     /// Says whether this process writes the index.

@@ -74,7 +74,7 @@ impl Store {
                 if to.as_str().starts_with(&format!("{folder}/")) {
                     return Err(Error::invalid(format!("{folder} cannot move into itself")));
                 }
-                self.refuse_taken(&to, &folder)?;
+                self.refuse_taken(&to, Some(&folder))?;
                 let mut moves = Moves::default();
                 let inside = view.below(&folder)?;
                 for path in &inside {
@@ -90,7 +90,7 @@ impl Store {
                 if to == from {
                     return Ok(plan);
                 }
-                self.refuse_taken(&to, &from)?;
+                self.refuse_taken(&to, Some(&from))?;
                 let mut moves = Moves::default();
                 moves.insert(from.clone(), to.clone());
                 let places = (Some(Place::Vault(from.clone())), Some(Place::Vault(to)));
@@ -109,7 +109,7 @@ impl Store {
                 keep_lookup_links: request.keep_lookup_links,
                 stabilise: request.stabilise,
             };
-            follow(view, &moves, &moved, options, &mut plan)?;
+            follow(view, &moves, &moved, &[], options, &mut plan)?;
         }
         Ok(plan)
     }
@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// Finds a file: a note by any of its names, any other by its path.
-    fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
+    pub(super) fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
         if let Ok(path) = NotePath::parse(name)
             && view.holds(&path)?
         {
@@ -156,39 +156,11 @@ impl Store {
                 || from.as_str().starts_with(&format!("{known}/"))
                 || self.vault.root().join(&known).exists()
                 || segment == from.name();
-            if !is_there && !(request.force && !stands_in_wikilink(segment)) {
+            if !is_there && (!request.force || stands_in_wikilink(segment)) {
                 NotePath::parse_new(segment, request.relaxed)?;
             }
         }
         Ok(path)
-    }
-
-    /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
-    fn refuse_taken(&self, to: &NotePath, from: &NotePath) -> Result<()> {
-        let folder = self.vault.root().join(to.folder());
-        let wanted = key(to.name());
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io("list", &folder, error)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(|error| Error::io("list", &folder, error))?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| key(name) == wanted) else { continue };
-            let is_itself = to.folder() == from.folder() && name == from.name();
-            if is_itself {
-                continue;
-            }
-            let (code, why) = if name == to.name() {
-                ("target-exists", "is there already".to_owned())
-            } else {
-                ("case-collision", format!("differs only in spelling from {name}, which is there already"))
-            };
-            return Err(Error::new(ErrorKind::Exists, format!("{to} {why} ({code})"))
-                .with_hint("choose another name, or move that one away first"));
-        }
-        Ok(())
     }
 
     /// Plans another name for a heading or block, with the links to it.
@@ -215,7 +187,7 @@ impl Store {
             if source.path == path {
                 rewritten.edits.push(definition.clone());
             }
-            add_edits(&mut plan, source, None, rewritten.edits, rewritten.remarks);
+            add_edits(&mut plan, &source, None, rewritten.edits, rewritten.remarks);
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         Ok(plan)
@@ -296,16 +268,18 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
     }
 }
 
-/// Adds to a plan the links that must change when files move.
+/// Adds to a plan the links that must change when files move or come.
 pub(super) fn follow(
     view: &View<'_>,
     moves: &Moves,
     moved: &[NotePath],
+    added: &[NotePath],
     options: Options,
     plan: &mut ChangeSet,
 ) -> Result<()> {
     let old_names: BTreeSet<String> = moves.iter().map(|(from, _)| key(from.name())).collect();
-    let new_names: BTreeSet<String> = moves.iter().map(|(_, to)| key(to.name())).collect();
+    let coming = || moves.iter().map(|(_, to)| to).chain(added);
+    let new_names: BTreeSet<String> = coming().map(|path| key(path.name())).collect();
     let bare = |names: &BTreeSet<String>| -> BTreeSet<String> {
         names.iter().flat_map(|name| name_keys(name)).collect()
     };
@@ -314,31 +288,25 @@ pub(super) fn follow(
     keys.extend(bare(&keys));
     let files = view.names(&sources, keys)?;
     let before = table(files.iter());
-    let after = table(files.iter().map(|path| moves.of(path)).chain(moves.iter().map(|(_, to)| to)));
+    let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
     let world = World { before: &before, after: &after, moves, options };
     for source in sources {
         let mut rewritten = world.retarget(&source.path, &source.text, &source.note);
         if !source.is_utf8 && !rewritten.edits.is_empty() {
             rewritten.edits.clear();
-            rewritten.remarks.push(Remark {
-                code: "invalid-utf8".to_owned(),
-                path: source.path.clone(),
-                line: 1,
-                column: 1,
-                message: "the file is not UTF-8, so its links were left as they are".to_owned(),
-            });
+            rewritten.remarks.push(source.refused_bytes());
         }
         let to = moves.of(&source.path).clone();
-        add_edits(plan, source, Some(to), rewritten.edits, rewritten.remarks);
+        add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
     }
     plan.files.sort_by(|a, b| a.from.cmp(&b.from));
     Ok(())
 }
 
 /// Adds the edits of one file to a plan, where there are any.
-fn add_edits(
+pub(super) fn add_edits(
     plan: &mut ChangeSet,
-    source: Source,
+    source: &Source,
     to: Option<NotePath>,
     edits: Vec<Edit>,
     remarks: Vec<Remark>,

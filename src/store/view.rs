@@ -10,7 +10,7 @@ use super::Store;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{Catalog, FileKind};
 use crate::index::{Changes, Drift, silent};
-use crate::text::edit::ContentHash;
+use crate::text::edit::{ContentHash, Remark};
 use crate::text::note::{Note, decode};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{Names, name_keys};
@@ -32,6 +32,17 @@ impl Source {
         let is_utf8 = decoded.problem.is_none();
         let text = decoded.text.into_owned();
         Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8 }
+    }
+
+    /// Says that nothing in the file is rewritten because some of its bytes are not understood.
+    pub(super) fn refused_bytes(&self) -> Remark {
+        Remark {
+            code: "invalid-utf8".to_owned(),
+            path: self.path.clone(),
+            line: 1,
+            column: 1,
+            message: "the file is not UTF-8, so it was left as it is".to_owned(),
+        }
     }
 }
 
@@ -63,6 +74,16 @@ impl<'a> View<'a> {
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
         Ok(self.drift.added.contains(path)
             || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
+    }
+
+    /// Says whether a file that the index knows, or lacks, was not removed since.
+    pub(super) fn is_there(&self, path: &NotePath) -> bool {
+        !self.gone.contains(path)
+    }
+
+    /// Lists the files that the index does not hold as they are now.
+    pub(super) fn unindexed(&self) -> impl Iterator<Item = NotePath> {
+        self.drift.added.iter().chain(&self.drift.changed).cloned()
     }
 
     /// Lists the files below a folder.

@@ -116,6 +116,19 @@ pub fn apply(bytes: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
     Ok(changed)
 }
 
+/// Gives the one edit that leads from a text to another, between what both begin and end with; `None` where they are
+/// equal.
+pub fn between(old: &str, new: &str) -> Option<Edit> {
+    let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    let start = (0..=start).rev().find(|&at| old.is_char_boundary(at) && new.is_char_boundary(at))?;
+    let rest = old.len().min(new.len()) - start;
+    let same = old.bytes().rev().zip(new.bytes().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let fits = |back: usize| old.is_char_boundary(old.len() - back) && new.is_char_boundary(new.len() - back);
+    let back = (0..=same).rev().find(|&back| fits(back))?;
+    let (gone, come) = (Span::new(start, old.len() - back), new.get(start..new.len() - back)?);
+    (!gone.is_empty() || !come.is_empty()).then(|| Edit::replace(gone, come))
+}
+
 /// Where a file is: in the vault, or in its bin.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -264,6 +277,9 @@ impl fmt::Display for Remark {
 pub struct ChangeSet {
     /// The operation, as the journal names it: `move`, `set`, `undo`.
     pub operation: String,
+    /// The operation that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
     /// Folders that move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FolderMove>,

@@ -1,15 +1,18 @@
 //! What one file says, and edits of it. Pure: strings in, values out; no files, no clock.
 
 pub mod canvas;
+pub mod compose;
 pub mod edit;
 pub mod frontmatter;
 pub mod inline;
 pub mod link;
 pub mod markdown;
+pub mod moment;
 pub mod note;
 pub mod passage;
 pub mod path;
 pub mod quoted;
+pub mod related;
 pub mod resolve;
 pub mod rewrite;
 pub mod terms;

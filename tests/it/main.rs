@@ -6,6 +6,7 @@
 )]
 
 mod canvas;
+mod change;
 mod cli;
 mod damage;
 mod embed;

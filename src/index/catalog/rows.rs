@@ -207,6 +207,11 @@ pub fn path_id(path: &NotePath) -> String {
     Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes()).to_string()
 }
 
+/// Gives an id to a note that is made at this path and time.
+pub fn path_id_at(path: &NotePath, now: Timestamp) -> String {
+    Uuid::new_v5(&NAMESPACE, format!("{path}\n{}", now.millis()).as_bytes()).to_string()
+}
+
 /// Gives the id that a note brought along; attachments have none.
 pub(super) fn own_id(row: &FileRow) -> Option<&str> {
     Some(row.note_id.as_str()).filter(|id| row.kind != FileKind::Attachment && *id != path_id(&row.path))

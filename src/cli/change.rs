@@ -1,0 +1,527 @@
+//! The commands that change notes. Each names an operation; `Store` plans it and carries it out.
+
+use std::io::Read as _;
+
+use clap::{Args, Subcommand, ValueEnum};
+use console::style;
+use serde_json::Value;
+
+use super::{Session, output};
+use crate::error::{Error, Result};
+use crate::store::{
+    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, Event, MoveRequest, NewRequest, NoteEdit,
+    Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
+};
+
+/// What every command that changes something takes.
+#[derive(Debug, Args)]
+pub(super) struct Dry {
+    /// Change nothing; show what would change: a diff, with --json the plan byte for byte.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What every command that edits one note takes.
+#[derive(Debug, Args)]
+pub(super) struct OneNote {
+    /// Change the note only if its bytes have this hash (`sidenote inspect` shows it).
+    #[arg(long, value_name = "HASH")]
+    expect_hash: Option<String>,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Make a note. Prints its path.
+///
+/// Examples:
+///   sidenote new "Trip to Kyoto" --folder Travel --tag travel
+///   git log -1 | sidenote new "Release notes" --content -
+///   sidenote new --daily
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct NewArgs {
+    /// The title; the file is named after it.
+    #[arg(required_unless_present = "daily")]
+    title: Option<String>,
+    /// The text; - reads standard input.
+    #[arg(long, value_name = "TEXT")]
+    content: Option<String>,
+    /// The folder, from the vault's root.
+    #[arg(long)]
+    folder: Option<String>,
+    /// The category; also the folder, where none is given.
+    #[arg(long)]
+    category: Option<String>,
+    /// A tag; may be repeated.
+    #[arg(long = "tag")]
+    tags: Vec<String>,
+    /// The type.
+    #[arg(long = "type", value_name = "TYPE")]
+    note_type: Option<String>,
+    /// A property; may be repeated. VALUE is read as JSON where it is JSON, else as text.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Start from this note, with {{title}}, {{date}} and {{time}} filled in.
+    #[arg(long)]
+    template: Option<String>,
+    /// Make today's daily note, as Obsidian would.
+    #[arg(long)]
+    daily: bool,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Add text at the end of a note or section.
+#[derive(Debug, Args)]
+pub(super) struct AppendArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// The text; - reads standard input.
+    text: String,
+    /// Only in the section of this heading.
+    #[arg(long, value_name = "HEADING")]
+    section: Option<String>,
+    #[command(flatten)]
+    one: OneNote,
+}
+
+/// Replace a text in a note, wherever it stands.
+#[derive(Debug, Args)]
+pub(super) struct ReplaceArgs {
+    /// The note.
+    note: String,
+    /// The text as it is.
+    #[arg(long)]
+    old: String,
+    /// The text as it shall be.
+    #[arg(long)]
+    new: String,
+    /// Refuse unless the text occurs this many times; 1 where not given.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    count: usize,
+    #[command(flatten)]
+    one: OneNote,
+}
+
+/// Set a property of a note; several values make a list.
+#[derive(Debug, Args)]
+pub(super) struct SetArgs {
+    /// The note.
+    note: String,
+    /// The property.
+    key: String,
+    /// The value: read as JSON where it is JSON, else as text.
+    #[arg(required = true, allow_hyphen_values = true)]
+    values: Vec<String>,
+    #[command(flatten)]
+    one: OneNote,
+}
+
+/// Remove a property of a note.
+#[derive(Debug, Args)]
+pub(super) struct UnsetArgs {
+    /// The note.
+    note: String,
+    /// The property.
+    key: String,
+    #[command(flatten)]
+    one: OneNote,
+}
+
+/// Add a value to a list property of a note.
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// The note.
+    note: String,
+    /// The property.
+    key: String,
+    /// The value.
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    #[command(flatten)]
+    one: OneNote,
+}
+
+/// Add tags to a note and remove tags from it: `sidenote tag Plan +urgent -draft`.
+#[derive(Debug, Args)]
+pub(super) struct TagArgs {
+    /// The note.
+    note: String,
+    /// +TAG adds, -TAG removes.
+    #[arg(required = true, allow_hyphen_values = true)]
+    tags: Vec<String>,
+    #[command(flatten)]
+    one: OneNote,
+}
+
+/// Move or rename a note, folder or attachment; every link to it follows.
+#[derive(Debug, Args)]
+pub(super) struct MoveArgs {
+    /// What moves: a note by any name, or the path of a file or folder.
+    from: String,
+    /// Where to: a path from the vault's root; a folder keeps the name.
+    to: String,
+    /// Allow names that only Windows forbids.
+    #[arg(long)]
+    relaxed: bool,
+    /// Go ahead with a name that links cannot hold.
+    #[arg(long)]
+    force: bool,
+    /// Leave every link as it is.
+    #[arg(long)]
+    no_update_links: bool,
+    /// Leave relative links that Obsidian still finds, though other programs would not.
+    #[arg(long)]
+    keep_lookup_links: bool,
+    /// Lengthen links that could mean several files of equal right.
+    #[arg(long)]
+    stabilise: bool,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Give a part of a note another name, with every link to it.
+#[derive(Debug, Args)]
+pub(super) struct PartArgs {
+    /// The note.
+    note: String,
+    /// Its name now.
+    old: String,
+    /// Its new name.
+    new: String,
+    /// Go ahead where another part has that name.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Give a tag or property another name in every note.
+#[derive(Debug, Args)]
+pub(super) struct RenameArgs {
+    /// Its name now.
+    old: String,
+    /// Its new name.
+    new: String,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Link two notes, or unlink them, both ways, in their related sections.
+#[derive(Debug, Args)]
+pub(super) struct RelateArgs {
+    /// The one note.
+    a: String,
+    /// The other.
+    b: String,
+    /// The text shown for the link from the first to the second.
+    #[arg(long)]
+    text: Option<String>,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Move a note or attachment to the vault's bin, .trash/.
+#[derive(Debug, Args)]
+pub(super) struct DeleteArgs {
+    /// The note by any name, or the path of a file.
+    note: String,
+    /// Remove it for good.
+    #[arg(long, requires = "yes")]
+    permanent: bool,
+    /// Yes, for good.
+    #[arg(long)]
+    yes: bool,
+    /// What becomes of links to it.
+    #[arg(long, value_enum, default_value_t = LinkFate::Leave)]
+    links: LinkFate,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LinkFate {
+    /// They stay and lead nowhere.
+    Leave,
+    /// Their text stays.
+    Plain,
+}
+
+/// Bring a file back from the vault's bin.
+#[derive(Debug, Args)]
+pub(super) struct RestoreArgs {
+    /// Its path below .trash/.
+    note: String,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Take back the last operations.
+#[derive(Debug, Args)]
+pub(super) struct UndoArgs {
+    /// How many.
+    #[arg(default_value_t = 1)]
+    count: usize,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// List what sidenote did, newest first: to one note, or to all.
+#[derive(Debug, Args)]
+pub(super) struct HistoryArgs {
+    /// The note.
+    note: Option<String>,
+    /// At most so many.
+    #[arg(short = 'n', long, default_value_t = 20)]
+    limit: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ChangeCommand {
+    New(NewArgs),
+    Append(AppendArgs),
+    /// Add text at the beginning of a note, behind its frontmatter, or of a section.
+    Prepend(AppendArgs),
+    Replace(ReplaceArgs),
+    Set(SetArgs),
+    Unset(UnsetArgs),
+    Add(AddArgs),
+    Tag(TagArgs),
+    #[command(alias = "rename", alias = "mv")]
+    Move(MoveArgs),
+    /// Give a heading another text; every link to it follows.
+    RenameHeading(PartArgs),
+    /// Give a block id another name; every link to it follows.
+    RenameBlock(PartArgs),
+    /// Give a tag another name, with the tags below it, in every note.
+    RenameTag(RenameArgs),
+    /// Give a property another name in every note.
+    RenameProperty(RenameArgs),
+    /// Link two notes, both ways, in their related sections.
+    Link(RelateArgs),
+    /// Remove the links that `link` made, both ways.
+    Unlink(RelateArgs),
+    Delete(DeleteArgs),
+    Restore(RestoreArgs),
+    Undo(UndoArgs),
+    History(HistoryArgs),
+}
+
+pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
+    let (operation, dry) = match command {
+        ChangeCommand::New(args) => {
+            let dry = args.dry.dry_run;
+            (Operation::New(new_request(args)?), dry)
+        }
+        ChangeCommand::Append(args) => {
+            one(args.note, args.one, NoteEdit::Append(text(&args.text)?, args.section))?
+        }
+        ChangeCommand::Prepend(args) => {
+            one(args.note, args.one, NoteEdit::Prepend(text(&args.text)?, args.section))?
+        }
+        ChangeCommand::Replace(args) => {
+            one(args.note, args.one, NoteEdit::Replace { old: args.old, new: args.new, count: args.count })?
+        }
+        ChangeCommand::Set(args) => {
+            one(args.note, args.one, NoteEdit::Set(args.key, value_of(&args.values)))?
+        }
+        ChangeCommand::Unset(args) => one(args.note, args.one, NoteEdit::Unset(args.key))?,
+        ChangeCommand::Add(args) => one(args.note, args.one, NoteEdit::Add(args.key, value(&args.value)))?,
+        ChangeCommand::Tag(args) => one(args.note, args.one, tags(&args.tags)?)?,
+        ChangeCommand::Move(args) => (
+            Operation::Move(MoveRequest {
+                from: args.from,
+                to: args.to,
+                relaxed: args.relaxed,
+                force: args.force,
+                no_update_links: args.no_update_links,
+                keep_lookup_links: args.keep_lookup_links,
+                stabilise: args.stabilise,
+            }),
+            args.dry.dry_run,
+        ),
+        ChangeCommand::RenameHeading(args) => part(args, PartKind::Heading),
+        ChangeCommand::RenameBlock(args) => part(args, PartKind::Block),
+        ChangeCommand::RenameTag(args) => everywhere(args, Renamed::Tag),
+        ChangeCommand::RenameProperty(args) => everywhere(args, Renamed::Property),
+        ChangeCommand::Link(args) => {
+            let dry = args.dry.dry_run;
+            (Operation::Link(RelateRequest { a: args.a, b: args.b, text: args.text }), dry)
+        }
+        ChangeCommand::Unlink(args) => {
+            let dry = args.dry.dry_run;
+            (Operation::Unlink(RelateRequest { a: args.a, b: args.b, text: args.text }), dry)
+        }
+        ChangeCommand::Delete(args) => {
+            let links = match args.links {
+                LinkFate::Leave => DanglingLinks::Leave,
+                LinkFate::Plain => DanglingLinks::Plain,
+            };
+            let permanent = args.permanent && args.yes;
+            (Operation::Delete(DeleteRequest { note: args.note, permanent, links }), args.dry.dry_run)
+        }
+        ChangeCommand::Restore(args) => (Operation::Restore(args.note), args.dry.dry_run),
+        ChangeCommand::Undo(args) => return undo(session, &args),
+        ChangeCommand::History(args) => return history(session, &args),
+    };
+    let reply = session.store()?.change(&operation, dry)?;
+    session.out.reply(&reply, |reply| show(reply, dry))?;
+    tell(session, &reply);
+    Ok(())
+}
+
+fn new_request(args: NewArgs) -> Result<NewRequest> {
+    let property = |text: &String| {
+        text.split_once('=').map(|(key, said)| (key.trim().to_owned(), value(said))).ok_or_else(|| {
+            Error::invalid(format!("--set {text:?} has no `=`")).with_hint("write --set status=open")
+        })
+    };
+    Ok(NewRequest {
+        title: args.title.unwrap_or_default(),
+        content: args.content.as_deref().map(text).transpose()?.unwrap_or_default(),
+        folder: args.folder,
+        category: args.category,
+        tags: args.tags,
+        note_type: args.note_type,
+        properties: args.set.iter().map(property).collect::<Result<_>>()?,
+        template: args.template,
+        daily: args.daily,
+    })
+}
+
+fn one(note: String, args: OneNote, edit: NoteEdit) -> Result<(Operation, bool)> {
+    let expect = args.expect_hash.map(|hash| hash.parse()).transpose()?;
+    Ok((Operation::Edit(EditRequest { note, edit, expect }), args.dry.dry_run))
+}
+
+fn part(args: PartArgs, kind: PartKind) -> (Operation, bool) {
+    let PartArgs { note, old, new, force, dry } = args;
+    (Operation::RenamePart(PartRequest { note, kind, old, new, force }), dry.dry_run)
+}
+
+fn everywhere(args: RenameArgs, kind: Renamed) -> (Operation, bool) {
+    (Operation::RenameEverywhere(RenameRequest { kind, old: args.old, new: args.new }), args.dry.dry_run)
+}
+
+/// Reads a value as JSON where it is a number, a truth value, null or a list, else as text.
+fn value(text: &str) -> Value {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if !value.is_object() => value,
+        _ => Value::from(text),
+    }
+}
+
+fn value_of(values: &[String]) -> Value {
+    match values {
+        [one] => value(one),
+        many => Value::from(many.iter().map(|text| value(text)).collect::<Vec<_>>()),
+    }
+}
+
+fn tags(asked: &[String]) -> Result<NoteEdit> {
+    let (mut add, mut remove) = (Vec::new(), Vec::new());
+    for tag in asked {
+        match (tag.strip_prefix('+'), tag.strip_prefix('-')) {
+            (Some(tag), _) => add.push(tag.to_owned()),
+            (_, Some(tag)) => remove.push(tag.to_owned()),
+            _ => {
+                return Err(Error::invalid(format!("{tag:?} says neither to add nor to remove"))
+                    .with_hint("write +tag or -tag"));
+            }
+        }
+    }
+    Ok(NoteEdit::Tags { add, remove })
+}
+
+fn text(given: &str) -> Result<String> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| Error::io("read", "standard input", error))?;
+    Ok(text)
+}
+
+fn show(reply: &ChangeReply, dry: bool) -> String {
+    if dry {
+        return if reply.diff.is_empty() {
+            "nothing would change\n".to_owned()
+        } else {
+            coloured(&reply.diff)
+        };
+    }
+    if !reply.applied {
+        return "nothing to change\n".to_owned();
+    }
+    let mut out = String::new();
+    for folder in &reply.plan.folders {
+        out.push_str(&format!(
+            "{} -> {}\n",
+            output::plain(folder.from.as_str()),
+            output::plain(folder.to.as_str())
+        ));
+    }
+    let place = |place: &crate::text::edit::Place| output::plain(&place.to_string());
+    for change in &reply.plan.files {
+        out.push_str(&match (&change.from, &change.to) {
+            (None, Some(to)) => format!("{}\n", place(to)),
+            (Some(from), None) => format!("{} is gone\n", place(from)),
+            (Some(from), Some(to)) if from != to => format!("{} -> {}\n", place(from), place(to)),
+            (Some(from), _) => format!("{} changed\n", place(from)),
+            (None, None) => String::new(),
+        });
+    }
+    out
+}
+
+fn coloured(diff: &str) -> String {
+    let line = |line: &str| {
+        let plain = output::plain(line);
+        let shown = match line.as_bytes().first() {
+            Some(b'+') => style(plain).green(),
+            Some(b'-') => style(plain).red(),
+            Some(b'@') => style(plain).cyan(),
+            _ => style(plain),
+        };
+        format!("{shown}\n")
+    };
+    diff.lines().map(line).collect()
+}
+
+/// Tells on standard error what was left alone, and what else somebody should know.
+fn tell(session: &Session, reply: &ChangeReply) {
+    if session.out.is_json() {
+        return;
+    }
+    for remark in &reply.plan.remarks {
+        session.out.say(&output::plain(&remark.to_string()));
+    }
+    for notice in &reply.notices {
+        session.out.say(&format!("notice: {}", output::plain(notice)));
+    }
+}
+
+fn undo(session: &Session, args: &UndoArgs) -> Result<()> {
+    let replies = session.store()?.undo(args.count, args.dry.dry_run)?;
+    let dry = args.dry.dry_run;
+    session.out.reply(&replies, |replies| replies.iter().map(|reply| show(reply, dry)).collect())?;
+    replies.iter().for_each(|reply| tell(session, reply));
+    Ok(())
+}
+
+fn history(session: &Session, args: &HistoryArgs) -> Result<()> {
+    let mut events = session.store()?.history(args.note.as_deref())?;
+    events.truncate(args.limit);
+    session.out.reply(&events, |events: &Vec<Event>| {
+        let rows = events.iter().map(|event| {
+            let files = event.files.len();
+            let first = event.files.first().map_or_else(String::new, |file| match &file.to {
+                Some(to) => format!("{} -> {to}", file.path),
+                None => file.path.to_string(),
+            });
+            let more = if files > 1 { format!("{first} and {} more", files - 1) } else { first };
+            vec![event.at.rfc3339(), event.op.clone(), more, event.id.clone()]
+        });
+        output::columns(&rows.collect::<Vec<_>>())
+    })
+}

@@ -1,0 +1,181 @@
+//! Planning new notes: their place, their frontmatter, templates and daily notes.
+
+use serde_json::Value;
+
+use super::Store;
+use super::moves::follow;
+use super::view::View;
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::path_id_at;
+use crate::text::edit::{ChangeSet, FileChange, apply};
+use crate::text::frontmatter::edit::set;
+use crate::text::moment;
+use crate::text::path::{NotePath, key};
+use crate::text::rewrite::{Moves, Options};
+use crate::vault::obsidian::Location;
+
+/// A note that is to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewRequest {
+    /// Its title; a daily note's is its date.
+    pub title: String,
+    /// Its text, without frontmatter.
+    pub content: String,
+    /// The folder, from the vault's root; else the category, else where Obsidian puts new notes.
+    pub folder: Option<String>,
+    /// Its `category`.
+    pub category: Option<String>,
+    /// Its `tags`.
+    pub tags: Vec<String>,
+    /// Its `type`.
+    pub note_type: Option<String>,
+    /// Other properties, in order.
+    pub properties: Vec<(String, Value)>,
+    /// The template that it starts from, by any of its names.
+    pub template: Option<String>,
+    /// Make the daily note of today.
+    pub daily: bool,
+}
+
+impl Store {
+    /// Plans a new note; links that its name would capture are lengthened.
+    ///
+    /// # Errors
+    /// `Exists` where a note is there already; `Invalid` for a title that gives no file name; `NotFound` for a
+    /// template that is not there.
+    pub(super) fn plan_new(
+        &self,
+        view: &View<'_>,
+        request: &NewRequest,
+        now: Timestamp,
+    ) -> Result<ChangeSet> {
+        let settings = self.vault.settings();
+        let local = now.local();
+        let (path, title) = if request.daily {
+            let daily = &settings.daily_notes;
+            let name = moment::format(&daily.format, local);
+            let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
+            let path = NotePath::parse_new(&format!("{path}.md"), false)?;
+            let title = path.stem().to_owned();
+            (path, title)
+        } else {
+            let name = file_name(&request.title)?;
+            let place = match (&request.folder, &request.category, &settings.new_files) {
+                (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_matches('/').to_owned(),
+                (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
+                _ => String::new(),
+            };
+            let path = if place.is_empty() { format!("{name}.md") } else { format!("{place}/{name}.md") };
+            (NotePath::parse_new(&path, false)?, request.title.trim().to_owned())
+        };
+        self.refuse_taken(&path, None)?;
+        let template = match (&request.template, request.daily) {
+            (Some(template), _) => Some(self.template(template)?),
+            (None, true) if !settings.daily_notes.template.is_empty() => {
+                Some(self.template(&settings.daily_notes.template)?)
+            }
+            _ => None,
+        };
+        let templates = &settings.templates;
+        let filled = template
+            .map(|text| moment::fill(&text, &title, local, &templates.date_format, &templates.time_format));
+        let mut text = filled.unwrap_or_default();
+        text.push_str(&request.content);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let text = self.with_properties(text, &path, &title, request, now)?;
+        let mut plan = ChangeSet::new("new");
+        plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
+        let options = Options { format: settings.link_format, ..Options::default() };
+        follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
+        Ok(plan)
+    }
+
+    fn template(&self, name: &str) -> Result<String> {
+        let folder = self.vault.settings().templates.folder;
+        let inside = format!("{}/{name}", folder.trim_matches('/'));
+        let row = self.find(&inside).or_else(|_| self.find(name))?;
+        let bytes = self.read_bytes(&row.path)?;
+        String::from_utf8(bytes)
+            .map_err(|_| Error::invalid(format!("the template {} is not UTF-8", row.path)))
+    }
+
+    fn with_properties(
+        &self,
+        mut text: String,
+        path: &NotePath,
+        title: &str,
+        request: &NewRequest,
+        now: Timestamp,
+    ) -> Result<String> {
+        // It follows from place and time, so that a dry run tells the id, too.
+        let id = path_id_at(path, now);
+        let mut properties: Vec<(&str, Value)> = vec![("id", Value::from(id))];
+        if title != path.stem() {
+            properties.push(("title", Value::from(title)));
+        }
+        if !request.tags.is_empty() {
+            let tags: Vec<&str> = request.tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
+            properties.push(("tags", Value::from(tags)));
+        }
+        properties.extend(request.category.as_deref().map(|category| ("category", Value::from(category))));
+        properties.extend(request.note_type.as_deref().map(|kind| ("type", Value::from(kind))));
+        properties.push(("created_at", Value::from(now.rfc3339())));
+        properties.extend(request.properties.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        for (name, value) in properties {
+            let edits = set(&text, name, &value)
+                .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+            text = String::from_utf8(apply(text.as_bytes(), &edits)?)
+                .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        }
+        Ok(text)
+    }
+
+    /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
+    pub(super) fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
+        let folder = self.vault.root().join(to.folder());
+        let wanted = key(to.name());
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io("list", &folder, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| Error::io("list", &folder, error))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| key(name) == wanted) else { continue };
+            if from.is_some_and(|from| to.folder() == from.folder() && name == from.name()) {
+                continue;
+            }
+            let (code, why) = if name == to.name() {
+                ("target-exists", "is there already".to_owned())
+            } else {
+                ("case-collision", format!("differs only in spelling from {name}, which is there already"))
+            };
+            return Err(Error::new(ErrorKind::Exists, format!("{to} {why} ({code})"))
+                .with_hint("choose another name, or move that one away first"));
+        }
+        Ok(())
+    }
+}
+
+/// Makes a file name of a title: without the signs that Obsidian forbids and those that break links.
+fn file_name(title: &str) -> Result<String> {
+    let kept = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\\' | '/' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '#' | '^' | '[' | ']')
+    };
+    let plain: String = title.replace("%%", " ").chars().map(|c| if kept(c) { c } else { ' ' }).collect();
+    let name = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut name = name.trim_matches(['.', ' ']).to_owned();
+    while name.len() > 240 {
+        name.pop();
+    }
+    if name.is_empty() {
+        return Err(Error::invalid(format!("{title:?} gives no file name"))
+            .with_hint("give a title with a letter or digit in it"));
+    }
+    Ok(name)
+}

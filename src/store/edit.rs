@@ -1,0 +1,159 @@
+//! Planning the edit of one note: its text, and its properties.
+
+use serde_json::Value;
+
+use super::Store;
+use super::moves::add_edits;
+use super::view::{Source, View};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::compose;
+use crate::text::edit::{ChangeSet, ContentHash, Edit};
+use crate::text::frontmatter::edit::{self, Refusal};
+use crate::text::note::Target;
+use crate::text::rewrite::heading_linktext;
+
+/// What changes in a note.
+#[derive(Debug, Clone)]
+pub enum NoteEdit {
+    /// Text comes at the end of the note, or of the section of this heading.
+    Append(String, Option<String>),
+    /// Text comes at the beginning, behind the frontmatter or the heading.
+    Prepend(String, Option<String>),
+    /// Text is replaced.
+    Replace {
+        /// The text as it is.
+        old: String,
+        /// The text as it shall be.
+        new: String,
+        /// How often it must occur.
+        count: usize,
+    },
+    /// A property gets a value.
+    Set(String, Value),
+    /// A property goes.
+    Unset(String),
+    /// A list property gets one more value.
+    Add(String, Value),
+    /// Tags come and go in the `tags` property.
+    Tags {
+        /// Tags that come.
+        add: Vec<String>,
+        /// Tags that go.
+        remove: Vec<String>,
+    },
+}
+
+/// An edit of one note.
+#[derive(Debug, Clone)]
+pub struct EditRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// What changes.
+    pub edit: NoteEdit,
+    /// The hash that the note's bytes must have.
+    pub expect: Option<ContentHash>,
+}
+
+impl NoteEdit {
+    fn operation(&self) -> &'static str {
+        match self {
+            Self::Append(..) => "append",
+            Self::Prepend(..) => "prepend",
+            Self::Replace { .. } => "replace",
+            Self::Set(..) => "set",
+            Self::Unset(..) => "unset",
+            Self::Add(..) => "add",
+            Self::Tags { .. } => "tag",
+        }
+    }
+}
+
+impl Store {
+    /// Plans an edit of one note.
+    ///
+    /// # Errors
+    /// `Conflict` where the note has other bytes than expected; `Invalid`, with the code of spec/obsidian.md 4.7, where
+    /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
+    pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
+        let path = self.find(&request.note)?.path;
+        let source = view.source(&path)?;
+        if request.expect.is_some_and(|expect| expect != source.hash) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("{path} changed: its hash is {}", source.hash),
+            )
+            .with_hint("read it again, and make the change anew"));
+        }
+        if !path.is_note() {
+            return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+        }
+        if !source.is_utf8 {
+            return Err(Error::invalid(format!("{path} is not UTF-8, so it is not edited (invalid-utf8)")));
+        }
+        let edits = edits_of(&source, &request.edit)?;
+        let mut plan = ChangeSet::new(request.edit.operation());
+        add_edits(&mut plan, &source, None, edits, Vec::new());
+        Ok(plan)
+    }
+}
+
+fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
+    let (text, note) = (source.text.as_str(), &source.note);
+    let planned = match edit {
+        NoteEdit::Append(added, None) => compose::append(text, added),
+        NoteEdit::Append(added, Some(section)) => {
+            compose::append_to_section(text, note, heading(source, section)?, added)
+        }
+        NoteEdit::Prepend(added, None) => compose::prepend(text, added),
+        NoteEdit::Prepend(added, Some(section)) => {
+            compose::prepend_to_section(text, note, heading(source, section)?, added)
+        }
+        NoteEdit::Replace { old, new, count } => compose::replace(text, old, new, Some(*count)),
+        NoteEdit::Set(name, value) => edit::set(text, name, value),
+        NoteEdit::Unset(name) => edit::unset(text, name),
+        NoteEdit::Add(name, value) => edit::add(text, name, std::slice::from_ref(value)),
+        NoteEdit::Tags { add, remove } => return tags(source, add, remove),
+    };
+    planned.map_err(|refusal| refused(source, &refusal))
+}
+
+/// Plans tags that go and tags that come, one after the other, as one edit of what both change.
+fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>> {
+    let mut text = source.text.clone();
+    for (tags, coming) in [(remove, false), (add, true)] {
+        let tags: Vec<&str> = tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
+        if tags.is_empty() {
+            continue;
+        }
+        let edits = if coming { compose::add_tags(&text, &tags) } else { compose::remove_tags(&text, &tags) };
+        let edits = edits.map_err(|refusal| refused(source, &refusal))?;
+        let changed = crate::text::edit::apply(text.as_bytes(), &edits)?;
+        text = String::from_utf8(changed)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+    }
+    Ok(crate::text::edit::between(&source.text, &text).into_iter().collect())
+}
+
+fn heading(source: &Source, name: &str) -> Result<usize> {
+    let wanted = name.trim_start_matches('#').trim();
+    let exact = source.note.headings.iter().position(|heading| heading.text == wanted);
+    let by_key = || match source.note.subpath(&format!("#{}", heading_linktext(wanted))) {
+        Some(Target::Heading(at)) => Some(at),
+        _ => None,
+    };
+    exact.or_else(by_key).ok_or_else(|| {
+        let there: Vec<&str> =
+            source.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
+        let hint = if there.is_empty() { "the note has no headings".to_owned() } else { there.join(" / ") };
+        Error::not_found(format!("{} has no heading {name:?}", source.path)).with_hint(hint)
+    })
+}
+
+fn refused(source: &Source, refusal: &Refusal) -> Error {
+    let remark = refusal.remark(source.path.clone(), &source.text);
+    let kind = match refusal.code {
+        "text-not-found" | "no-heading" => ErrorKind::NotFound,
+        _ => ErrorKind::Invalid,
+    };
+    Error::new(kind, remark.to_string())
+}

@@ -1,0 +1,259 @@
+//! Planning links between two notes, both ways, and the removal of notes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Store;
+use super::moves::add_edits;
+use super::view::{Source, View, table};
+use crate::error::{Error, Result};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, Remark};
+use crate::text::frontmatter::edit::{Refusal, add, remove_item};
+use crate::text::link::Link;
+use crate::text::path::{NotePath, key};
+use crate::text::related::{self, Section};
+use crate::text::resolve::{Names, name_keys};
+use crate::text::rewrite::linktext;
+
+/// Two notes that belong together, or no longer.
+#[derive(Debug, Clone, Default)]
+pub struct RelateRequest {
+    /// The one, by any of its names.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// The text shown for the link from `a` to `b`; its name where not given.
+    pub text: Option<String>,
+}
+
+/// What becomes of links to a note that is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DanglingLinks {
+    /// They stay, and lead nowhere, as in Obsidian.
+    #[default]
+    Leave,
+    /// Their text stays.
+    Plain,
+}
+
+/// A file that is to be removed.
+#[derive(Debug, Clone, Default)]
+pub struct DeleteRequest {
+    /// The note by any of its names, or the path of another file.
+    pub note: String,
+    /// Past recovery, instead of to the vault's bin.
+    pub permanent: bool,
+    /// What becomes of links to it.
+    pub links: DanglingLinks,
+}
+
+impl Store {
+    fn related_section(&self) -> Section {
+        let config = &self.config.links;
+        Section { name: config.section.clone(), bold: config.style == "bold" }
+    }
+
+    /// Plans a link both ways, each in its note's related section, unless the note links to the other already.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Invalid` for a note and itself.
+    pub(super) fn plan_link(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("link");
+        let (a, b, names, ids) = self.pair(view, request)?;
+        let settings = self.vault.settings();
+        let pairs = [(&a, &b, request.text.as_deref(), &ids.1), (&b, &a, None, &ids.0)];
+        for (source, target, text, id) in pairs {
+            let mut edits = Vec::new();
+            let mut remarks = Vec::new();
+            if !source.note.links.iter().any(|link| means(&names, link, source, &target.path)) {
+                let markdown = settings.use_markdown_links;
+                let dest = linktext(&names, &target.path, &source.path, settings.link_format, markdown)
+                    .ok_or_else(|| Error::invalid(format!("no link text finds {}", target.path)))?;
+                let link = match (markdown, text) {
+                    (true, text) => format!("[{}](<{dest}>)", text.unwrap_or(target.path.stem())),
+                    (false, Some(text)) => format!("[[{dest}|{text}]]"),
+                    (false, None) => format!("[[{dest}]]"),
+                };
+                edits.push(related::add(&source.text, &source.note, &self.related_section(), &link));
+            }
+            if holds_ids(source) && !has_id(source, id) {
+                take(
+                    add(&source.text, "links", &[Value::from(id.as_str())]),
+                    source,
+                    &mut edits,
+                    &mut remarks,
+                );
+            }
+            add_edits(&mut plan, source, None, edits, remarks);
+        }
+        Ok(plan)
+    }
+
+    /// Plans the removal of the bullets by which two notes are linked; links in running text stay and are told of.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub(super) fn plan_unlink(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("unlink");
+        let (a, b, names, ids) = self.pair(view, request)?;
+        for (source, target, id) in [(&a, &b, &ids.1), (&b, &a, &ids.0)] {
+            let goes = |link: &Link| means(&names, link, source, &target.path);
+            let mut remarks = Vec::new();
+            let mut edits = related::remove(&source.text, &source.note, &self.related_section(), goes);
+            let stays = |link: &&Link| goes(link) && !edits.iter().any(|edit| edit.span.encloses(link.span));
+            remarks.extend(source.note.links.iter().filter(stays).map(|link| Remark {
+                code: "link-in-text".to_owned(),
+                path: source.path.clone(),
+                line: link.line,
+                column: 1,
+                message: format!("the text links to it and was left alone: {}", link.span.of(&source.text)),
+            }));
+            if has_id(source, id) {
+                let removed = remove_item(&source.text, "links", &Value::from(id.as_str()));
+                take(removed, source, &mut edits, &mut remarks);
+            }
+            add_edits(&mut plan, source, None, edits, remarks);
+        }
+        Ok(plan)
+    }
+
+    fn pair(
+        &self,
+        view: &View<'_>,
+        request: &RelateRequest,
+    ) -> Result<(Source, Source, Names, (String, String))> {
+        let (a, b) = (self.find(&request.a)?, self.find(&request.b)?);
+        if a.id == b.id {
+            return Err(Error::invalid(format!("{} cannot be linked to itself", a.path)));
+        }
+        let sources = [view.source(&a.path)?, view.source(&b.path)?];
+        let own = BTreeSet::from([key(a.path.name()), key(b.path.name())]);
+        let names = table(view.names(&sources, own)?.iter());
+        let [first, second] = sources;
+        Ok((first, second, names, (a.note_id, b.note_id)))
+    }
+
+    /// Plans the removal of a file: to the vault's bin, unless for good.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub(super) fn plan_delete(&self, view: &View<'_>, request: &DeleteRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("delete");
+        let path = self.file_named(view, &request.note)?;
+        let to = if request.permanent { None } else { Some(Place::Trash(self.free_in_trash(&path)?)) };
+        let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
+        sources.retain(|source| source.path != path);
+        let mut keys: BTreeSet<String> = name_keys(path.name()).into_iter().collect();
+        keys.insert(key(path.name()));
+        let names = table(view.names(&sources, keys)?.iter());
+        let id = self.find(path.as_str()).map(|row| row.note_id).ok();
+        for source in &sources {
+            let goes = |link: &Link| means(&names, link, source, &path);
+            let mut remarks = Vec::new();
+            let mut edits = related::remove(&source.text, &source.note, &self.related_section(), goes);
+            if let Some(id) = id.as_ref().filter(|id| has_id(source, id)) {
+                let removed = remove_item(&source.text, "links", &Value::from(id.as_str()));
+                take(removed, source, &mut edits, &mut remarks);
+            }
+            let left: Vec<&Link> = source
+                .note
+                .links
+                .iter()
+                .filter(|link| goes(link) && !edits.iter().any(|edit| edit.span.encloses(link.span)))
+                .collect();
+            for link in left {
+                match plain(link, source).filter(|_| request.links == DanglingLinks::Plain) {
+                    Some(edit) => edits.push(edit),
+                    None => remarks.push(Remark {
+                        code: "dangling".to_owned(),
+                        path: source.path.clone(),
+                        line: link.line,
+                        column: 1,
+                        message: format!("leads nowhere now: {}", link.span.of(&source.text)),
+                    }),
+                }
+            }
+            add_edits(&mut plan, source, None, edits, remarks);
+        }
+        let from = Some(Place::Vault(path));
+        plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
+        Ok(plan)
+    }
+
+    /// Finds a name in the bin that is free (spec/obsidian.md 1.7).
+    fn free_in_trash(&self, path: &NotePath) -> Result<NotePath> {
+        let bin = self.vault.root().join(".trash");
+        let (stem, extension) = match path.extension() {
+            "" => (path.as_str(), String::new()),
+            extension => {
+                let stem = path.as_str().len() - extension.len() - 1;
+                (path.as_str().get(..stem).unwrap_or(path.as_str()), format!(".{extension}"))
+            }
+        };
+        let names = std::iter::once(path.as_str().to_owned())
+            .chain((2..10_000).map(|number| format!("{stem} {number}{extension}")));
+        let free = names.into_iter().find(|name| std::fs::symlink_metadata(bin.join(name)).is_err());
+        free.and_then(|name| NotePath::from_disk(&name))
+            .ok_or_else(|| Error::invalid(format!("the bin has no free name for {path}")))
+    }
+
+    /// Plans the way back of a file from the vault's bin.
+    ///
+    /// # Errors
+    /// `NotFound` where the bin has no such file, `Exists` where something took its place.
+    pub(super) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("restore");
+        let bin = self.vault.root().join(".trash");
+        let wanted = name.trim_start_matches(".trash/");
+        let is_there = |path: &NotePath| bin.join(path.as_str()).is_file();
+        let given = [wanted.to_owned(), format!("{wanted}.md")];
+        let path = given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there);
+        let path = path.ok_or_else(|| {
+            Error::not_found(format!("the bin holds no {name:?}"))
+                .with_hint("give its path below .trash/, as `sidenote history` shows it")
+        })?;
+        self.refuse_taken(&path, None)?;
+        let (from, to) = (Place::Trash(path.clone()), Place::Vault(path));
+        plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
+        Ok(plan)
+    }
+}
+
+fn means(names: &Names, link: &Link, source: &Source, target: &NotePath) -> bool {
+    !link.path.is_empty() && names.resolve(&link.path, &source.path).is_some_and(|found| found.path == target)
+}
+
+fn holds_ids(source: &Source) -> bool {
+    source.note.frontmatter.as_ref().is_some_and(|front| front.get("links").is_some())
+}
+
+fn has_id(source: &Source, id: &str) -> bool {
+    let held = source.note.frontmatter.as_ref().and_then(|front| front.get("links"));
+    held.is_some_and(|held| match &held.value {
+        Value::Array(items) => items.iter().any(|item| item.as_str() == Some(id)),
+        value => value.as_str() == Some(id),
+    })
+}
+
+/// Takes over the edits of a property, or the reason why there are none.
+fn take(
+    edited: std::result::Result<Vec<Edit>, Refusal>,
+    source: &Source,
+    edits: &mut Vec<Edit>,
+    remarks: &mut Vec<Remark>,
+) {
+    match edited {
+        Ok(found) => edits.extend(found),
+        Err(refusal) => remarks.push(refusal.remark(source.path.clone(), &source.text)),
+    }
+}
+
+/// Puts the text of a link in its place; links of canvases and properties have none.
+fn plain(link: &Link, source: &Source) -> Option<Edit> {
+    use crate::text::link::LinkForm;
+    let shown = link.display.as_deref()?;
+    matches!(link.form, LinkForm::Wiki | LinkForm::MdPlain | LinkForm::MdAngle)
+        .then(|| Edit::replace(link.span, shown))
+        .filter(|_| !link.span.of(&source.text).is_empty())
+}

@@ -1,0 +1,136 @@
+//! Owns the patterns by which Obsidian writes dates (Moment's format tokens, <https://momentjs.com/docs/#/displaying/>),
+//! and the variables of templates (spec/obsidian.md 9). Names of months and days are English.
+
+use jiff::civil::DateTime;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// The tokens, longer ones before those they begin with.
+const TOKENS: &[&str] = &[
+    "YYYY", "YY", "MMMM", "MMM", "MM", "Mo", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "dd", "do",
+    "d", "GGGG", "gggg", "WW", "W", "ww", "w", "Q", "E", "e", "HH", "H", "hh", "h", "kk", "k", "mm", "m",
+    "ss", "s", "SSS", "A", "a",
+];
+
+/// Writes a time by a pattern; what stands in `[ ]`, and what is no token, is written as it is.
+pub fn format(pattern: &str, at: DateTime) -> String {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let literal = rest.strip_prefix('[').and_then(|inner| inner.find(']').map(|end| inner.split_at(end)));
+        if let Some((inside, behind)) = literal {
+            out.push_str(inside);
+            rest = behind.strip_prefix(']').unwrap_or(behind);
+        } else if let Some(token) = TOKENS.iter().find(|token| rest.starts_with(**token)) {
+            out.push_str(&write(token, at));
+            rest = rest.strip_prefix(*token).unwrap_or_default();
+        } else {
+            out.push(c);
+            rest = rest.strip_prefix(c).unwrap_or_default();
+        }
+    }
+    out
+}
+
+fn write(token: &str, at: DateTime) -> String {
+    let date = at.date();
+    let (month, day, hour) = (date.month(), date.day(), at.hour());
+    let weekday = date.weekday().to_sunday_zero_offset();
+    let month_name =
+        || MONTHS.get(usize::from(month.unsigned_abs()).saturating_sub(1)).copied().unwrap_or("");
+    let day_name = || DAYS.get(usize::from(weekday.unsigned_abs())).copied().unwrap_or("");
+    let short = |name: &str, length: usize| name.get(..length).unwrap_or(name).to_owned();
+    let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let iso = date.iso_week_date();
+    match token {
+        "YYYY" => format!("{:04}", date.year()),
+        "YY" => format!("{:02}", date.year() % 100),
+        "MMMM" => month_name().to_owned(),
+        "MMM" => short(month_name(), 3),
+        "MM" => format!("{month:02}"),
+        "Mo" => ordinal(month.into()),
+        "M" => month.to_string(),
+        "DDDD" => format!("{:03}", date.day_of_year()),
+        "DDD" => date.day_of_year().to_string(),
+        "DD" => format!("{day:02}"),
+        "Do" => ordinal(day.into()),
+        "D" => day.to_string(),
+        "dddd" => day_name().to_owned(),
+        "ddd" => short(day_name(), 3),
+        "dd" => short(day_name(), 2),
+        "do" => ordinal(weekday.into()),
+        "d" | "e" => weekday.to_string(),
+        "E" => date.weekday().to_monday_one_offset().to_string(),
+        "GGGG" | "gggg" => format!("{:04}", iso.year()),
+        "WW" | "ww" => format!("{:02}", iso.week()),
+        "W" | "w" => iso.week().to_string(),
+        "Q" => ((month - 1) / 3 + 1).to_string(),
+        "HH" => format!("{hour:02}"),
+        "H" => hour.to_string(),
+        "hh" => format!("{twelve:02}"),
+        "h" => twelve.to_string(),
+        "kk" => format!("{:02}", if hour == 0 { 24 } else { hour }),
+        "k" => if hour == 0 { 24 } else { hour }.to_string(),
+        "mm" => format!("{:02}", at.minute()),
+        "m" => at.minute().to_string(),
+        "ss" => format!("{:02}", at.second()),
+        "s" => at.second().to_string(),
+        "SSS" => format!("{:03}", at.millisecond()),
+        "A" => if hour < 12 { "AM" } else { "PM" }.to_owned(),
+        "a" => if hour < 12 { "am" } else { "pm" }.to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn ordinal(number: i64) -> String {
+    let end = match (number % 10, number % 100) {
+        (1, tens) if tens != 11 => "st",
+        (2, tens) if tens != 12 => "nd",
+        (3, tens) if tens != 13 => "rd",
+        _ => "th",
+    };
+    format!("{number}{end}")
+}
+
+/// Fills in a template: `{{title}}`, `{{date}}`, `{{time}}`, and the last two with a pattern of their own behind a
+/// colon; names count without case, and unknown variables stay.
+pub fn fill(template: &str, title: &str, at: DateTime, date_format: &str, time_format: &str) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(open) = rest.find("{{") {
+        let (before, tail) = rest.split_at(open);
+        out.push_str(before);
+        let Some(end) = tail.find("}}") else {
+            out.push_str(tail);
+            return out;
+        };
+        let variable = tail.get(2..end).unwrap_or_default();
+        let (name, pattern) = match variable.split_once(':') {
+            Some((name, pattern)) => (name, Some(pattern)),
+            None => (variable, None),
+        };
+        match name.trim().to_lowercase().as_str() {
+            "title" if pattern.is_none() => out.push_str(title),
+            "date" => out.push_str(&format(pattern.unwrap_or(date_format), at)),
+            "time" => out.push_str(&format(pattern.unwrap_or(time_format), at)),
+            _ => out.push_str(tail.get(..end + 2).unwrap_or(tail)),
+        }
+        rest = tail.get(end + 2..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,125 @@
+//! Owns the section of related notes at the end of a note: one bullet for each link that sidenote keeps there.
+//!
+//! Only bullets that are one link and nothing else are ever taken away.
+
+use crate::text::Span;
+use crate::text::edit::Edit;
+use crate::text::frontmatter::edit::line_end;
+use crate::text::link::Link;
+use crate::text::note::{Lines, Note};
+use crate::text::path::key;
+
+/// How the section is called and begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Its name, such as `Related`.
+    pub name: String,
+    /// Whether it begins with a bold line instead of a heading.
+    pub bold: bool,
+}
+
+impl Section {
+    fn opening(&self) -> String {
+        if self.bold { format!("**{}:**", self.name) } else { format!("## {}", self.name) }
+    }
+
+    /// Finds the section: its opening line, and what lies behind that line up to the next heading or the end.
+    fn find(&self, text: &str, note: &Note, lines: &Lines) -> Option<(Span, Span)> {
+        let heading = note.headings.iter().rposition(|heading| key(&heading.text) == key(&self.name));
+        let line_of = |at: usize| {
+            let line = lines.of(at);
+            Span::new(lines.start(line), lines.start(line + 1).min(text.len()))
+        };
+        if let Some(at) = heading {
+            let whole = note.section_span(text, at)?;
+            let opening = line_of(whole.start);
+            return Some((opening, Span::new(opening.end, whole.end.max(opening.end))));
+        }
+        let body = Span::new(note.body_start, text.len());
+        let bold =
+            [format!("**{}:**", self.name), format!("**{}**:", self.name), format!("**{}**", self.name)];
+        let mut at = body.start;
+        let mut found = None;
+        for line in body.of(text).split_inclusive('\n') {
+            if bold.iter().any(|bold| line.trim() == bold) {
+                found = Some(Span::new(at, at + line.len()));
+            }
+            at += line.len();
+        }
+        let opening = found?;
+        let next = note.headings.iter().map(|heading| heading.span.start).find(|start| *start >= opening.end);
+        Some((opening, Span::new(opening.end, next.unwrap_or(text.len()))))
+    }
+}
+
+/// Adds a bullet with a link, as written in `link`, at the end of the section, which is made where it is missing.
+pub fn add(text: &str, note: &Note, section: &Section, link: &str) -> Edit {
+    let end = line_end(text);
+    let lines = Lines::new(text);
+    let bullet = format!("- {link}");
+    let Some((opening, inside)) = section.find(text, note, &lines) else {
+        let ends = text.is_empty() || text.ends_with('\n');
+        let gap = match (text.get(note.body_start..).unwrap_or("").trim().is_empty(), ends) {
+            (true, true) => String::new(),
+            (false, true) => end.to_owned(),
+            (_, false) => format!("{end}{end}"),
+        };
+        let last = if ends { end } else { "" };
+        return Edit::insert(text.len(), format!("{gap}{}{end}{end}{bullet}{last}", section.opening()));
+    };
+    let mut at = inside.start;
+    let mut behind = None;
+    for line in inside.of(text).split_inclusive('\n') {
+        at += line.len();
+        if is_bullet(line) {
+            behind = Some((at, line.ends_with('\n')));
+        }
+    }
+    match behind {
+        Some((at, true)) => Edit::insert(at, format!("{bullet}{end}")),
+        Some((at, false)) => Edit::insert(at, format!("{end}{bullet}")),
+        None if opening.of(text).ends_with('\n') => Edit::insert(opening.end, format!("{end}{bullet}{end}")),
+        None => Edit::insert(opening.end, format!("{end}{end}{bullet}")),
+    }
+}
+
+/// Removes the bullets of the section that are nothing but one of these links; a section that holds nothing else goes
+/// with the last of them.
+pub fn remove(text: &str, note: &Note, section: &Section, goes: impl Fn(&Link) -> bool) -> Vec<Edit> {
+    let lines = Lines::new(text);
+    let Some((opening, inside)) = section.find(text, note, &lines) else { return Vec::new() };
+    let mut edits = Vec::new();
+    let mut is_left = false;
+    let mut at = inside.start;
+    for line in inside.of(text).split_inclusive('\n') {
+        let span = Span::new(at, at + line.len());
+        at = span.end;
+        let said = line.trim();
+        let alone = note.links.iter().find(|link| {
+            span.encloses(link.span) && said.get(1..).map(str::trim) == Some(link.span.of(text))
+        });
+        if is_bullet(line) && alone.is_some_and(&goes) {
+            edits.push(Edit::remove(span));
+        } else {
+            is_left |= !said.is_empty();
+        }
+    }
+    if edits.is_empty() || is_left {
+        return edits;
+    }
+    // The blank line that set the section off goes as well.
+    let before = text.get(..opening.start).unwrap_or("");
+    let blank = [("\r\n\r\n", 2), ("\n\n", 1)].into_iter().find(|(ends, _)| before.ends_with(ends));
+    let is_last = inside.end == text.len();
+    let unended = is_last && !text.ends_with('\n') && !before.is_empty();
+    let start = match blank {
+        Some((ends, _)) if unended => opening.start - ends.len(),
+        Some((_, length)) => opening.start - length,
+        None => opening.start,
+    };
+    vec![Edit::remove(Span::new(start, inside.end))]
+}
+
+fn is_bullet(line: &str) -> bool {
+    ["- ", "* ", "+ "].iter().any(|sign| line.starts_with(sign))
+}

@@ -1,0 +1,280 @@
+//! Changing a vault through the store: what each operation writes, that its dry run tells the same, and that undo
+//! brings every byte back.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use sidenote::error::ErrorKind;
+use sidenote::store::{
+    DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Operation, PartKind,
+    PartRequest, RelateRequest, RenameRequest, Renamed,
+};
+use sidenote::text::edit::ContentHash;
+
+use crate::support::{TestVault, stderr, stdout};
+
+type Files = BTreeMap<String, String>;
+
+/// Gives every file of a vault, `.trash` included, as text.
+fn files(vault: &TestVault) -> Files {
+    let name =
+        |path: &std::path::Path| path.strip_prefix(vault.root()).unwrap().to_string_lossy().into_owned();
+    let contents = vault.contents().into_iter();
+    contents.map(|(path, (bytes, _))| (name(&path), String::from_utf8_lossy(&bytes).into_owned())).collect()
+}
+
+/// Carries an operation out, compares the files that are not as before, takes it back and compares all of them.
+fn check(before: &[(&str, &str)], operation: &Operation, expect: &[(&str, Option<&str>)]) {
+    let vault = TestVault::new(before);
+    let store = vault.store();
+    let old = files(&vault);
+    let planned = store.change(operation, true).unwrap();
+    assert_eq!(files(&vault), old, "a dry run changes nothing");
+    let done = store.change(operation, false).unwrap();
+    assert_eq!(planned.plan, done.plan, "the dry run tells what is done");
+    assert_eq!(planned.diff, done.diff);
+    let new = files(&vault);
+    let paths: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let changed: BTreeMap<&str, Option<&str>> = paths
+        .into_iter()
+        .filter(|path| old.get(*path) != new.get(*path))
+        .map(|path| (path.as_str(), new.get(path).map(String::as_str)))
+        .collect();
+    assert_eq!(changed, expect.iter().copied().collect(), "{operation:?}: {:?}", done.plan.remarks);
+    let fresh = TestVault::new(&[]);
+    for (path, text) in &new {
+        fresh.write(path, text);
+    }
+    assert_eq!(links(&store), links(&fresh.store()), "the index follows");
+    if done.applied {
+        store.undo(1, false).unwrap();
+        assert_eq!(files(&vault), old, "undo brings every byte back");
+    }
+}
+
+fn links(store: &sidenote::store::Store) -> Vec<String> {
+    let lines = store.dump().unwrap();
+    lines.into_iter().filter(|line| line.starts_with("link ") || line.starts_with("terms ")).collect()
+}
+
+fn edit(note: &str, edit: NoteEdit) -> Operation {
+    Operation::Edit(EditRequest { note: note.to_owned(), edit, expect: None })
+}
+
+fn owned(text: &str) -> String {
+    text.to_owned()
+}
+
+#[test]
+fn properties_change_by_the_key() {
+    let note = [("n.md", "---\nid: 007 # agent\na: 'x'\ntags: [p]\n---\nBody\n")];
+    let changed = |text: &'static str| [("n.md", Some(text))];
+    check(
+        &note,
+        &edit("n", NoteEdit::Set(owned("a"), json!("y"))),
+        &changed("---\nid: 007 # agent\na: 'y'\ntags: [p]\n---\nBody\n"),
+    );
+    check(
+        &note,
+        &edit("n", NoteEdit::Add(owned("tags"), json!("q"))),
+        &changed("---\nid: 007 # agent\na: 'x'\ntags: [p, q]\n---\nBody\n"),
+    );
+    check(
+        &note,
+        &edit("n", NoteEdit::Unset(owned("A"))),
+        &changed("---\nid: 007 # agent\ntags: [p]\n---\nBody\n"),
+    );
+    check(
+        &note,
+        &edit("n", NoteEdit::Tags { add: vec![owned("#q"), owned("r")], remove: vec![owned("p")] }),
+        &changed("---\nid: 007 # agent\na: 'x'\ntags: [q, r]\n---\nBody\n"),
+    );
+    check(&note, &edit("n", NoteEdit::Set(owned("a"), json!("x"))), &[]);
+}
+
+#[test]
+fn text_comes_and_is_replaced() {
+    let note = [("n.md", "# A\r\n\r\none\r\n\r\n## B\r\n\r\ntwo\r\n")];
+    check(
+        &note,
+        &edit("n", NoteEdit::Append(owned("three"), None)),
+        &[("n.md", Some("# A\r\n\r\none\r\n\r\n## B\r\n\r\ntwo\r\n\r\nthree\r\n"))],
+    );
+    check(
+        &note,
+        &edit("n", NoteEdit::Replace { old: owned("two"), new: owned("2"), count: 1 }),
+        &[("n.md", Some("# A\r\n\r\none\r\n\r\n## B\r\n\r\n2\r\n"))],
+    );
+    let vault = TestVault::new(&note);
+    let store = vault.store();
+    let wrong = edit("n", NoteEdit::Replace { old: owned("tow"), new: owned("2"), count: 1 });
+    let error = store.change(&wrong, false).unwrap_err();
+    assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("two"), "{error}");
+}
+
+#[test]
+fn a_note_that_changed_is_a_conflict() {
+    let vault = TestVault::new(&[("n.md", "one\n")]);
+    let store = vault.store();
+    let expect = Some(ContentHash::of(b"one\n"));
+    let request = EditRequest { note: owned("n"), edit: NoteEdit::Append(owned("two"), None), expect };
+    vault.write("n.md", "other\n");
+    let error = store.change(&Operation::Edit(request), false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(files(&vault)["n.md"], "other\n");
+}
+
+#[test]
+fn moves_take_their_links_along() {
+    let request = MoveRequest { from: owned("Old"), to: owned("d/New"), ..MoveRequest::default() };
+    check(
+        &[("Old.md", "# Old\n"), ("s.md", "[[Old]] [t](Old.md)\n"), ("x.md", "none\n")],
+        &Operation::Move(request),
+        &[("Old.md", None), ("d/New.md", Some("# Old\n")), ("s.md", Some("[[New]] [t](New.md)\n"))],
+    );
+    let request = MoveRequest { from: owned("d"), to: owned("e"), ..MoveRequest::default() };
+    check(
+        &[("d/a.md", "[[d/b]]\n"), ("d/b.md", "b\n"), ("d/.hidden", "h\n"), ("s.md", "[x](d/a.md)\n")],
+        &Operation::Move(request),
+        &[
+            ("d/.hidden", None),
+            ("d/a.md", None),
+            ("d/b.md", None),
+            ("e/.hidden", Some("h\n")),
+            ("e/a.md", Some("[[b]]\n")),
+            ("e/b.md", Some("b\n")),
+            ("s.md", Some("[x](a.md)\n")),
+        ],
+    );
+    let request = MoveRequest { from: owned("note"), to: owned("Note.md"), ..MoveRequest::default() };
+    check(
+        &[("note.md", "n\n"), ("s.md", "[[note]]\n")],
+        &Operation::Move(request),
+        &[("note.md", None), ("Note.md", Some("n\n"))],
+    );
+}
+
+#[test]
+fn parts_tags_and_properties_get_other_names() {
+    let part = PartRequest {
+        note: owned("n"),
+        kind: PartKind::Heading,
+        old: owned("One"),
+        new: owned("Two"),
+        force: false,
+    };
+    check(
+        &[("n.md", "# One\n"), ("s.md", "[[n#One]]\n")],
+        &Operation::RenamePart(part),
+        &[("n.md", Some("# Two\n")), ("s.md", Some("[[n#Two]]\n"))],
+    );
+    let rename = |kind, old: &str, new: &str| {
+        Operation::RenameEverywhere(RenameRequest { kind, old: owned(old), new: owned(new) })
+    };
+    check(
+        &[("a.md", "---\ntags: [p/x, q]\n---\n#p and #pq\n"), ("b.md", "none\n")],
+        &rename(Renamed::Tag, "p", "z"),
+        &[("a.md", Some("---\ntags: [z/x, q]\n---\n#z and #pq\n"))],
+    );
+    check(
+        &[("a.md", "---\nold: 1 # c\n---\n"), ("b.md", "old: 1\n")],
+        &rename(Renamed::Property, "old", "new"),
+        &[("a.md", Some("---\nnew: 1 # c\n---\n"))],
+    );
+}
+
+#[test]
+fn notes_are_linked_both_ways_and_only_once() {
+    let request = RelateRequest { a: owned("A"), b: owned("B"), text: Some(owned("see")) };
+    let before = [("A.md", "a\n"), ("B.md", "b\n\n## Related\n\n- [[C]]\n"), ("C.md", "")];
+    check(
+        &before,
+        &Operation::Link(request.clone()),
+        &[
+            ("A.md", Some("a\n\n## Related\n\n- [[B|see]]\n")),
+            ("B.md", Some("b\n\n## Related\n\n- [[C]]\n- [[A]]\n")),
+        ],
+    );
+    let vault = TestVault::new(&before);
+    let store = vault.store();
+    assert!(store.change(&Operation::Link(request.clone()), false).unwrap().applied);
+    assert!(!store.change(&Operation::Link(request.clone()), false).unwrap().applied, "twice is once");
+    assert!(store.change(&Operation::Unlink(request), false).unwrap().applied);
+    let before: Files = before.iter().map(|(path, text)| (owned(path), owned(text))).collect();
+    assert_eq!(files(&vault), before, "unlinking takes everything back");
+    check(
+        &[("A.md", "see [[B]]\n"), ("B.md", "---\nlinks: [x]\n---\n")],
+        &Operation::Link(RelateRequest { a: owned("A"), b: owned("B"), text: None }),
+        &[("B.md", Some(&format!("---\nlinks: [x, {}]\n---\n## Related\n\n- [[A]]\n", id_of("A.md"))))],
+    );
+}
+
+fn id_of(path: &str) -> String {
+    let path = sidenote::text::path::NotePath::parse(path).unwrap();
+    sidenote::index::catalog::path_id(&path)
+}
+
+#[test]
+fn what_is_deleted_can_come_back() {
+    let before = [("A.md", "a\n"), ("s.md", "see [[A|the note]]\n\n## Related\n\n- [[A]]\n")];
+    let delete = |links| Operation::Delete(DeleteRequest { note: owned("A"), permanent: false, links });
+    check(
+        &before,
+        &delete(DanglingLinks::Leave),
+        &[(".trash/A.md", Some("a\n")), ("A.md", None), ("s.md", Some("see [[A|the note]]\n"))],
+    );
+    check(
+        &before,
+        &delete(DanglingLinks::Plain),
+        &[(".trash/A.md", Some("a\n")), ("A.md", None), ("s.md", Some("see the note\n"))],
+    );
+    let vault = TestVault::new(&before);
+    let store = vault.store();
+    store.change(&delete(DanglingLinks::Leave), false).unwrap();
+    store.change(&Operation::Restore(owned("A")), false).unwrap();
+    assert_eq!(files(&vault)["A.md"], "a\n");
+}
+
+#[test]
+fn new_notes_take_no_links_away() {
+    let vault = TestVault::new(&[("old/Plan.md", "p\n"), ("s.md", "[[Plan]]\n")]);
+    let store = vault.store();
+    let request = NewRequest {
+        title: owned("Plan"),
+        content: owned("text"),
+        tags: vec![owned("a"), owned("b")],
+        properties: vec![(owned("up"), json!("[[s]]"))],
+        ..NewRequest::default()
+    };
+    store.change(&Operation::New(request.clone()), false).unwrap();
+    let now = files(&vault);
+    assert_eq!(now["s.md"], "[[old/Plan]]\n", "the old note is still meant");
+    let text = &now["Plan.md"];
+    assert!(text.contains("\ntags:\n  - a\n  - b\n") && text.contains("\nup: \"[[s]]\"\n"), "{text}");
+    assert!(text.ends_with("---\ntext\n"), "{text}");
+    let error = store.change(&Operation::New(request), false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists);
+    let daily = NewRequest { daily: true, ..NewRequest::default() };
+    store.change(&Operation::New(daily), false).unwrap();
+    assert!(files(&vault).keys().any(|path| path.starts_with("2026-11-2")), "named after the day");
+}
+
+#[test]
+fn the_command_line_changes_shows_and_takes_back() {
+    let vault = TestVault::new(&[("Old.md", "x\n"), ("s.md", "[[Old]]\n")]);
+    let old = files(&vault);
+    let dry = vault.run(&["move", "Old", "New", "--dry-run"]);
+    assert!(dry.status.success(), "{}", stderr(&dry));
+    assert!(stdout(&dry).contains("-[[Old]]\n+[[New]]\n"), "{}", stdout(&dry));
+    assert_eq!(files(&vault), old);
+    let done = vault.run(&["move", "Old", "New", "--json"]);
+    let reply: Value = serde_json::from_str(&stdout(&done)).unwrap();
+    assert_eq!(reply["applied"], true);
+    assert_eq!(reply["plan"]["files"].as_array().unwrap().len(), 2);
+    let history = vault.run(&["history", "New"]);
+    assert!(stdout(&history).contains("move"), "{}", stdout(&history));
+    assert!(vault.run(&["undo"]).status.success());
+    assert_eq!(files(&vault), old);
+    assert_eq!(vault.run(&["set", "Old", "a", "1", "--expect-hash", &"0".repeat(64)]).status.code(), Some(5));
+    assert_eq!(vault.run(&["delete", "Old", "--permanent"]).status.code(), Some(2));
+}
