@@ -1,9 +1,14 @@
 //! Owns the reading of frontmatter (spec/obsidian.md 5): the YAML block at the top of a note, its properties with
 //! the bytes of each, and the tags, aliases and links among them.
 //!
-//! Never fails: a block that cannot be read has an error and no properties. Edits nothing.
+//! Never fails: a block that cannot be read has an error and no properties. Edits are planned in `edit`.
 
+pub mod edit;
+mod list;
+mod scalar;
 mod yaml;
+
+pub use self::scalar::{encode_in, encode_scalar};
 
 use std::collections::HashMap;
 

@@ -9,6 +9,7 @@ mod canvas;
 mod cli;
 mod damage;
 mod embed;
+mod fm_edit;
 mod frontmatter;
 mod fusion;
 mod links;

@@ -468,7 +468,7 @@ fn resolve(text: &str, style: Style, tag: Option<&Tag>) -> Value {
 }
 
 /// Reads what a plain scalar means beside a string; `None` where it is one.
-fn core(text: &str) -> Option<Value> {
+pub(super) fn core(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
         "true" | "True" | "TRUE" => return Some(Value::Bool(true)),

@@ -1,0 +1,434 @@
+//! Owns the edits of one property with the smallest diff (spec/obsidian.md 5.6), as plans over a note's bytes.
+//!
+//! Each plan is carried out in memory and read again before it is given: the property has its new value, all others
+//! the old ones, the body its bytes. The text must be the file's own, byte for byte: a file that is no UTF-8 is the
+//! caller's to refuse.
+
+use serde_json::Value;
+
+use super::list;
+use super::scalar::{spell, spell_key};
+use super::{Frontmatter, Property, Style, line_at, named, read};
+use crate::text::Span;
+use crate::text::edit::{Edit, Remark, apply};
+use crate::text::note::Lines;
+use crate::text::path::{self, NotePath};
+use crate::text::quoted::{Quote, Unquoted};
+
+/// Why an edit was not planned; nothing of it must be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// A refusal code (spec/obsidian.md 4.7), or another word for a program to go by.
+    pub code: &'static str,
+    /// One sentence for a person.
+    pub message: String,
+    /// The byte that it is about.
+    pub at: usize,
+}
+
+impl Refusal {
+    /// Makes a refusal that is about the byte at `at`.
+    pub fn new(code: &'static str, at: usize, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), at }
+    }
+
+    /// Says it of a file with this text.
+    pub fn remark(&self, path: NotePath, text: &str) -> Remark {
+        let lines = Lines::new(text);
+        let line = lines.of(self.at);
+        let column = 1 + self.at.saturating_sub(lines.start(line));
+        Remark { code: self.code.to_owned(), path, line, column, message: self.message.clone() }
+    }
+}
+
+/// Sets a property; one that is not there comes in before the closing line, a block that is not there at the top.
+///
+/// A scalar keeps its quotes where the new value may stand in them, and a list its style and the bytes of the items
+/// that stay. A list over something else is written one item a line; a mapping, and a list without items, stands in
+/// brackets. Strings are quoted where they need it; dates of the two shapes that Obsidian writes do not. Nothing is
+/// planned where the property has this value already.
+///
+/// # Errors
+/// Refuses what spec/obsidian.md 5.6 says, and entries with anchors, aliases or tags.
+pub fn set(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
+    let Some(block) = open(text)? else {
+        return create(text, key, value);
+    };
+    match find(&block, key)? {
+        None => insert(text, &block, key, value),
+        Some(property) if same(&property.value, value) => Ok(Vec::new()),
+        Some(property) => {
+            editable(property)?;
+            let edits = replace(text, property, value)?;
+            verified(text, &block, edits, with(&block, property, value))
+        }
+    }
+}
+
+/// Removes a property with all its lines; comments above it stay. Nothing is planned where it is not there.
+///
+/// # Errors
+/// Refuses what spec/obsidian.md 5.6 says, and entries with anchors, aliases or tags.
+pub fn unset(text: &str, key: &str) -> Result<Vec<Edit>, Refusal> {
+    let Some(block) = open(text)? else {
+        return Ok(Vec::new());
+    };
+    let Some(property) = find(&block, key)? else {
+        return Ok(Vec::new());
+    };
+    editable(property)?;
+    let start = list::line_start(text, property.key_span.start);
+    let indent = Span::new(start, property.key_span.start).of(text);
+    let (tail, end) = line_at(text, property.span.end);
+    if !indent.trim().is_empty() || !tail.trim().is_empty() {
+        return Err(style(property, "shares its lines with something else"));
+    }
+    let mut expected = values(&block);
+    expected.retain(|(name, _)| *name != property.key);
+    verified(text, &block, vec![Edit::remove(Span::new(start, end))], expected)
+}
+
+/// Adds items to the end of a list. A single value becomes a list with that value first, null a list of the items
+/// alone; a property that is not there comes in. Items that are in the list already come in once more.
+///
+/// # Errors
+/// Refuses mappings and text of several lines, and what [`set`] refuses.
+pub fn add(text: &str, key: &str, items: &[Value]) -> Result<Vec<Edit>, Refusal> {
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    let whole = Value::Array(items.to_vec());
+    let Some(block) = open(text)? else {
+        return create(text, key, &whole);
+    };
+    let Some(property) = find(&block, key)? else {
+        return insert(text, &block, key, &whole);
+    };
+    editable(property)?;
+    let mut list = match &property.value {
+        Value::Array(old) => old.clone(),
+        Value::Null => Vec::new(),
+        Value::Object(_) => return Err(style(property, "is a mapping, not a list")),
+        value => vec![value.clone()],
+    };
+    let is_single = list.len() == 1 && !property.value.is_array();
+    list.extend_from_slice(items);
+    let new = Value::Array(list);
+    let edits =
+        if is_single { extend_single(text, property, items)? } else { replace(text, property, &new)? };
+    verified(text, &block, edits, with(&block, property, &new))
+}
+
+/// Removes every item of a list that has this value; a single value that has it becomes a list without items.
+/// Nothing is planned where there is none.
+///
+/// # Errors
+/// Refuses what [`set`] refuses.
+pub fn remove_item(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
+    remove_items(text, key, |item| same(item, value))
+}
+
+/// Removes every item of a list that `goes`, as [`remove_item`] does.
+///
+/// # Errors
+/// Refuses what [`set`] refuses.
+pub fn remove_items(text: &str, key: &str, goes: impl Fn(&Value) -> bool) -> Result<Vec<Edit>, Refusal> {
+    let Some(block) = open(text)? else {
+        return Ok(Vec::new());
+    };
+    let Some(property) = find(&block, key)? else {
+        return Ok(Vec::new());
+    };
+    let kept: Vec<Value> = match &property.value {
+        Value::Array(items) => {
+            let kept: Vec<Value> = items.iter().filter(|item| !goes(item)).cloned().collect();
+            if kept.len() == items.len() {
+                return Ok(Vec::new());
+            }
+            kept
+        }
+        Value::Null | Value::Object(_) => return Ok(Vec::new()),
+        value if goes(value) => Vec::new(),
+        _ => return Ok(Vec::new()),
+    };
+    editable(property)?;
+    let new = Value::Array(kept);
+    let edits = replace(text, property, &new)?;
+    verified(text, &block, edits, with(&block, property, &new))
+}
+
+/// Renames a property; a change of case alone is one too.
+///
+/// # Errors
+/// Refuses where the old name is not there (`not-found`) or the new one is (`target-exists`), and what [`set`] refuses.
+pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
+    legal(new)?;
+    let block = open(text)?.unwrap_or_default();
+    let Some(property) = find(&block, old)? else {
+        let message = format!("there is no property {old:?}");
+        return Err(Refusal::new("not-found", block.span.start, message));
+    };
+    if property.key == new {
+        return Ok(Vec::new());
+    }
+    let taken = named(&block.properties, &path::key(new)).find(|other| other.key != property.key);
+    if let Some(taken) = taken {
+        let message = format!("there is a property {:?} already", taken.key);
+        return Err(Refusal::new("target-exists", taken.key_span.start, message));
+    }
+    editable(property)?;
+    let style_of = match property.key_span.of(text).bytes().next() {
+        Some(b'"') => Style::Double,
+        Some(b'\'') => Style::Single,
+        _ => Style::Plain,
+    };
+    let (quote, margin) = style_of.quote().unwrap_or((Quote::None, 0));
+    let body = Span::new(property.key_span.start + margin, property.key_span.end.saturating_sub(margin));
+    let said = Unquoted::read(body.of(text), body.start, quote);
+    if said.is_none_or(|said| said.text != property.key) {
+        return Err(style(property, "has a key that is no simple name"));
+    }
+    let renamed = |(name, value)| (if name == property.key { new.to_owned() } else { name }, value);
+    let expected = values(&block).into_iter().map(renamed).collect();
+    let edit = Edit::replace(property.key_span, spell_key(new, style_of, false));
+    verified(text, &block, vec![edit], expected)
+}
+
+/// Gives the line ending that new lines of a file get: that of its first line, or a line feed.
+///
+/// A carriage return alone ends lines only where the file has no line feed at all.
+pub fn line_end(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text.get(..at).is_some_and(|line| line.ends_with('\r')) => "\r\n",
+        None if text.contains('\r') => "\r",
+        _ => "\n",
+    }
+}
+
+/// Says whether two values are equal; numbers are, whichever way they are kept.
+pub(super) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => {
+            // Whole numbers beyond 2^53 differ where their floats do not.
+            let whole = |n: &serde_json::Number| n.as_i64().map(i128::from).or(n.as_u64().map(i128::from));
+            match (whole(x), whole(y)) {
+                (Some(x), Some(y)) => x == y,
+                _ => x.as_f64() == y.as_f64(),
+            }
+        }
+        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
+        (Value::Object(x), Value::Object(y)) => {
+            x.len() == y.len() && x.iter().all(|(name, x)| y.get(name).is_some_and(|y| same(x, y)))
+        }
+        _ => a == b,
+    }
+}
+
+// What may be edited.
+
+/// Reads the block, where there is one that may be edited.
+fn open(text: &str) -> Result<Option<Frontmatter>, Refusal> {
+    let (Some(block), _) = read(text) else {
+        return Ok(None);
+    };
+    let at = block.yaml_span.start;
+    match &block.error {
+        Some(error) => {
+            Err(Refusal::new("yaml-unparsable", at, format!("the frontmatter cannot be read: {error}")))
+        }
+        None if block.flow => {
+            let message = "the frontmatter is written in braces, as JSON is, and is left as it stands";
+            Err(Refusal::new("yaml-style", at, message))
+        }
+        None => Ok(Some(block)),
+    }
+}
+
+/// Finds a property by its name without case; the exact spelling comes before others.
+fn find<'b>(block: &'b Frontmatter, key: &str) -> Result<Option<&'b Property>, Refusal> {
+    let wanted = path::key(key);
+    let mut found = named(&block.properties, &wanted);
+    let (first, second) = (found.next(), found.next());
+    let exact = named(&block.properties, &wanted).find(|property| property.key == key);
+    match (first, second, exact) {
+        (_, _, Some(exact)) => Ok(Some(exact)),
+        (Some(first), Some(second), None) => {
+            let message = format!("{:?} and {:?} are both {key:?}", first.key, second.key);
+            Err(Refusal::new("yaml-style", second.key_span.start, message))
+        }
+        (first, ..) => Ok(first),
+    }
+}
+
+fn editable(property: &Property) -> Result<(), Refusal> {
+    if property.shared {
+        return Err(style(property, "uses an anchor, an alias, a merge or a YAML tag"));
+    }
+    Ok(())
+}
+
+fn style(property: &Property, reason: &str) -> Refusal {
+    let message = format!("the property {:?} {reason}, and is left as it stands", property.key);
+    Refusal::new("yaml-style", property.span.start, message)
+}
+
+/// Says whether a new property may have this name.
+fn legal(key: &str) -> Result<(), Refusal> {
+    if path::key(key).is_empty() || key.contains(char::is_control) {
+        return Err(Refusal::new("invalid-key", 0, format!("{key:?} is no name for a property")));
+    }
+    Ok(())
+}
+
+// Plans.
+
+/// Writes an entry with its line ends; `indent` stands before its key.
+fn entry(key: &str, value: &Value, indent: &str, line_end: &str) -> String {
+    let key = spell_key(key, Style::Plain, false);
+    match value {
+        Value::Null => format!("{indent}{key}:{line_end}"),
+        Value::Array(items) if !items.is_empty() => {
+            let items = list::lines(&format!("{indent}  "), " ", items, line_end);
+            format!("{indent}{key}:{line_end}{items}")
+        }
+        value => format!("{indent}{key}: {}{line_end}", spell(value, Style::Plain, false)),
+    }
+}
+
+/// Plans a block for a file that has none.
+fn create(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
+    legal(key)?;
+    let (_, start) = read(text);
+    let end = line_end(text);
+    let edit = Edit::insert(start, format!("---{end}{}---{end}", entry(key, value, "", end)));
+    let none = Frontmatter { span: Span::new(start, start), ..Frontmatter::default() };
+    verified(text, &none, vec![edit], vec![(key.to_owned(), value.clone())])
+}
+
+/// Plans an entry before the closing line.
+fn insert(text: &str, block: &Frontmatter, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
+    legal(key)?;
+    // All keys of a mapping stand in one column.
+    let first = block.properties.first().map(|first| first.key_span.start);
+    let indent = first.map_or("", |first| Span::new(list::line_start(text, first), first).of(text));
+    let indent = if indent.trim().is_empty() { indent } else { "" };
+    let edit = Edit::insert(block.yaml_span.end, entry(key, value, indent, line_end(text)));
+    let mut expected = values(block);
+    expected.push((key.to_owned(), value.clone()));
+    verified(text, block, vec![edit], expected)
+}
+
+/// Plans another value for an entry.
+fn replace(text: &str, property: &Property, value: &Value) -> Result<Vec<Edit>, Refusal> {
+    let end = line_end(text);
+    let unclear = || style(property, "is written in a way that cannot be edited safely");
+    let start = property.value_span;
+    match (property.style, value) {
+        (Style::BlockList | Style::FlowList, Value::Array(items)) => {
+            list::change(text, property, items, end).ok_or_else(unclear)
+        }
+        (_, Value::Array(items)) if !items.is_empty() => {
+            let colon = list::colon(text, property).ok_or_else(unclear)?;
+            let (_, next) = line_at(text, property.span.end);
+            let lines = list::lines(&item_indent(text, property), " ", items, end);
+            let mut edits = clear(text, property, colon);
+            edits.push(Edit::insert(next, lines));
+            Ok(edits)
+        }
+        (Style::BlockList | Style::BlockMap, _) => {
+            let colon = list::colon(text, property).ok_or_else(unclear)?;
+            let mut edits = clear(text, property, colon);
+            edits.push(Edit::insert(colon, format!(" {}", spell(value, Style::Plain, false))));
+            Ok(edits)
+        }
+        (Style::Plain, _) if start.is_empty() => {
+            let colon = list::colon(text, property).ok_or_else(unclear)?;
+            let said = spell(value, Style::Plain, false);
+            let (tail, _) = line_at(text, colon);
+            // A blank that stands behind the colon already will do.
+            let blank = tail.starts_with(' ') && tail.trim().is_empty();
+            Ok(vec![if blank {
+                Edit::insert(colon + 1, said)
+            } else {
+                Edit::insert(colon, format!(" {said}"))
+            }])
+        }
+        (style, _) => Ok(vec![Edit::replace(start, spell(value, style, false))]),
+    }
+}
+
+/// Plans the end of an entry's value, so that nothing stands between its colon and the comment on that line.
+fn clear(text: &str, property: &Property, colon: usize) -> Vec<Edit> {
+    match property.style {
+        Style::BlockList | Style::BlockMap => {
+            let (_, from) = line_at(text, colon);
+            let (_, to) = line_at(text, property.span.end);
+            vec![Edit::remove(Span::new(from, to))]
+        }
+        _ if property.value_span.is_empty() => Vec::new(),
+        _ => vec![Edit::remove(Span::new(colon, property.value_span.end))],
+    }
+}
+
+/// Plans a list of one item a line from a single value, which keeps its bytes and the comment beside it.
+fn extend_single(text: &str, property: &Property, items: &[Value]) -> Result<Vec<Edit>, Refusal> {
+    let several = property.value_span.of(text).contains(['\n', '\r']);
+    let colon = list::colon(text, property).filter(|_| !several && property.style.quote().is_some());
+    let Some(colon) = colon else {
+        return Err(style(property, "is text of several lines"));
+    };
+    let (indent, end) = (item_indent(text, property), line_end(text));
+    let (_, next) = line_at(text, property.span.end);
+    let gap = Span::new(colon, property.value_span.start);
+    let lines = list::lines(&indent, " ", items, end);
+    Ok(vec![Edit::replace(gap, format!("{end}{indent}- ")), Edit::insert(next, lines)])
+}
+
+/// Gives what stands before the dashes of a new list under a key: two spaces more than before the key.
+fn item_indent(text: &str, property: &Property) -> String {
+    let line = Span::new(list::line_start(text, property.key_span.start), property.key_span.start);
+    format!("{}  ", line.of(text))
+}
+
+// Proofs.
+
+fn values(block: &Frontmatter) -> Vec<(String, Value)> {
+    block.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
+}
+
+/// Gives the values of a block in which one property has another.
+fn with(block: &Frontmatter, property: &Property, value: &Value) -> Vec<(String, Value)> {
+    let changed = |(name, old)| if name == property.key { (name, value.clone()) } else { (name, old) };
+    values(block).into_iter().map(changed).collect()
+}
+
+/// Carries a plan out in memory and gives it where the result says what it should.
+pub(super) fn verified(
+    text: &str,
+    block: &Frontmatter,
+    edits: Vec<Edit>,
+    expected: Vec<(String, Value)>,
+) -> Result<Vec<Edit>, Refusal> {
+    let mismatch = |reason: &str| {
+        let message = format!("the edit would not say what was asked for ({reason}), and is not made");
+        Refusal::new("reparse-mismatch", block.span.start, message)
+    };
+    let changed = apply(text.as_bytes(), &edits).map_err(|error| mismatch(error.message()))?;
+    let changed = String::from_utf8(changed).map_err(|_| mismatch("a character is cut"))?;
+    let (Some(after), body) = read(&changed) else {
+        return Err(mismatch("no frontmatter is left"));
+    };
+    if let Some(error) = &after.error {
+        return Err(mismatch(error));
+    }
+    if changed.get(body..) != text.get(block.span.end..) {
+        return Err(mismatch("the body changes"));
+    }
+    let found = after.properties.iter().map(|property| (&property.key, &property.value));
+    let equal = after.properties.len() == expected.len()
+        && found.zip(&expected).all(|(found, wanted)| *found.0 == wanted.0 && same(found.1, &wanted.1));
+    if !equal {
+        return Err(mismatch("other values are read"));
+    }
+    Ok(edits)
+}

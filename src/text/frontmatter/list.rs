@@ -1,0 +1,327 @@
+//! Owns lists as they are written: where each item stands, and the edits that make other items of them
+//! (spec/obsidian.md 5.6).
+
+use serde_json::Value;
+
+use super::scalar::spell;
+use super::{Property, Scalar, Style, line_at};
+use crate::text::Span;
+use crate::text::edit::Edit;
+
+/// More pairs than this are not compared one by one, but replaced as they stand.
+const MAX_PAIRS: usize = 1 << 20;
+
+/// What becomes of the items of a list.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// The old item stays.
+    Keep,
+    /// The old item becomes the new one of this index.
+    Replace(usize),
+    /// The old item goes.
+    Remove,
+    /// The new item of this index comes in.
+    Insert(usize),
+}
+
+/// An item of a list with one item a line.
+#[derive(Debug)]
+struct Item<'p> {
+    /// Its lines with their ends, without the comments and blank lines behind it.
+    lines: Span,
+    /// Its value, where that is one written scalar.
+    scalar: Option<&'p Scalar>,
+}
+
+/// Plans the edits that turn the items of a written list into `new`; `None` where an item cannot be told from what
+/// stands around it.
+///
+/// Items that stay keep their bytes, as do the comments beside them.
+pub(super) fn change(text: &str, property: &Property, new: &[Value], line_end: &str) -> Option<Vec<Edit>> {
+    let old = property.value.as_array()?;
+    let steps = steps(old, new);
+    if property.style == Style::FlowList {
+        return change_flow(text, property, old.len(), new, &steps);
+    }
+    let items = block_items(text, property, old)?;
+    if new.is_empty() {
+        let colon = colon(text, property)?;
+        let lines = items.iter().map(|item| Edit::remove(item.lines));
+        return Some(std::iter::once(Edit::insert(colon, " []")).chain(lines).collect());
+    }
+    change_block(text, &items, new, &steps, line_end)
+}
+
+/// Finds the offset behind the colon of a property.
+pub(super) fn colon(text: &str, property: &Property) -> Option<usize> {
+    let rest = text.get(property.key_span.end..)?;
+    let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    rest.get(blanks..)?.starts_with(':').then_some(property.key_span.end + blanks + 1)
+}
+
+/// Finds the start of the line that holds `at`.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    text.get(..at).and_then(|before| before.rfind(['\n', '\r'])).map_or(0, |end| end + 1)
+}
+
+/// Writes the lines of new items.
+pub(super) fn lines<'v>(
+    indent: &str,
+    gap: &str,
+    items: impl IntoIterator<Item = &'v Value>,
+    line_end: &str,
+) -> String {
+    let line = |item: &Value| format!("{indent}-{gap}{}{line_end}", spell(item, Style::Plain, false));
+    items.into_iter().map(line).collect()
+}
+
+/// Finds the fewest steps from the old items to the new ones; those of one gap become each other first.
+fn steps(old: &[Value], new: &[Value]) -> Vec<Step> {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let tails = old.iter().skip(head).rev().zip(new.iter().skip(head).rev());
+    let tail = tails.take_while(|(a, b)| a == b).count();
+    let mut steps: Vec<Step> = std::iter::repeat_with(|| Step::Keep).take(head).collect();
+    let (mut from, mut into) = (head, head);
+    for (old_at, new_at) in
+        common(old, new, head, tail).into_iter().chain([(old.len() - tail, new.len() - tail)])
+    {
+        while from < old_at && into < new_at {
+            steps.push(Step::Replace(into));
+            (from, into) = (from + 1, into + 1);
+        }
+        steps.extend((from..old_at).map(|_| Step::Remove));
+        steps.extend((into..new_at).map(Step::Insert));
+        if old_at < old.len() - tail {
+            steps.push(Step::Keep);
+        }
+        (from, into) = (old_at + 1, new_at + 1);
+    }
+    steps.extend(std::iter::repeat_with(|| Step::Keep).take(tail));
+    steps
+}
+
+/// Finds a longest common run of items between the equal heads and tails, as pairs of indices.
+fn common(old: &[Value], new: &[Value], head: usize, tail: usize) -> Vec<(usize, usize)> {
+    let (rows, columns) = (old.len() - tail - head, new.len() - tail - head);
+    if rows.saturating_mul(columns) > MAX_PAIRS {
+        return Vec::new();
+    }
+    let width = columns + 1;
+    // The length of the longest run behind each pair of indices.
+    let mut lengths = vec![0usize; (rows + 1) * width];
+    let length = |lengths: &[usize], row: usize, column: usize| {
+        lengths.get(row * width + column).copied().unwrap_or(0)
+    };
+    let equal = |row: usize, column: usize| old.get(head + row) == new.get(head + column);
+    for row in (0..rows).rev() {
+        for column in (0..columns).rev() {
+            let longest = if equal(row, column) {
+                1 + length(&lengths, row + 1, column + 1)
+            } else {
+                length(&lengths, row + 1, column).max(length(&lengths, row, column + 1))
+            };
+            if let Some(place) = lengths.get_mut(row * width + column) {
+                *place = longest;
+            }
+        }
+    }
+    let mut pairs = Vec::new();
+    let (mut row, mut column) = (0, 0);
+    while row < rows && column < columns {
+        if equal(row, column) {
+            pairs.push((head + row, head + column));
+            (row, column) = (row + 1, column + 1);
+        } else if length(&lengths, row + 1, column) >= length(&lengths, row, column + 1) {
+            row += 1;
+        } else {
+            column += 1;
+        }
+    }
+    pairs
+}
+
+fn change_block(
+    text: &str,
+    items: &[Item<'_>],
+    new: &[Value],
+    steps: &[Step],
+    line_end: &str,
+) -> Option<Vec<Edit>> {
+    let line = |at: usize| {
+        let (indent, gap) = items.last().map_or(("", " "), |last| dash(text, last));
+        Some(lines(indent, gap, [new.get(at)?], line_end))
+    };
+    let mut edits = Vec::new();
+    let mut place = items.first()?.lines.start;
+    let mut rest = items.iter();
+    for step in steps {
+        if let Step::Insert(at) = step {
+            edits.push(Edit::insert(place, line(*at)?));
+            continue;
+        }
+        let item = rest.next()?;
+        place = item.lines.end;
+        match (step, item.scalar) {
+            (Step::Replace(at), Some(scalar)) => {
+                edits.push(Edit::replace(scalar.span, spell(new.get(*at)?, scalar.style, false)));
+            }
+            (Step::Replace(at), None) => edits.push(Edit::replace(item.lines, line(*at)?)),
+            (Step::Remove, _) => edits.push(Edit::remove(item.lines)),
+            _ => {}
+        }
+    }
+    Some(edits)
+}
+
+/// Gives what stands before an item's dash and between the dash and its value.
+fn dash<'t>(text: &'t str, item: &Item<'_>) -> (&'t str, &'t str) {
+    let (line, _) = line_at(text, item.lines.start);
+    let (indent, value) = line.split_once('-').unwrap_or(("", ""));
+    let gap = value.len() - value.trim_start_matches([' ', '\t']).len();
+    let gap = if gap == value.len() { " " } else { value.get(..gap).unwrap_or(" ") };
+    (indent, gap)
+}
+
+/// Finds the items of a list with one item a line: all dashes of a list stand in one column.
+fn block_items<'p>(text: &str, property: &'p Property, values: &[Value]) -> Option<Vec<Item<'p>>> {
+    let start = line_start(text, property.value_span.start);
+    let indent = text.get(start..property.value_span.start)?;
+    if !indent.bytes().all(|b| b == b' ') {
+        return None;
+    }
+    let (_, end) = line_at(text, property.span.end);
+    let mut items: Vec<Item<'p>> = Vec::new();
+    let mut scalars = property.scalars.iter().peekable();
+    let mut inside = 0;
+    let mut at = start;
+    while at < end {
+        let (line, next) = line_at(text, at);
+        let content = line.trim_start_matches([' ', '\t']);
+        let behind_dash = line.strip_prefix(indent).and_then(|rest| rest.strip_prefix('-'));
+        let opens = behind_dash.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+        if at >= inside && opens {
+            items.push(Item { lines: Span::new(at, next), scalar: None });
+        } else if at < inside || !content.is_empty() && !content.starts_with('#') {
+            items.last_mut()?.lines.end = next;
+        }
+        while let Some(scalar) = scalars.next_if(|scalar| scalar.span.start < next) {
+            inside = inside.max(scalar.span.end);
+            let item = items.last_mut()?;
+            item.scalar = item.scalar.or(Some(scalar)).filter(|scalar| !scalar.span.is_empty());
+        }
+        at = next;
+    }
+    for (item, value) in items.iter_mut().zip(values) {
+        item.scalar = item.scalar.filter(|_| !value.is_array() && !value.is_object());
+    }
+    (items.len() == values.len()).then_some(items)
+}
+
+fn change_flow(
+    text: &str,
+    property: &Property,
+    count: usize,
+    new: &[Value],
+    steps: &[Step],
+) -> Option<Vec<Edit>> {
+    let whole = property.value_span;
+    let inner = Span::new(whole.start + 1, whole.end.checked_sub(1)?);
+    let items = flow_items(text, property, inner)?;
+    if items.len() != count {
+        return None;
+    }
+    let written: Vec<String> = new.iter().map(|value| spell(value, Style::Plain, true)).collect();
+    // Removing every item would take the comments between them along.
+    let clean = |span: Span, within: &[Span]| {
+        let mut at = span.start;
+        let bounds = within.iter().map(|item| (item.start, item.end)).chain([(span.end, span.end)]);
+        bounds.into_iter().all(|(start, end)| {
+            let gap = Span::new(at, start).of(text);
+            at = end;
+            !gap.contains('#')
+        })
+    };
+    if items.is_empty() || new.is_empty() {
+        return clean(inner, &items).then(|| vec![Edit::replace(inner, written.join(", "))]);
+    }
+    let mut edits = Vec::new();
+    let mut index = 0;
+    let mut steps = steps.iter().peekable();
+    while let Some(step) = steps.next() {
+        match step {
+            Step::Keep => index += 1,
+            Step::Replace(at) => {
+                let span = *items.get(index)?;
+                let style = property.scalars.iter().find(|scalar| scalar.span == span);
+                let style = style.map_or(Style::Plain, |scalar| scalar.style);
+                edits.push(Edit::replace(span, spell(new.get(*at)?, style, true)));
+                index += 1;
+            }
+            Step::Insert(at) => {
+                let item = written.get(*at)?;
+                edits.push(match index.checked_sub(1).and_then(|before| items.get(before)) {
+                    Some(before) => Edit::insert(before.end, format!(", {item}")),
+                    None => Edit::insert(items.first()?.start, format!("{item}, ")),
+                });
+            }
+            Step::Remove => {
+                let first = index;
+                index += 1;
+                while steps.next_if(|step| **step == Step::Remove).is_some() {
+                    index += 1;
+                }
+                let gone = items.get(first..index)?;
+                let span = match first.checked_sub(1) {
+                    Some(before) => Span::new(items.get(before)?.end, gone.last()?.end),
+                    None => Span::new(gone.first()?.start, items.get(index)?.start),
+                };
+                if !clean(span, gone) {
+                    return None;
+                }
+                edits.push(Edit::remove(span));
+            }
+        }
+    }
+    Some(edits)
+}
+
+/// Finds the items of a list in brackets, between which commas, blanks and comments stand.
+fn flow_items(text: &str, property: &Property, inner: Span) -> Option<Vec<Span>> {
+    let bytes = text.as_bytes();
+    let mut scalars = property.scalars.iter().filter(|scalar| !scalar.span.is_empty()).peekable();
+    let mut items = Vec::new();
+    let mut item: Option<Span> = None;
+    let mut depth = 0usize;
+    let mut at = inner.start;
+    while at < inner.end {
+        while scalars.next_if(|scalar| scalar.span.start < at).is_some() {}
+        let byte = *bytes.get(at)?;
+        let mut end = at + 1;
+        if let Some(scalar) = scalars.next_if(|scalar| scalar.span.start == at) {
+            end = scalar.span.end;
+        } else {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => {
+                    at = end;
+                    continue;
+                }
+                b'#' if bytes.get(at - 1).is_some_and(|b| b.is_ascii_whitespace()) => {
+                    at += line_at(text, at).0.len();
+                    continue;
+                }
+                b',' if depth == 0 => {
+                    items.push(item.take()?);
+                    at = end;
+                    continue;
+                }
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.checked_sub(1)?,
+                _ => {}
+            }
+        }
+        item = Some(Span::new(item.map_or(at, |item| item.start), end));
+        at = end;
+    }
+    items.extend(item);
+    Some(items)
+}
