@@ -7,6 +7,7 @@
 
 mod canvas;
 mod cli;
+mod compose;
 mod damage;
 mod embed;
 mod fm_edit;

@@ -1,0 +1,559 @@
+//! Owns edits of a note's body as plans over its bytes: text at its ends or in a section, text for text, and tags.
+//!
+//! New lines get the file's own line ending, and the frontmatter keeps its bytes unless its tags are what changes. The
+//! text must be the file's own, byte for byte: a file that is no UTF-8 is the caller's to refuse.
+
+use serde_json::Value;
+
+use crate::text::Span;
+use crate::text::edit::{Edit, apply};
+use crate::text::frontmatter::edit::{self, Refusal, line_end};
+use crate::text::frontmatter::{self, Property, Style, encode_scalar, tag_name};
+use crate::text::note::{Lines, Note};
+use crate::text::path;
+
+/// How many near texts a refusal names.
+const NEAREST: usize = 3;
+
+/// How many lines and bytes of a missing text are compared with the note's lines.
+const COMPARED: (usize, usize) = (20, 1000);
+
+/// Adds text at the end of a note.
+///
+/// It starts on a line of its own, behind one blank line unless there is one, or both neighbours are list items or
+/// table rows, which stay together. The file ends as it did: with a line ending or without; an empty file gets one.
+///
+/// # Errors
+/// Refuses text that would become frontmatter.
+pub fn append(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
+    let Some(added) = Addition::new(text, addition) else {
+        return Ok(Vec::new());
+    };
+    let (_, start) = frontmatter::read(text);
+    let above = text.get(start..).unwrap_or("");
+    let open = if is_open(text) { 1 } else { 0 };
+    let ends = open + usize::from(!above.is_empty() && !added.joins_below(above));
+    kept(text, vec![added.insert(text.len(), ends, usize::from(ends_with_line_end(text)))])
+}
+
+/// Adds text at the start of a note, behind its frontmatter.
+///
+/// One blank line comes between it and the body, by the rules of [`append`].
+///
+/// # Errors
+/// Refuses text that would become frontmatter.
+pub fn prepend(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
+    let (_, start) = frontmatter::read(text);
+    let body = text.get(start..).unwrap_or("");
+    if body.is_empty() {
+        return append(text, addition);
+    }
+    let Some(added) = Addition::new(text, addition) else {
+        return Ok(Vec::new());
+    };
+    kept(text, vec![added.insert(start, 0, 1 + usize::from(!added.joins_above(body)))])
+}
+
+/// Adds text at the end of a section: before the next heading of the same or a higher level, and before the blank
+/// lines above that heading. The last section ends with the note.
+///
+/// # Errors
+/// Refuses a heading that the note does not have (`no-heading`).
+pub fn append_to_section(
+    text: &str,
+    note: &Note,
+    heading: usize,
+    addition: &str,
+) -> Result<Vec<Edit>, Refusal> {
+    let (start, end) = section(text, note, heading)?;
+    if end >= text.len() {
+        return append(text, addition);
+    }
+    let Some(added) = Addition::new(text, addition) else {
+        return Ok(Vec::new());
+    };
+    let mut place = start;
+    let mut at = start;
+    while at < end {
+        let (line, next) = line_at(text, at);
+        if !line.trim().is_empty() {
+            place = next;
+        }
+        at = next;
+    }
+    let above = Span::new(start, place).of(text);
+    // Text right above a setext heading, which spans lines, would become part of it.
+    let next = note.headings.iter().skip(heading + 1).find(|next| next.span.start >= end);
+    let swallowed = place == end && next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']));
+    let edit = added.insert(place, usize::from(!added.joins_below(above)), 1 + usize::from(swallowed));
+    kept(text, vec![edit])
+}
+
+/// Adds text at the start of a section: below its heading and the blank lines there.
+///
+/// # Errors
+/// Refuses a heading that the note does not have (`no-heading`).
+pub fn prepend_to_section(
+    text: &str,
+    note: &Note,
+    heading: usize,
+    addition: &str,
+) -> Result<Vec<Edit>, Refusal> {
+    let (_, end) = section(text, note, heading)?;
+    let own = note.headings.get(heading).map_or(end, |heading| heading.span.end);
+    let (_, mut place) = line_at(text, own);
+    while place < end {
+        let (line, next) = line_at(text, place);
+        if !line.trim().is_empty() {
+            break;
+        }
+        place = next;
+    }
+    if place >= end {
+        return append_to_section(text, note, heading, addition);
+    }
+    let Some(added) = Addition::new(text, addition) else {
+        return Ok(Vec::new());
+    };
+    let below = text.get(place..).unwrap_or("");
+    kept(text, vec![added.insert(place, 0, 1 + usize::from(!added.joins_above(below)))])
+}
+
+/// Replaces text of the body by other text, everywhere or where it stands `expected` times.
+///
+/// Line endings do not matter when it is looked for: what comes in has the file's own. Only the bytes that differ are
+/// planned.
+///
+/// # Errors
+/// Refuses text that is not there (`text-not-found`), and says what comes near, or not as often as expected
+/// (`count-mismatch`); also a change that would make or end frontmatter.
+pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Result<Vec<Edit>, Refusal> {
+    let (_, start) = frontmatter::read(text);
+    let body = text.get(start..).unwrap_or("");
+    let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+    if old.is_empty() {
+        return Err(Refusal::new("empty-text", start, "there is no text to look for"));
+    }
+    let unified = Unified::new(body, start);
+    let found: Vec<usize> = unified.text.match_indices(old.as_str()).map(|(at, _)| at).collect();
+    let first = found.first().map_or(start, |at| unified.raw(*at));
+    if found.is_empty() {
+        return Err(Refusal::new("text-not-found", start, not_found(text, start, &unified.text, &old)));
+    }
+    if let Some(expected) = expected.filter(|expected| *expected != found.len()) {
+        let lines = Lines::new(text);
+        let places: Vec<String> =
+            found.iter().take(10).map(|at| lines.of(unified.raw(*at)).to_string()).collect();
+        let message = format!(
+            "the text stands in the note {}, not {}: line {}{}",
+            times(found.len()),
+            times(expected),
+            places.join(", "),
+            if found.len() > places.len() { ", …" } else { "" }
+        );
+        return Err(Refusal::new("count-mismatch", first, message));
+    }
+    if old == new {
+        return Ok(Vec::new());
+    }
+    let (head, tail) = equal_ends(&old, &new);
+    let coming = Span::new(head, new.len() - tail).of(&new).replace('\n', line_end(text));
+    let edit = |at: &usize| {
+        let span = Span::new(unified.raw(at + head), unified.raw(at + old.len() - tail));
+        Edit::replace(span, coming.clone())
+    };
+    kept(text, found.iter().map(edit).collect())
+}
+
+/// Gives a tag another name, in the body and under `tags`, and with it the start of all tags below it; each keeps its
+/// rest, and its `#` or the lack of one.
+///
+/// # Errors
+/// Refuses a new name that is no tag (`invalid-tag`), and tags of the frontmatter that are written in a way that
+/// cannot be spliced (`yaml-style`).
+pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
+    let new = legal(new)?;
+    let old: Vec<String> =
+        parts(old.trim().trim_start_matches('#')).map(|(_, part)| path::key(part)).collect();
+    let mut edits = Vec::new();
+    for property in tag_properties(note) {
+        rename_in_property(text, property, &old, new, &mut edits)?;
+    }
+    for tag in note.tags.iter().filter(|tag| !tag.in_frontmatter) {
+        if let Some((span, _)) = renamed(&tag.name, &old, new) {
+            let start = tag.span.start + '#'.len_utf8();
+            edits.push(Edit::replace(Span::new(start + span.start, start + span.end), new));
+        }
+    }
+    edits.retain(|edit| edit.span.of(text) != edit.text);
+    let wanted: Vec<String> = note
+        .tags
+        .iter()
+        .map(|tag| renamed(&tag.name, &old, new).map_or_else(|| tag.name.clone(), |(_, name)| name))
+        .collect();
+    let changed = carried_out(text, &edits)?;
+    let found = Note::parse(&changed);
+    if !found.tags.iter().map(|tag| &tag.name).eq(&wanted) || found.links.len() != note.links.len() {
+        return Err(mismatch("other tags are read"));
+    }
+    Ok(edits)
+}
+
+/// Adds tags to the `tags` property; those that are there already, without case, do not come twice.
+///
+/// # Errors
+/// Refuses names that are no tags (`invalid-tag`), and what [`edit::add`] refuses.
+pub fn add_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
+    let (block, _) = frontmatter::read(text);
+    let mut held: Vec<String> =
+        block.iter().flat_map(|block| &block.tags).map(|tag| path::key(&tag.name)).collect();
+    let mut items = Vec::new();
+    for tag in tags {
+        let name = legal(tag)?;
+        let key = path::key(name);
+        if !held.contains(&key) {
+            held.push(key);
+            items.push(Value::from(name));
+        }
+    }
+    edit::add(text, "tags", &items)
+}
+
+/// Removes tags from the `tags` property, without case; tags below them stay.
+///
+/// # Errors
+/// Refuses what [`edit::remove_items`] refuses.
+pub fn remove_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
+    let gone: Vec<String> = tags.iter().filter_map(|tag| tag_name(tag)).map(path::key).collect();
+    let goes =
+        |item: &Value| item.as_str().and_then(tag_name).is_some_and(|name| gone.contains(&path::key(name)));
+    edit::remove_items(text, "tags", goes)
+}
+
+// Text that comes in.
+
+/// Text to add, without line endings at its end.
+struct Addition {
+    text: String,
+    line_end: &'static str,
+}
+
+impl Addition {
+    /// Gives the text the file's line endings; `None` where nothing is left to add.
+    fn new(text: &str, addition: &str) -> Option<Self> {
+        let line_end = line_end(text);
+        let trimmed = addition.trim_end_matches(['\n', '\r']);
+        let added = trimmed.replace("\r\n", "\n").replace('\r', "\n").replace('\n', line_end);
+        (!added.is_empty()).then_some(Self { text: added, line_end })
+    }
+
+    /// Puts line endings around the text.
+    fn insert(&self, at: usize, before: usize, behind: usize) -> Edit {
+        let (before, behind) = (self.line_end.repeat(before), self.line_end.repeat(behind));
+        Edit::insert(at, format!("{before}{}{behind}", self.text))
+    }
+
+    /// Says whether the text may follow the last line of `above` without a blank line between.
+    fn joins_below(&self, above: &str) -> bool {
+        let first = line_at(&self.text, 0).0;
+        let last = last_line(above);
+        first.trim().is_empty() || last.trim().is_empty() || are_of_one_block(above, first)
+    }
+
+    /// Says whether the text may stand right above `below`.
+    fn joins_above(&self, below: &str) -> bool {
+        let first = line_at(below, 0).0;
+        first.trim().is_empty() || are_of_one_block(&self.text, first)
+    }
+}
+
+/// Gives the line that starts at `at` without its end, and the offset behind that end.
+fn line_at(text: &str, at: usize) -> (&str, usize) {
+    let rest = text.get(at..).unwrap_or("");
+    let Some(len) = rest.find(['\n', '\r']) else {
+        return (rest, text.len());
+    };
+    let (line, end) = rest.split_at(len);
+    (line, at + len + if end.starts_with("\r\n") { 2 } else { 1 })
+}
+
+fn without_line_end(text: &str) -> &str {
+    text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(text)
+}
+
+fn last_line(text: &str) -> &str {
+    let text = without_line_end(text);
+    text.rfind(['\n', '\r']).and_then(|end| text.get(end + 1..)).unwrap_or(text)
+}
+
+/// Says whether the last line has no end.
+fn is_open(text: &str) -> bool {
+    !is_empty(text) && !text.ends_with(['\n', '\r'])
+}
+
+fn ends_with_line_end(text: &str) -> bool {
+    is_empty(text) || text.ends_with(['\n', '\r'])
+}
+
+fn is_empty(text: &str) -> bool {
+    text.trim_start_matches('\u{FEFF}').is_empty()
+}
+
+/// Says whether the last lines of `above` and the line `below` are items of a list, or rows of a table.
+fn are_of_one_block(above: &str, below: &str) -> bool {
+    let is_row = |line: &str| line.trim_start().starts_with('|');
+    if is_row(below) {
+        return is_row(last_line(above));
+    }
+    if !is_item(below) {
+        return false;
+    }
+    let mut rest = above;
+    loop {
+        let line = last_line(rest);
+        if is_item(line) {
+            return true;
+        }
+        // Indented lines may continue an item.
+        if line.trim().is_empty() || !line.starts_with([' ', '\t']) {
+            return false;
+        }
+        let Some(shorter) =
+            without_line_end(rest).len().checked_sub(line.len()).and_then(|len| rest.get(..len))
+        else {
+            return false;
+        };
+        if shorter.is_empty() {
+            return false;
+        }
+        rest = shorter;
+    }
+}
+
+/// Says whether a line starts with the marker of a list item.
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '\t']);
+    let is_rule = ['-', '*'].iter().any(|sign| {
+        line.matches(*sign).count() > 2 && line.chars().all(|c| c == *sign || c == ' ' || c == '\t')
+    });
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let marker = match digits {
+        0 => line.strip_prefix(['-', '*', '+']),
+        1..=9 => line.get(digits..).and_then(|rest| rest.strip_prefix(['.', ')'])),
+        _ => None,
+    };
+    !is_rule && marker.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+/// Gives the start of a heading's line and the start of the line where its section ends.
+fn section(text: &str, note: &Note, heading: usize) -> Result<(usize, usize), Refusal> {
+    let span = note.section_span(text, heading);
+    let span =
+        span.ok_or_else(|| Refusal::new("no-heading", note.body_start, "the note has no such heading"))?;
+    let line_start = |at: usize| {
+        let before = text.get(note.body_start..at).unwrap_or("");
+        before.rfind(['\n', '\r']).map_or(note.body_start, |end| note.body_start + end + 1)
+    };
+    let end = if span.end >= text.len() { text.len() } else { line_start(span.end) };
+    Ok((line_start(span.start), end))
+}
+
+// Text for text.
+
+/// A text whose lines all end with a line feed, and the way back.
+struct Unified {
+    text: String,
+    /// Where the original starts in the file.
+    at: usize,
+    /// Where line feeds stand that had a carriage return before them.
+    dropped: Vec<usize>,
+}
+
+impl Unified {
+    fn new(original: &str, at: usize) -> Self {
+        let pairs = original.match_indices("\r\n").enumerate();
+        let dropped = pairs.map(|(before, (place, _))| place - before).collect();
+        Self { text: original.replace("\r\n", "\n"), at, dropped }
+    }
+
+    /// Gives the offset in the file; never one between a carriage return and its line feed.
+    fn raw(&self, offset: usize) -> usize {
+        self.at + offset + self.dropped.partition_point(|place| *place < offset)
+    }
+}
+
+/// Measures how much two texts share at their starts and, beyond that, at their ends.
+fn equal_ends(a: &str, b: &str) -> (usize, usize) {
+    let head = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
+    let (a, b) = (a.get(head..).unwrap_or(""), b.get(head..).unwrap_or(""));
+    let ends = a.chars().rev().zip(b.chars().rev());
+    (head, ends.take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum())
+}
+
+fn times(count: usize) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// Says that a text is not there, and which lines come near.
+fn not_found(text: &str, body_start: usize, body: &str, wanted: &str) -> String {
+    let first_line = Lines::new(text).of(body_start);
+    let near: Vec<String> = nearest(body, wanted)
+        .into_iter()
+        .map(|(at, found)| {
+            let short: String = found.chars().take(200).collect();
+            let more = if short.len() < found.len() { "…" } else { "" };
+            format!("line {}: {short:?}{more}", first_line + at)
+        })
+        .collect();
+    let frontmatter = text.get(..body_start).unwrap_or("").replace("\r\n", "\n");
+    let properties = if frontmatter.contains(wanted) {
+        "; it stands among the properties, which are edited by their names"
+    } else {
+        ""
+    };
+    let near = if near.is_empty() { String::new() } else { format!("; the nearest is {}", near.join("; ")) };
+    format!("the text is not in the note{properties}{near}")
+}
+
+/// Finds the runs of lines most like a text, best first, with the index of their first line.
+fn nearest<'b>(body: &'b str, wanted: &str) -> Vec<(usize, &'b str)> {
+    let (max_lines, max_bytes) = COMPARED;
+    let wanted = wanted.trim_matches('\n');
+    let count = wanted.split('\n').count().min(max_lines);
+    let cut = |text: &str| text.chars().take(max_bytes).filter(|c| !c.is_whitespace()).collect::<String>();
+    let compared = cut(&wanted.split('\n').take(count).collect::<Vec<_>>().join("\n")).to_lowercase();
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(body.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut scored: Vec<(f64, usize, &str)> = Vec::new();
+    for (index, &start) in starts.iter().enumerate() {
+        let end = starts.get(index + count).map_or(body.len(), |end| end - 1);
+        let run = Span::new(start, end).of(body);
+        let score = strsim::sorensen_dice(&cut(run).to_lowercase(), &compared);
+        if score > 0.3 && !run.starts_with('\n') {
+            scored.push((score, index, run.trim_end()));
+        }
+    }
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for (_, index, run) in scored {
+        // Runs that overlap a better one say nothing new.
+        if found.len() < NEAREST && found.iter().all(|(other, _)| other.abs_diff(index) >= count) {
+            found.push((index, run));
+        }
+    }
+    found
+}
+
+// Tags.
+
+/// Gives the name of a tag that may be written.
+fn legal(tag: &str) -> Result<&str, Refusal> {
+    tag_name(tag).ok_or_else(|| {
+        let message =
+            format!("{tag:?} is no tag: a tag has letters, digits, `_`, `-` and `/`, and not digits alone");
+        Refusal::new("invalid-tag", 0, message)
+    })
+}
+
+/// Lists the parts of a nested tag that are not empty, with their offsets.
+fn parts(name: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    name.split('/')
+        .map(move |part| {
+            let start = at;
+            at += part.len() + 1;
+            (start, part)
+        })
+        .filter(|(_, part)| !part.is_empty())
+}
+
+/// Finds the bytes of a tag's name that are the tag `old`, and the name with `new` in their place.
+fn renamed(name: &str, old: &[String], new: &str) -> Option<(Span, String)> {
+    let start = parts(name).next()?.0;
+    let mut end = None;
+    let mut own = parts(name);
+    for wanted in old {
+        let (at, part) = own.next()?;
+        end = (path::key(part) == *wanted).then_some(at + part.len());
+        end?;
+    }
+    let end = end?;
+    let (head, tail) = (name.get(..start)?, name.get(end..)?);
+    Some((Span::new(start, end), format!("{head}{new}{tail}")))
+}
+
+fn tag_properties(note: &Note) -> impl Iterator<Item = &Property> {
+    let properties = note.frontmatter.iter().flat_map(|block| &block.properties);
+    properties.filter(|property| path::key(&property.key) == "tags")
+}
+
+fn rename_in_property(
+    text: &str,
+    property: &Property,
+    old: &[String],
+    new: &str,
+    edits: &mut Vec<Edit>,
+) -> Result<(), Refusal> {
+    let values = match &property.value {
+        Value::Array(items) => items.as_slice(),
+        value => std::slice::from_ref(value),
+    };
+    for (index, value) in values.iter().enumerate() {
+        let Some(said) = value.as_str() else { continue };
+        let Some((span, _)) = tag_name(said).and_then(|name| renamed(name, old, new)) else { continue };
+        let place = if property.value.is_array() {
+            format!("{}.{index}", property.key)
+        } else {
+            property.key.clone()
+        };
+        let scalar = property.scalars.iter().find(|scalar| scalar.path == place && !property.shared);
+        let read = scalar.and_then(|scalar| scalar.unquote(text)).filter(|read| read.text == said);
+        let (Some(scalar), Some(_)) = (scalar, read) else {
+            let message = format!(
+                "the tag {said:?} is written in a way that cannot be edited, and is left as it stands"
+            );
+            return Err(Refusal::new("yaml-style", property.value_span.start, message));
+        };
+        let lead = said.len() - said.trim_start().len();
+        let start = lead + usize::from(said.trim_start().starts_with('#'));
+        let (Some(head), Some(tail)) = (said.get(..start + span.start), said.get(start + span.end..)) else {
+            continue;
+        };
+        let whole = format!("{head}{new}{tail}");
+        let written = encode_scalar(&whole, scalar.style).or_else(|| encode_scalar(&whole, Style::Double));
+        edits.extend(written.map(|written| Edit::replace(scalar.span, written)));
+    }
+    Ok(())
+}
+
+// Proofs.
+
+fn mismatch(reason: &str) -> Refusal {
+    let message = format!("the edit would not say what was asked for ({reason}), and is not made");
+    Refusal::new("reparse-mismatch", 0, message)
+}
+
+fn carried_out(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
+    let changed = apply(text.as_bytes(), edits).map_err(|error| mismatch(error.message()))?;
+    String::from_utf8(changed).map_err(|_| mismatch("a character is cut"))
+}
+
+/// Gives a plan that leaves the frontmatter, or the lack of it, as it is.
+fn kept(text: &str, edits: Vec<Edit>) -> Result<Vec<Edit>, Refusal> {
+    let changed = carried_out(text, &edits)?;
+    let bounds = |text: &str| {
+        let (block, start) = frontmatter::read(text);
+        (block.map(|block| block.span.of(text).trim_end_matches(['\n', '\r']).to_owned()), start)
+    };
+    let (before, after) = (bounds(text), bounds(&changed));
+    // A closing line that had no line ending may get one.
+    let moved = after.1 != before.1 && !(is_open(text) && before.1 == text.len());
+    if before.0 != after.0 || moved {
+        return Err(mismatch("the frontmatter changes"));
+    }
+    Ok(edits)
+}
