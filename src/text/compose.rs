@@ -82,8 +82,9 @@ pub fn append_to_section(
         at = next;
     }
     let above = Span::new(start, place).of(text);
-    // Text right above a setext heading would become part of it.
-    let swallowed = place == end && !Span::new(end, text.len()).of(text).trim_start().starts_with('#');
+    // Text right above a setext heading, which spans lines, would become part of it.
+    let next = note.headings.iter().skip(heading + 1).find(|next| next.span.start >= end);
+    let swallowed = place == end && next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']));
     let edit = added.insert(place, usize::from(!added.joins_below(above)), 1 + usize::from(swallowed));
     kept(text, vec![edit])
 }
@@ -242,7 +243,7 @@ impl Addition {
     fn new(text: &str, addition: &str) -> Option<Self> {
         let line_end = line_end(text);
         let trimmed = addition.trim_end_matches(['\n', '\r']);
-        let added = trimmed.replace("\r\n", "\n").replace('\n', line_end);
+        let added = trimmed.replace("\r\n", "\n").replace('\r', "\n").replace('\n', line_end);
         (!added.is_empty()).then_some(Self { text: added, line_end })
     }
 

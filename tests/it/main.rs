@@ -8,8 +8,10 @@
 mod canvas;
 mod change;
 mod cli;
+mod compose;
 mod damage;
 mod embed;
+mod fm_edit;
 mod frontmatter;
 mod fusion;
 mod links;
