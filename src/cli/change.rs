@@ -1,5 +1,6 @@
 //! The commands that change notes. Each names an operation; `Store` plans it and carries it out.
 
+use std::ffi::OsString;
 use std::io::Read as _;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -111,7 +112,7 @@ pub(super) struct SetArgs {
     /// The property.
     key: String,
     /// The value: read as JSON where it is JSON, else as text.
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(required = true, allow_negative_numbers = true)]
     values: Vec<String>,
     #[command(flatten)]
     one: OneNote,
@@ -136,7 +137,7 @@ pub(super) struct AddArgs {
     /// The property.
     key: String,
     /// The value.
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     value: String,
     #[command(flatten)]
     one: OneNote,
@@ -148,8 +149,11 @@ pub(super) struct TagArgs {
     /// The note.
     note: String,
     /// +TAG adds, -TAG removes.
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "+TAG|-TAG", required_unless_present = "remove")]
     tags: Vec<String>,
+    /// Removes a tag: what -TAG stands for; may be repeated.
+    #[arg(long, value_name = "TAG")]
+    remove: Vec<String>,
     #[command(flatten)]
     one: OneNote,
 }
@@ -327,7 +331,7 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
         }
         ChangeCommand::Unset(args) => one(args.note, args.one, NoteEdit::Unset(args.key))?,
         ChangeCommand::Add(args) => one(args.note, args.one, NoteEdit::Add(args.key, value(&args.value)))?,
-        ChangeCommand::Tag(args) => one(args.note, args.one, tags(&args.tags)?)?,
+        ChangeCommand::Tag(args) => one(args.note, args.one, tags(&args.tags, args.remove)?)?,
         ChangeCommand::Move(args) => (
             Operation::Move(MoveRequest {
                 from: args.from,
@@ -418,19 +422,39 @@ fn value_of(values: &[String]) -> Value {
     }
 }
 
-fn tags(asked: &[String]) -> Result<NoteEdit> {
-    let (mut add, mut remove) = (Vec::new(), Vec::new());
-    for tag in asked {
-        match (tag.strip_prefix('+'), tag.strip_prefix('-')) {
-            (Some(tag), _) => add.push(tag.to_owned()),
-            (_, Some(tag)) => remove.push(tag.to_owned()),
+fn tags(asked: &[String], remove: Vec<String>) -> Result<NoteEdit> {
+    let added = |tag: &String| {
+        tag.strip_prefix('+').map(str::to_owned).ok_or_else(|| {
+            Error::invalid(format!("{tag:?} says neither to add nor to remove"))
+                .with_hint("write +tag or -tag")
+        })
+    };
+    Ok(NoteEdit::Tags { add: asked.iter().map(added).collect::<Result<_>>()?, remove })
+}
+
+/// Spells `-TAG` out as `--remove=TAG` behind `tag`, for to a parser of command lines it looks like a flag.
+pub(super) fn spell_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let (mut is_tag, mut is_value, mut has_command) = (false, false, false);
+    let spell = |argument: OsString| {
+        let text = argument.to_str().unwrap_or_default().to_owned();
+        if std::mem::take(&mut is_value) {
+            return argument;
+        }
+        is_value = matches!(text.as_str(), "--vault" | "--index" | "--expect-hash" | "--remove");
+        let removed =
+            text.strip_prefix('-').filter(|tag| !tag.is_empty() && !tag.starts_with('-') && *tag != "h");
+        match removed {
+            Some(tag) if is_tag => OsString::from(format!("--remove={tag}")),
             _ => {
-                return Err(Error::invalid(format!("{tag:?} says neither to add nor to remove"))
-                    .with_hint("write +tag or -tag"));
+                is_tag |= !has_command && text == "tag";
+                has_command |= !text.starts_with('-');
+                argument
             }
         }
-    }
-    Ok(NoteEdit::Tags { add, remove })
+    };
+    let mut arguments = arguments;
+    let program = arguments.next();
+    program.into_iter().chain(arguments.map(spell)).collect()
 }
 
 fn text(given: &str) -> Result<String> {

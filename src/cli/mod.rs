@@ -120,7 +120,7 @@ impl Session {
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
     start_tracing();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(change::spell_out(std::env::args_os()));
     let out = Output::new(cli.global.json);
     match run(cli, out) {
         Ok(()) => ExitCode::SUCCESS,

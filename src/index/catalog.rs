@@ -22,7 +22,8 @@ use crate::text::path::{NotePath, key};
 pub use filter::Filter;
 use rows::own_id;
 pub use rows::{
-    Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, Record, Stat, path_id, path_id_at,
+    Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, Record, Stat, path_id,
+    path_id_at,
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.

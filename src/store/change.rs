@@ -176,10 +176,8 @@ impl Store {
         if !self.vault.has_unfinished(&records) {
             return Vec::new();
         }
-        let ended = self
-            .vault
-            .lock_within(&records, Duration::ZERO)
-            .and_then(|lock| self.end_unfinished(&lock));
+        let ended =
+            self.vault.lock_within(&records, Duration::ZERO).and_then(|lock| self.end_unfinished(&lock));
         match ended {
             Ok(notices) => notices,
             // Another process is at it this moment, and it is not unfinished at all.

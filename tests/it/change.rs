@@ -107,9 +107,14 @@ fn text_comes_and_is_replaced() {
     );
     let vault = TestVault::new(&note);
     let store = vault.store();
-    let wrong = edit("n", NoteEdit::Replace { old: owned("tow"), new: owned("2"), count: 1 });
+    vault.write("n.md", "The second sentence of the note.\n");
+    let near = owned("the secnd sentence of the note");
+    let wrong = edit("n", NoteEdit::Replace { old: near, new: owned("2"), count: 1 });
     let error = store.change(&wrong, false).unwrap_err();
-    assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("two"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::NotFound && error.to_string().contains("The second sentence"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -276,5 +281,8 @@ fn the_command_line_changes_shows_and_takes_back() {
     assert!(vault.run(&["undo"]).status.success());
     assert_eq!(files(&vault), old);
     assert_eq!(vault.run(&["set", "Old", "a", "1", "--expect-hash", &"0".repeat(64)]).status.code(), Some(5));
+    assert!(vault.run(&["tag", "Old", "+a", "+b", "-c"]).status.success());
+    assert!(vault.run(&["tag", "Old", "-a", "--dry-run"]).status.success());
+    assert_eq!(files(&vault)["Old.md"], "---\ntags:\n  - a\n  - b\n---\nx\n");
     assert_eq!(vault.run(&["delete", "Old", "--permanent"]).status.code(), Some(2));
 }
