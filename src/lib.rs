@@ -5,6 +5,7 @@
 //! - [`mod@error`], [`clock`], [`config`]: failures, time, settings
 //! - [`text`]: what one file says; pure
 //! - [`vault`]: the notes on disk
+//! - [`journal`]: what happened to them
 //! - [`index`]: everything derived from them; disposable
 //! - [`mod@search`]: finding and ranking
 //! - [`store`]: the one API
@@ -15,6 +16,7 @@ pub mod clock;
 pub mod config;
 pub mod text;
 pub mod vault;
+pub mod journal;
 pub mod index;
 pub mod search;
 pub mod store;

@@ -264,6 +264,9 @@ impl fmt::Display for Remark {
 pub struct ChangeSet {
     /// The operation, as the journal names it: `move`, `set`, `undo`.
     pub operation: String,
+    /// The operation that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
     /// Folders that move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FolderMove>,

@@ -1,9 +1,15 @@
 //! Owns [`Vault`]: the root folder of a vault, and the way from a [`NotePath`] to the bytes on disk.
 //!
-//! Everything here reads; nothing writes.
+//! `write` alone changes notes; everything else here reads.
 
+mod beneath;
+pub mod kept;
+mod land;
+mod manifest;
 pub mod obsidian;
+pub mod recover;
 pub mod scan;
+pub mod write;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};

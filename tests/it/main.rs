@@ -5,12 +5,14 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod apply;
 mod canvas;
 mod cli;
 mod damage;
 mod embed;
 mod frontmatter;
 mod fusion;
+mod journal;
 mod links;
 mod mcp;
 mod parse;

@@ -1,6 +1,6 @@
 //! Text analysis: what becomes of words, identifiers and unspaced scripts.
 
-use proptest::prelude::{prop_assert, proptest};
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use sidenote::text::terms::{Stem, TermKind, fold_into, is_stop_word, terms};
 
 /// Checks the terms of a text; wholes stand in brackets.

@@ -1,0 +1,483 @@
+//! Owns the journal: what happened, one JSON event a line, appended and never rewritten; and what of it can be undone.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::text::edit::{ChangeSet, ContentHash, FolderMove, Place};
+use crate::text::path::NotePath;
+use crate::vault::Vault;
+use crate::vault::kept::Kept;
+use crate::vault::write::{Applied, WriteLock};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its name, which sorts by time; for a change of files also the name of its before-images.
+    pub id: String,
+    /// When it happened.
+    #[serde(serialize_with = "write_moment", deserialize_with = "read_moment")]
+    pub at: Timestamp,
+    /// What was done: `move`, `set`, `undo`.
+    pub op: String,
+    /// Folders that moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<FolderMove>,
+    /// Files that were made, changed, moved or removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Touched>,
+    /// The event that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
+    /// A remark in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whatever else events of this kind say.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// What an event did to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touched {
+    /// The path that it had; for a new file the path that it got.
+    #[serde(serialize_with = "write_place", deserialize_with = "read_place")]
+    pub path: Place,
+    /// The path that it got by moving.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write_to",
+        deserialize_with = "read_to"
+    )]
+    pub to: Option<Place>,
+    /// The hash of its bytes before; nothing for a new file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ContentHash>,
+    /// The hash of its bytes afterwards; nothing for one that was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ContentHash>,
+}
+
+impl Touched {
+    /// Says where the file was after the event, were it not removed.
+    fn end(&self) -> &Place {
+        self.to.as_ref().unwrap_or(&self.path)
+    }
+}
+
+/// Writes a moment with milliseconds, so that none are lost.
+fn write_moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = at.rfc3339();
+    match (at.millis().rem_euclid(1000), whole.strip_suffix('Z')) {
+        (millis @ 1.., Some(whole)) => serializer.collect_str(&format_args!("{whole}.{millis:03}Z")),
+        _ => serializer.serialize_str(&whole),
+    }
+}
+
+fn read_moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
+}
+
+/// Writes a place as people know it: `.trash/…` for what is in the bin.
+fn write_place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(place)
+}
+
+fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
+    parse_place(&String::deserialize(deserializer)?)
+}
+
+fn write_to<S: Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {
+    match place {
+        Some(place) => serializer.collect_str(place),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn read_to<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Place>, D::Error> {
+    Option::<String>::deserialize(deserializer)?.map(|text| parse_place(&text)).transpose()
+}
+
+fn parse_place<E: serde::de::Error>(text: &str) -> Result<Place, E> {
+    let place = match text.strip_prefix(".trash/") {
+        Some(inner) => NotePath::from_disk(inner).map(Place::Trash),
+        None => NotePath::from_disk(text).map(Place::Vault),
+    };
+    place.ok_or_else(|| E::custom(format!("{text:?} is no path in a vault")))
+}
+
+impl Event {
+    /// Makes an event of its own, such as a use, with a new id.
+    pub fn new(op: impl Into<String>, at: Timestamp) -> Self {
+        let millis = u64::try_from(at.millis()).unwrap_or(0);
+        let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;
+        let id = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, millis / 1000, nanos));
+        Self {
+            id: id.simple().to_string(),
+            at,
+            op: op.into(),
+            folders: Vec::new(),
+            files: Vec::new(),
+            undoes: None,
+            note: None,
+            more: Map::new(),
+        }
+    }
+
+    /// Makes the event of an operation that landed.
+    pub fn of(applied: &Applied) -> Self {
+        let files = applied.files.iter().filter_map(|file| {
+            let path = file.from.as_ref().or(file.to.as_ref())?.clone();
+            let to = file.to.clone().filter(|to| *to != path);
+            Some(Touched { path, to, before: file.before, after: file.after })
+        });
+        Self {
+            id: applied.id.clone(),
+            folders: applied.folders.clone(),
+            files: files.collect(),
+            undoes: applied.undoes.clone(),
+            ..Self::new(applied.operation.clone(), applied.at)
+        }
+    }
+}
+
+/// Which events come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As they happened.
+    OldestFirst,
+    /// The other way round.
+    NewestFirst,
+}
+
+/// Events as they are read, a month at a time. Lines that cannot be read are passed over and counted.
+#[derive(Debug)]
+pub struct Events {
+    folder: PathBuf,
+    order: Order,
+    /// Names of files; the next one last.
+    months: Vec<String>,
+    read: std::vec::IntoIter<Event>,
+    corrupt: usize,
+}
+
+impl Events {
+    /// Counts the lines so far that were no events; they stay in their files.
+    pub fn corrupt(&self) -> usize {
+        self.corrupt
+    }
+}
+
+impl Iterator for Events {
+    type Item = Result<Event>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(event) = self.read.next() {
+                return Some(Ok(event));
+            }
+            let path = self.folder.join(self.months.pop()?);
+            let bytes = match std::fs::read(&path) {
+                Ok(bytes) => bytes,
+                Err(error) => return Some(Err(Error::io("read the journal", path, error))),
+            };
+            let mut events = Vec::new();
+            for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+                match serde_json::from_slice::<Event>(line) {
+                    Ok(event) => events.push(event),
+                    Err(_) => self.corrupt += 1,
+                }
+            }
+            if self.order == Order::NewestFirst {
+                events.reverse();
+            }
+            self.read = events.into_iter();
+        }
+    }
+}
+
+/// The journal of one vault.
+#[derive(Debug)]
+pub struct Journal {
+    vault: Vault,
+    records: PathBuf,
+}
+
+impl Journal {
+    /// Opens the journal in a records folder, which need not be there yet.
+    pub fn open(vault: &Vault, records: &Path) -> Self {
+        Self { vault: vault.clone(), records: records.to_owned() }
+    }
+
+    /// Appends an event and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be written.
+    pub fn append(&self, event: &Event) -> Result<()> {
+        self.append_all(std::slice::from_ref(event))
+    }
+
+    /// Appends events in one write.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be written.
+    pub fn append_all(&self, events: &[Event]) -> Result<()> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let folder = self.vault.make_records(&self.records)?;
+        // A clock that went back does not put an event in front of older ones.
+        let month = format!("{}.jsonl", first.at.rfc3339().get(..7).unwrap_or("0000-00"));
+        let name = self.months()?.pop().filter(|newest| *newest > month).unwrap_or(month);
+        let failed = |error| Error::io("write the journal", self.records.join(&name), error);
+        let mut file = folder.append_to(&name).map_err(failed)?;
+        let mut lines = Vec::new();
+        if !ends_whole(&mut file).map_err(failed)? {
+            lines.push(b'\n');
+        }
+        for event in events {
+            serde_json::to_writer(&mut lines, event)
+                .map_err(|error| Error::internal("an event cannot be written").with_source(error))?;
+            lines.push(b'\n');
+        }
+        file.write_all(&lines).map_err(failed)?;
+        file.sync_data().map_err(failed)
+    }
+
+    /// Records an operation that landed; nothing where it did nothing.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be written: the next [`Journal::catch_up`] does it.
+    pub fn record(&self, event: &Event) -> Result<()> {
+        if event.id.is_empty() {
+            return Ok(());
+        }
+        self.append(event)?;
+        Kept::open(&self.records)?.settle(&event.id)
+    }
+
+    /// Records operations that landed, but of which the process could not tell the journal any more. Gives how many.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read or written.
+    pub fn catch_up(&self, _lock: &WriteLock) -> Result<usize> {
+        let kept = Kept::open(&self.records)?;
+        let unsettled = kept.unsettled()?;
+        if unsettled.is_empty() {
+            return Ok(0);
+        }
+        let mut known = HashSet::new();
+        for event in self.events(Order::NewestFirst)? {
+            known.insert(event?.id);
+        }
+        let mut recorded = 0;
+        for id in unsettled {
+            if !known.contains(&id) {
+                self.append(&Event::of(&kept.applied(&id)?))?;
+                recorded += 1;
+            }
+            kept.settle(&id)?;
+        }
+        Ok(recorded)
+    }
+
+    fn months(&self) -> Result<Vec<String>> {
+        let failed = |error| Error::io("list", &self.records, error);
+        let entries = match std::fs::read_dir(&self.records) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut months = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            months.extend(name.to_str().filter(|name| is_month(name)).map(str::to_owned));
+        }
+        months.sort();
+        Ok(months)
+    }
+
+    /// Reads the events.
+    ///
+    /// # Errors
+    /// `Io` where the folder cannot be listed.
+    pub fn events(&self, order: Order) -> Result<Events> {
+        let mut months = self.months()?;
+        if order == Order::OldestFirst {
+            months.reverse();
+        }
+        Ok(Events { folder: self.records.clone(), order, months, read: Vec::new().into_iter(), corrupt: 0 })
+    }
+
+    /// Tells a note's life, oldest event first: the note that has this path now, or had it last, through all its moves.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn history(&self, path: &NotePath) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        for event in self.events(Order::OldestFirst)? {
+            events.push(event?);
+        }
+        let mut name = Some(Place::Vault(path.clone()));
+        // The last event that knows the name tells which note it was; from there on forwards its later names.
+        let last = events.iter().rposition(|event| {
+            name.as_ref()
+                .is_some_and(|name| ends_at(event, name).is_some() || begins_at(event, name).is_some())
+        });
+        let mut life = Vec::new();
+        let Some(last) = last else { return Ok(life) };
+        let moved_on =
+            events.get(last).zip(name.as_ref()).is_some_and(|(event, name)| ends_at(event, name).is_none());
+        let middle = if moved_on { last } else { last + 1 };
+        for event in events.get(middle..).unwrap_or_default() {
+            if let Some(step) = name.as_ref().and_then(|name| begins_at(event, name)) {
+                life.push(event.clone());
+                name = step.next;
+            }
+        }
+        let mut name = Some(Place::Vault(path.clone()));
+        let mut before = Vec::new();
+        for event in events.get(..middle).unwrap_or_default().iter().rev() {
+            if let Some(step) = name.as_ref().and_then(|name| ends_at(event, name)) {
+                before.push(event.clone());
+                name = step.next;
+            }
+        }
+        before.reverse();
+        before.append(&mut life);
+        Ok(before)
+    }
+
+    /// Plans the opposite of an event; it expects the files to be as the event left them, so that [`Vault::apply`]
+    /// refuses by name where they are not.
+    ///
+    /// # Errors
+    /// `NotFound` where the before-images are not kept any more.
+    pub fn inverse(&self, event: &Event) -> Result<ChangeSet> {
+        Kept::open(&self.records)?.inverse(&event.id)
+    }
+
+    /// Takes back an event: files get their former bytes and places, and folders made for it go if they are empty.
+    /// The undo is an event of its own, which can be undone.
+    ///
+    /// # Errors
+    /// As [`Journal::inverse`] and [`Vault::apply`].
+    pub fn undo(&self, lock: &WriteLock, event: &Event, now: Timestamp) -> Result<(Applied, Event)> {
+        let applied = self.vault.apply(lock, &self.inverse(event)?, now)?;
+        let undo = Event::of(&applied);
+        self.record(&undo)?;
+        Ok((applied, undo))
+    }
+
+    /// Lists what can be undone, newest first: what was not undone yet, and is itself no undo.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn undoable(&self) -> Result<Vec<Event>> {
+        let kept = Kept::open(&self.records)?.ids()?;
+        let mut undone = HashSet::new();
+        let mut found = Vec::new();
+        for event in self.events(Order::NewestFirst)? {
+            let event = event?;
+            if undone.contains(&event.id) {
+                continue;
+            }
+            match &event.undoes {
+                Some(id) => {
+                    undone.insert(id.clone());
+                }
+                None if kept.contains(&event.id) => found.push(event),
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Forgets before-images: all but the newest `keep`, and those older than `days`. Gives how many went.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be removed.
+    pub fn prune(&self, lock: &WriteLock, keep: usize, days: u32, now: Timestamp) -> Result<usize> {
+        let kept = Kept::open(&self.records)?;
+        let oldest = now.millis().saturating_sub(i64::from(days) * 86_400_000);
+        let unsettled = kept.unsettled()?;
+        let mut by_age = BTreeMap::new();
+        for id in kept.ids()? {
+            let at = kept.applied(&id).map_or(i64::MIN, |applied| applied.at.millis());
+            by_age.insert((at, id.clone()), id);
+        }
+        let surplus = by_age.len().saturating_sub(keep);
+        let mut gone = 0;
+        for (index, ((at, _), id)) in by_age.into_iter().enumerate() {
+            if (index < surplus || at < oldest) && !unsettled.contains(&id) {
+                kept.forget(lock, &id)?;
+                gone += 1;
+            }
+        }
+        Ok(gone)
+    }
+}
+
+/// What an event means for one name.
+struct Step {
+    /// The name beyond it; nothing where the note began or ended there.
+    next: Option<Place>,
+}
+
+/// Says what became of the note that had `name` before an event; `None` where the event does not concern it.
+fn begins_at(event: &Event, name: &Place) -> Option<Step> {
+    if let Some(file) = event.files.iter().find(|file| file.path == *name && file.before.is_some()) {
+        let is_removed = file.after.is_none();
+        return Some(Step { next: (!is_removed).then(|| file.end().clone()) });
+    }
+    // A large file that was only moved has no hashes.
+    if let Some(to) = event.files.iter().find(|file| file.path == *name).and_then(|file| file.to.clone()) {
+        return Some(Step { next: Some(to) });
+    }
+    let moved = event.folders.iter().find_map(|folder| replaced(name, &folder.from, &folder.to))?;
+    Some(Step { next: Some(moved) })
+}
+
+/// Says which name the note that had `name` after an event had before it; `None` where the event does not concern it.
+fn ends_at(event: &Event, name: &Place) -> Option<Step> {
+    let ends = |file: &&Touched| file.end() == name && (file.after.is_some() || file.to.is_some());
+    if let Some(file) = event.files.iter().find(ends) {
+        let is_new = file.before.is_none() && file.to.is_none();
+        return Some(Step { next: (!is_new).then(|| file.path.clone()) });
+    }
+    let moved = event.folders.iter().find_map(|folder| replaced(name, &folder.to, &folder.from))?;
+    Some(Step { next: Some(moved) })
+}
+
+fn replaced(name: &Place, from: &NotePath, to: &NotePath) -> Option<Place> {
+    let rest = name.in_vault()?.as_str().strip_prefix(from.as_str())?;
+    if !rest.starts_with('/') {
+        return None;
+    }
+    NotePath::from_disk(&format!("{to}{rest}")).map(Place::Vault)
+}
+
+fn is_month(name: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_suffix(".jsonl")
+        .and_then(|month| month.split_once('-'))
+        .is_some_and(|(year, month)| year.len() == 4 && month.len() == 2 && digits(year) && digits(month))
+}
+
+/// Says whether the last line of a file is whole; a torn one is left as it is, and ended.
+fn ends_whole(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}

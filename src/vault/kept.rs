@@ -1,0 +1,180 @@
+//! Owns the before-images of operations that landed: which are kept, and the plan that brings one back.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::edit::{ChangeSet, Content, FileChange, FolderMove};
+use crate::vault::beneath::Folder;
+use crate::vault::land::discard;
+use crate::vault::manifest::Manifest;
+use crate::vault::recover::manifest;
+use crate::vault::write::{Applied, COMMITTED, IMAGES, MANIFEST, UNDO, WriteLock};
+
+/// The before-images below one records folder.
+#[derive(Debug)]
+pub struct Kept {
+    records: PathBuf,
+    folder: Option<Folder>,
+}
+
+impl Kept {
+    /// Opens the before-images; there are none where nothing was written yet.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn open(records: &Path) -> Result<Self> {
+        let failed = |error| Error::io("open", records, error);
+        let folder = match Folder::open(records).and_then(|folder| folder.child(UNDO)) {
+            Ok(folder) => Some(folder),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Self { records: records.to_owned(), folder })
+    }
+
+    fn failed(&self) -> impl Fn(io::Error) -> Error + '_ {
+        |error| Error::io("read the before-images in", &self.records, error)
+    }
+
+    /// Lists the operations that can be brought back, oldest first.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn ids(&self) -> Result<BTreeSet<String>> {
+        self.having(&[MANIFEST, COMMITTED])
+    }
+
+    fn having(&self, files: &[&str]) -> Result<BTreeSet<String>> {
+        let Some(folder) = &self.folder else { return Ok(BTreeSet::new()) };
+        let mut ids = BTreeSet::new();
+        for name in folder.names().map_err(self.failed())? {
+            let Some(name) = name.into_string().ok() else { continue };
+            let is_folder =
+                folder.entry(&name).map_err(self.failed())?.is_some_and(|entry| entry.is_folder());
+            if !is_folder {
+                continue;
+            }
+            let inner = folder.child(&name).map_err(self.failed())?;
+            for file in files {
+                if inner.entry(file).map_err(self.failed())?.is_some() {
+                    ids.insert(name.clone());
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    fn read(&self, id: &str) -> Result<(Folder, Manifest)> {
+        let missing = || {
+            Error::not_found(format!("there are no before-images of {id}"))
+                .with_hint("they are kept for a while only; see the settings of the journal")
+        };
+        if id.contains(['/', '\0']) || id.starts_with('.') {
+            return Err(missing());
+        }
+        let folder = match self.folder.as_ref().ok_or_else(missing)?.child(id) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            Err(error) => return Err(self.failed()(error)),
+        };
+        for name in [MANIFEST, COMMITTED] {
+            if let Some(manifest) = manifest(&folder, name, id).map_err(self.failed())? {
+                return Ok((folder, manifest));
+            }
+        }
+        Err(missing())
+    }
+
+    /// Tells what an operation did.
+    ///
+    /// # Errors
+    /// `NotFound` where its before-images are not kept any more.
+    pub fn applied(&self, id: &str) -> Result<Applied> {
+        Ok(Applied::of(&self.read(id)?.1, Vec::new()))
+    }
+
+    /// Lists the folders that an operation had made, outer ones first, as they are called once it is undone.
+    pub(crate) fn made(&self, id: &str) -> Result<Vec<String>> {
+        Ok(self.read(id)?.1.made)
+    }
+
+    /// Plans the opposite of an operation; it expects the files to be as the operation left them.
+    ///
+    /// # Errors
+    /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
+    pub fn inverse(&self, id: &str) -> Result<ChangeSet> {
+        let (folder, manifest) = self.read(id)?;
+        let images = folder.read(IMAGES).map_err(self.failed())?;
+        let mut plan = ChangeSet { undoes: Some(id.to_owned()), ..ChangeSet::new("undo") };
+        plan.folders = manifest
+            .folders
+            .iter()
+            .map(|folder| FolderMove { from: folder.paths.to.clone(), to: folder.paths.from.clone() })
+            .collect();
+        for file in &manifest.files {
+            let content = match file.image {
+                None => Content::Keep,
+                Some((offset, len)) => {
+                    let image = usize::try_from(offset)
+                        .ok()
+                        .zip(usize::try_from(len).ok())
+                        .and_then(|(offset, len)| images.get(offset..offset.checked_add(len)?));
+                    let is_whole =
+                        |image: &&[u8]| Some(crate::text::edit::ContentHash::of(image)) == file.before;
+                    let Some(image) = image.filter(is_whole) else {
+                        return Err(Error::corrupt(format!(
+                            "the before-images of {id} in {} are damaged",
+                            self.records.display()
+                        )));
+                    };
+                    Content::Whole(image.to_vec())
+                }
+            };
+            plan.files.push(FileChange {
+                from: file.to.clone(),
+                to: file.from.clone(),
+                before: file.after,
+                content,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Lists the operations that the journal may not know yet, because the process ended between the two.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn unsettled(&self) -> Result<BTreeSet<String>> {
+        self.having(&[COMMITTED])
+    }
+
+    /// Notes that the journal knows an operation.
+    ///
+    /// # Errors
+    /// `Io` where that cannot be written.
+    pub fn settle(&self, id: &str) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let settled = folder.child(id).and_then(|inner| inner.rename_over(COMMITTED, &inner, MANIFEST));
+        match settled {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed()(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets an operation: it cannot be undone any more.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be removed, `Conflict` where the lock is of other records.
+    pub fn forget(&self, lock: &WriteLock, id: &str) -> Result<()> {
+        if lock.records() != self.records {
+            return Err(Error::new(ErrorKind::Conflict, "the lock is of other records"));
+        }
+        match &self.folder {
+            Some(folder) => discard(folder, id)
+                .map_err(|error| Error::io("remove the before-images of", Path::new(id), error)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Owns what happens after a crash: transactions that were not closed are finished or undone, and that is said.
+
+use crate::error::{Error, Result};
+use crate::vault::Vault;
+use crate::vault::beneath::{Folder, Tree};
+use crate::vault::land::{Unlanded, discard, land, roll_back};
+use crate::vault::manifest::Manifest;
+use crate::vault::write::{Applied, COMMITTED, CONFLICTS, MANIFEST, PENDING, WriteLock, close};
+
+/// What was found half-done, and what became of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Sentences for the user.
+    pub notices: Vec<String>,
+    /// Operations that were finished.
+    pub finished: Vec<Applied>,
+}
+
+impl Vault {
+    /// Ends what a crash left half-done: finishes what was committed, undoes the rest. Costs next to nothing where
+    /// there is nothing to do.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be ended now; it stays for the next time.
+    pub fn recover(&self, lock: &WriteLock) -> Result<Recovery> {
+        let records = |error| Error::io("read the records in", lock.records(), error);
+        let mut recovery = Recovery::default();
+        let pending = match lock.folder.child(PENDING) {
+            Ok(pending) => pending,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(recovery),
+            Err(error) => return Err(records(error)),
+        };
+        let mut ids: Vec<String> = pending
+            .names()
+            .map_err(records)?
+            .into_iter()
+            .filter_map(|name| name.into_string().ok())
+            .collect();
+        ids.sort();
+        for id in ids {
+            if pending.entry(&id).map_err(records)?.is_some_and(|entry| entry.is_folder()) {
+                self.end(lock, &pending, &id, &mut recovery)?;
+            }
+        }
+        Ok(recovery)
+    }
+
+    fn end(&self, lock: &WriteLock, pending: &Folder, id: &str, recovery: &mut Recovery) -> Result<()> {
+        let records = |error| Error::io("read the records in", lock.records(), error);
+        let folder = pending.child(id).map_err(records)?;
+        let mut tree = Tree::open(self.root())?;
+        if folder.entry(COMMITTED).map_err(records)?.is_some() {
+            let Some(manifest) = manifest(&folder, COMMITTED, id).map_err(records)? else {
+                let kept = lock.folder.child_or_new(CONFLICTS).map_err(records)?;
+                pending.rename_new(id, &kept, id).map_err(records)?;
+                recovery.notices.push(format!(
+                    "an unfinished change could not be read and was put into {}/{CONFLICTS}/{id}",
+                    lock.records().display()
+                ));
+                return Ok(());
+            };
+            return match land(&mut tree, &manifest, lock, pending, None) {
+                Ok(notices) => {
+                    close(&manifest, lock, pending)?;
+                    recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));
+                    recovery.notices.extend(notices.iter().cloned());
+                    recovery.finished.push(Applied::of(&manifest, notices));
+                    Ok(())
+                }
+                Err(Unlanded::Undone(error)) => {
+                    let said = described(&manifest);
+                    recovery
+                        .notices
+                        .push(format!("an unfinished {said} could not go on and was undone: {error}"));
+                    Ok(())
+                }
+                Err(Unlanded::Stuck(error)) => Err(error),
+            };
+        }
+        match manifest(&folder, MANIFEST, id).map_err(records)? {
+            Some(manifest) => {
+                roll_back(&mut tree, &manifest, pending)?;
+                recovery.notices.push(format!("an unfinished {} was undone", described(&manifest)));
+            }
+            // It died while the plan was written down, before anything else.
+            None => discard(pending, id).map_err(records)?,
+        }
+        Ok(())
+    }
+}
+
+fn described(manifest: &Manifest) -> String {
+    match manifest.files.len() + manifest.folders.len() {
+        1 => format!("{} of 1 file", manifest.operation),
+        count => format!("{} of {count} files", manifest.operation),
+    }
+}
+
+/// Reads a manifest; `None` where it is missing, torn, or not of ours.
+pub(crate) fn manifest(folder: &Folder, name: &str, id: &str) -> std::io::Result<Option<Manifest>> {
+    match folder.read(name) {
+        Ok(bytes) => Ok(Manifest::parse(&bytes, id)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
