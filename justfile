@@ -4,6 +4,10 @@
 test *args:
     cargo test --release {{args}}
 
+# Kill the program at every step of a large rename; takes minutes.
+soak:
+    cargo test --release -- --ignored --nocapture
+
 # Check formatting and lints.
 lint:
     cargo fmt --check

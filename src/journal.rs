@@ -23,7 +23,7 @@ pub struct Event {
     /// Its name, which sorts by time; for a change of files also the name of its before-images.
     pub id: String,
     /// When it happened.
-    #[serde(with = "moment")]
+    #[serde(serialize_with = "write_moment", deserialize_with = "read_moment")]
     pub at: Timestamp,
     /// What was done: `move`, `set`, `undo`.
     pub op: String,
@@ -48,10 +48,15 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touched {
     /// The path that it had; for a new file the path that it got.
-    #[serde(with = "place")]
+    #[serde(serialize_with = "write_place", deserialize_with = "read_place")]
     pub path: Place,
     /// The path that it got by moving.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "place::maybe")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write_to",
+        deserialize_with = "read_to"
+    )]
     pub to: Option<Place>,
     /// The hash of its bytes before; nothing for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,62 +74,45 @@ impl Touched {
 }
 
 /// Writes a moment with milliseconds, so that none are lost.
-mod moment {
-    use super::{Deserialize, Deserializer, Serializer, Timestamp};
-
-    pub(super) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-        let whole = at.rfc3339();
-        match (at.millis().rem_euclid(1000), whole.strip_suffix('Z')) {
-            (millis @ 1.., Some(whole)) => serializer.collect_str(&format_args!("{whole}.{millis:03}Z")),
-            _ => serializer.serialize_str(&whole),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
+fn write_moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = at.rfc3339();
+    match (at.millis().rem_euclid(1000), whole.strip_suffix('Z')) {
+        (millis @ 1.., Some(whole)) => serializer.collect_str(&format_args!("{whole}.{millis:03}Z")),
+        _ => serializer.serialize_str(&whole),
     }
 }
 
-/// Writes places as people know them: `.trash/…` for what is in the bin.
-mod place {
-    use super::{Deserialize, Deserializer, NotePath, Place, Serializer};
+fn read_moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
+}
 
-    pub(super) fn serialize<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(place)
+/// Writes a place as people know it: `.trash/…` for what is in the bin.
+fn write_place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(place)
+}
+
+fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
+    parse_place(&String::deserialize(deserializer)?)
+}
+
+fn write_to<S: Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {
+    match place {
+        Some(place) => serializer.collect_str(place),
+        None => serializer.serialize_none(),
     }
+}
 
-    fn parse<E: serde::de::Error>(text: &str) -> Result<Place, E> {
-        let place = match text.strip_prefix(".trash/") {
-            Some(inner) => NotePath::from_disk(inner).map(Place::Trash),
-            None => NotePath::from_disk(text).map(Place::Vault),
-        };
-        place.ok_or_else(|| E::custom(format!("{text:?} is no path in a vault")))
-    }
+fn read_to<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Place>, D::Error> {
+    Option::<String>::deserialize(deserializer)?.map(|text| parse_place(&text)).transpose()
+}
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
-        parse(&String::deserialize(deserializer)?)
-    }
-
-    pub(super) mod maybe {
-        use super::{Deserialize, Deserializer, Place, Serializer, parse};
-
-        pub(in super::super) fn serialize<S: Serializer>(
-            place: &Option<Place>,
-            serializer: S,
-        ) -> Result<S::Ok, S::Error> {
-            match place {
-                Some(place) => serializer.collect_str(place),
-                None => serializer.serialize_none(),
-            }
-        }
-
-        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-            deserializer: D,
-        ) -> Result<Option<Place>, D::Error> {
-            Option::<String>::deserialize(deserializer)?.map(|text| parse(&text)).transpose()
-        }
-    }
+fn parse_place<E: serde::de::Error>(text: &str) -> Result<Place, E> {
+    let place = match text.strip_prefix(".trash/") {
+        Some(inner) => NotePath::from_disk(inner).map(Place::Trash),
+        None => NotePath::from_disk(text).map(Place::Vault),
+    };
+    place.ok_or_else(|| E::custom(format!("{text:?} is no path in a vault")))
 }
 
 impl Event {

@@ -95,6 +95,11 @@ impl Kept {
         Ok(Applied::of(&self.read(id)?.1, Vec::new()))
     }
 
+    /// Lists the folders that an operation had made, outer ones first, as they are called once it is undone.
+    pub(crate) fn made(&self, id: &str) -> Result<Vec<String>> {
+        Ok(self.read(id)?.1.made)
+    }
+
     /// Plans the opposite of an operation; it expects the files to be as the operation left them.
     ///
     /// # Errors

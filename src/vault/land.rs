@@ -187,7 +187,7 @@ impl Landing<'_> {
     fn replace_all(&mut self) -> Result<()> {
         let manifest = self.manifest;
         for (index, file) in manifest.files.iter().enumerate() {
-            let Some(to) = file.to_path() else { continue };
+            let Some(to) = file.target() else { continue };
             match &file.temporary {
                 Some(temporary) => self.replace(index, file, &to, temporary)?,
                 None if self.seen.is_none() && self.tree.entry(&to)?.is_none() => {
@@ -295,8 +295,8 @@ impl Landing<'_> {
                 .extend([&moved.paths.from, &moved.paths.to].map(|path| split(path.as_str()).0.to_owned()));
         }
         for file in &manifest.files {
-            let from = file.from_path().map(|from| manifest.then(&from));
-            folders.extend([from, file.to_path()].iter().flatten().map(|path| split(path).0.to_owned()));
+            let from = file.source().map(|from| manifest.then(&from));
+            folders.extend([from, file.target()].iter().flatten().map(|path| split(path).0.to_owned()));
         }
         let failed = |error| Error::io("write to the folders of", self.lock.records(), error);
         if folders.len() > MANY_FOLDERS && self.tree.folder("")?.sync_all().is_ok() {

@@ -75,11 +75,11 @@ pub(crate) struct ChangedFile {
 }
 
 impl ChangedFile {
-    pub(crate) fn from_path(&self) -> Option<String> {
+    pub(crate) fn source(&self) -> Option<String> {
         self.from.as_ref().map(Place::to_string)
     }
 
-    pub(crate) fn to_path(&self) -> Option<String> {
+    pub(crate) fn target(&self) -> Option<String> {
         self.to.as_ref().map(Place::to_string)
     }
 }
@@ -187,7 +187,7 @@ impl Manifest {
 
     /// Gives the path of a file's temporary, once the folders have moved.
     pub(crate) fn temporary(&self, file: &ChangedFile) -> Option<String> {
-        let to = file.to_path()?;
+        let to = file.target()?;
         let (folder, name) = (split(&to).0, file.temporary.as_ref()?);
         Some(if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") })
     }
@@ -207,11 +207,11 @@ impl Manifest {
     pub(crate) fn file_renames(&self) -> (Vec<Rename>, Vec<Removal>) {
         let mut taken = HashSet::new();
         for file in &self.files {
-            taken.extend(file.to_path().map(|to| key(&to)));
+            taken.extend(file.target().map(|to| key(&to)));
         }
         let (mut renames, mut removals) = (Vec::new(), Vec::new());
         for (index, file) in self.files.iter().enumerate() {
-            let Some(path) = file.from_path() else { continue };
+            let Some(path) = file.source() else { continue };
             let from = self.then(&path);
             let rename = |from: &str, to: &str| Rename {
                 from: from.to_owned(),
@@ -219,7 +219,7 @@ impl Manifest {
                 inode: file.inode,
                 hash: file.before,
             };
-            match file.to_path() {
+            match file.target() {
                 Some(to) if to == from => {}
                 Some(to) => renames.push(rename(&from, &to)),
                 // Its name is needed before the last step, at which it is removed.

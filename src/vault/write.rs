@@ -119,11 +119,6 @@ impl Vault {
         self.root().join(STATE_DIR).join("records")
     }
 
-    /// Says whether an operation may be half-done, without taking the lock.
-    pub fn has_unfinished(&self, records: &Path) -> bool {
-        std::fs::read_dir(records.join(PENDING)).is_ok_and(|mut entries| entries.next().is_some())
-    }
-
     /// Takes the write lock, waiting some seconds for another process to give it back. A new records folder gets
     /// what git has to know beside it.
     ///
@@ -251,7 +246,7 @@ impl Vault {
     /// Removes the folders that an undone operation had made, where they are empty now.
     fn remove_made(&self, lock: &WriteLock, undone: &str) -> Result<()> {
         let mut tree = Tree::open(self.root())?;
-        for path in Kept::open(lock.records())?.applied(undone)?.made.iter().rev() {
+        for path in Kept::open(lock.records())?.made(undone)?.iter().rev() {
             remove_if_empty(&mut tree, path)?;
         }
         Ok(())
@@ -382,7 +377,7 @@ impl<'a, 'b> Survey<'a, 'b> {
         self.targets(&changed)?;
         for (index, file) in changed.iter_mut().enumerate() {
             let writes = files.get(index).is_some_and(|draft| draft.after.is_some());
-            if let Some(to) = file.to_path().filter(|_| writes) {
+            if let Some(to) = file.target().filter(|_| writes) {
                 file.temporary = Some(temporary_name(split(&to).1, &id, &index.to_string()));
             }
         }
@@ -548,7 +543,7 @@ impl<'a, 'b> Survey<'a, 'b> {
             .map(|folder| (folder.to.to_string(), Some(folder.from.to_string())))
             .collect();
         for file in files {
-            let (from, to) = (file.from_path(), file.to_path());
+            let (from, to) = (file.source(), file.target());
             let stays = from.as_ref().is_some_and(|from| to.as_ref() == Some(&then(folders, from)));
             if !stays {
                 leaving.extend(from.clone());
@@ -719,7 +714,7 @@ fn prepare(tree: &mut Tree, draft: &Draft<'_>) -> Result<()> {
         let Some(path) = manifest.now(&path) else {
             return Err(Error::internal(format!("{path} has no place yet")));
         };
-        let target = file.to_path().unwrap_or_default();
+        let target = file.target().unwrap_or_default();
         let failed = |error| Error::io("write", &target, error);
         let (folder, name) = tree.parent(&path)?;
         let open = match &draft.found {
@@ -742,7 +737,7 @@ fn prepare(tree: &mut Tree, draft: &Draft<'_>) -> Result<()> {
     }
     flush(tree, manifest, &touched, written)?;
     for (file, draft) in manifest.files.iter().zip(&draft.files) {
-        if let (Some(path), Some(found)) = (file.from_path(), &draft.found)
+        if let (Some(path), Some(found)) = (file.source(), &draft.found)
             && !tree.entry(&path)?.is_some_and(|entry| entry.is_untouched(&found.entry))
         {
             return Err(changed(&path, "was changed"));

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod apply;
 mod canvas;
 mod change;
 mod cli;
@@ -14,6 +15,7 @@ mod embed;
 mod fm_edit;
 mod frontmatter;
 mod fusion;
+mod journal;
 mod links;
 mod mcp;
 mod parse;
