@@ -18,6 +18,7 @@ use crate::index::{Changes, silent};
 use crate::journal::{Event, Journal, Order};
 use crate::text::edit::{ChangeSet, Content, Place, apply};
 use crate::text::path::NotePath;
+use crate::vault::kept::Kept;
 use crate::vault::write::WriteLock;
 
 /// Something that a user wants changed.
@@ -154,6 +155,10 @@ impl Store {
         notices.extend(applied.notices.iter().cloned());
         if let Err(error) = Journal::open(&self.vault, &records).record(&Event::of(&applied)) {
             notices.push(format!("{error}; the next change writes it into the journal"));
+        }
+        if plan.operation == "delete" && applied.files.iter().any(|file| file.to.is_none()) {
+            // What was removed for good is not kept for an undo either.
+            Kept::open(&records)?.forget(&lock, &applied.id)?;
         }
         drop(lock);
         if self.index.is_writer() {

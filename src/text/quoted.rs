@@ -4,7 +4,7 @@
 //! Knows nothing of the documents around the strings.
 
 use crate::text::Span;
-use crate::text::link::{Host, Link};
+use crate::text::link::Link;
 
 /// How a string escapes what it cannot hold as is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,32 +163,4 @@ fn hex(text: &str, at: usize, len: usize) -> Option<u32> {
     let digits = text.get(at..at + len)?;
     let all = digits.bytes().all(|b| b.is_ascii_hexdigit());
     all.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
-}
-
-/// Writes a text so that it can stand inside a scalar or string of this kind, without the quotes; `None` where it
-/// cannot: in a YAML scalar without quotes everything must stand for itself.
-pub fn encode(host: Host, text: &str) -> Option<String> {
-    match host {
-        Host::None => Some(text.to_owned()),
-        Host::YamlPlain => {
-            let is_plain = !text.contains(": ")
-                && !text.contains(" #")
-                && !text.ends_with(':')
-                && !text.contains([',', '[', ']', '{', '}', '"', '\'', '`'])
-                && !text.chars().any(char::is_control);
-            is_plain.then(|| text.to_owned())
-        }
-        Host::YamlSingle => (!text.chars().any(char::is_control)).then(|| text.replace('\'', "''")),
-        Host::YamlDouble | Host::Json => {
-            let mut out = String::with_capacity(text.len());
-            for c in text.chars() {
-                match c {
-                    '"' | '\\' => out.extend(['\\', c]),
-                    _ if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-                    _ => out.push(c),
-                }
-            }
-            Some(out)
-        }
-    }
 }

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use crate::text::edit::{Edit, Remark, apply};
+use crate::text::frontmatter::encode_in;
 use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external, percent_decode};
 use crate::text::note::{Lines, Note, Target, heading_key};
 use crate::text::path::{NotePath, clean};
-use crate::text::quoted::encode;
 use crate::text::resolve::{LinkFormat, Names};
 use crate::text::{Span, canvas};
 
@@ -182,7 +182,7 @@ impl World<'_> {
             Syntax::Plain => percent_encode(&linktext, care, link.place == Place::Table),
             Syntax::Angle => angle_encode(&linktext, care),
         };
-        let Some(raw) = encode(link.escape.host, &inner) else {
+        let Some(raw) = encode_in(link.escape.host, &inner) else {
             return refuse("yaml-style", "the new name cannot stand in this value without quotes");
         };
         rewritten.edits.push(Edit::replace(link.path_span, raw.clone()));
@@ -238,7 +238,7 @@ impl World<'_> {
             return None;
         };
         let is_safe = !replacement.contains(['[', ']', '|', '\\', '`', '<', '\n']);
-        let encoded = encode(link.escape.host, &replacement).filter(|_| is_safe)?;
+        let encoded = encode_in(link.escape.host, &replacement).filter(|_| is_safe)?;
         (encoded != label).then(|| Edit::replace(span, encoded))
     }
 
@@ -463,7 +463,7 @@ pub fn rename_part(
             Syntax::Plain => percent_encode(&new, Care::Strict, false),
             Syntax::Angle => angle_encode(&new, Care::Strict),
         };
-        match encode(link.escape.host, &inner) {
+        match encode_in(link.escape.host, &inner) {
             Some(raw) => {
                 rewritten.edits.push(Edit::replace(span, raw));
                 rewritten.links += 1;

@@ -119,6 +119,11 @@ impl Vault {
         self.root().join(STATE_DIR).join("records")
     }
 
+    /// Says whether an operation may be half-done, without taking the lock.
+    pub fn has_unfinished(&self, records: &Path) -> bool {
+        std::fs::read_dir(records.join(PENDING)).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
     /// Takes the write lock, waiting some seconds for another process to give it back. A new records folder gets
     /// what git has to know beside it.
     ///
