@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::{Session, output};
 use crate::error::{Error, Result};
 use crate::store::{
-    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, Event, MoveRequest, NewRequest, NoteEdit,
-    Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
+    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, Event, ExtractRequest, MergeRequest, MoveRequest,
+    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
 };
 
 /// What every command that changes something takes.
@@ -225,6 +225,39 @@ pub(super) struct RelateArgs {
     dry: Dry,
 }
 
+/// Put the text of one note behind that of another; links to the one lead to the other.
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// The note that goes.
+    from: String,
+    /// The note that takes its text.
+    into: String,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Make a section a note of its own, and leave a link in its place.
+#[derive(Debug, Args)]
+pub(super) struct ExtractArgs {
+    /// The note.
+    note: String,
+    /// The heading of the section.
+    #[arg(long, value_name = "HEADING")]
+    section: String,
+    /// The title of the new note.
+    #[arg(long, value_name = "TITLE")]
+    to: String,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Open a note in $VISUAL or $EDITOR; then say what is wrong with it, and bring the index up to date.
+#[derive(Debug, Args)]
+pub(super) struct EditArgs {
+    /// The note.
+    note: String,
+}
+
 /// Move a note or attachment to the vault's bin, .trash/.
 #[derive(Debug, Args)]
 pub(super) struct DeleteArgs {
@@ -305,6 +338,9 @@ pub(super) enum ChangeCommand {
     Link(RelateArgs),
     /// Remove the links that `link` made, both ways.
     Unlink(RelateArgs),
+    Merge(MergeArgs),
+    Extract(ExtractArgs),
+    Edit(EditArgs),
     Delete(DeleteArgs),
     Restore(RestoreArgs),
     Undo(UndoArgs),
@@ -356,6 +392,14 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
             let dry = args.dry.dry_run;
             (Operation::Unlink(RelateRequest { a: args.a, b: args.b, text: args.text }), dry)
         }
+        ChangeCommand::Merge(args) => {
+            (Operation::Merge(MergeRequest { from: args.from, into: args.into }), args.dry.dry_run)
+        }
+        ChangeCommand::Extract(args) => {
+            let request = ExtractRequest { note: args.note, section: args.section, title: args.to };
+            (Operation::Extract(request), args.dry.dry_run)
+        }
+        ChangeCommand::Edit(args) => return edit(session, &args),
         ChangeCommand::Delete(args) => {
             let links = match args.links {
                 LinkFate::Leave => DanglingLinks::Leave,
@@ -523,6 +567,34 @@ fn tell(session: &Session, reply: &ChangeReply) {
     for notice in &reply.notices {
         session.out.say(&format!("notice: {}", output::plain(notice)));
     }
+}
+
+/// The editor writes the note itself; nothing of ours stands between it and the file.
+fn edit(session: &Session, args: &EditArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    let path = store.find(&args.note)?.path;
+    let set = |name: &str| std::env::var(name).ok().filter(|command| !command.trim().is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).ok_or_else(|| {
+        Error::invalid("neither VISUAL nor EDITOR is set")
+            .with_hint("for instance: EDITOR=nano sidenote edit NOTE")
+    })?;
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let status = std::process::Command::new(program)
+        .args(words)
+        .arg(store.root().join(path.as_str()))
+        .status()
+        .map_err(|error| Error::io("run the editor", program, error))?;
+    if !status.success() {
+        return Err(Error::invalid(format!("{program} failed: {status}")));
+    }
+    store.freshen()?;
+    let reply = store.inspect(path.as_str())?;
+    session.out.reply(&reply, |reply| {
+        let problem =
+            |problem: &crate::text::note::Problem| format!("{path}: {}\n", output::plain(&problem.message));
+        reply.problems.iter().map(problem).collect()
+    })
 }
 
 fn undo(session: &Session, args: &UndoArgs) -> Result<()> {

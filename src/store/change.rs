@@ -9,6 +9,7 @@ use similar::TextDiff;
 use super::Store;
 use super::create::NewRequest;
 use super::edit::EditRequest;
+use super::merge::{ExtractRequest, MergeRequest};
 use super::moves::{MoveRequest, PartRequest};
 use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
@@ -38,6 +39,10 @@ pub enum Operation {
     Link(RelateRequest),
     /// Two notes are linked no longer.
     Unlink(RelateRequest),
+    /// A note goes into another.
+    Merge(MergeRequest),
+    /// A section becomes a note of its own.
+    Extract(ExtractRequest),
     /// A file goes to the bin, or for good.
     Delete(DeleteRequest),
     /// A file comes back from the bin.
@@ -77,6 +82,8 @@ impl Store {
             Operation::RenameEverywhere(request) => self.plan_rename(&view, request),
             Operation::Link(request) => self.plan_link(&view, request),
             Operation::Unlink(request) => self.plan_unlink(&view, request),
+            Operation::Merge(request) => self.plan_merge(&view, request),
+            Operation::Extract(request) => self.plan_extract(&view, request, self.clock.now()),
             Operation::Delete(request) => self.plan_delete(&view, request),
             Operation::Restore(name) => self.plan_restore(name),
         }

@@ -134,7 +134,7 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
     Ok(crate::text::edit::between(&source.text, &text).into_iter().collect())
 }
 
-fn heading(source: &Source, name: &str) -> Result<usize> {
+pub(super) fn heading(source: &Source, name: &str) -> Result<usize> {
     let wanted = name.trim_start_matches('#').trim();
     let exact = source.note.headings.iter().position(|heading| heading.text == wanted);
     let by_key = || match source.note.subpath(&format!("#{}", heading_linktext(wanted))) {

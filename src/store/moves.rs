@@ -289,7 +289,7 @@ pub(super) fn follow(
     let files = view.names(&sources, keys)?;
     let before = table(files.iter());
     let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
-    let world = World { before: &before, after: &after, moves, options };
+    let world = World { before: &before, after: &after, moves, place: None, options };
     for source in sources {
         let mut rewritten = world.retarget(&source.path, &source.text, &source.note);
         if !source.is_utf8 && !rewritten.edits.is_empty() {

@@ -182,7 +182,7 @@ impl Store {
     }
 
     /// Finds a name in the bin that is free (spec/obsidian.md 1.7).
-    fn free_in_trash(&self, path: &NotePath) -> Result<NotePath> {
+    pub(super) fn free_in_trash(&self, path: &NotePath) -> Result<NotePath> {
         let bin = self.vault.root().join(".trash");
         let (stem, extension) = match path.extension() {
             "" => (path.as_str(), String::new()),

@@ -66,6 +66,8 @@ pub struct World<'a> {
     pub after: &'a Names,
     /// The way from one to the other.
     pub moves: &'a Moves,
+    /// Where the text in question will be, where that is not where its file goes: a part that is taken out.
+    pub place: Option<&'a NotePath>,
     /// What the user asked for.
     pub options: Options,
 }
@@ -94,6 +96,11 @@ impl World<'_> {
     /// Finds the file that a link means now.
     fn target<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<&'n NotePath> {
         lookup(self.before, link, source).map(|(path, _)| path)
+    }
+
+    /// Gives the place that links are written for.
+    fn place_of<'n>(&'n self, source: &'n NotePath) -> &'n NotePath {
+        self.place.unwrap_or_else(|| self.moves.of(source))
     }
 
     /// Says how the links of a file must change so that each means the same file afterwards.
@@ -157,7 +164,7 @@ impl World<'_> {
             return;
         }
         let Some(target) = self.target(link, source) else { return };
-        let (wanted, place) = (self.moves.of(target), self.moves.of(source));
+        let (wanted, place) = (self.moves.of(target), self.place_of(source));
         let found = lookup(self.after, link, place);
         let still =
             found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
@@ -193,7 +200,7 @@ impl World<'_> {
     /// Says whether a link of the relative kind was the way through the file system before its note moved, and would
     /// not be after (spec/obsidian.md 4.1, case W12).
     fn leads_astray(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
-        let place = self.moves.of(source);
+        let place = self.place_of(source);
         let is_markdown = link.escape.inner == Inner::Percent;
         if self.options.format != LinkFormat::Relative
             || self.options.keep_lookup_links
@@ -256,7 +263,7 @@ impl World<'_> {
         edits: &[Edit],
         only: Option<&Link>,
     ) -> bool {
-        let place = self.moves.of(source);
+        let place = self.place_of(source);
         let Ok(changed) = apply(text.as_bytes(), edits) else { return false };
         let Ok(changed) = String::from_utf8(changed) else { return false };
         let again = parse(place, &changed);

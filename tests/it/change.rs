@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sidenote::error::ErrorKind;
 use sidenote::store::{
-    DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Operation, PartKind,
-    PartRequest, RelateRequest, RenameRequest, Renamed,
+    DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, MergeRequest, MoveRequest, NewRequest,
+    NoteEdit, Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
 };
 use sidenote::text::edit::ContentHash;
 
@@ -285,4 +285,38 @@ fn the_command_line_changes_shows_and_takes_back() {
     assert!(vault.run(&["tag", "Old", "-a", "--dry-run"]).status.success());
     assert_eq!(files(&vault)["Old.md"], "---\ntags:\n  - a\n  - b\n---\nx\n");
     assert_eq!(vault.run(&["delete", "Old", "--permanent"]).status.code(), Some(2));
+}
+
+#[test]
+fn notes_merge_and_sections_leave() {
+    let request = MergeRequest { from: owned("A"), into: owned("d/B") };
+    check(
+        &[
+            ("A.md", "---\ntags: [x, y]\nkind: a\n---\n# Head\n[[#Head]] [[C]]\n"),
+            ("d/B.md", "---\ntags: [x]\n---\nb, see [[A]]\n"),
+            ("C.md", "![[A#Head]] [t](A.md)\n"),
+        ],
+        &Operation::Merge(request),
+        &[
+            (".trash/A.md", Some("---\ntags: [x, y]\nkind: a\n---\n# Head\n[[#Head]] [[C]]\n")),
+            ("A.md", None),
+            ("C.md", Some("![[B#Head]] [t](B.md)\n")),
+            ("d/B.md", Some("---\ntags: [x, y]\nkind: a\n---\nb, see [[B]]\n\n# Head\n[[#Head]] [[C]]\n")),
+        ],
+    );
+    let vault = TestVault::new(&[
+        (
+            "d/n.md",
+            "# Top\nsee [[#Part]]\n\n## Part\ntext [up](../x.md) [[#Top]] [[#Part]]\n\n## Last\nend\n",
+        ),
+        ("x.md", "[[n#Part]] [[n#Top#Part]] [[n#Last]] [p](d/n.md#Part)\n"),
+    ]);
+    let store = vault.store();
+    let request = ExtractRequest { note: owned("n"), section: owned("Part"), title: owned("The part") };
+    store.change(&Operation::Extract(request), false).unwrap();
+    let now = files(&vault);
+    assert_eq!(now["d/n.md"], "# Top\nsee [[The part#Part]]\n\n[[The part]]\n\n## Last\nend\n");
+    assert_eq!(now["x.md"], "[[The part#Part]] [[The part#Top#Part]] [[n#Last]] [p](The%20part.md#Part)\n");
+    let made = &now["d/The part.md"];
+    assert!(made.ends_with("---\n## Part\ntext [up](../x.md) [[n#Top]] [[#Part]]\n"), "{made}");
 }

@@ -339,3 +339,96 @@ proptest! {
         }
     }
 }
+
+/// Reads every visible file of a folder.
+fn read_tree(root: &std::path::Path) -> Tree {
+    let vault = sidenote::vault::Vault::open(root).unwrap();
+    let scan = sidenote::vault::scan::scan(vault.root(), &sidenote::vault::scan::ScanOptions::default());
+    let read = |file: sidenote::vault::scan::FileStat| {
+        (file.path.as_str().to_owned(), std::fs::read(vault.disk_path(&file.path)).unwrap())
+    };
+    scan.files.into_iter().filter(|file| !file.symlink).map(read).collect()
+}
+
+/// Moves notes, attachments and folders of a real vault to other names, one after the other: every link still means
+/// its file, the dry run tells what is done, and the way back restores every byte.
+fn check_real_vault(corpus: &std::path::Path, moves: usize) {
+    let vault = TestVault::copy_of(corpus);
+    let store = vault.store();
+    let first = read_tree(vault.root());
+    let known = lossy_meanings(&first);
+    let files: Vec<&String> = first.keys().collect();
+    for number in 0..moves {
+        let path = files[number * 7919 % files.len()];
+        let folder = path.rsplit_once('/').map(|(folder, _)| folder);
+        let (from, to) = match (number % 4, folder) {
+            (3, Some(folder)) => {
+                (folder.to_owned(), format!("Moved ö {number}/{}", folder.replace('/', " ")))
+            }
+            (2, _) => (path.clone(), format!("New (place)/{number}/{}", path.rsplit('/').next().unwrap())),
+            _ => {
+                let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+                let name = format!("Renamed é & co {number}.{extension}");
+                let folder = folder.map_or_else(String::new, |folder| format!("{folder}/"));
+                (path.clone(), format!("{folder}{name}"))
+            }
+        };
+        let there = moving(&from, &to);
+        let planned = match store.plan(&there) {
+            Ok(plan) => plan,
+            // A name that is none of ours stays where it is, as do parts that only Windows forbids.
+            Err(error) => {
+                assert_eq!(error.kind(), sidenote::error::ErrorKind::Invalid, "{from}: {error}");
+                continue;
+            }
+        };
+        let expected = carry_out(&planned, &first);
+        let done = store.change(&there, false).unwrap();
+        assert_eq!(planned, done.plan, "{from}");
+        let after = read_tree(vault.root());
+        assert!(after == expected, "{from} -> {to}: the plan tells what is done");
+        let follow = |path: &str| match path.strip_prefix(&from) {
+            Some("") => to.clone(),
+            Some(rest) if rest.starts_with('/') => format!("{to}{rest}"),
+            _ => path.to_owned(),
+        };
+        let refused: std::collections::BTreeSet<String> =
+            planned.remarks.iter().map(|remark| remark.path.as_str().to_owned()).collect();
+        let now: BTreeMap<_, _> = lossy_meanings(&after).into_iter().collect();
+        for (path, targets) in &known {
+            let found = &now[&follow(path)];
+            assert_eq!(targets.len(), found.len(), "{path}");
+            if refused.contains(path) {
+                continue;
+            }
+            for (old, new) in targets.iter().zip(found) {
+                if let Some(old) = old {
+                    assert_eq!(Some(&follow(old)), new.as_ref(), "a link in {path}, {from} -> {to}");
+                }
+            }
+        }
+        store.undo(1, false).unwrap();
+        assert!(read_tree(vault.root()) == first, "{from}: undo brings every byte back");
+    }
+}
+
+fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
+    let readable = tree.iter().map(|(path, bytes)| {
+        let text = sidenote::text::note::decode(bytes).text.into_owned();
+        (path.clone(), text.into_bytes())
+    });
+    meanings(&readable.collect())
+}
+
+#[test]
+fn every_link_of_real_vaults_follows() {
+    let Some(corpora) = std::env::var_os("SIDENOTE_CORPORA") else {
+        eprintln!("skipped: SIDENOTE_CORPORA does not name a folder of vaults");
+        return check_real_vault(&crate::support::repository().join("example-vault"), 24);
+    };
+    let moves = std::env::var("SIDENOTE_CORPORA_MOVES").map_or(12, |text| text.parse().unwrap());
+    for name in ["kepano-vault", "rust-book", "eips", "oi-wiki", "powershell-docs"] {
+        eprintln!("{name}");
+        check_real_vault(&std::path::Path::new(&corpora).join(name), moves);
+    }
+}

@@ -27,8 +27,13 @@ impl TestVault {
 
     /// Copies the example vault.
     pub(crate) fn example() -> Self {
+        Self::copy_of(&repository().join("example-vault"))
+    }
+
+    /// Copies a vault.
+    pub(crate) fn copy_of(root: &Path) -> Self {
         let vault = Self { folder: tempfile::tempdir().unwrap() };
-        copy(&repository().join("example-vault"), vault.root());
+        copy(root, vault.root());
         vault
     }
 

@@ -1,0 +1,277 @@
+//! Planning notes that become one, and a part of a note that becomes a note of its own.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Store;
+use super::create::NewRequest;
+use super::edit::heading;
+use super::moves::add_edits;
+use super::view::{Source, View, table};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::text::Span;
+use crate::text::compose;
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, Remark, apply, between};
+use crate::text::frontmatter::edit as property;
+use crate::text::frontmatter::encode_in;
+use crate::text::link::{Inner, Link};
+use crate::text::note::{Note, Target, heading_key};
+use crate::text::path::key;
+use crate::text::resolve::name_keys;
+use crate::text::rewrite::{Moves, Options, World, linktext};
+
+/// One note that goes into another.
+#[derive(Debug, Clone, Default)]
+pub struct MergeRequest {
+    /// The note that goes, by any of its names.
+    pub from: String,
+    /// The note that takes its text.
+    pub into: String,
+}
+
+/// A section that becomes a note of its own.
+#[derive(Debug, Clone, Default)]
+pub struct ExtractRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// The heading of the section.
+    pub section: String,
+    /// The title of the new note, which is made beside the old one.
+    pub title: String,
+}
+
+impl Store {
+    /// Plans the text of one note behind that of another; links to the one lead to the other, and the one goes to the
+    /// bin. Properties that the other lacks are taken over, and lists united.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
+    pub(super) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
+        let (from, into) = (self.find(&request.from)?.path, self.find(&request.into)?.path);
+        if from == into || !from.is_note() || !into.is_note() {
+            return Err(Error::invalid(format!("{from} cannot be merged into {into}"))
+                .with_hint("name two Markdown notes"));
+        }
+        let mut paths = view.concerned(std::slice::from_ref(&from), &BTreeSet::new())?;
+        paths.insert(into.clone());
+        let sources = view.sources(paths)?;
+        let mut keys: BTreeSet<String> =
+            [&from, &into].iter().flat_map(|path| name_keys(path.name())).collect();
+        keys.extend([key(from.name()), key(into.name())]);
+        let files = view.names(&sources, keys)?;
+        let (before, mut after) = (table(files.iter()), table(files.iter()));
+        after.remove(&from);
+        let mut moves = Moves::default();
+        moves.insert(from.clone(), into.clone());
+        let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+        let world = World { before: &before, after: &after, moves: &moves, place: None, options };
+        let mut plan = ChangeSet::new("merge");
+        let mut moved = None;
+        let mut target = None;
+        for source in sources {
+            let rewritten = world.retarget(&source.path, &source.text, &source.note);
+            plan.remarks.extend(rewritten.remarks);
+            if !source.is_utf8 && (source.path == from || source.path == into || !rewritten.edits.is_empty())
+            {
+                plan.remarks.push(source.refused_bytes());
+                if source.path == from || source.path == into {
+                    return Err(Error::invalid(format!("{} is not UTF-8, so it is not merged", source.path)));
+                }
+            } else if source.path == from {
+                moved = Some((edited(&source.text, &rewritten.edits)?, source));
+            } else if source.path == into {
+                target = Some((edited(&source.text, &rewritten.edits)?, source));
+            } else {
+                add_edits(&mut plan, &source, None, rewritten.edits, Vec::new());
+            }
+        }
+        let (Some((moved, old)), Some((mut text, source))) = (moved, target) else {
+            return Err(Error::not_found(format!("{from} or {into} went away")));
+        };
+        plan.remarks.extend(twice(&old, &source));
+        let refused = |refusal: property::Refusal| Error::invalid(format!("{into}: {}", refusal.message));
+        let note = Note::parse(&moved);
+        for held in note.frontmatter.iter().flat_map(|front| &front.properties) {
+            let edits = match (&held.value, value_of(&text, &held.key)) {
+                (_, None) => property::set(&text, &held.key, &held.value).map_err(refused)?,
+                (Value::Array(items), Some(Value::Array(there))) => {
+                    let new: Vec<Value> =
+                        items.iter().filter(|item| !there.contains(item)).cloned().collect();
+                    if new.is_empty() {
+                        Vec::new()
+                    } else {
+                        property::add(&text, &held.key, &new).map_err(refused)?
+                    }
+                }
+                _ => Vec::new(),
+            };
+            text = edited(&text, &edits)?;
+        }
+        let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
+        let edits = compose::append(&text, body).map_err(refused)?;
+        text = edited(&text, &edits)?;
+        add_edits(&mut plan, &source, None, between(&source.text, &text).into_iter().collect(), Vec::new());
+        plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        let to = Some(Place::Trash(self.free_in_trash(&from)?));
+        plan.files.push(FileChange {
+            from: Some(Place::Vault(from)),
+            to,
+            before: Some(old.hash),
+            content: Content::Keep,
+        });
+        Ok(plan)
+    }
+
+    /// Plans a new note of one section, which leaves a link in its place; links to its headings and blocks follow.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `NotFound` for a heading that is not there; `Exists` where a note has the new name.
+    pub(super) fn plan_extract(
+        &self,
+        view: &View<'_>,
+        request: &ExtractRequest,
+        now: Timestamp,
+    ) -> Result<ChangeSet> {
+        let path = self.find(&request.note)?.path;
+        let own = view.source(&path)?;
+        if !own.is_utf8 || !path.is_note() {
+            return Err(Error::invalid(format!("{path} is no note in UTF-8, so nothing is taken out of it")));
+        }
+        let index = heading(&own, &request.section)?;
+        let section = own.note.section_span(&own.text, index);
+        let section = section.ok_or_else(|| Error::internal("a section vanished"))?;
+        let made = NewRequest {
+            title: request.title.clone(),
+            folder: Some(path.folder().to_owned()),
+            ..NewRequest::default()
+        };
+        let mut plan = self.plan_new(view, &made, now)?;
+        plan.operation = "extract".to_owned();
+        let new = plan.files.iter().find(|change| change.from.is_none());
+        let new = new.and_then(|change| change.to.as_ref()?.in_vault().cloned());
+        let new = new.ok_or_else(|| Error::internal("a new note has no place"))?;
+        if plan.files.len() > 1 {
+            return Err(Error::invalid(format!("links to other notes would come to mean {new}"))
+                .with_hint("choose a title that no note has"));
+        }
+        let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
+        sources.retain(|source| source.path != path);
+        let mut keys: BTreeSet<String> =
+            [&path, &new].iter().flat_map(|path| name_keys(path.name())).collect();
+        keys.extend([key(path.name()), key(new.name())]);
+        sources.push(view.source(&path)?);
+        let files = view.names(&sources, keys)?;
+        let before = table(files.iter());
+        let after = table(files.iter().chain([&new]));
+        let settings = self.vault.settings();
+        let options = Options { format: settings.link_format, ..Options::default() };
+        let world =
+            World { before: &before, after: &after, moves: &Moves::default(), place: Some(&new), options };
+        // Links inside the section are written for the new place.
+        let inside = |span: Span| section.encloses(span);
+        let moved_links = world.retarget(&path, &own.text, &own.note);
+        let mut moved: Vec<Edit> = moved_links.edits.into_iter().filter(|edit| inside(edit.span)).collect();
+        let names_part = |link: &Link| match own.note.subpath(&link.subpath) {
+            Some(Target::Heading(at)) => {
+                own.note.headings.get(at).is_some_and(|heading| inside(heading.span))
+            }
+            Some(Target::Block(at)) => own.note.blocks.get(at).is_some_and(|block| inside(block.id_span)),
+            Some(Target::Footnote(at)) => own.note.footnotes.get(at).is_some_and(|note| inside(note.span)),
+            None => false,
+        };
+        let write = |link: &Link, target, source| -> Option<Edit> {
+            let text = linktext(&after, target, source, options.format, link.escape.inner == Inner::Percent)?;
+            let raw = encode_in(link.escape.host, &text)?;
+            let raw = if link.escape.inner == Inner::Percent { raw.replace(' ', "%20") } else { raw };
+            Some(Edit::replace(link.path_span, raw))
+        };
+        let mut left: Vec<Edit> = Vec::new();
+        for link in own.note.links.iter().filter(|link| link.path.is_empty() && !link.subpath.is_empty()) {
+            match (inside(link.span), names_part(link)) {
+                (true, false) => moved.extend(write(link, &path, &new)),
+                (false, true) => left.extend(write(link, &new, &path)),
+                _ => {}
+            }
+        }
+        for source in sources.iter().filter(|source| source.path != path) {
+            let names = |link: &&Link| {
+                before.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
+                    && names_part(link)
+            };
+            let edits =
+                source.note.links.iter().filter(names).filter_map(|link| write(link, &new, &source.path));
+            add_edits(&mut plan, source, None, edits.collect(), Vec::new());
+        }
+        let text = section.of(&own.text);
+        let shifted: Vec<Edit> = moved
+            .into_iter()
+            .map(|edit| Edit {
+                span: Span::new(edit.span.start - section.start, edit.span.end - section.start),
+                text: edit.text,
+            })
+            .collect();
+        let body = edited(text, &shifted)?;
+        for change in plan.files.iter_mut().filter(|change| change.from.is_none()) {
+            if let Content::Whole(bytes) = &mut change.content {
+                bytes.extend_from_slice(body.trim_end_matches(['\n', '\r']).as_bytes());
+                bytes.extend_from_slice(property::line_end(&own.text).as_bytes());
+            }
+        }
+        let dest = linktext(&after, &new, &path, options.format, settings.use_markdown_links)
+            .ok_or_else(|| Error::invalid(format!("no link text finds {new}")))?;
+        let link = if settings.use_markdown_links {
+            format!("[{}](<{dest}>)", new.stem())
+        } else {
+            format!("[[{dest}]]")
+        };
+        let end = section.start + text.trim_end_matches(['\n', '\r']).len();
+        left.retain(|edit| !inside(edit.span));
+        left.push(Edit::replace(Span::new(section.start, end), link));
+        add_edits(&mut plan, &own, None, left, moved_links.remarks);
+        plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        Ok(plan)
+    }
+}
+
+fn edited(text: &str, edits: &[Edit]) -> Result<String> {
+    String::from_utf8(apply(text.as_bytes(), edits)?)
+        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
+}
+
+fn value_of(text: &str, name: &str) -> Option<Value> {
+    let (block, _) = crate::text::frontmatter::read(text);
+    block?.get(name).map(|property| property.value.clone())
+}
+
+/// Tells of headings and block ids that a merged note has twice: links mean the first.
+fn twice(from: &Source, into: &Source) -> Vec<Remark> {
+    let remark = |message: String, line: usize| Remark {
+        code: "part-twice".to_owned(),
+        path: from.path.clone(),
+        line,
+        column: 1,
+        message,
+    };
+    let own: BTreeSet<String> = into.note.headings.iter().map(|heading| heading_key(&heading.text)).collect();
+    let headings = from.note.headings.iter().filter(|heading| own.contains(&heading_key(&heading.text)));
+    let blocks = from
+        .note
+        .blocks
+        .iter()
+        .filter(|block| into.note.blocks.iter().any(|other| other.id.eq_ignore_ascii_case(&block.id)));
+    let headings = headings.map(|heading| {
+        remark(
+            format!("{} has a heading {:?} already; links to it mean that one", into.path, heading.text),
+            heading.line,
+        )
+    });
+    let blocks = blocks.map(|block| {
+        remark(
+            format!("{} has a block ^{} already; links to it mean that one", into.path, block.id),
+            block.lines.0,
+        )
+    });
+    headings.chain(blocks).collect()
+}
