@@ -512,11 +512,8 @@ fn text(given: &str) -> Result<String> {
 
 fn show(reply: &ChangeReply, dry: bool) -> String {
     if dry {
-        return if reply.diff.is_empty() {
-            "nothing would change\n".to_owned()
-        } else {
-            coloured(&reply.diff)
-        };
+        let diff = reply.diff.as_deref().unwrap_or("");
+        return if diff.is_empty() { "nothing would change\n".to_owned() } else { coloured(diff) };
     }
     if !reply.applied {
         return "nothing to change\n".to_owned();

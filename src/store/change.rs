@@ -59,8 +59,9 @@ pub struct ChangeReply {
     pub id: Option<String>,
     /// What changes, byte for byte.
     pub plan: ChangeSet,
-    /// The same for a person to read, as a unified diff.
-    pub diff: String,
+    /// The same for a person to read, as a unified diff, where nothing was done yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
     /// Sentences about what somebody should know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -100,7 +101,7 @@ impl Store {
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
         if dry_run {
             let plan = self.plan(operation)?;
-            let diff = self.diff(&plan)?;
+            let diff = Some(self.diff(&plan)?);
             return Ok(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
         }
         self.under_lock(|| self.plan(operation))
@@ -125,7 +126,7 @@ impl Store {
             };
             if dry_run {
                 let plan = plan()?;
-                let diff = self.diff(&plan)?;
+                let diff = Some(self.diff(&plan)?);
                 replies.push(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
                 break;
             }
@@ -154,9 +155,8 @@ impl Store {
         let lock = self.vault.lock(&records)?;
         let mut notices = self.end_unfinished(&lock)?;
         let plan = plan()?;
-        let diff = self.diff(&plan)?;
         if plan.is_empty() {
-            return Ok(ChangeReply { applied: false, id: None, plan, diff, notices });
+            return Ok(ChangeReply { applied: false, id: None, plan, diff: None, notices });
         }
         let applied = self.vault.apply(&lock, &plan, self.clock.now())?;
         notices.extend(applied.notices.iter().cloned());
@@ -172,7 +172,7 @@ impl Store {
             let report = self.index.sync(touched(&plan), silent())?;
             notices.extend(report.warnings);
         }
-        Ok(ChangeReply { applied: true, id: Some(applied.id), plan, diff, notices })
+        Ok(ChangeReply { applied: true, id: Some(applied.id), plan, diff: None, notices })
     }
 
     /// Finishes or undoes what a crash left half-done, and says so.

@@ -75,7 +75,7 @@ impl Store {
     /// `Conflict` where the note has other bytes than expected; `Invalid`, with the code of spec/obsidian.md 4.7, where
     /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
     pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
-        let path = self.find(&request.note)?.path;
+        let path = view.find(&request.note)?;
         let source = view.source(&path)?;
         if request.expect.is_some_and(|expect| expect != source.hash) {
             return Err(Error::new(

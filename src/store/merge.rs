@@ -49,7 +49,7 @@ impl Store {
     /// # Errors
     /// As [`Store::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
     pub(super) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
-        let (from, into) = (self.find(&request.from)?.path, self.find(&request.into)?.path);
+        let (from, into) = (view.find(&request.from)?, view.find(&request.into)?);
         if from == into || !from.is_note() || !into.is_note() {
             return Err(Error::invalid(format!("{from} cannot be merged into {into}"))
                 .with_hint("name two Markdown notes"));
@@ -134,7 +134,7 @@ impl Store {
         request: &ExtractRequest,
         now: Timestamp,
     ) -> Result<ChangeSet> {
-        let path = self.find(&request.note)?.path;
+        let path = view.find(&request.note)?;
         let own = view.source(&path)?;
         if !own.is_utf8 || !path.is_note() {
             return Err(Error::invalid(format!("{path} is no note in UTF-8, so nothing is taken out of it")));

@@ -3,6 +3,7 @@
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
 mod change;
+mod cores;
 mod create;
 mod edit;
 mod graph;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Store;
 use super::view::{Source, View, table};
+use super::{Store, cores};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark};
 use crate::text::note::Target;
@@ -127,7 +127,7 @@ impl Store {
         {
             return Ok(path);
         }
-        Ok(self.find(name)?.path)
+        view.find(name)
     }
 
     fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
@@ -168,7 +168,7 @@ impl Store {
     /// # Errors
     /// `NotFound` for a part that is not there; `Exists` where the new name is that of another part.
     pub(super) fn plan_part(&self, view: &View<'_>, request: &PartRequest) -> Result<ChangeSet> {
-        let path = self.find(&request.note)?.path;
+        let path = view.find(&request.note)?;
         let own = view.source(&path)?;
         let (part, definition) = part_of(&own, request)?;
         let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
@@ -290,8 +290,9 @@ pub(super) fn follow(
     let before = table(files.iter());
     let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
     let world = World { before: &before, after: &after, moves, place: None, options };
-    for source in sources {
-        let mut rewritten = world.retarget(&source.path, &source.text, &source.note);
+    let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
+    let rewritten = cores::each(&sources, 16, || (), retarget);
+    for (source, mut rewritten) in sources.into_iter().zip(rewritten) {
         if !source.is_utf8 && !rewritten.edits.is_empty() {
             rewritten.edits.clear();
             rewritten.remarks.push(source.refused_bytes());

@@ -123,15 +123,16 @@ impl Store {
         view: &View<'_>,
         request: &RelateRequest,
     ) -> Result<(Source, Source, Names, (String, String))> {
-        let (a, b) = (self.find(&request.a)?, self.find(&request.b)?);
-        if a.id == b.id {
-            return Err(Error::invalid(format!("{} cannot be linked to itself", a.path)));
+        let (a, b) = (view.find(&request.a)?, view.find(&request.b)?);
+        if a == b {
+            return Err(Error::invalid(format!("{a} cannot be linked to itself")));
         }
-        let sources = [view.source(&a.path)?, view.source(&b.path)?];
-        let own = BTreeSet::from([key(a.path.name()), key(b.path.name())]);
+        let sources = [view.source(&a)?, view.source(&b)?];
+        let own = BTreeSet::from([key(a.name()), key(b.name())]);
         let names = table(view.names(&sources, own)?.iter());
         let [first, second] = sources;
-        Ok((first, second, names, (a.note_id, b.note_id)))
+        let ids = (first.id(), second.id());
+        Ok((first, second, names, ids))
     }
 
     /// Plans the removal of a file: to the vault's bin, unless for good.
@@ -147,7 +148,7 @@ impl Store {
         let mut keys: BTreeSet<String> = name_keys(path.name()).into_iter().collect();
         keys.insert(key(path.name()));
         let names = table(view.names(&sources, keys)?.iter());
-        let id = self.find(path.as_str()).map(|row| row.note_id).ok();
+        let id = view.source(&path).map(|source| source.id()).ok().filter(|_| path.is_note());
         for source in &sources {
             let goes = |link: &Link| means(&names, link, source, &path);
             let mut remarks = Vec::new();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Store;
+use super::{Store, cores};
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::Filter;
@@ -134,7 +134,7 @@ impl Store {
             notes.push(format!("{} passages wait for their vector", snapshot.pending));
         }
         Ok(SearchReply {
-            results: self.show(found.into_iter().skip(request.skip).collect(), &query, request.explain),
+            results: self.show(found.get(request.skip..).unwrap_or_default(), &query, request.explain),
             mode,
             stale: false,
             embedder: self.embedder_name(),
@@ -176,23 +176,10 @@ impl Store {
     }
 
     /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
-    fn show(&self, found: Vec<Found>, query: &Query, explain: bool) -> Vec<SearchResult> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = found.len().div_ceil(threads).max(2);
-        let cut = |hits: &[Found]| -> Vec<SearchResult> {
-            let mut stem = Stem::default();
-            hits.iter().filter_map(|hit| self.show_one(hit, query, explain, &mut stem)).collect()
-        };
-        std::thread::scope(|scope| {
-            let mut shares = found.chunks(share);
-            let own = shares.next();
-            let others: Vec<_> = shares.map(|hits| scope.spawn(move || cut(hits))).collect();
-            let mut results = own.map_or_else(Vec::new, cut);
-            for other in others {
-                results.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            results
-        })
+    fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
+        let shown =
+            cores::each(found, 2, Stem::default, |stem, hit| self.show_one(hit, query, explain, stem));
+        shown.into_iter().flatten().collect()
     }
 
     fn show_one(&self, hit: &Found, query: &Query, explain: bool, stem: &mut Stem) -> Option<SearchResult> {

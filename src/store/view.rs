@@ -6,9 +6,11 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::MutexGuard;
 
-use super::Store;
+use serde_json::Value;
+
+use super::{Store, cores};
 use crate::error::{ErrorKind, Result};
-use crate::index::catalog::{Catalog, FileKind};
+use crate::index::catalog::{Catalog, FileKind, path_id};
 use crate::index::{Changes, Drift, silent};
 use crate::text::edit::{ContentHash, Remark};
 use crate::text::note::{Note, decode};
@@ -32,6 +34,17 @@ impl Source {
         let is_utf8 = decoded.problem.is_none();
         let text = decoded.text.into_owned();
         Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8 }
+    }
+
+    /// Gives the note's id: its own, else the one that its path makes.
+    pub(super) fn id(&self) -> String {
+        let own = self.note.frontmatter.as_ref().and_then(|front| front.get("id"));
+        let own = own.and_then(|property| match &property.value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        own.filter(|id| !id.is_empty()).unwrap_or_else(|| path_id(&self.path))
     }
 
     /// Says that nothing in the file is rewritten because some of its bytes are not understood.
@@ -74,6 +87,18 @@ impl<'a> View<'a> {
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
         Ok(self.drift.added.contains(path)
             || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
+    }
+
+    /// Finds a note by any of its names; by its path also where the index does not know it yet.
+    pub(super) fn find(&self, name: &str) -> Result<NotePath> {
+        let bare = name.trim().trim_start_matches("./");
+        let mut given = [bare.to_owned(), format!("{bare}.md")]
+            .into_iter()
+            .filter_map(|path| NotePath::parse(&path).ok());
+        match given.find(|path| self.drift.added.contains(path)) {
+            Some(path) => Ok(path),
+            None => Ok(self.store.find(name)?.path),
+        }
     }
 
     /// Says whether a file that the index knows, or lacks, was not removed since.
@@ -132,29 +157,16 @@ impl<'a> View<'a> {
     /// Reads notes and canvases on all cores; those that went away or are too large to be read are left out.
     pub(super) fn sources(&self, paths: impl IntoIterator<Item = NotePath>) -> Result<Vec<Source>> {
         let paths: Vec<NotePath> = paths.into_iter().collect();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = paths.len().div_ceil(threads).max(16);
-        let read = |paths: &[NotePath]| -> Result<Vec<Source>> {
-            let mut sources = Vec::with_capacity(paths.len());
-            for path in paths {
-                match self.store.vault.read(path) {
-                    Ok(bytes) => sources.push(Source::new(path.clone(), &bytes)),
-                    Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
-                        tracing::warn!("{error}; its links are left as they are");
-                    }
-                    Err(error) => return Err(error),
-                }
+        let read = |(): &mut (), path: &NotePath| match self.store.vault.read(path) {
+            Ok(bytes) => Ok(Some(Source::new(path.clone(), &bytes))),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
+                tracing::warn!("{error}; its links are left as they are");
+                Ok(None)
             }
-            Ok(sources)
+            Err(error) => Err(error),
         };
-        let parts = std::thread::scope(|scope| {
-            let threads: Vec<_> = paths.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect::<Result<Vec<_>>>()
-        })?;
-        Ok(parts.into_iter().flatten().collect())
+        let sources = cores::each(&paths, 16, || (), read);
+        sources.into_iter().filter_map(Result::transpose).collect()
     }
 
     /// Gathers every file that a link of these sources, or a file of these names, could be confused with.

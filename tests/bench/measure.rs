@@ -10,7 +10,7 @@ use sidenote::index::vectors::VectorWriter;
 use sidenote::index::{Changes, Index, Options, silent};
 use sidenote::search::query::Query;
 use sidenote::search::{Found, Mode, Request};
-use sidenote::store::{Open, SearchReply, SearchRequest, Store};
+use sidenote::store::{ChangeReply, MoveRequest, Open, Operation, SearchReply, SearchRequest, Store};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use tantivy::schema::{Schema, TEXT};
@@ -65,7 +65,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 11] = [
+pub(crate) const MEASURES: [Measure; 13] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -73,6 +73,8 @@ pub(crate) const MEASURES: [Measure; 11] = [
     measure("one-scanned", "one note changed, scan and search", Needs::Index, 1, one_scanned),
     measure("rank", "BM25 ranking alone, no text shown", Needs::Index, 1, rank),
     measure("bm25", "warm search by words", Needs::Index, 1, bm25),
+    measure("rename-none", "rename, scan, no link to the note", Needs::Index, 1, rename_none),
+    measure("rename-1000", "rename, 1,000 links to it, 10,000 notes", Needs::Nothing, 1, rename_1000),
     measure("fill", "fake vectors of all passages, and a graph", Needs::Index, 1, fill),
     measure("hybrid", "warm search, query embedded each time", Needs::Vectors, 1, hybrid),
     measure("once-bm25", "search as a process, by words", Needs::Index, 1, once_bm25),
@@ -195,6 +197,49 @@ fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Resul
         empty += usize::from(reply.results.is_empty());
     }
     ensure_found(empty, queries.len())
+}
+
+fn rename_none(place: &Place, sample: &mut Sample) -> Result<()> {
+    change(place, "renamed")?;
+    let store = open_store(place, "none")?;
+    store.sync(silent())?;
+    for run in 0..RUNS {
+        let (from, to) = there_and_back(run, CHANGED, "sidenote-bench-renamed.md");
+        let reply = sample.time(|| rename(&store, from, to))?;
+        ensure(reply.applied && reply.plan.files.len() == 1, "one file moves")?;
+    }
+    rename(&store, "sidenote-bench-renamed.md", CHANGED).map(drop)
+}
+
+/// A vault of its own, since what is measured on may be somebody's.
+fn rename_1000(place: &Place, sample: &mut Sample) -> Result<()> {
+    let root = place.work.join("linked");
+    fs::create_dir_all(&root)?;
+    fs::write(root.join("Hub.md"), "# Hub\n")?;
+    for at in 0..10_000 {
+        let folder = root.join(format!("Area {}", at % 50));
+        fs::create_dir_all(&folder)?;
+        let link = if at % 10 == 0 { "It belongs to [[Hub]]." } else { "It stands alone." };
+        fs::write(folder.join(format!("Note {at}.md")), format!("# Note {at}\n\nSome text.\n\n{link}\n"))?;
+    }
+    let own = Place::new(root, place.work.join("linked-index"));
+    let store = open_store(&own, "none")?;
+    store.sync(silent())?;
+    for run in 0..RUNS {
+        let (from, to) = there_and_back(run, "Hub.md", "Centre.md");
+        let reply = sample.time(|| rename(&store, from, to))?;
+        ensure(reply.plan.files.len() == 1001, "a thousand notes follow")?;
+    }
+    Ok(())
+}
+
+fn there_and_back<'a>(run: usize, a: &'a str, b: &'a str) -> (&'a str, &'a str) {
+    if run.is_multiple_of(2) { (a, b) } else { (b, a) }
+}
+
+fn rename(store: &Store, from: &str, to: &str) -> Result<ChangeReply> {
+    let request = MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() };
+    Ok(store.change(&Operation::Move(request), false)?)
 }
 
 /// Gives every passage a vector that means nothing, in the folder where the index looks for the model's.

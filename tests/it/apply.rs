@@ -18,7 +18,7 @@ use sidenote::vault::Vault;
 use sidenote::vault::write::Applied;
 use tempfile::TempDir;
 
-use crate::support::TestVault;
+use crate::support::{TestVault, say};
 
 /// Every file outside `.sidenote` with its bytes, and every folder without.
 pub(crate) type Snapshot = BTreeMap<String, Option<Vec<u8>>>;
@@ -44,12 +44,6 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
         }
     }
     found
-}
-
-/// Says what a test did not try, or what it measured.
-#[expect(clippy::print_stderr, reason = "it is for whoever runs the tests")]
-fn say(text: &str) {
-    eprintln!("{text}");
 }
 
 pub(crate) fn path(text: &str) -> NotePath {

@@ -27,4 +27,5 @@ mod support;
 mod sync;
 mod terms;
 mod tidy;
+mod together;
 mod vault;

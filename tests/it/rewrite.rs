@@ -423,12 +423,12 @@ fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
 #[test]
 fn every_link_of_real_vaults_follows() {
     let Some(corpora) = std::env::var_os("SIDENOTE_CORPORA") else {
-        eprintln!("skipped: SIDENOTE_CORPORA does not name a folder of vaults");
+        crate::support::say("skipped: SIDENOTE_CORPORA does not name a folder of vaults");
         return check_real_vault(&crate::support::repository().join("example-vault"), 24);
     };
     let moves = std::env::var("SIDENOTE_CORPORA_MOVES").map_or(12, |text| text.parse().unwrap());
     for name in ["kepano-vault", "rust-book", "eips", "oi-wiki", "powershell-docs"] {
-        eprintln!("{name}");
+        crate::support::say(name);
         check_real_vault(&std::path::Path::new(&corpora).join(name), moves);
     }
 }

@@ -156,3 +156,9 @@ pub(crate) fn stdout(output: &Output) -> String {
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
+
+/// Says what a test did not try, or what it measured.
+#[expect(clippy::print_stderr, reason = "it is for whoever runs the tests")]
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,153 @@
+//! Many processes and many operations: nothing is lost, nothing is torn, and everything can be taken back.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use sidenote::error::ErrorKind;
+use sidenote::store::{EditRequest, MoveRequest, NoteEdit, Operation, RelateRequest, Store};
+use sidenote::text::edit::ContentHash;
+
+use crate::support::{TestVault, stderr};
+
+/// Where the parts of a test that runs in other processes find their vault, and which of them each is.
+const VAULT: &str = "SIDENOTE_TEST_VAULT";
+const WORKER: &str = "SIDENOTE_TEST_WORKER";
+
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Adds one line after the other to notes that all workers write to, each time with the hash of what it read.
+#[test]
+fn worker() {
+    let (Some(root), Ok(worker)) = (std::env::var_os(VAULT), std::env::var(WORKER)) else { return };
+    let root = std::path::PathBuf::from(root);
+    let store = Store::open(sidenote::store::Open {
+        vault: Some(root.clone()),
+        flags: vec![("embed.provider", "none".to_owned(), "test")],
+        ..Default::default()
+    })
+    .unwrap();
+    for edit in 0..number("SIDENOTE_TEST_EDITS", 20) {
+        let note = format!("n{}.md", edit % 5);
+        loop {
+            let bytes = fs::read(root.join(&note)).unwrap();
+            let request = EditRequest {
+                note: note.clone(),
+                edit: NoteEdit::Append(format!("- worker {worker} edit {edit}"), None),
+                expect: Some(ContentHash::of(&bytes)),
+            };
+            match store.change(&Operation::Edit(request), false) {
+                Ok(reply) => {
+                    assert!(reply.applied);
+                    break;
+                }
+                // Another was faster, or keeps the lock: read again.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn no_update_is_lost_among_processes() {
+    let workers = number("SIDENOTE_TEST_WORKERS", 3);
+    let edits = number("SIDENOTE_TEST_EDITS", 20);
+    let notes: Vec<String> = (0..5).map(|note| format!("n{note}.md")).collect();
+    let vault = TestVault::new(&notes.iter().map(|note| (note.as_str(), "- start\n")).collect::<Vec<_>>());
+    drop(vault.store());
+    let program = std::env::current_exe().unwrap();
+    let children: Vec<_> = (0..workers)
+        .map(|worker| {
+            std::process::Command::new(&program)
+                .args(["--exact", "together::worker"])
+                .env(VAULT, vault.root())
+                .env(WORKER, worker.to_string())
+                .env("SIDENOTE_TEST_EDITS", edits.to_string())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for note in &notes {
+        let text = fs::read_to_string(vault.root().join(note)).unwrap();
+        assert!(text.starts_with("- start\n") && text.ends_with('\n'), "{text}");
+        for line in text.lines().skip(1) {
+            *lines.entry(line.to_owned()).or_default() += 1;
+        }
+    }
+    let wanted = (0..workers)
+        .flat_map(|worker| (0..edits).map(move |edit| (format!("- worker {worker} edit {edit}"), 1)))
+        .collect();
+    assert_eq!(lines, wanted, "every edit is there once");
+    let records = fs::read_dir(vault.root().join(".sidenote/records")).unwrap();
+    let mut events = 0;
+    for path in records.map(|entry| entry.unwrap().path()) {
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            for line in fs::read_to_string(path).unwrap().lines() {
+                serde_json::from_str::<serde_json::Value>(line).unwrap();
+                events += 1;
+            }
+        }
+    }
+    assert_eq!(events, workers * edits, "every journal line parses");
+    let history = vault.run(&["history", "n0", "-n", "3"]);
+    assert!(history.status.success(), "{}", stderr(&history));
+}
+
+#[test]
+fn many_operations_and_as_many_undos_give_the_first_tree() {
+    let vault = TestVault::example();
+    let store = vault.store();
+    let bytes = |vault: &TestVault| -> BTreeMap<_, _> {
+        vault.contents().into_iter().map(|(path, (bytes, _))| (path, bytes)).collect()
+    };
+    let first = bytes(&vault);
+    let mut state = 1u64;
+    let mut dice = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    let mut done = 0;
+    for turn in 0..number("SIDENOTE_TEST_TURNS", 60) {
+        let list = store.list(&Default::default()).unwrap().notes;
+        let a = list[dice(list.len())].path.clone();
+        let b = list[dice(list.len())].path.clone();
+        let one = |edit| Operation::Edit(EditRequest { note: a.clone(), edit, expect: None });
+        let pair = || RelateRequest { a: a.clone(), b: b.clone(), text: None };
+        let operation = match dice(7) {
+            0 => Operation::Move(MoveRequest {
+                from: a.clone(),
+                to: format!("Turn {turn}/{}", a.rsplit('/').next().unwrap()),
+                relaxed: true,
+                ..MoveRequest::default()
+            }),
+            1 => Operation::Move(MoveRequest {
+                from: a.clone(),
+                to: format!("{} {turn}.md", a.trim_end_matches(".md")),
+                relaxed: true,
+                ..MoveRequest::default()
+            }),
+            2 => one(NoteEdit::Append(format!("turn {turn}"), None)),
+            3 => one(NoteEdit::Set("turn".to_owned(), turn.into())),
+            4 => one(NoteEdit::Tags { add: vec![format!("t{turn}")], remove: Vec::new() }),
+            5 => Operation::Link(pair()),
+            _ => Operation::Unlink(pair()),
+        };
+        match store.change(&operation, false) {
+            Ok(reply) => done += usize::from(reply.applied),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Invalid, "{operation:?}: {error}"),
+        }
+    }
+    assert!(done * 3 > number("SIDENOTE_TEST_TURNS", 60), "{done} operations");
+    assert!(bytes(&vault) != first);
+    assert_eq!(store.undo(done, false).unwrap().len(), done);
+    let last = bytes(&vault);
+    assert_eq!(first.keys().collect::<Vec<_>>(), last.keys().collect::<Vec<_>>());
+    assert!(first == last, "byte for byte");
+}
