@@ -457,6 +457,15 @@ impl Catalog {
         )
     }
 
+    /// Lists the paths that end so, without case.
+    pub fn paths_ending(&self, end: &str) -> Result<Vec<NotePath>> {
+        self.collect(
+            "SELECT path FROM files WHERE kind = 2 AND substr(name_key, -length(?1)) = ?1 ORDER BY path",
+            [key(end)],
+            |row| read_path(row, 0),
+        )
+    }
+
     /// Lists every path with its number.
     pub fn paths(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))

@@ -111,7 +111,40 @@ impl Store {
             };
             follow(view, &moves, &moved, &[], options, &mut plan)?;
         }
+        self.mentions(&moves, &mut plan)?;
         Ok(plan)
+    }
+
+    /// Tells of what names a moved file and is never rewritten: bases and bookmarks (spec/obsidian.md 2.10, 4.6).
+    fn mentions(&self, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
+        let remark = |code: &str, path: &NotePath, message: String| Remark {
+            code: code.to_owned(),
+            path: path.clone(),
+            line: 1,
+            column: 1,
+            message,
+        };
+        let bases = self.index.catalog().paths_ending(".base")?;
+        for base in bases {
+            let text = match self.read_bytes(&base) {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Err(error) => {
+                    tracing::warn!("{error}, so whether it names what moves is not known");
+                    continue;
+                }
+            };
+            for (from, _) in moves.iter().filter(|(from, _)| text.contains(from.stem())) {
+                let message =
+                    format!("the base holds the name {:?}; look whether it means {from}", from.stem());
+                plan.remarks.push(remark("base-mention", &base, message));
+            }
+        }
+        let bookmarks = self.vault.bookmarks();
+        for (from, to) in moves.iter().filter(|(from, _)| bookmarks.contains(from.as_str())) {
+            let message = format!("a bookmark in Obsidian names {from}; change it there to {to}");
+            plan.remarks.push(remark("bookmark", from, message));
+        }
+        Ok(())
     }
 
     /// Finds a folder by its path.

@@ -8,6 +8,7 @@ use super::Store;
 use super::moves::add_edits;
 use super::view::{Source, View, table};
 use crate::error::{Error, Result};
+use crate::journal::{Journal, Order};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, Remark};
 use crate::text::frontmatter::edit::{Refusal, add, remove_item};
 use crate::text::link::Link;
@@ -214,8 +215,19 @@ impl Store {
             Error::not_found(format!("the bin holds no {name:?}"))
                 .with_hint("give its path below .trash/, as `sidenote history` shows it")
         })?;
-        self.refuse_taken(&path, None)?;
-        let (from, to) = (Place::Trash(path.clone()), Place::Vault(path));
+        let from = Place::Trash(path.clone());
+        // The journal knows where it was, whatever name it has in the bin.
+        let mut to = path;
+        for event in Journal::open(&self.vault, &self.vault.records()).events(Order::NewestFirst)? {
+            let event = event?;
+            let deleted = event.files.iter().find(|file| file.to.as_ref() == Some(&from));
+            if let Some(path) = deleted.and_then(|file| file.path.in_vault()) {
+                to = path.clone();
+                break;
+            }
+        }
+        self.refuse_taken(&to, None)?;
+        let to = Place::Vault(to);
         plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
         Ok(plan)
     }

@@ -11,6 +11,7 @@ pub mod recover;
 pub mod scan;
 pub mod write;
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -101,6 +102,11 @@ impl Vault {
             }
             _ => Error::io("read", path.as_str(), error),
         })
+    }
+
+    /// Lists the paths that Obsidian's bookmarks name.
+    pub fn bookmarks(&self) -> HashSet<String> {
+        obsidian::bookmarks(&self.root.join(&self.config_dir))
     }
 
     /// Reads Obsidian's settings as they are now.

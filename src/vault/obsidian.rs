@@ -2,7 +2,7 @@
 //!
 //! Reads the configuration folder and never writes it. What is malformed is warned of and taken as not there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -112,6 +112,24 @@ enum Filter {
     /// The folded start of a path, without a folder boundary.
     Prefix(String),
     Pattern(Regex),
+}
+
+/// Reads which paths the bookmarks in a configuration folder name; none where they cannot be read.
+pub(super) fn bookmarks(config_dir: &Path) -> HashSet<String> {
+    let text = read_regular(&config_dir.join("bookmarks.json"), MAX_SIZE).unwrap_or_default();
+    let mut open: Vec<Value> = serde_json::from_slice(&text).into_iter().collect();
+    let mut found = HashSet::new();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("path").and_then(Value::as_str).map(str::to_owned));
+                open.extend(map.into_iter().map(|(_, value)| value));
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    found
 }
 
 impl Settings {

@@ -319,3 +319,27 @@ fn notes_merge_and_sections_leave() {
     let made = &now["d/The part.md"];
     assert!(made.ends_with("---\n## Part\ntext [up](../x.md) [[n#Top]] [[#Part]]\n"), "{made}");
 }
+
+#[test]
+fn what_is_never_rewritten_is_told_of() {
+    let vault = TestVault::new(&[("Old.md", ""), ("x.base", "filters: file.hasLink(\"Old\")\n")]);
+    vault.write(
+        ".obsidian/bookmarks.json",
+        r#"{"items":[{"type":"group","items":[{"type":"file","path":"Old.md"}]}]}"#,
+    );
+    let request = MoveRequest { from: owned("Old"), to: owned("New"), ..MoveRequest::default() };
+    let plan = vault.store().plan(&Operation::Move(request)).unwrap();
+    let codes: Vec<&str> = plan.remarks.iter().map(|remark| remark.code.as_str()).collect();
+    assert_eq!(codes, ["base-mention", "bookmark"]);
+}
+
+#[test]
+fn a_restored_note_gets_the_name_that_it_had() {
+    let vault = TestVault::new(&[("d/A.md", "one\n"), (".trash/d/A.md", "older\n")]);
+    let store = vault.store();
+    let delete = DeleteRequest { note: owned("d/A"), permanent: false, links: DanglingLinks::Leave };
+    store.change(&Operation::Delete(delete), false).unwrap();
+    assert_eq!(files(&vault)[".trash/d/A 2.md"], "one\n");
+    store.change(&Operation::Restore(owned("d/A 2")), false).unwrap();
+    assert_eq!(files(&vault)["d/A.md"], "one\n");
+}
