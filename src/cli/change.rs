@@ -45,7 +45,7 @@ pub(super) struct NewArgs {
     #[arg(required_unless_present = "daily")]
     title: Option<String>,
     /// The text; - reads standard input.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     content: Option<String>,
     /// The folder, from the vault's root.
     #[arg(long)]
@@ -66,7 +66,7 @@ pub(super) struct NewArgs {
     #[arg(long)]
     template: Option<String>,
     /// Make today's daily note, as Obsidian would.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "title")]
     daily: bool,
     #[command(flatten)]
     dry: Dry,
@@ -78,6 +78,7 @@ pub(super) struct AppendArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
     /// The text; - reads standard input.
+    #[arg(allow_hyphen_values = true)]
     text: String,
     /// Only in the section of this heading.
     #[arg(long, value_name = "HEADING")]
@@ -92,10 +93,10 @@ pub(super) struct ReplaceArgs {
     /// The note.
     note: String,
     /// The text as it is.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     old: String,
     /// The text as it shall be.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     new: String,
     /// Refuse unless the text occurs this many times; 1 where not given.
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -137,7 +138,7 @@ pub(super) struct AddArgs {
     /// The property.
     key: String,
     /// The value.
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]
     one: OneNote,
@@ -454,6 +455,8 @@ fn everywhere(args: RenameArgs, kind: Renamed) -> (Operation, bool) {
 /// Reads a value as JSON where it is a number, a truth value, null or a list, else as text.
 fn value(text: &str) -> Value {
     match serde_json::from_str::<Value>(text) {
+        // A version or a long number that would be written in another way is text.
+        Ok(Value::Number(number)) if number.to_string() != text => Value::from(text),
         Ok(value) if !value.is_object() => value,
         _ => Value::from(text),
     }

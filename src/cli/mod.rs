@@ -120,7 +120,16 @@ impl Session {
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
     start_tracing();
-    let cli = Cli::parse_from(change::spell_out(std::env::args_os()));
+    let arguments = change::spell_out(std::env::args_os());
+    let wants_json = arguments.iter().any(|argument| argument == "--json");
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) if wants_json && error.use_stderr() => {
+            Output::new(true).fail(&Error::invalid(error.to_string().trim_end().to_owned()));
+            return ExitCode::from(exit_code(ErrorKind::Invalid));
+        }
+        Err(error) => error.exit(),
+    };
     let out = Output::new(cli.global.json);
     match run(cli, out) {
         Ok(()) => ExitCode::SUCCESS,

@@ -181,7 +181,10 @@ impl Index {
     /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where another process
     /// makes the first index right now.
     pub fn open(vault: Arc<Vault>, options: Options) -> Result<Self> {
-        let folder = options.folder.clone().unwrap_or_else(|| vault.root().join(".sidenote").join("index"));
+        let folder = match &options.folder {
+            Some(folder) => folder.clone(),
+            None => own_folder(vault.root())?,
+        };
         let lock = if options.read_only { None } else { take_lock(&folder)? };
         let vector_folder = options.embedder.as_ref().map(|embedder| {
             let model = embedder.model();
@@ -500,6 +503,19 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
         bm25.verify()?;
     }
     Ok((catalog, Arc::new(bm25)))
+}
+
+/// Gives the index folder in a vault. A vault may be a download, and a link in it must not lead our writes elsewhere.
+fn own_folder(root: &Path) -> Result<PathBuf> {
+    let state = root.join(".sidenote");
+    let index = state.join("index");
+    for folder in [&state, &index] {
+        if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
+            return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
+                .with_hint("remove it, or put the index elsewhere: --index PATH"));
+        }
+    }
+    Ok(index)
 }
 
 /// Refuses a folder that holds something else: making or rebuilding an index there would remove it.

@@ -17,7 +17,7 @@ use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Changes, silent};
 use crate::journal::{Event, Journal, Order};
-use crate::text::edit::{ChangeSet, Content, Place, apply};
+use crate::text::edit::{ChangeSet, Content, ContentHash, Place, apply};
 use crate::text::path::NotePath;
 use crate::vault::kept::Kept;
 use crate::vault::write::WriteLock;
@@ -115,6 +115,11 @@ impl Store {
     pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
         let records = self.vault.records();
         let mut replies = Vec::new();
+        let there = Journal::open(&self.vault, &records).undoable()?.len();
+        if there < count && there > 0 {
+            return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
+                .with_hint("`sidenote history` lists what was done"));
+        }
         for _ in 0..count {
             let plan = || {
                 let journal = Journal::open(&self.vault, &records);
@@ -126,6 +131,7 @@ impl Store {
             };
             if dry_run {
                 let plan = plan()?;
+                self.verify(&plan)?;
                 let diff = Some(self.diff(&plan)?);
                 replies.push(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
                 break;
@@ -143,11 +149,34 @@ impl Store {
     pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
         let Some(name) = note else { return journal.events(Order::NewestFirst)?.collect() };
-        let path = match self.find(name) {
-            Ok(row) => row.path,
-            Err(error) => NotePath::parse(name).map_err(|_| error)?,
-        };
-        journal.history(&path)
+        let found = self.find(name).map(|row| row.path);
+        let given = [name.to_owned(), format!("{name}.md")];
+        let paths = found.iter().cloned().chain(given.iter().filter_map(|path| NotePath::parse(path).ok()));
+        for path in paths {
+            let mut events = journal.history(&path)?;
+            if !events.is_empty() {
+                events.reverse();
+                return Ok(events);
+            }
+        }
+        found.map(|_| Vec::new())
+    }
+
+    /// Says whether the files are as a plan expects them.
+    fn verify(&self, plan: &ChangeSet) -> Result<()> {
+        for change in &plan.files {
+            let path = change.from.as_ref().and_then(Place::in_vault);
+            if let (Some(path), Some(before)) = (path, change.before)
+                && ContentHash::of(&self.read_bytes(path)?) != before
+            {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!("{path} changed since (changed-on-disk)"),
+                )
+                .with_hint("what was changed by hand since is not taken back"));
+            }
+        }
+        Ok(())
     }
 
     fn under_lock(&self, plan: impl FnOnce() -> Result<ChangeSet>) -> Result<ChangeReply> {

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
 use crate::text::edit::{ChangeSet, FileChange, apply};
 use crate::text::frontmatter::edit::set;
+use crate::text::frontmatter::tag_name;
 use crate::text::moment;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, Options};
@@ -116,6 +117,10 @@ impl Store {
         if title != path.stem() {
             properties.push(("title", Value::from(title)));
         }
+        if let Some(tag) = request.tags.iter().find(|tag| tag_name(tag).is_none()) {
+            return Err(Error::invalid(format!("{tag:?} is no tag"))
+                .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+        }
         if !request.tags.is_empty() {
             let tags: Vec<&str> = request.tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
             properties.push(("tags", Value::from(tags)));
@@ -135,29 +140,45 @@ impl Store {
 
     /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
     pub(super) fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
-        let folder = self.vault.root().join(to.folder());
-        let wanted = key(to.name());
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io("list", &folder, error)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(|error| Error::io("list", &folder, error))?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| key(name) == wanted) else { continue };
-            if from.is_some_and(|from| to.folder() == from.folder() && name == from.name()) {
-                continue;
-            }
-            let (code, why) = if name == to.name() {
-                ("target-exists", "is there already".to_owned())
-            } else {
-                ("case-collision", format!("differs only in spelling from {name}, which is there already"))
+        let mut known = String::new();
+        let mut rest = to.as_str();
+        loop {
+            let (name, behind) =
+                rest.split_once('/').map_or((rest, None), |(name, behind)| (name, Some(behind)));
+            let folder = self.vault.root().join(&known);
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(Error::io("list", &folder, error)),
             };
-            return Err(Error::new(ErrorKind::Exists, format!("{to} {why} ({code})"))
-                .with_hint("choose another name, or move that one away first"));
+            let path = if known.is_empty() { name.to_owned() } else { format!("{known}/{name}") };
+            let wanted = key(name);
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("list", &folder, error))?;
+                let held = entry.file_name();
+                let Some(held) = held.to_str().filter(|held| key(held) == wanted) else { continue };
+                let place = if known.is_empty() { held.to_owned() } else { format!("{known}/{held}") };
+                // What moves is not in its own way, and a folder of this very name takes in what comes.
+                let is_itself = from.is_some_and(|from| from.as_str() == place);
+                if is_itself || (behind.is_some() && held == name) {
+                    continue;
+                }
+                let (code, why) = if held == name {
+                    ("target-exists", "is there already".to_owned())
+                } else {
+                    (
+                        "case-collision",
+                        format!("differs only in spelling from {held}, which is there already"),
+                    )
+                };
+                return Err(Error::new(ErrorKind::Exists, format!("{path} {why} ({code})"))
+                    .with_hint("choose another name, or move that one away first"));
+            }
+            match behind {
+                Some(behind) => (known, rest) = (path, behind),
+                None => return Ok(()),
+            }
         }
-        Ok(())
     }
 }
 

@@ -87,8 +87,8 @@ impl Store {
         if !path.is_note() {
             return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
         }
-        if !source.is_utf8 {
-            return Err(Error::invalid(format!("{path} is not UTF-8, so it is not edited (invalid-utf8)")));
+        if let Some(refusal) = source.refusal() {
+            return Err(Error::invalid(refusal.to_string()));
         }
         let edits = edits_of(&source, &request.edit)?;
         let mut plan = ChangeSet::new(request.edit.operation());

@@ -16,7 +16,7 @@ use crate::text::compose;
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, Remark, apply, between};
 use crate::text::frontmatter::edit as property;
 use crate::text::frontmatter::encode_in;
-use crate::text::link::{Inner, Link};
+use crate::text::link::{Inner, Link, LinkForm};
 use crate::text::note::{Note, Target, heading_key};
 use crate::text::path::key;
 use crate::text::resolve::name_keys;
@@ -73,12 +73,9 @@ impl Store {
         for source in sources {
             let rewritten = world.retarget(&source.path, &source.text, &source.note);
             plan.remarks.extend(rewritten.remarks);
-            if !source.is_utf8 && (source.path == from || source.path == into || !rewritten.edits.is_empty())
-            {
-                plan.remarks.push(source.refused_bytes());
-                if source.path == from || source.path == into {
-                    return Err(Error::invalid(format!("{} is not UTF-8, so it is not merged", source.path)));
-                }
+            let is_one = source.path == from || source.path == into;
+            if let Some(refusal) = source.refusal().filter(|_| is_one) {
+                return Err(Error::invalid(refusal.to_string()));
             } else if source.path == from {
                 moved = Some((edited(&source.text, &rewritten.edits)?, source));
             } else if source.path == into {
@@ -91,6 +88,13 @@ impl Store {
             return Err(Error::not_found(format!("{from} or {into} went away")));
         };
         plan.remarks.extend(twice(&old, &source));
+        let own = labels(&source);
+        if let Some(label) = labels(&old).into_iter().find(|label| own.contains(label)) {
+            return Err(Error::invalid(format!(
+                "{from} and {into} both define [{label}], and one would be lost"
+            ))
+            .with_hint("give one of the references or footnotes another label first"));
+        }
         let refused = |refusal: property::Refusal| Error::invalid(format!("{into}: {}", refusal.message));
         let note = Note::parse(&moved);
         for held in note.frontmatter.iter().flat_map(|front| &front.properties) {
@@ -136,12 +140,16 @@ impl Store {
     ) -> Result<ChangeSet> {
         let path = view.find(&request.note)?;
         let own = view.source(&path)?;
-        if !own.is_utf8 || !path.is_note() {
-            return Err(Error::invalid(format!("{path} is no note in UTF-8, so nothing is taken out of it")));
+        if let Some(refusal) = own.refusal() {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        if !path.is_note() {
+            return Err(Error::invalid(format!("{path} is no note, so nothing is taken out of it")));
         }
         let index = heading(&own, &request.section)?;
         let section = own.note.section_span(&own.text, index);
         let section = section.ok_or_else(|| Error::internal("a section vanished"))?;
+        refuse_torn(&own, section)?;
         let made = NewRequest {
             title: request.title.clone(),
             folder: Some(path.folder().to_owned()),
@@ -243,6 +251,33 @@ fn edited(text: &str, edits: &[Edit]) -> Result<String> {
 fn value_of(text: &str, name: &str) -> Option<Value> {
     let (block, _) = crate::text::frontmatter::read(text);
     block?.get(name).map(|property| property.value.clone())
+}
+
+/// Lists the labels of reference definitions and footnotes, the latter with their `^`, by key.
+fn labels(source: &Source) -> BTreeSet<String> {
+    let references = source.note.links.iter().filter(|link| link.form == LinkForm::Refdef);
+    let references = references.filter_map(|link| {
+        let (label, _) = link.span.of(&source.text).trim_start().strip_prefix('[')?.split_once("]:")?;
+        Some(key(label))
+    });
+    references.chain(source.note.footnotes.iter().map(|note| format!("^{}", key(&note.id)))).collect()
+}
+
+/// Refuses a section that uses references or footnotes which stand outside of it, or the other way round.
+fn refuse_torn(source: &Source, section: Span) -> Result<()> {
+    let inside = section.of(&source.text).to_lowercase();
+    let before = source.text.get(..section.start).unwrap_or("");
+    let outside = format!("{before}\n{}", source.text.get(section.end..).unwrap_or("")).to_lowercase();
+    for label in labels(source) {
+        let (here, there) = (inside.contains(&format!("[{label}]")), outside.contains(&format!("[{label}]")));
+        if here && there {
+            return Err(Error::invalid(format!(
+                "[{label}] is used and defined on both sides of the section's border"
+            ))
+            .with_hint("move the definition to where it is used first"));
+        }
+    }
+    Ok(())
 }
 
 /// Tells of headings and block ids that a merged note has twice: links mean the first.

@@ -252,7 +252,9 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
                 return missing("heading", there.collect());
             };
             let new = request.new.trim();
-            if new.is_empty() || new.contains(['\n', '\r']) || heading_linktext(new).is_empty() {
+            let is_more =
+                new.ends_with('#') || new.rsplit_once(" ^").is_some_and(|(_, id)| !id.contains(' '));
+            if new.is_empty() || new.contains(['\n', '\r']) || heading_linktext(new).is_empty() || is_more {
                 return Err(Error::invalid(format!("{:?} is no text for a heading", request.new)));
             }
             if heading_clashes(&own.note, at, new) && !request.force {
@@ -325,11 +327,7 @@ pub(super) fn follow(
     let world = World { before: &before, after: &after, moves, place: None, options };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
     let rewritten = cores::each(&sources, 16, || (), retarget);
-    for (source, mut rewritten) in sources.into_iter().zip(rewritten) {
-        if !source.is_utf8 && !rewritten.edits.is_empty() {
-            rewritten.edits.clear();
-            rewritten.remarks.push(source.refused_bytes());
-        }
+    for (source, rewritten) in sources.into_iter().zip(rewritten) {
         let to = moves.of(&source.path).clone();
         add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
     }
@@ -348,6 +346,9 @@ pub(super) fn add_edits(
     plan.remarks.extend(remarks);
     if edits.is_empty() {
         return;
+    }
+    if let Some(refusal) = source.refusal() {
+        return plan.remarks.push(refusal);
     }
     let from = Place::Vault(source.path.clone());
     // The file that moves, if there is one, is the first.

@@ -9,13 +9,13 @@ use super::moves::add_edits;
 use super::view::{Source, View, table};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Order};
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, Remark};
+use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, Place, Remark, apply};
 use crate::text::frontmatter::edit::{Refusal, add, remove_item};
 use crate::text::link::Link;
 use crate::text::path::{NotePath, key};
 use crate::text::related::{self, Section};
 use crate::text::resolve::{Names, name_keys};
-use crate::text::rewrite::linktext;
+use crate::text::rewrite::{linktext, parse};
 
 /// Two notes that belong together, or no longer.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,18 @@ impl Store {
                     (false, Some(text)) => format!("[[{dest}|{text}]]"),
                     (false, None) => format!("[[{dest}]]"),
                 };
-                edits.push(related::add(&source.text, &source.note, &self.related_section(), &link));
+                let added = related::add(&source.text, &source.note, &self.related_section(), &link);
+                let text = String::from_utf8(apply(source.text.as_bytes(), std::slice::from_ref(&added))?)
+                    .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                let again = parse(&source.path, &text);
+                if !again.links.iter().any(|link| means(&names, link, source, &target.path)) {
+                    return Err(Error::invalid(format!(
+                        "a link at the end of {} would not be one: something before it is not closed",
+                        source.path
+                    ))
+                    .with_hint("close the code block, comment or math there first"));
+                }
+                edits.push(added);
             }
             if holds_ids(source) && !has_id(source, id) {
                 take(
@@ -178,8 +189,10 @@ impl Store {
             }
             add_edits(&mut plan, source, None, edits, remarks);
         }
+        // What goes for good must be what was looked at.
+        let before = if request.permanent { Some(ContentHash::of(&self.read_bytes(&path)?)) } else { None };
         let from = Some(Place::Vault(path));
-        plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
+        plan.files.push(FileChange { from, to, before, content: Content::Keep });
         Ok(plan)
     }
 

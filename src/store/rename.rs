@@ -52,8 +52,9 @@ impl Store {
                 Renamed::Property => frontmatter::edit::rename(&source.text, old, new),
             };
             match edited {
-                Ok(_) if !source.is_utf8 => plan.remarks.push(source.refused_bytes()),
                 Ok(edits) => add_edits(&mut plan, &source, None, edits, Vec::new()),
+                // A note that changed since it was indexed may not have it at all.
+                Err(refusal) if refusal.code == "not-found" => {}
                 Err(refusal) => plan.remarks.push(refusal.remark(source.path.clone(), &source.text)),
             }
         }

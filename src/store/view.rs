@@ -9,7 +9,7 @@ use std::sync::MutexGuard;
 use serde_json::Value;
 
 use super::{Store, cores};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Catalog, FileKind, path_id};
 use crate::index::{Changes, Drift, silent};
 use crate::text::edit::{ContentHash, Remark};
@@ -26,14 +26,29 @@ pub(super) struct Source {
     pub(super) hash: ContentHash,
     /// Whether every byte of it is understood; where not, nothing in it is rewritten.
     pub(super) is_utf8: bool,
+    /// Whether a symbolic link leads to it; nothing is written through one.
+    is_linked: bool,
 }
 
 impl Source {
-    fn new(path: NotePath, bytes: &[u8]) -> Self {
+    fn new(store: &Store, path: NotePath, bytes: &[u8]) -> Self {
         let decoded = decode(bytes);
         let is_utf8 = decoded.problem.is_none();
         let text = decoded.text.into_owned();
-        Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8 }
+        let disk = store.vault.disk_path(&path);
+        let is_linked = disk.canonicalize().is_ok_and(|real| real != disk);
+        Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8, is_linked }
+    }
+
+    /// Says whether the note answers to a name, given as its key: file name, title, alias or id.
+    fn answers(&self, wanted: &str) -> bool {
+        let front = self.note.frontmatter.as_ref();
+        let title = front.and_then(|front| front.get("title")).and_then(|title| title.value.as_str());
+        let opening = self.note.headings.first().filter(|heading| heading.level == 1);
+        let title = title.or(opening.map(|heading| heading.text.as_str()));
+        let aliases = front.into_iter().flat_map(|front| front.aliases.iter().map(String::as_str));
+        key(&self.id()) == wanted
+            || title.into_iter().chain(aliases).chain([self.path.stem()]).any(|name| key(name) == wanted)
     }
 
     /// Gives the note's id: its own, else the one that its path makes.
@@ -47,15 +62,17 @@ impl Source {
         own.filter(|id| !id.is_empty()).unwrap_or_else(|| path_id(&self.path))
     }
 
-    /// Says that nothing in the file is rewritten because some of its bytes are not understood.
-    pub(super) fn refused_bytes(&self) -> Remark {
-        Remark {
-            code: "invalid-utf8".to_owned(),
-            path: self.path.clone(),
-            line: 1,
-            column: 1,
-            message: "the file is not UTF-8, so it was left as it is".to_owned(),
-        }
+    /// Says why nothing in the file is rewritten, where that is so.
+    pub(super) fn refusal(&self) -> Option<Remark> {
+        let (code, message) = if !self.is_utf8 {
+            ("invalid-utf8", "the file is not UTF-8, so it was left as it is")
+        } else if self.is_linked {
+            ("symlink", "a symbolic link leads to the file, so it was left as it is")
+        } else {
+            return None;
+        };
+        let (code, message) = (code.to_owned(), message.to_owned());
+        Some(Remark { code, path: self.path.clone(), line: 1, column: 1, message })
     }
 }
 
@@ -95,9 +112,39 @@ impl<'a> View<'a> {
         let mut given = [bare.to_owned(), format!("{bare}.md")]
             .into_iter()
             .filter_map(|path| NotePath::parse(&path).ok());
-        match given.find(|path| self.drift.added.contains(path)) {
-            Some(path) => Ok(path),
-            None => Ok(self.store.find(name)?.path),
+        if let Some(path) = given.find(|path| self.drift.added.contains(path)) {
+            return Ok(path);
+        }
+        let known = self.store.find(name).map(|row| row.path);
+        if self.drift.is_empty() {
+            return known;
+        }
+        // What the index has not seen may answer to the name by now, or no longer.
+        let wanted = key(bare);
+        let is_unseen = |path: &NotePath| self.drift.changed.contains(path) || self.gone.contains(path);
+        let by_path = known
+            .as_ref()
+            .is_ok_and(|path| *path.as_str() == *bare || *path.as_str() == format!("{bare}.md"));
+        let mut found: BTreeSet<NotePath> = known
+            .iter()
+            .filter(|path| !self.gone.contains(*path) && (by_path || !is_unseen(path)))
+            .cloned()
+            .collect();
+        if !by_path {
+            let unseen = self.unindexed().filter(NotePath::is_note);
+            let answers = self.sources(unseen)?.into_iter().filter(|source| source.answers(&wanted));
+            found.extend(answers.map(|source| source.path));
+        }
+        let mut found = found.into_iter();
+        match (found.next(), found.next()) {
+            (Some(path), None) => Ok(path),
+            (Some(one), Some(other)) => {
+                Err(Error::new(ErrorKind::Exists, format!("{name:?} names {one} and {other}"))
+                    .with_hint("give the path"))
+            }
+            _ => known.and_then(|path| {
+                Err(Error::not_found(format!("{path} is not what {name:?} means any more")))
+            }),
         }
     }
 
@@ -151,14 +198,14 @@ impl<'a> View<'a> {
 
     /// Reads one note or canvas.
     pub(super) fn source(&self, path: &NotePath) -> Result<Source> {
-        Ok(Source::new(path.clone(), &self.store.read_bytes(path)?))
+        Ok(Source::new(self.store, path.clone(), &self.store.read_bytes(path)?))
     }
 
     /// Reads notes and canvases on all cores; those that went away or are too large to be read are left out.
     pub(super) fn sources(&self, paths: impl IntoIterator<Item = NotePath>) -> Result<Vec<Source>> {
         let paths: Vec<NotePath> = paths.into_iter().collect();
         let read = |(): &mut (), path: &NotePath| match self.store.vault.read(path) {
-            Ok(bytes) => Ok(Some(Source::new(path.clone(), &bytes))),
+            Ok(bytes) => Ok(Some(Source::new(self.store, path.clone(), &bytes))),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
                 tracing::warn!("{error}; its links are left as they are");
                 Ok(None)

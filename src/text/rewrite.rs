@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
-use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external, percent_decode};
+use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external};
 use crate::text::note::{Lines, Note, Target, heading_key};
 use crate::text::path::{NotePath, clean};
 use crate::text::resolve::{LinkFormat, Names};
@@ -83,6 +83,14 @@ pub struct Rewritten {
     pub remarks: Vec<Remark>,
 }
 
+/// A file whose links are looked at.
+struct File<'t> {
+    path: &'t NotePath,
+    text: &'t str,
+    note: &'t Note,
+    lines: Lines,
+}
+
 /// How careful a destination of a Markdown link is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Care {
@@ -120,11 +128,11 @@ impl World<'_> {
 
     /// Keeps the edits that hold by themselves and refuses the others, where all of them together do not hold.
     fn one_by_one(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
-        let lines = Lines::new(text);
+        let file = File { path: source, text, note, lines: Lines::new(text) };
         let mut kept = Rewritten::default();
         for link in &note.links {
             let mut one = Rewritten::default();
-            self.plan_link(source, text, &lines, link, Care::Strict, &mut one);
+            self.plan_link(&file, link, Care::Strict, &mut one);
             kept.remarks.append(&mut one.remarks);
             if one.edits.is_empty() {
                 continue;
@@ -136,30 +144,23 @@ impl World<'_> {
                 kept.links += one.links;
             } else {
                 let message = "the link could not be written so that it reads back";
-                kept.remarks.push(remark("reparse-mismatch", source, text, &lines, link.span, message));
+                kept.remarks.push(remark("reparse-mismatch", source, text, &file.lines, link.span, message));
             }
         }
         kept
     }
 
     fn plan(&self, source: &NotePath, text: &str, note: &Note, care: Care) -> Rewritten {
-        let lines = Lines::new(text);
+        let file = File { path: source, text, note, lines: Lines::new(text) };
         let mut rewritten = Rewritten::default();
         for link in &note.links {
-            self.plan_link(source, text, &lines, link, care, &mut rewritten);
+            self.plan_link(&file, link, care, &mut rewritten);
         }
         rewritten
     }
 
-    fn plan_link(
-        &self,
-        source: &NotePath,
-        text: &str,
-        lines: &Lines,
-        link: &Link,
-        care: Care,
-        rewritten: &mut Rewritten,
-    ) {
+    fn plan_link(&self, file: &File<'_>, link: &Link, care: Care, rewritten: &mut Rewritten) {
+        let File { path: source, text, note, ref lines } = *file;
         if clean(&link.path).is_empty() || is_external(&link.path) {
             return;
         }
@@ -175,8 +176,12 @@ impl World<'_> {
             rewritten.remarks.push(remark(code, source, text, lines, link.span, message));
         };
         let raw_path = link.path_span.of(text);
-        if link.escape.inner == Inner::Percent && percent_decode(raw_path).contains('#') {
+        if link.escape.inner == Inner::Percent && raw_path.contains("%23") {
             return refuse("percent-hash", "the link holds a percent-coded `#`");
+        }
+        let properties = note.frontmatter.iter().flat_map(|front| &front.properties);
+        if properties.clone().any(|property| property.shared && property.span.encloses(link.span)) {
+            return refuse("yaml-style", "the value has an anchor, alias or tag");
         }
         let Some(linktext) = self.linktext(link, wanted, place) else {
             return refuse("name-not-linkable", "no link text finds the new name");
@@ -467,8 +472,8 @@ pub fn rename_part(
         let Some((span, new)) = renamed_segment(link, text, target, part) else { continue };
         let inner = match syntax(link, text) {
             Syntax::Wiki | Syntax::Canvas => new,
-            Syntax::Plain => percent_encode(&new, Care::Strict, false),
-            Syntax::Angle => angle_encode(&new, Care::Strict),
+            Syntax::Plain => percent_encode(&new, Care::Usual, link.place == Place::Table),
+            Syntax::Angle => angle_encode(&new, Care::Usual),
         };
         match encode_in(link.escape.host, &inner) {
             Some(raw) => {

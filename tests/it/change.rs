@@ -343,3 +343,84 @@ fn a_restored_note_gets_the_name_that_it_had() {
     store.change(&Operation::Restore(owned("d/A 2")), false).unwrap();
     assert_eq!(files(&vault)["d/A.md"], "one\n");
 }
+
+#[test]
+fn what_cannot_be_done_for_certain_is_refused() {
+    let refused = |made: &[(&str, &str)], operation: &Operation, says: &str| {
+        let vault = TestVault::new(made);
+        let before = files(&vault);
+        let error = vault.store().change(operation, false).unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+        assert_eq!(files(&vault), before);
+    };
+    let link = |a: &str, b: &str| Operation::Link(RelateRequest { a: owned(a), b: owned(b), text: None });
+    refused(&[("A.md", "```\nopen"), ("B.md", "b\n")], &link("A", "B"), "not closed");
+    let merge = Operation::Merge(MergeRequest { from: owned("A"), into: owned("B") });
+    refused(
+        &[("A.md", "[x][r]\n\n[r]: o.md\n"), ("B.md", "[y][r]\n\n[r]: z.md\n")],
+        &merge,
+        "both define [r]",
+    );
+    let extract = ExtractRequest { note: owned("N"), section: owned("S"), title: owned("New") };
+    let torn = "## S\n\n[x][r]\n\n## Z\n\n[r]: o.md\n";
+    refused(&[("N.md", torn)], &Operation::Extract(extract), "both sides");
+    let request = MoveRequest { from: owned("s"), to: owned("dir/s"), ..MoveRequest::default() };
+    refused(&[("Dir/a.md", ""), ("s.md", "")], &Operation::Move(request), "case-collision");
+    let request = NewRequest { title: owned("x"), tags: vec![owned("a b")], ..NewRequest::default() };
+    refused(&[], &Operation::New(request), "is no tag");
+}
+
+#[test]
+fn deleted_for_good_is_gone() {
+    let vault = TestVault::new(&[("A.md", "a\n"), ("b.md", "[[A]]\n")]);
+    let store = vault.store();
+    let delete = DeleteRequest { note: owned("A"), permanent: true, links: DanglingLinks::Leave };
+    assert!(store.change(&Operation::Delete(delete), false).unwrap().applied);
+    assert_eq!(files(&vault).keys().collect::<Vec<_>>(), ["b.md"]);
+    assert_eq!(store.undo(1, false).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
+    let outside = TestVault::new(&[("e.md", "[[Old]]\n")]);
+    let vault = TestVault::new(&[("Old.md", "x\n"), ("s.md", "[[Old]]\n")]);
+    std::os::unix::fs::symlink(outside.root(), vault.root().join("ext")).unwrap();
+    let request = MoveRequest { from: owned("Old"), to: owned("New"), ..MoveRequest::default() };
+    let reply = vault.store().change(&Operation::Move(request), false).unwrap();
+    let said: Vec<(&str, &str)> =
+        reply.plan.remarks.iter().map(|remark| (remark.code.as_str(), remark.path.as_str())).collect();
+    assert_eq!(said, [("symlink", "ext/e.md")]);
+    assert_eq!(files(&outside)["e.md"], "[[Old]]\n");
+    assert_eq!(std::fs::read_to_string(vault.root().join("s.md")).unwrap(), "[[New]]\n");
+}
+
+#[test]
+fn beside_a_server_names_mean_what_the_files_say() {
+    let vault = TestVault::new(&[("A.md", "# T1\n"), ("B.md", "# T2\n")]);
+    // This store keeps the index and looks at nothing; the other finds the files as they are.
+    let keeper = vault.store();
+    vault.write("A.md", "# T2\n\nnow\n");
+    vault.write("B.md", "# T1\n\nnow\n");
+    vault.write("D.md", "new\n");
+    let other = vault.open("none");
+    assert!(keeper.is_writer() && !other.is_writer());
+    let append = |note: &str| edit(note, NoteEdit::Append(owned("added"), None));
+    for (note, path) in [("T1", "B.md"), ("D", "D.md"), ("D.md", "D.md"), ("A", "A.md")] {
+        let reply = other.change(&append(note), false).unwrap();
+        let changed = reply.plan.files[0].from.as_ref().unwrap().to_string();
+        assert_eq!(changed, path, "{note}");
+    }
+}
+
+#[test]
+fn values_stay_as_they_were_typed() {
+    let vault = TestVault::new(&[("A.md", "a\n")]);
+    for (key, value) in [("ver", "3.10"), ("n", "-5"), ("e", "1e3"), ("t", "true")] {
+        assert!(vault.run(&["set", "A", key, value]).status.success(), "{key}");
+    }
+    assert!(vault.run(&["append", "A", "- item", "--json"]).status.success());
+    let text = files(&vault)["A.md"].clone();
+    assert_eq!(text, "---\nver: \"3.10\"\nn: -5\ne: \"1e3\"\nt: true\n---\na\n\n- item\n");
+    let wrong = vault.run(&["new", "--json"]);
+    assert!(stderr(&wrong).starts_with("{\"error\""), "{}", stderr(&wrong));
+}
