@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::edit::heading;
 use super::view::{Source, View, table};
 use super::{Store, cores};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark};
-use crate::text::note::Target;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
@@ -229,28 +229,13 @@ impl Store {
 
 /// Finds the part that is meant, and the edit of the part itself.
 fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
-    let missing = |what: &str, there: Vec<&str>| {
-        let hint = if there.is_empty() { format!("the note has no {what}s") } else { there.join(" / ") };
-        Err(Error::not_found(format!("{} has no {what} {:?}", own.path, request.old)).with_hint(hint))
-    };
-    if !own.is_utf8 {
-        return Err(Error::invalid(format!(
-            "{} is not UTF-8, so it is not rewritten (invalid-utf8)",
-            own.path
-        )));
+    // Links must not follow a part that keeps its name.
+    if let Some(refusal) = own.refusal() {
+        return Err(Error::invalid(refusal.to_string()));
     }
     match request.kind {
         PartKind::Heading => {
-            let old = request.old.trim();
-            let exact = own.note.headings.iter().position(|heading| heading.text == old);
-            let by_key = || match own.note.subpath(&format!("#{}", heading_linktext(old))) {
-                Some(Target::Heading(at)) => Some(at),
-                _ => None,
-            };
-            let Some(at) = exact.or_else(by_key) else {
-                let there = own.note.headings.iter().take(12).map(|heading| heading.text.as_str());
-                return missing("heading", there.collect());
-            };
+            let at = heading(own, &request.old)?;
             let new = request.new.trim();
             let is_more =
                 new.ends_with('#') || new.rsplit_once(" ^").is_some_and(|(_, id)| !id.contains(' '));
@@ -264,21 +249,24 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
                 )
                 .with_hint("choose another text, or --force"));
             }
-            let heading = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading vanished"))?;
-            let raw = heading.span.of(&own.text);
-            let inside = raw.find(heading.text.as_str()).ok_or_else(|| {
-                Error::invalid(format!("the heading {old:?} of {} runs over several lines", own.path))
+            let held = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading vanished"))?;
+            let raw = held.span.of(&own.text);
+            let inside = raw.find(held.text.as_str()).ok_or_else(|| {
+                Error::invalid(format!("the heading {:?} of {} runs over several lines", held.text, own.path))
             })?;
-            let start = heading.span.start + inside;
-            let span = crate::text::Span::new(start, start + heading.text.len());
+            let start = held.span.start + inside;
+            let span = crate::text::Span::new(start, start + held.text.len());
             Ok((Part::Heading(at, new.to_owned()), Edit::replace(span, new)))
         }
         PartKind::Block => {
             let old = request.old.trim_start_matches('^');
             let new = request.new.trim_start_matches('^');
             let Some(at) = own.note.blocks.iter().position(|block| block.id.eq_ignore_ascii_case(old)) else {
-                let there = own.note.blocks.iter().take(12).map(|block| block.id.as_str());
-                return missing("block", there.collect());
+                let there: Vec<&str> =
+                    own.note.blocks.iter().take(12).map(|block| block.id.as_str()).collect();
+                let hint =
+                    if there.is_empty() { "the note has no block ids".to_owned() } else { there.join(" / ") };
+                return Err(Error::not_found(format!("{} has no block {old:?}", own.path)).with_hint(hint));
             };
             if new.is_empty() || !new.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
                 return Err(Error::invalid(format!("{new:?} is no block id"))

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::text::Span;
 use crate::text::edit::{Edit, apply};
 use crate::text::frontmatter::edit::{self, Refusal, line_end};
-use crate::text::frontmatter::{self, Property, Style, encode_scalar, tag_name};
+use crate::text::frontmatter::{self, Property, Style, encode_scalar, line_at, tag_name};
 use crate::text::note::{Lines, Note};
 use crate::text::path;
 
@@ -265,16 +265,6 @@ impl Addition {
         let first = line_at(below, 0).0;
         first.trim().is_empty() || are_of_one_block(&self.text, first)
     }
-}
-
-/// Gives the line that starts at `at` without its end, and the offset behind that end.
-fn line_at(text: &str, at: usize) -> (&str, usize) {
-    let rest = text.get(at..).unwrap_or("");
-    let Some(len) = rest.find(['\n', '\r']) else {
-        return (rest, text.len());
-    };
-    let (line, end) = rest.split_at(len);
-    (line, at + len + if end.starts_with("\r\n") { 2 } else { 1 })
 }
 
 fn without_line_end(text: &str) -> &str {

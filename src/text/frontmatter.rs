@@ -223,7 +223,7 @@ fn delimit(text: &str, start: usize) -> Option<(Span, usize)> {
 
 /// Gives the line that starts at `at` without its end, and the offset behind that end; a lone CR ends a line too
 /// (spec/obsidian.md 1.8).
-fn line_at(text: &str, at: usize) -> (&str, usize) {
+pub(super) fn line_at(text: &str, at: usize) -> (&str, usize) {
     let rest = text.get(at..).unwrap_or("");
     let Some(len) = rest.find(['\n', '\r']) else {
         return (rest, text.len());

@@ -116,8 +116,19 @@ enum Filter {
 
 /// Reads which paths the bookmarks in a configuration folder name; none where they cannot be read.
 pub(super) fn bookmarks(config_dir: &Path) -> HashSet<String> {
-    let text = read_regular(&config_dir.join("bookmarks.json"), MAX_SIZE).unwrap_or_default();
-    let mut open: Vec<Value> = serde_json::from_slice(&text).into_iter().collect();
+    let text = match read_regular(&config_dir.join("bookmarks.json"), MAX_SIZE) {
+        Ok(text) => text,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::NotFound {
+                tracing::warn!("bookmarks.json cannot be read, so no bookmark is told of: {error}");
+            }
+            return HashSet::new();
+        }
+    };
+    let whole = serde_json::from_slice::<Value>(&text).inspect_err(|error| {
+        tracing::warn!("bookmarks.json is malformed, so no bookmark is told of: {error}")
+    });
+    let mut open: Vec<Value> = whole.into_iter().collect();
     let mut found = HashSet::new();
     while let Some(value) = open.pop() {
         match value {

@@ -391,6 +391,18 @@ fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
         reply.plan.remarks.iter().map(|remark| (remark.code.as_str(), remark.path.as_str())).collect();
     assert_eq!(said, [("symlink", "ext/e.md")]);
     assert_eq!(files(&outside)["e.md"], "[[Old]]\n");
+    // Links do not follow a heading that cannot be renamed.
+    outside.write("h.md", "# One\n");
+    vault.write("t.md", "[[h#One]]\n");
+    let part = PartRequest {
+        note: owned("ext/h"),
+        kind: PartKind::Heading,
+        old: owned("One"),
+        new: owned("Two"),
+        force: false,
+    };
+    let error = vault.store().change(&Operation::RenamePart(part), false).unwrap_err();
+    assert!(error.to_string().contains("symlink"), "{error}");
     assert_eq!(std::fs::read_to_string(vault.root().join("s.md")).unwrap(), "[[New]]\n");
 }
 
