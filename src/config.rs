@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const DEFAULTS: &str = include_str!("config.toml");
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
-const UNSAFE_IN_VAULT: &[&str] = &["embed.provider", "vault.config_dir"];
+const UNSAFE_IN_VAULT: &[&str] = &["embed.provider", "vault.config_dir", "undo.operations", "undo.days"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,6 +52,29 @@ pub struct VaultConfig {
     pub config_dir: String,
     /// A file larger than this is listed but not read.
     pub max_file_bytes: u64,
+    /// How new notes are laid out.
+    pub layout: Layout,
+}
+
+/// How new notes are named and what their frontmatter holds (spec/product.md, spec/toolsets.md `mem`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// `{folder or category}/{Title}.md`.
+    #[default]
+    Readable,
+    /// `{category}-{slug}-{id}.md`, flat, with the ids of linked notes in `links`.
+    Memories,
+}
+
+/// Settings about taking operations back.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UndoConfig {
+    /// How many operations keep their before-images.
+    pub operations: usize,
+    /// For how many days.
+    pub days: u32,
 }
 
 /// Settings about searching.
@@ -70,10 +93,27 @@ pub struct SearchConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinksConfig {
-    /// The name of the related section.
+    /// The name of the related section; empty for the layout's own.
     pub section: String,
-    /// Whether it begins with a `heading` or a `bold` line.
+    /// Whether it begins with a `heading` or a `bold` line; empty for the layout's own.
     pub style: String,
+}
+
+impl LinksConfig {
+    /// Refuses what would not come back as the opening line of a section.
+    fn checked(self) -> Result<Self> {
+        let name = self.section.trim();
+        if name != self.section || name.contains(['\n', '\r', '#', '*', '[', ']', '`']) || name.ends_with(':')
+        {
+            return Err(Error::invalid(format!("links.section {:?} is no name of a section", self.section))
+                .with_hint("give one line of plain text, such as Related"));
+        }
+        if !matches!(self.style.as_str(), "" | "heading" | "bold") {
+            return Err(Error::invalid(format!("links.style {:?} is unknown", self.style))
+                .with_hint("use heading or bold"));
+        }
+        Ok(self)
+    }
 }
 
 /// Settings about vectors.
@@ -93,6 +133,8 @@ pub struct Config {
     pub search: SearchConfig,
     /// About links.
     pub links: LinksConfig,
+    /// About taking operations back.
+    pub undo: UndoConfig,
     /// About vectors.
     pub embed: EmbedConfig,
     origins: BTreeMap<String, (String, Origin)>,
@@ -104,6 +146,7 @@ struct Sections {
     vault: VaultConfig,
     search: SearchConfig,
     links: LinksConfig,
+    undo: UndoConfig,
     embed: EmbedConfig,
 }
 
@@ -139,7 +182,8 @@ impl Config {
         Ok(Self {
             vault: sections.vault,
             search: sections.search,
-            links: sections.links,
+            links: sections.links.checked()?,
+            undo: sections.undo,
             embed: sections.embed,
             origins,
         })

@@ -1,6 +1,6 @@
 //! Owns the journal: what happened, one JSON event a line, appended and never rewritten; and what of it can be undone.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -381,6 +381,15 @@ impl Journal {
     /// # Errors
     /// `Io` where the journal cannot be read.
     pub fn undoable(&self) -> Result<Vec<Event>> {
+        let standing = self.standing()?;
+        Ok(standing.into_iter().filter(|standing| standing.is_kept).map(|standing| standing.event).collect())
+    }
+
+    /// Lists operations that were not undone, and are themselves no undo, newest first.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn standing(&self) -> Result<Vec<Standing>> {
         let kept = Kept::open(&self.records)?.ids()?;
         let mut undone = HashSet::new();
         let mut found = Vec::new();
@@ -393,8 +402,7 @@ impl Journal {
                 Some(id) => {
                     undone.insert(id.clone());
                 }
-                None if kept.contains(&event.id) => found.push(event),
-                None => {}
+                None => found.push(Standing { is_kept: kept.contains(&event.id), event }),
             }
         }
         Ok(found)
@@ -402,27 +410,44 @@ impl Journal {
 
     /// Forgets before-images: all but the newest `keep`, and those older than `days`. Gives how many went.
     ///
+    /// A tenth more may stay, so that most calls only count names.
+    ///
     /// # Errors
     /// `Io` where they cannot be removed.
     pub fn prune(&self, lock: &WriteLock, keep: usize, days: u32, now: Timestamp) -> Result<usize> {
         let kept = Kept::open(&self.records)?;
+        // The ids are UUIDs of version 7, which sort by time.
+        let mut ids = kept.names()?;
+        ids.retain(|id| made_at(id).is_some());
+        ids.sort_unstable();
+        let surplus = ids.len().saturating_sub(keep);
+        let surplus = if surplus > keep / 10 { surplus } else { 0 };
         let oldest = now.millis().saturating_sub(i64::from(days) * 86_400_000);
+        let old = ids.iter().take_while(|id| made_at(id).is_none_or(|at| at < oldest)).count();
+        let going = ids.get(..surplus.max(old)).unwrap_or_default();
+        if going.is_empty() {
+            return Ok(0);
+        }
         let unsettled = kept.unsettled()?;
-        let mut by_age = BTreeMap::new();
-        for id in kept.ids()? {
-            let at = kept.applied(&id).map_or(i64::MIN, |applied| applied.at.millis());
-            by_age.insert((at, id.clone()), id);
-        }
-        let surplus = by_age.len().saturating_sub(keep);
-        let mut gone = 0;
-        for (index, ((at, _), id)) in by_age.into_iter().enumerate() {
-            if (index < surplus || at < oldest) && !unsettled.contains(&id) {
-                kept.forget(lock, &id)?;
-                gone += 1;
-            }
-        }
-        Ok(gone)
+        let going: Vec<&String> = going.iter().filter(|id| !unsettled.contains(*id)).collect();
+        going.iter().try_for_each(|id| kept.forget(lock, id))?;
+        Ok(going.len())
     }
+}
+
+/// Gives the milliseconds since 1970 at which an operation got its id; `None` for what is no id of ours.
+fn made_at(id: &str) -> Option<i64> {
+    let (seconds, nanos) = uuid::Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
+    i64::try_from(seconds * 1000 + u64::from(nanos) / 1_000_000).ok()
+}
+
+/// An operation that was not undone.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// What was done.
+    pub event: Event,
+    /// Whether its before-images are there, so that it can be undone.
+    pub is_kept: bool,
 }
 
 /// What an event means for one name.

@@ -181,6 +181,12 @@ pub(super) struct MoveArgs {
     /// Lengthen links that could mean several files of equal right.
     #[arg(long)]
     stabilise: bool,
+    /// Follow links that stand beside other text in a property, which Obsidian does not.
+    #[arg(long)]
+    partial_properties: bool,
+    /// Add the old name of a note to its aliases.
+    #[arg(long)]
+    keep_alias: bool,
     #[command(flatten)]
     dry: Dry,
 }
@@ -378,6 +384,8 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
                 no_update_links: args.no_update_links,
                 keep_lookup_links: args.keep_lookup_links,
                 stabilise: args.stabilise,
+                partial_properties: args.partial_properties,
+                keep_alias: args.keep_alias,
             }),
             args.dry.dry_run,
         ),

@@ -579,7 +579,7 @@ impl Bm25Snapshot {
             scores: vec![0.0; size],
             met: vec![0; size],
         };
-        let mut all_touched = Vec::new();
+        let mut touched = DocSet::new(segment.max_doc());
         let fields = self.fields;
         for (word, &(stem_weight, exact_weight)) in ask.words.iter().zip(weights) {
             for (field, field_tuning, term) in [
@@ -592,18 +592,16 @@ impl Bm25Snapshot {
             ] {
                 self.add_frequencies(segment, field, field_tuning, term, word.prefix, &mut scratch)?;
             }
-            saturate(&mut scratch, tuning.k1, stem_weight, word.required, &mut all_touched);
+            saturate(&mut scratch, tuning.k1, stem_weight, word.required, &mut touched);
             if exact_weight > 0.0 {
                 for (field, b) in [(fields.words, tuning.body.b), (fields.name, tuning.title.b)] {
                     let exact = FieldTuning { weight: 1.0, b };
                     self.add_frequencies(segment, field, exact, &word.exact, false, &mut scratch)?;
                 }
-                saturate(&mut scratch, tuning.k1, exact_weight, false, &mut all_touched);
+                saturate(&mut scratch, tuning.k1, exact_weight, false, &mut touched);
             }
         }
-        all_touched.sort_unstable();
-        all_touched.dedup();
-        scratch.touched = all_touched;
+        scratch.touched = touched.iter().collect();
         Ok(scratch)
     }
 
@@ -807,8 +805,9 @@ fn union(first: &mut SegmentPostings, second: &mut SegmentPostings) -> u64 {
 }
 
 /// Turns a word's summed frequencies into score: idf · (k1 + 1) · tf / (k1 + tf), and clears them for the next word.
-fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, counts: bool, all_touched: &mut Vec<DocId>) {
-    for &doc in &scratch.touched {
+fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, counts: bool, touched: &mut DocSet) {
+    for doc in scratch.touched.drain(..) {
+        touched.insert(doc);
         let index = doc as usize;
         if let (Some(frequency), Some(score), Some(met)) =
             (scratch.frequency.get_mut(index), scratch.scores.get_mut(index), scratch.met.get_mut(index))
@@ -818,7 +817,6 @@ fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, counts: bool, all_touch
             *met += u16::from(counts);
         }
     }
-    all_touched.append(&mut scratch.touched);
 }
 
 fn idf(documents: u64, holding: u64) -> f32 {
@@ -862,5 +860,17 @@ impl DocSet {
 
     fn contains(&self, doc: DocId) -> bool {
         self.bits.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    }
+
+    /// Lists the documents in order.
+    fn iter(&self) -> impl Iterator<Item = DocId> {
+        (0..).step_by(64).zip(&self.bits).flat_map(|(first, &bits)| {
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let next = (left != 0).then(|| first + left.trailing_zeros())?;
+                left &= left - 1;
+                Some(next)
+            })
+        })
     }
 }

@@ -11,7 +11,7 @@ use crate::index::vectors::passage_key;
 use crate::text::Span;
 use crate::text::canvas;
 use crate::text::frontmatter::Frontmatter;
-use crate::text::link::{Link, LinkForm};
+use crate::text::link::LinkForm;
 use crate::text::note::{Decoded, Lines, Note, Piece, PieceKind, decode};
 use crate::text::passage::{Passage, passages, push_pieces};
 use crate::text::path::{NotePath, key};
@@ -198,7 +198,7 @@ impl Document {
             .map(|(name, value)| (name, value.clone()))
             .collect();
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
-        record.links = link_groups(&note.links);
+        record.links = link_groups(note);
         if !excluded {
             record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
             document.entry = Some(analysis.of(&entry(path, &reading, &document.record)));
@@ -222,10 +222,12 @@ fn count_tags(note: &Note) -> Vec<(String, usize)> {
     order
 }
 
-fn link_groups(links: &[Link]) -> Vec<LinkGroup> {
+/// Gathers links by their text. What a note mentions without a link stands among them without a place, so that a rename
+/// finds the note.
+fn link_groups(note: &Note) -> Vec<LinkGroup> {
     let mut groups: Vec<LinkGroup> = Vec::new();
     let mut known: HashMap<(&str, bool), usize> = HashMap::new();
-    for (ord, link) in links.iter().enumerate() {
+    for (ord, link) in note.links.iter().enumerate() {
         // `[[## text]]` is an editor's typing aid and means nothing (spec/obsidian.md 2.2).
         let is_aid = link.path.is_empty() && link.subpath.starts_with("##");
         let linkpath = if is_aid { &link.subpath } else { &link.path };
@@ -235,6 +237,13 @@ fn link_groups(links: &[Link]) -> Vec<LinkGroup> {
             groups.len() - 1
         });
         groups[at].places.push(Place { ord, line: link.line });
+    }
+    for link in note.mentions.iter().map(|mention| &mention.link).filter(|link| !link.path.is_empty()) {
+        let exact = link.form == LinkForm::CanvasFile;
+        known.entry((&link.path, exact)).or_insert_with(|| {
+            groups.push(LinkGroup { exact, linkpath: link.path.clone(), target: None, places: Vec::new() });
+            groups.len() - 1
+        });
     }
     groups
 }

@@ -5,6 +5,7 @@ pub mod query;
 pub mod snippet;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Serialize;
@@ -12,7 +13,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::index::bm25::{Ask, FileSet, Tuning};
 use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
-use crate::index::{Snapshot, passages_of};
+use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Fusion, Ranked};
 use crate::search::query::Query;
 
@@ -62,8 +63,6 @@ pub enum MatchType {
 pub struct Request<'a> {
     /// The parsed query.
     pub query: Option<&'a Query>,
-    /// Its vector, where there is one.
-    pub vector: Option<&'a [f32]>,
     /// Which lists answer.
     pub mode: Mode,
     /// How the lists are merged.
@@ -112,36 +111,52 @@ pub struct Found {
     pub components: Components,
 }
 
-/// Ranks the notes that answer a request, best first.
+/// The vector of a query; nothing where words alone answer.
+pub type QueryVector = Option<Arc<Vec<f32>>>;
+
+/// Ranks the notes that answer a request, best first. `meaning` gives the query's vector; a hybrid search asks for it
+/// while the words are looked up beside.
 ///
 /// # Errors
-/// `Invalid` for a malformed glob; whatever the index reports.
-pub fn run(snapshot: &Snapshot, catalog: &Catalog, request: &Request<'_>) -> Result<Vec<Found>> {
+/// `Invalid` for a malformed glob; whatever the index or `meaning` reports.
+pub fn run(
+    index: &Index,
+    snapshot: &Snapshot,
+    request: &Request<'_>,
+    meaning: impl FnOnce() -> Result<QueryVector>,
+) -> Result<Vec<Found>> {
     let Some(query) = request.query else {
         return Ok(Vec::new());
     };
-    let allowed = allowed_files(catalog, request)?;
+    let allowed = allowed_files(&index.catalog(), request)?;
     if allowed.as_ref().is_some_and(FileSet::is_empty) {
         return Ok(Vec::new());
     }
     let documents = usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX);
     let depth = request.limit.saturating_mul(5).max(50).min(documents.max(1));
-    let text = if request.mode == Mode::Vector {
-        Vec::new()
-    } else {
-        text_list(snapshot, query, request, allowed.as_ref(), depth)?
-    };
-    let (vector, passages) = match request.vector {
-        Some(vector) if request.mode != Mode::Bm25 && !snapshot.vectors.is_empty() => {
-            vector_list(snapshot, catalog, vector, allowed.as_ref(), depth)?
+    let words = || text_list(snapshot, query, request, allowed.as_ref(), depth);
+    let near = || match meaning()? {
+        Some(vector) if !snapshot.vectors.is_empty() => {
+            vector_list(snapshot, index, &vector, allowed.as_ref(), depth)
         }
-        _ => (Vec::new(), HashMap::new()),
+        _ => Ok((Vec::new(), HashMap::new())),
+    };
+    let (text, (vector, passages)) = match request.mode {
+        Mode::Bm25 => (words()?, (Vec::new(), HashMap::new())),
+        Mode::Vector => (Vec::new(), near()?),
+        Mode::Hybrid => std::thread::scope(|scope| {
+            let words = scope.spawn(words);
+            let near = near();
+            let words = words.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((words?, near?))
+        })?,
     };
     let vector = keep_required(snapshot, query, request, vector)?;
     let mut fused = fuse::fuse(&text, &vector, request.fusion);
     fused.truncate(request.limit);
     let ids: Vec<FileId> = fused.iter().map(|hit| hit.file).collect();
-    let rows: HashMap<FileId, FileRow> = catalog.rows(&ids)?.into_iter().map(|row| (row.id, row)).collect();
+    let rows: HashMap<FileId, FileRow> =
+        index.catalog().rows(&ids)?.into_iter().map(|row| (row.id, row)).collect();
     Ok(fused
         .into_iter()
         .filter_map(|hit| {
@@ -184,19 +199,20 @@ fn text_list(
 /// Finds the nearest passages and gives their notes, each with its best passage.
 fn vector_list(
     snapshot: &Snapshot,
-    catalog: &Catalog,
+    index: &Index,
     vector: &[f32],
     allowed: Option<&FileSet>,
     limit: usize,
 ) -> Result<(Vec<Ranked>, HashMap<FileId, usize>)> {
     let keys: Option<HashSet<i64>> = match allowed {
         None => None,
-        Some(files) => Some(passages_of(catalog, files)?),
+        Some(files) => Some(passages_of(&index.catalog(), files)?),
     };
     let mut count = limit.saturating_mul(3);
     loop {
         let near = snapshot.vectors.search(vector, count, keys.as_ref())?;
         let all = near.len() < count;
+        let catalog = index.catalog();
         let mut list: Vec<Ranked> = Vec::new();
         let mut best: HashMap<FileId, usize> = HashMap::new();
         for passage in near {

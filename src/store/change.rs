@@ -16,7 +16,7 @@ use super::rename::RenameRequest;
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Changes, silent};
-use crate::journal::{Event, Journal, Order};
+use crate::journal::{Event, Events, Journal, Order, Standing};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Place, apply};
 use crate::text::path::NotePath;
 use crate::vault::kept::Kept;
@@ -115,7 +115,18 @@ impl Store {
     pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
         let records = self.vault.records();
         let mut replies = Vec::new();
-        let there = Journal::open(&self.vault, &records).undoable()?.len();
+        let standing = Journal::open(&self.vault, &records).standing()?;
+        let there = standing.iter().filter(|standing| standing.is_kept).count();
+        // What cannot be taken back any more must not look as if it had been.
+        let passed: Vec<String> = standing
+            .iter()
+            .take_while(|standing| !standing.is_kept)
+            .filter(|standing| !standing.event.files.is_empty() || !standing.event.folders.is_empty())
+            .map(|Standing { event, .. }| {
+                let path = event.files.first().map(|file| format!(" of {}", file.path)).unwrap_or_default();
+                format!("{}{path} is newer and stays: its before-images are not kept any more", event.op)
+            })
+            .collect();
         if there < count && there > 0 {
             return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
                 .with_hint("`sidenote history` lists what was done"));
@@ -138,6 +149,9 @@ impl Store {
             }
             replies.push(self.under_lock(plan)?);
         }
+        if let Some(first) = replies.first_mut() {
+            first.notices.splice(0..0, passed);
+        }
         Ok(replies)
     }
 
@@ -148,7 +162,12 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
-        let Some(name) = note else { return journal.events(Order::NewestFirst)?.collect() };
+        let Some(name) = note else {
+            let mut events = journal.events(Order::NewestFirst)?;
+            let all = events.by_ref().collect::<Result<Vec<_>>>()?;
+            warn_of_damage(&events);
+            return Ok(all);
+        };
         let found = self.find(name).map(|row| row.path);
         let given = [name.to_owned(), format!("{name}.md")];
         let paths = found.iter().cloned().chain(given.iter().filter_map(|path| NotePath::parse(path).ok()));
@@ -189,8 +208,12 @@ impl Store {
         }
         let applied = self.vault.apply(&lock, &plan, self.clock.now())?;
         notices.extend(applied.notices.iter().cloned());
-        if let Err(error) = Journal::open(&self.vault, &records).record(&Event::of(&applied)) {
+        let journal = Journal::open(&self.vault, &records);
+        let undo = &self.config.undo;
+        if let Err(error) = journal.record(&Event::of(&applied)) {
             notices.push(format!("{error}; the next change writes it into the journal"));
+        } else if let Err(error) = journal.prune(&lock, undo.operations, undo.days, self.clock.now()) {
+            notices.push(format!("{error}; the change itself is done"));
         }
         if plan.operation == "delete" && applied.files.iter().any(|file| file.to.is_none()) {
             // What was removed for good is not kept for an undo either.
@@ -259,6 +282,13 @@ impl Store {
             out.push_str(&diff.unified_diff().context_radius(2).header(&from, &to).to_string());
         }
         Ok(out)
+    }
+}
+
+/// Tells of lines of the journal that could not be read, and were passed over.
+fn warn_of_damage(events: &Events) {
+    if events.corrupt() > 0 {
+        tracing::warn!("{} lines of the journal cannot be read and are left out", events.corrupt());
     }
 }
 

@@ -6,6 +6,7 @@ use super::Store;
 use super::moves::follow;
 use super::view::View;
 use crate::clock::Timestamp;
+use crate::config::Layout;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
 use crate::text::edit::{ChangeSet, FileChange, apply};
@@ -53,23 +54,7 @@ impl Store {
     ) -> Result<ChangeSet> {
         let settings = self.vault.settings();
         let local = now.local();
-        let (path, title) = if request.daily {
-            let daily = &settings.daily_notes;
-            let name = moment::format(&daily.format, local);
-            let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
-            let path = NotePath::parse_new(&format!("{path}.md"), false)?;
-            let title = path.stem().to_owned();
-            (path, title)
-        } else {
-            let name = file_name(&request.title)?;
-            let place = match (&request.folder, &request.category, &settings.new_files) {
-                (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_matches('/').to_owned(),
-                (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
-                _ => String::new(),
-            };
-            let path = if place.is_empty() { format!("{name}.md") } else { format!("{place}/{name}.md") };
-            (NotePath::parse_new(&path, false)?, request.title.trim().to_owned())
-        };
+        let Named { path, title, id, is_memory } = self.name(request, now)?;
         self.refuse_taken(&path, None)?;
         let template = match (&request.template, request.daily) {
             (Some(template), _) => Some(self.template(template)?),
@@ -86,12 +71,51 @@ impl Store {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let text = self.with_properties(text, &path, &title, request, now)?;
+        let text = if is_memory {
+            with_properties(text, &path, memory_properties(request, &title, &id, now)?)?
+        } else {
+            with_properties(text, &path, properties(request, &path, &title, &id, now)?)?
+        };
         let mut plan = ChangeSet::new("new");
         plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
         let options = Options { format: settings.link_format, ..Options::default() };
         follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
         Ok(plan)
+    }
+
+    /// Says where a new note goes and what it is called.
+    fn name(&self, request: &NewRequest, now: Timestamp) -> Result<Named> {
+        let settings = self.vault.settings();
+        let is_memory =
+            self.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
+        let title = request.title.trim().to_owned();
+        if is_memory {
+            let parts = request.category.as_deref().into_iter().chain([title.as_str()]);
+            let stem = parts.map(slug).collect::<Result<Vec<_>>>()?.join("-");
+            let id = path_id_at(&NotePath::parse_new(&format!("{stem}.md"), false)?, now);
+            let path = NotePath::parse_new(&format!("{stem}-{id}.md"), false)?;
+            return Ok(Named { path, title, id, is_memory });
+        }
+        let (path, title) = if request.daily {
+            let daily = &settings.daily_notes;
+            let name = moment::format(&daily.format, now.local());
+            let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
+            let path = NotePath::parse_new(&format!("{path}.md"), false)?;
+            let title = path.stem().to_owned();
+            (path, title)
+        } else {
+            let name = file_name(&title)?;
+            let place = match (&request.folder, &request.category, &settings.new_files) {
+                (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_matches('/').to_owned(),
+                (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
+                _ => String::new(),
+            };
+            let path = if place.is_empty() { format!("{name}.md") } else { format!("{place}/{name}.md") };
+            (NotePath::parse_new(&path, false)?, title)
+        };
+        // It follows from place and time, so that a dry run tells the id, too.
+        let id = path_id_at(&path, now);
+        Ok(Named { path, title, id, is_memory })
     }
 
     fn template(&self, name: &str) -> Result<String> {
@@ -101,41 +125,6 @@ impl Store {
         let bytes = self.read_bytes(&row.path)?;
         String::from_utf8(bytes)
             .map_err(|_| Error::invalid(format!("the template {} is not UTF-8", row.path)))
-    }
-
-    fn with_properties(
-        &self,
-        mut text: String,
-        path: &NotePath,
-        title: &str,
-        request: &NewRequest,
-        now: Timestamp,
-    ) -> Result<String> {
-        // It follows from place and time, so that a dry run tells the id, too.
-        let id = path_id_at(path, now);
-        let mut properties: Vec<(&str, Value)> = vec![("id", Value::from(id))];
-        if title != path.stem() {
-            properties.push(("title", Value::from(title)));
-        }
-        if let Some(tag) = request.tags.iter().find(|tag| tag_name(tag).is_none()) {
-            return Err(Error::invalid(format!("{tag:?} is no tag"))
-                .with_hint("a tag has no spaces, and at least one sign that is no digit"));
-        }
-        if !request.tags.is_empty() {
-            let tags: Vec<&str> = request.tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
-            properties.push(("tags", Value::from(tags)));
-        }
-        properties.extend(request.category.as_deref().map(|category| ("category", Value::from(category))));
-        properties.extend(request.note_type.as_deref().map(|kind| ("type", Value::from(kind))));
-        properties.push(("created_at", Value::from(now.rfc3339())));
-        properties.extend(request.properties.iter().map(|(name, value)| (name.as_str(), value.clone())));
-        for (name, value) in properties {
-            let edits = set(&text, name, &value)
-                .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
-            text = String::from_utf8(apply(text.as_bytes(), &edits)?)
-                .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
-        }
-        Ok(text)
     }
 
     /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
@@ -180,6 +169,94 @@ impl Store {
             }
         }
     }
+}
+
+/// Where a new note goes and what it is called.
+struct Named {
+    path: NotePath,
+    title: String,
+    id: String,
+    /// Whether it is written in the layout `memories`.
+    is_memory: bool,
+}
+
+type Properties = Vec<(String, Value)>;
+
+/// Gives the properties of a note in the layout `readable`: only those that say something.
+fn properties(
+    request: &NewRequest,
+    path: &NotePath,
+    title: &str,
+    id: &str,
+    now: Timestamp,
+) -> Result<Properties> {
+    let mut properties = vec![("id".to_owned(), Value::from(id))];
+    if title != path.stem() {
+        properties.push(("title".to_owned(), Value::from(title)));
+    }
+    let tags = tags(request)?;
+    if !tags.is_empty() {
+        properties.push(("tags".to_owned(), Value::from(tags)));
+    }
+    let given = [("category", &request.category), ("type", &request.note_type)];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
+    properties.extend(given);
+    properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
+    properties.extend(request.properties.iter().cloned());
+    Ok(properties)
+}
+
+/// Gives the properties of a note in the layout `memories`: all that its contract names (spec/toolsets.md `mem`).
+fn memory_properties(request: &NewRequest, title: &str, id: &str, now: Timestamp) -> Result<Properties> {
+    let at = Value::from(now.rfc3339());
+    let fixed = [
+        ("id", Value::from(id)),
+        ("title", Value::from(title)),
+        ("tags", Value::from(tags(request)?)),
+        ("category", Value::from(request.category.clone().unwrap_or_default())),
+        ("created_at", at.clone()),
+        ("updated_at", at.clone()),
+        ("last_reviewed", at),
+        ("links", Value::Array(Vec::new())),
+    ];
+    let mut properties: Properties =
+        fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    properties.extend(request.note_type.clone().map(|kind| ("type".to_owned(), Value::from(kind))));
+    properties.extend(request.properties.iter().cloned());
+    Ok(properties)
+}
+
+fn tags(request: &NewRequest) -> Result<Vec<&str>> {
+    if let Some(tag) = request.tags.iter().find(|tag| tag_name(tag).is_none()) {
+        return Err(Error::invalid(format!("{tag:?} is no tag"))
+            .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+    }
+    Ok(request.tags.iter().map(|tag| tag.trim_start_matches('#')).collect())
+}
+
+/// Writes properties into the frontmatter of a text.
+fn with_properties(mut text: String, path: &NotePath, properties: Properties) -> Result<String> {
+    for (name, value) in properties {
+        let edits = set(&text, &name, &value)
+            .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+        text = String::from_utf8(apply(text.as_bytes(), &edits)?)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+    }
+    Ok(text)
+}
+
+/// Makes a part of a file name in the layout `memories`: lower-case letters, digits and hyphens.
+fn slug(text: &str) -> Result<String> {
+    /// With category, id and ending, a name stays below what file systems take.
+    const LONGEST: usize = 80;
+    let mut slug = slug::slugify(text);
+    slug.truncate(LONGEST);
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() {
+        return Err(Error::invalid(format!("{text:?} gives no file name"))
+            .with_hint("give a title with a letter or digit in it"));
+    }
+    Ok(slug.to_owned())
 }
 
 /// Makes a file name of a title: without the signs that Obsidian forbids and those that break links.

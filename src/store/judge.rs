@@ -114,17 +114,17 @@ impl Store {
         snapshot: &crate::index::Snapshot,
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
-        let (mode, vector) = self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?;
         let request = Request {
             query: Some(&parsed),
-            vector: vector.as_deref().map(Vec::as_slice),
             mode,
             fusion: Fusion::parse(&self.config.search.fusion)?,
             limit: 100,
             among: Some(among),
             ..Request::default()
         };
-        let found = run(snapshot, &self.index.catalog(), &request)?;
+        let found = run(&self.index, snapshot, &request, || {
+            Ok(self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?.1)
+        })?;
         Ok(found.into_iter().map(|hit| hit.row.note_id).collect())
     }
 

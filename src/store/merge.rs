@@ -18,7 +18,7 @@ use crate::text::frontmatter::edit as property;
 use crate::text::frontmatter::encode_in;
 use crate::text::link::{Inner, Link, LinkForm};
 use crate::text::note::{Note, Target, heading_key};
-use crate::text::path::key;
+use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{Moves, Options, World, linktext};
 
@@ -189,17 +189,23 @@ impl Store {
             Some(Target::Footnote(at)) => own.note.footnotes.get(at).is_some_and(|note| inside(note.span)),
             None => false,
         };
-        let write = |link: &Link, target, source| -> Option<Edit> {
-            let text = linktext(&after, target, source, options.format, link.escape.inner == Inner::Percent)?;
-            let raw = encode_in(link.escape.host, &text)?;
-            let raw = if link.escape.inner == Inner::Percent { raw.replace(' ', "%20") } else { raw };
-            Some(Edit::replace(link.path_span, raw))
+        let part = Note::parse(section.of(&own.text));
+        let write = |link: &Link, text: &str, target: &NotePath, source| -> Vec<Edit> {
+            let percent = link.escape.inner == Inner::Percent;
+            let Some(raw) = linktext(&after, target, source, options.format, percent)
+                .and_then(|name| encode_in(link.escape.host, &name))
+            else {
+                return Vec::new();
+            };
+            let raw = if percent { raw.replace(' ', "%20") } else { raw };
+            let outer = if *target == new { outer_part(link, text, &part) } else { None };
+            outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
         };
         let mut left: Vec<Edit> = Vec::new();
         for link in own.note.links.iter().filter(|link| link.path.is_empty() && !link.subpath.is_empty()) {
             match (inside(link.span), names_part(link)) {
-                (true, false) => moved.extend(write(link, &path, &new)),
-                (false, true) => left.extend(write(link, &new, &path)),
+                (true, false) => moved.extend(write(link, &own.text, &path, &new)),
+                (false, true) => left.extend(write(link, &own.text, &new, &path)),
                 _ => {}
             }
         }
@@ -208,8 +214,8 @@ impl Store {
                 before.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
                     && names_part(link)
             };
-            let edits =
-                source.note.links.iter().filter(names).filter_map(|link| write(link, &new, &source.path));
+            let links = source.note.links.iter().filter(names);
+            let edits = links.flat_map(|link| write(link, &source.text, &new, &source.path));
             add_edits(&mut plan, source, None, edits.collect(), Vec::new());
         }
         let text = section.of(&own.text);
@@ -223,8 +229,10 @@ impl Store {
         let body = edited(text, &shifted)?;
         for change in plan.files.iter_mut().filter(|change| change.from.is_none()) {
             if let Content::Whole(bytes) = &mut change.content {
+                let end = property::line_end(&own.text);
+                *bytes = String::from_utf8_lossy(bytes).replace('\n', end).into_bytes();
                 bytes.extend_from_slice(body.trim_end_matches(['\n', '\r']).as_bytes());
-                bytes.extend_from_slice(property::line_end(&own.text).as_bytes());
+                bytes.extend_from_slice(end.as_bytes());
             }
         }
         let dest = linktext(&after, &new, &path, options.format, settings.use_markdown_links)
@@ -241,6 +249,17 @@ impl Store {
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         Ok(plan)
     }
+}
+
+/// Finds the beginning of a subpath that names headings around a part, where the part stands alone afterwards.
+fn outer_part(link: &Link, text: &str, part: &Note) -> Option<Span> {
+    let raw = link.subpath_span.of(text);
+    let starts = |text: &str| text.match_indices('#').map(|(at, _)| at).collect::<Vec<_>>();
+    let (raw_starts, said_starts) = (starts(raw), starts(&link.subpath));
+    let first =
+        said_starts.iter().position(|&at| part.subpath(link.subpath.get(at..).unwrap_or("")).is_some())?;
+    let end = raw_starts.get(first).filter(|_| raw_starts.len() == said_starts.len() && first > 0)?;
+    Some(Span::new(link.subpath_span.start, link.subpath_span.start + end))
 }
 
 fn edited(text: &str, edits: &[Edit]) -> Result<String> {

@@ -6,7 +6,8 @@ use super::edit::heading;
 use super::view::{Source, View, table};
 use super::{Store, cores};
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark, apply};
+use crate::text::frontmatter::edit::{self, Refusal};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
@@ -31,6 +32,10 @@ pub struct MoveRequest {
     pub keep_lookup_links: bool,
     /// See [`Options::stabilise`].
     pub stabilise: bool,
+    /// See [`Options::partial_properties`].
+    pub partial_properties: bool,
+    /// Add a note's old name to its `aliases`.
+    pub keep_alias: bool,
 }
 
 /// What kind of part of a note gets another name.
@@ -108,8 +113,12 @@ impl Store {
                 format: self.vault.settings().link_format,
                 keep_lookup_links: request.keep_lookup_links,
                 stabilise: request.stabilise,
+                partial_properties: request.partial_properties,
             };
             follow(view, &moves, &moved, &[], options, &mut plan)?;
+        }
+        if request.keep_alias {
+            keep_name(view, &moves, &mut plan)?;
         }
         self.mentions(&moves, &mut plan)?;
         Ok(plan)
@@ -291,6 +300,33 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
     }
 }
 
+/// Adds the old name of each note that gets another to its `aliases` (spec/obsidian.md 4.4).
+fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
+    let renamed = moves.iter().filter(|(from, to)| from.is_note() && from.stem() != to.stem());
+    for (from, to) in renamed {
+        let source = view.source(from)?;
+        let front = source.note.frontmatter.as_ref();
+        if front.is_some_and(|front| front.aliases.iter().any(|alias| key(alias) == key(from.stem()))) {
+            continue;
+        }
+        let planned = match plan.files.first().map(|change| &change.content) {
+            Some(Content::Edits(edits)) => edits.as_slice(),
+            _ => &[],
+        };
+        let added = edit::add(&source.text, "aliases", &[from.stem().into()]).and_then(|edits| {
+            let all: Vec<Edit> = planned.iter().chain(&edits).cloned().collect();
+            let at = edits.first().map_or(0, |edit| edit.span.start);
+            let together = apply(source.text.as_bytes(), &all).map(|_| edits);
+            together.map_err(|_| Refusal::new("yaml-style", at, "`aliases` holds a link that changes too"))
+        });
+        match added {
+            Ok(edits) => add_edits(plan, &source, Some(to.clone()), edits, Vec::new()),
+            Err(refusal) => plan.remarks.push(refusal.remark(from.clone(), &source.text)),
+        }
+    }
+    Ok(())
+}
+
 /// Adds to a plan the links that must change when files move or come.
 pub(super) fn follow(
     view: &View<'_>,
@@ -343,7 +379,10 @@ pub(super) fn add_edits(
     match plan.files.first_mut().filter(|change| change.from.as_ref() == Some(&from)) {
         Some(change) => {
             change.before = Some(source.hash);
-            change.content = Content::Edits(edits);
+            match &mut change.content {
+                Content::Edits(earlier) => earlier.extend(edits),
+                content => *content = Content::Edits(edits),
+            }
         }
         None => plan.files.push(FileChange {
             to: Some(to.map_or_else(|| from.clone(), Place::Vault)),

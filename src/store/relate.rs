@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Store;
 use super::moves::add_edits;
 use super::view::{Source, View, table};
+use crate::config::Layout;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Order};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, Place, Remark, apply};
@@ -52,7 +53,14 @@ pub struct DeleteRequest {
 impl Store {
     fn related_section(&self) -> Section {
         let config = &self.config.links;
-        Section { name: config.section.clone(), bold: config.style == "bold" }
+        let is_memories = self.config.vault.layout == Layout::Memories;
+        let name = match config.section.as_str() {
+            "" if is_memories => "Related Memories",
+            "" => "Related",
+            name => name,
+        };
+        let bold = config.style == "bold" || (config.style.is_empty() && is_memories);
+        Section { name: name.to_owned(), bold }
     }
 
     /// Plans a link both ways, each in its note's related section, unless the note links to the other already.

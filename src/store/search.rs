@@ -10,7 +10,7 @@ use crate::index::document::Reading;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::snippet::excerpt;
-use crate::search::{Components, Found, MatchType, Mode, Request, run};
+use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request, run};
 use crate::text::terms::Stem;
 
 /// A reply never holds more results than this.
@@ -114,20 +114,24 @@ impl Store {
         let query = Query::parse(&request.query);
         let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
-        let (mode, vector) = self.vector_for(asked, &query, &snapshot, &mut notes)?;
+        let mut mode = asked;
         let found = run(
+            &self.index,
             &snapshot,
-            &self.index.catalog(),
             &Request {
                 query: Some(&query),
-                vector: vector.as_deref().map(Vec::as_slice),
-                mode,
+                mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
                 limit: request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS),
                 filter: request.filter.clone(),
                 path: request.path.clone(),
                 among,
                 all: request.all,
+            },
+            || {
+                let vector;
+                (mode, vector) = self.vector_for(asked, &query, &snapshot, &mut notes)?;
+                Ok(vector)
             },
         )?;
         if snapshot.pending > 0 && mode != Mode::Bm25 {
@@ -151,7 +155,7 @@ impl Store {
         query: &Query,
         snapshot: &crate::index::Snapshot,
         notes: &mut Vec<String>,
-    ) -> Result<(Mode, Option<std::sync::Arc<Vec<f32>>>)> {
+    ) -> Result<(Mode, QueryVector)> {
         if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }

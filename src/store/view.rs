@@ -218,8 +218,9 @@ impl<'a> View<'a> {
 
     /// Gathers every file that a link of these sources, or a file of these names, could be confused with.
     pub(super) fn names(&self, sources: &[Source], mut keys: BTreeSet<String>) -> Result<Vec<NotePath>> {
-        for link in sources.iter().flat_map(|source| &source.note.links) {
-            keys.extend(name_keys(&link.path));
+        for note in sources.iter().map(|source| &source.note) {
+            let mentioned = note.mentions.iter().map(|mention| &mention.link);
+            keys.extend(note.links.iter().chain(mentioned).flat_map(|link| name_keys(&link.path)));
         }
         self.named(&keys)
     }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::text::Span;
 use crate::text::link::{Escape, Host, Link, LinkForm, Place};
+use crate::text::mention;
 use crate::text::note::{Joint, Note, Piece, PieceKind, Problem, Tag};
 use crate::text::quoted::{Quote, Unquoted, escaped};
 
@@ -26,11 +27,14 @@ pub fn parse(text: &str) -> Note {
     }
     match serde_json::from_str::<&RawValue>(json) {
         Ok(whole) => reader.canvas(whole),
-        Err(error) => reader.note.problems.push(Problem {
-            code: "json-unparsable",
-            message: format!("the canvas is no JSON: {error}"),
-            span: None,
-        }),
+        Err(error) => {
+            reader.note.mentions = mention::in_broken_canvas(text);
+            reader.note.problems.push(Problem {
+                code: "json-unparsable",
+                message: format!("the canvas is no JSON: {error}"),
+                span: None,
+            });
+        }
     }
     reader.note
 }

@@ -7,6 +7,7 @@ pub mod frontmatter;
 pub mod inline;
 pub mod link;
 pub mod markdown;
+pub mod mention;
 pub mod moment;
 pub mod note;
 pub mod passage;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::text::frontmatter::{self, Frontmatter};
 use crate::text::link::Link;
+use crate::text::mention::{self, Mention};
 use crate::text::{Span, markdown};
 
 /// Everything that one Markdown note or canvas says.
@@ -27,6 +28,8 @@ pub struct Note {
     pub tags: Vec<Tag>,
     /// Every reference: those of the frontmatter first, then the body's, each in order.
     pub links: Vec<Link>,
+    /// What names a file and is no link, in order.
+    pub mentions: Vec<Mention>,
     /// Footnote definitions.
     pub footnotes: Vec<Footnote>,
     /// The searchable text of the body, in order, without markup.
@@ -205,6 +208,7 @@ impl Note {
         }
         note.frontmatter = frontmatter;
         markdown::read(text, body_start, &lines, &mut note);
+        note.mentions = mention::in_note(text, &note, &lines);
         note
     }
 

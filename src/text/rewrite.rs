@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
 use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external};
+use crate::text::mention::{Mention, MentionKind};
 use crate::text::note::{Lines, Note, Target, heading_key};
 use crate::text::path::{NotePath, clean};
 use crate::text::resolve::{LinkFormat, Names};
@@ -55,6 +56,8 @@ pub struct Options {
     pub keep_lookup_links: bool,
     /// Lengthen links whose target only the order of bytes decides.
     pub stabilise: bool,
+    /// Rewrite links that are a part of a property value too (spec/obsidian.md 2.7).
+    pub partial_properties: bool,
 }
 
 /// The names of a vault before and after an operation.
@@ -130,7 +133,7 @@ impl World<'_> {
     fn one_by_one(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
         let file = File { path: source, text, note, lines: Lines::new(text) };
         let mut kept = Rewritten::default();
-        for link in &note.links {
+        for link in self.followed(note) {
             let mut one = Rewritten::default();
             self.plan_link(&file, link, Care::Strict, &mut one);
             kept.remarks.append(&mut one.remarks);
@@ -147,16 +150,44 @@ impl World<'_> {
                 kept.remarks.push(remark("reparse-mismatch", source, text, &file.lines, link.span, message));
             }
         }
+        kept.remarks.extend(self.left(&file));
         kept
     }
 
     fn plan(&self, source: &NotePath, text: &str, note: &Note, care: Care) -> Rewritten {
         let file = File { path: source, text, note, lines: Lines::new(text) };
         let mut rewritten = Rewritten::default();
-        for link in &note.links {
+        for link in self.followed(note) {
             self.plan_link(&file, link, care, &mut rewritten);
         }
+        rewritten.remarks.extend(self.left(&file));
         rewritten
+    }
+
+    /// Tells of names of moved files that are no links, and so stay as they are.
+    fn left(&self, file: &File<'_>) -> impl Iterator<Item = Remark> {
+        let left = file.note.mentions.iter().filter(|mention| !self.follows(mention));
+        left.filter(|mention| !self.stays(file.path, &mention.link)).map(|Mention { kind, link }| {
+            remark(kind.code(), file.path, file.text, &file.lines, link.span, kind.why())
+        })
+    }
+
+    /// Says whether a mention is treated as a link.
+    fn follows(&self, mention: &Mention) -> bool {
+        self.options.partial_properties && mention.kind == MentionKind::PartialProperty
+    }
+
+    /// Lists the links that are rewritten, those of the note's own list first.
+    fn followed<'n>(&self, note: &'n Note) -> impl Iterator<Item = &'n Link> {
+        let mentions = note.mentions.iter().filter(|mention| self.follows(mention));
+        note.links.iter().chain(mentions.map(|mention| &mention.link))
+    }
+
+    /// Says whether a link means the same file afterwards, or meant none.
+    fn stays(&self, source: &NotePath, link: &Link) -> bool {
+        let Some(target) = self.target(link, source) else { return true };
+        let found = lookup(self.after, link, self.place_of(source));
+        found.is_some_and(|(path, _)| path == self.moves.of(target))
     }
 
     fn plan_link(&self, file: &File<'_>, link: &Link, care: Care, rewritten: &mut Rewritten) {
@@ -272,8 +303,9 @@ impl World<'_> {
         let Ok(changed) = apply(text.as_bytes(), edits) else { return false };
         let Ok(changed) = String::from_utf8(changed) else { return false };
         let again = parse(place, &changed);
-        again.links.len() == note.links.len()
-            && note.links.iter().zip(&again.links).all(|(old, new)| {
+        self.followed(&again).count() == self.followed(note).count()
+            && again.links.len() == note.links.len()
+            && self.followed(note).zip(self.followed(&again)).all(|(old, new)| {
                 let touched = edits.iter().any(|edit| edit.span == old.path_span);
                 if old.form != new.form || old.subpath != new.subpath || old.embed != new.embed {
                     return false;

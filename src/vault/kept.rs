@@ -46,6 +46,16 @@ impl Kept {
         self.having(&[MANIFEST, COMMITTED])
     }
 
+    /// Lists the names in the folder of before-images, without a look at what stands behind each.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let names = folder.names().map_err(self.failed())?;
+        Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
+    }
+
     fn having(&self, files: &[&str]) -> Result<BTreeSet<String>> {
         let Some(folder) = &self.folder else { return Ok(BTreeSet::new()) };
         let mut ids = BTreeSet::new();

@@ -314,7 +314,7 @@ fn ranked(index: &Index, query: &str) -> Result<Vec<Found>> {
     let query = Query::parse(query);
     let request = Request { query: Some(&query), mode: Mode::Bm25, limit: 10, ..Request::default() };
     let snapshot = index.snapshot()?;
-    Ok(sidenote::search::run(&snapshot, &index.catalog(), &request)?)
+    Ok(sidenote::search::run(index, &snapshot, &request, || Ok(None))?)
 }
 
 fn change(place: &Place, word: &str) -> Result<()> {

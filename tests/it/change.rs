@@ -315,7 +315,7 @@ fn notes_merge_and_sections_leave() {
     store.change(&Operation::Extract(request), false).unwrap();
     let now = files(&vault);
     assert_eq!(now["d/n.md"], "# Top\nsee [[The part#Part]]\n\n[[The part]]\n\n## Last\nend\n");
-    assert_eq!(now["x.md"], "[[The part#Part]] [[The part#Top#Part]] [[n#Last]] [p](The%20part.md#Part)\n");
+    assert_eq!(now["x.md"], "[[The part#Part]] [[The part#Part]] [[n#Last]] [p](The%20part.md#Part)\n");
     let made = &now["d/The part.md"];
     assert!(made.ends_with("---\n## Part\ntext [up](../x.md) [[n#Top]] [[#Part]]\n"), "{made}");
 }
@@ -435,4 +435,155 @@ fn values_stay_as_they_were_typed() {
     assert_eq!(text, "---\nver: \"3.10\"\nn: -5\ne: \"1e3\"\nt: true\n---\na\n\n- item\n");
     let wrong = vault.run(&["new", "--json"]);
     assert!(stderr(&wrong).starts_with("{\"error\""), "{}", stderr(&wrong));
+}
+
+const BROKEN: &str = "---\na: [\nup: \"[[Old]]\"\n---\n[[Old|x]]\n";
+const DIAGRAM: &str = "```mermaid\nflowchart LR\nA --> B[\"Old\"]\nB --> C(Other)\nclass A,B,C internal-link;\n```\n\n```mermaid\ngraph TD\nOld:::internal-link --> D[Old]\n```\n";
+
+#[test]
+fn names_that_are_no_links_are_told_of_where_they_stand() {
+    let check = |path: &str, text: &str, expect: &[&str]| {
+        let vault = TestVault::new(&[("Old.md", ""), ("Other.md", ""), (path, text)]);
+        let request = MoveRequest { from: owned("Old.md"), to: owned("New.md"), ..MoveRequest::default() };
+        let plan = vault.store().plan(&Operation::Move(request)).unwrap();
+        let told: Vec<String> = plan
+            .remarks
+            .iter()
+            .map(|remark| format!("{} {}:{}", remark.code, remark.line, remark.column))
+            .collect();
+        assert_eq!(told, expect, "{text}");
+    };
+    check("n.md", "---\nup: \"see [[Old]] and [[Other]]\"\n---\n", &["partial-property 2:10"]);
+    check("n.md", "---\nup: see [[Old#a|b]], [[d/Old]]\n---\n", &["partial-property 2:9"]);
+    check("n.md", "---\nup: |\n  see [[Old]]\n---\n", &["partial-property 3:7"]);
+    check("n.md", "---\nup:\n  - a\n  - 'it''s [[old]]'\n---\n", &["partial-property 4:12"]);
+    check("n.md", "---\nup: \"[[Other]]\"\nx: \"[[Other]] y\"\n---\n", &[]);
+    check("n.md", BROKEN, &["yaml-unparsable 3:6"]);
+    check("n.md", DIAGRAM, &["mermaid-node 3:10", "mermaid-node 10:1"]);
+    check("n.md", "internal-link\n\n    A[Old]:::internal-link\n", &[]);
+    check(
+        "c.canvas",
+        "{\"nodes\":[{\"file\": \"Old.md\"},{\"text\":\"[[Old]]\"}",
+        &["json-unparsable 1:21", "json-unparsable 1:39"],
+    );
+}
+
+#[test]
+fn links_beside_other_text_in_a_property_follow_on_request() {
+    let moved = |text: &str, after: &'static str| {
+        let request = MoveRequest {
+            from: owned("Old"),
+            to: owned("It's \"new\""),
+            partial_properties: true,
+            relaxed: true,
+            ..MoveRequest::default()
+        };
+        let expect = [("It's \"new\".md", Some("")), ("Old.md", None), ("n.md", Some(after))];
+        check(&[("Old.md", ""), ("n.md", text)], &Operation::Move(request), &expect);
+    };
+    moved(
+        "---\nup: \"see [[Old#h|b]]\" # c\n---\n[[Old]]\n",
+        "---\nup: \"see [[It's \\\"new\\\"#h|b]]\" # c\n---\n[[It's \"new\"]]\n",
+    );
+    moved(
+        "---\nup: 'see [[Old]], [[x]]'\n---\n[[Old]]\n",
+        "---\nup: 'see [[It''s \"new\"]], [[x]]'\n---\n[[It's \"new\"]]\n",
+    );
+    moved("---\nup: see [[Old]]\n---\n", "---\nup: see [[It's \"new\"]]\n---\n");
+}
+
+#[test]
+fn a_note_that_gets_another_name_can_keep_the_old_one_as_an_alias() {
+    let moved = |to: &str, before: &str, after: &'static str| {
+        let request =
+            MoveRequest { from: owned("d/Old"), to: owned(to), keep_alias: true, ..MoveRequest::default() };
+        let expect = [("d/Old.md", None), ("d/New.md", Some(after))];
+        check(&[("d/Old.md", before)], &Operation::Move(request), &expect);
+    };
+    moved("d/New", "[[Old]]\n", "---\naliases:\n  - Old\n---\n[[New]]\n");
+    moved("d/New", "---\naliases: [a] # b\n---\n", "---\naliases: [a, Old] # b\n---\n");
+    moved("d/New", "---\naliases: old\n---\n", "---\naliases: old\n---\n");
+    let request =
+        MoveRequest { from: owned("a"), to: owned("d/a"), keep_alias: true, ..MoveRequest::default() };
+    check(&[("a.md", "x\n")], &Operation::Move(request), &[("a.md", None), ("d/a.md", Some("x\n"))]);
+}
+
+#[test]
+fn a_section_of_a_note_with_windows_line_ends_keeps_them() {
+    let vault = TestVault::new(&[("n.md", "# A\r\none\r\n# B\r\ntwo\r\n")]);
+    let request = ExtractRequest { note: owned("n"), section: owned("B"), title: owned("b") };
+    vault.store().change(&Operation::Extract(request), false).unwrap();
+    let made = &files(&vault)["b.md"];
+    assert!(made.ends_with("---\r\n# B\r\ntwo\r\n"), "{made:?}");
+    assert_eq!(made.matches('\n').count(), made.matches("\r\n").count());
+}
+
+#[test]
+fn memories_are_flat_and_know_the_ids_of_their_relatives() {
+    let vault = TestVault::new(&[]);
+    vault.write(".sidenote/config.toml", "[vault]\nlayout = \"memories\"\n");
+    let store = vault.store();
+    let new = |title: &str, category: Option<&str>| {
+        let request = NewRequest {
+            title: owned(title),
+            category: category.map(owned),
+            content: owned("Text.\n"),
+            tags: vec![owned("x")],
+            ..NewRequest::default()
+        };
+        store.change(&Operation::New(request), false).unwrap().plan.files[0].to.clone().unwrap().to_string()
+    };
+    let (a, b) = (new("Wie läuft's?", Some("How to")), new("B", None));
+    let link = RelateRequest { a: owned("Wie läuft's?"), b: owned("B"), text: None };
+    store.change(&Operation::Link(link), false).unwrap();
+    let now = files(&vault);
+    let (id_a, id_b) = (&a["how-to-wie-lauft-s-".len()..a.len() - 3], &b["b-".len()..b.len() - 3]);
+    let stem = b.strip_suffix(".md").unwrap();
+    let text = now[&a].replace(id_a, "ID_A").replace(id_b, "ID_B");
+    assert!(a.starts_with("how-to-wie-lauft-s-") && b.starts_with("b-"), "{a} {b}");
+    assert!(stem.ends_with(id_b));
+    insta::assert_snapshot!(text, @r#"
+    ---
+    id: ID_A
+    title: Wie läuft's?
+    tags:
+      - x
+    category: How to
+    created_at: "2026-11-21T00:00:00Z"
+    updated_at: "2026-11-21T00:00:00Z"
+    last_reviewed: "2026-11-21T00:00:00Z"
+    links: [ID_B]
+    ---
+    Text.
+
+    **Related Memories:**
+
+    - [[b-ID_B]]
+    "#);
+}
+
+#[test]
+fn undo_says_what_it_cannot_take_back() {
+    let vault = TestVault::new(&[("a.md", "1\n"), ("b.md", "1\n")]);
+    let store = vault.store();
+    store.change(&edit("a", NoteEdit::Append(owned("2"), None)), false).unwrap();
+    let delete = DeleteRequest { note: owned("b"), permanent: true, links: DanglingLinks::Leave };
+    store.change(&Operation::Delete(delete), false).unwrap();
+    let undone = store.undo(1, false).unwrap();
+    assert_eq!(
+        undone[0].notices,
+        ["delete of b.md is newer and stays: its before-images are not kept any more"]
+    );
+    assert_eq!(files(&vault)["a.md"], "1\n");
+}
+
+#[test]
+fn the_settings_say_how_many_operations_can_be_undone() {
+    let vault = TestVault::new(&[("a.md", "0\n")]);
+    let store = vault.open_set(&[("embed.provider", "none"), ("undo.operations", "3")]);
+    for text in ["1", "2", "3", "4", "5"] {
+        store.change(&edit("a", NoteEdit::Append(owned(text), None)), false).unwrap();
+    }
+    let error = store.undo(4, false).unwrap_err();
+    assert_eq!(error.to_string(), "only 3 operations can be undone, not 4");
 }

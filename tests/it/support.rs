@@ -69,9 +69,14 @@ impl TestVault {
     }
 
     pub(crate) fn open(&self, provider: &str) -> Store {
+        self.open_set(&[("embed.provider", provider)])
+    }
+
+    /// Opens the vault with these settings.
+    pub(crate) fn open_set(&self, settings: &[(&'static str, &str)]) -> Store {
         Store::open(Open {
             vault: Some(self.root().to_owned()),
-            flags: vec![("embed.provider", provider.to_owned(), "test")],
+            flags: settings.iter().map(|(key, value)| (*key, (*value).to_owned(), "test")).collect(),
             clock: Clock::Fixed(Timestamp::parse("2026-11-21").unwrap()),
             ..Open::default()
         })

@@ -146,8 +146,8 @@ impl Catalog {
         self.collect(
             &format!(
                 "SELECT {FILE_COLUMNS} FROM files f WHERE f.kind = 0 AND NOT f.excluded
-                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id AND l.source <> f.id)
-                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id AND l.target IS NOT NULL AND l.target <> f.id)
+                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id AND l.source <> f.id AND l.count > 0)
+                 AND NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id AND l.target IS NOT NULL AND l.target <> f.id AND l.count > 0)
                  ORDER BY f.path"
             ),
             [],
@@ -158,7 +158,7 @@ impl Catalog {
     /// Lists the files next to one in the link graph, both ways, without doubles.
     pub fn neighbours(&self, id: FileId) -> Result<Vec<FileId>> {
         self.collect(
-            "SELECT target FROM links WHERE source = ?1 AND target IS NOT NULL UNION SELECT source FROM links WHERE target = ?1",
+            "SELECT target FROM links WHERE source = ?1 AND target IS NOT NULL AND count > 0 UNION SELECT source FROM links WHERE target = ?1 AND count > 0",
             [id],
             |row| row.get(0),
         )
