@@ -2,7 +2,7 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`mod@error`], [`clock`], [`config`]: failures, time, settings
+//! - [`mod@error`], [`cores`], [`clock`], [`config`]: failures, sharing of work, time, settings
 //! - [`text`]: what one file says; pure
 //! - [`vault`]: the notes on disk
 //! - [`journal`]: what happened to them
@@ -12,6 +12,7 @@
 //! - [`mcp`] and [`cli`]: translations of it
 
 pub mod error;
+pub mod cores;
 pub mod clock;
 pub mod config;
 pub mod text;

@@ -11,6 +11,7 @@ mod output;
 mod read;
 mod search;
 mod status;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,6 +83,7 @@ enum Command {
     Eval(eval::EvalArgs),
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
+    Watch(watch::WatchArgs),
     /// Serve agents over standard input and output (Model Context Protocol).
     Mcp,
     /// Print the whole index, one line for each fact, to compare two indexes.
@@ -196,6 +198,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),
+        Command::Watch(args) => watch::run(&mut session, &args),
         Command::Mcp => mcp::run(&mut session),
         Command::Dump => status::dump(&session),
     }

@@ -94,10 +94,15 @@ pub(super) fn compare(
             }
             (scan.files, known, report)
         }
-        Changes::Only(paths) => {
+        Changes::Only { files, places } => {
             let mut found = Vec::new();
             let mut known = Vec::new();
-            for path in paths.iter().collect::<BTreeSet<_>>() {
+            let mut paths: BTreeSet<NotePath> = files.iter().cloned().collect();
+            for place in places {
+                paths.extend(NotePath::from_disk(place));
+                paths.extend(catalog.paths_below(place)?);
+            }
+            for path in &paths {
                 found.extend(scan::stat(vault.root(), path)?);
                 known.extend(catalog.known_at(path.as_str())?);
             }

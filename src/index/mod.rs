@@ -19,13 +19,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
-use crate::index::catalog::Catalog;
+use crate::index::catalog::{Catalog, Hash};
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::{VectorWriter, Vectors};
 use crate::text::path::NotePath;
@@ -39,8 +39,20 @@ use writer::Writer;
 pub enum Changes {
     /// The whole vault.
     All,
-    /// These paths, whatever happened to them.
-    Only(Vec<NotePath>),
+    /// These places, whatever happened to them.
+    Only {
+        /// Files.
+        files: Vec<NotePath>,
+        /// Paths of files, or of folders with all that is known to be in them.
+        places: Vec<String>,
+    },
+}
+
+impl Changes {
+    /// Names single files.
+    pub fn only(files: Vec<NotePath>) -> Self {
+        Self::Only { files, places: Vec::new() }
+    }
 }
 
 /// The part of the work that is under way.
@@ -109,8 +121,10 @@ pub struct Holder {
 
 struct Shared {
     folder: PathBuf,
-    bm25: Arc<Bm25>,
+    bm25: RwLock<Arc<Bm25>>,
     catalog: Mutex<Catalog>,
+    /// Device and inode of the catalog that is open: another file there is another index.
+    identity: Mutex<Option<(u64, u64)>>,
     vector_folder: Option<(PathBuf, usize)>,
     snapshot: RwLock<Arc<Snapshot>>,
 }
@@ -119,6 +133,20 @@ impl Shared {
     fn catalog(&self) -> MutexGuard<'_, Catalog> {
         // A panic while reading leaves nothing half-done behind.
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says whether another index stands where the open one was. One that is missing is being made anew.
+    fn is_displaced(&self) -> bool {
+        let there = identity_of(&self.folder);
+        there.is_some() && there != *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes over to another index in the same folder.
+    fn adopt(&self, catalog: Catalog, bm25: Arc<Bm25>) -> Result<()> {
+        *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = bm25;
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity_of(&self.folder);
+        *self.catalog() = catalog;
+        self.publish()
     }
 
     fn current(&self) -> Arc<Snapshot> {
@@ -134,10 +162,17 @@ impl Shared {
             }
             _ => old,
         };
-        let snapshot = take_snapshot(&self.bm25, &self.catalog(), vectors)?;
+        let bm25 = Arc::clone(&self.bm25.read().unwrap_or_else(PoisonError::into_inner));
+        let snapshot = take_snapshot(&bm25, &self.catalog(), vectors)?;
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
         Ok(())
     }
+}
+
+fn identity_of(folder: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::metadata(folder.join("catalog.db")).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>) -> Result<Snapshot> {
@@ -156,14 +191,40 @@ enum Job {
 /// An open index.
 pub struct Index {
     shared: Arc<Shared>,
-    embedder: Option<Arc<dyn Embed>>,
-    jobs: Option<Sender<Job>>,
-    worker: Option<JoinHandle<()>>,
+    vault: Arc<Vault>,
+    options: Options,
+    /// What only the process has that holds the lock.
+    writing: RwLock<Option<Writing>>,
     stop: Arc<AtomicBool>,
     urgent: Arc<AtomicBool>,
     notices: Vec<String>,
-    filling: bool,
-    _lock: Option<File>,
+}
+
+/// The write side: its thread, and the lock that it lives by.
+struct Writing {
+    jobs: Sender<Job>,
+    worker: JoinHandle<()>,
+    _lock: File,
+}
+
+impl Writing {
+    /// Ends the thread, which seals the index; then the lock is given back.
+    fn end(self) {
+        // A thread that is gone already needs no telling.
+        drop(self.jobs.send(Job::Stop));
+        if self.worker.join().is_err() {
+            tracing::error!("the index thread panicked; the next command checks the index");
+        }
+    }
+}
+
+/// An index opened for writing.
+struct Opened {
+    writer: Writer,
+    /// The catalog, for reading.
+    catalog: Catalog,
+    bm25: Arc<Bm25>,
+    notices: Vec<String>,
 }
 
 impl std::fmt::Debug for Index {
@@ -185,104 +246,69 @@ impl Index {
             Some(folder) => folder.clone(),
             None => own_folder(vault.root())?,
         };
+        let vector_folder = vector_folder(&options, &folder);
         let lock = if options.read_only { None } else { take_lock(&folder)? };
-        let vector_folder = options.embedder.as_ref().map(|embedder| {
-            let model = embedder.model();
-            (folder.join("vectors").join(model.folder()), model.dimensions())
-        });
-        match lock {
-            Some(lock) => Self::open_to_write(vault, options, folder, vector_folder, lock),
-            None => Self::open_to_read(options, folder, vector_folder),
-        }
-    }
-
-    fn open_to_read(
-        options: Options,
-        folder: PathBuf,
-        vector_folder: Option<(PathBuf, usize)>,
-    ) -> Result<Self> {
-        let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-        let bm25 = Arc::new(Bm25::open(&folder.join("bm25"), false)?);
-        Self::assemble(options, folder, vector_folder, catalog, bm25, Vec::new())
-    }
-
-    fn open_to_write(
-        vault: Arc<Vault>,
-        options: Options,
-        folder: PathBuf,
-        vector_folder: Option<(PathBuf, usize)>,
-        lock: File,
-    ) -> Result<Self> {
-        let mut notices = Vec::new();
-        let mut verdict = seal::check(&folder)?;
-        if options.rebuild {
-            writer::wipe(&folder)?;
-        } else if let seal::Verdict::Damaged(files) = &verdict {
-            if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
-                notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
-                writer::wipe(&folder)?;
-            } else if let Some(file) = files.first() {
-                notices.push(format!(
-                    "{file} in the index was damaged; vectors that fail their check are made again"
-                ));
-            }
-        }
-        let (catalog, bm25) = match open_sides(&folder, verdict == seal::Verdict::Unsealed) {
-            Ok(sides) => sides,
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
-                writer::wipe(&folder)?;
-                verdict = seal::Verdict::Unsealed;
-                open_sides(&folder, false)?
-            }
-            Err(error) => return Err(error),
+        let Some(lock) = lock else {
+            let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
+            let bm25 = Arc::new(Bm25::open(&folder.join("bm25"), false)?);
+            return Self::assemble(vault, options, folder, vector_folder, catalog, bm25, Vec::new());
         };
-        let whole = verdict == seal::Verdict::Whole && !options.rebuild;
-        if !whole {
-            seal::break_open(&folder)?;
-            notices.extend(
-                mend_vectors(&folder, vector_folder.as_ref(), &verdict)?.filter(|_| notices.is_empty()),
-            );
-        }
-        let mut writer = Writer {
-            folder: folder.clone(),
-            vault,
-            catalog,
-            bm25: Arc::clone(&bm25),
-            full_text: None,
-            vectors: None,
-            vector_folder: vector_folder.clone(),
-            model: options
-                .embedder
-                .as_ref()
-                .map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
-            sealed: whole,
-        };
-        if !whole || writer.counts_another_model()? {
-            writer.recount()?;
-        }
-        let reading = Catalog::open_read(&folder.join("catalog.db"))?;
-        let mut index = Self::assemble(options.clone(), folder, vector_folder, reading, bm25, notices)?;
-        let (sender, receiver) = channel();
-        let worker = Worker {
-            writer,
-            shared: Arc::clone(&index.shared),
-            embedder: options.embedder,
-            fill: options.fill,
-            stop: Arc::clone(&index.stop),
-            urgent: Arc::clone(&index.urgent),
-        };
-        let handle = std::thread::Builder::new()
-            .name("sidenote-index".to_owned())
-            .spawn(move || worker.run(&receiver))
-            .map_err(|error| Error::internal("cannot start the index thread").with_source(error))?;
-        index.jobs = Some(sender);
-        index.worker = Some(handle);
-        index._lock = Some(lock);
+        let opened = open_to_write(&vault, &options, &folder, vector_folder.as_ref())?;
+        let Opened { writer, catalog, bm25, notices } = opened;
+        let index = Self::assemble(vault, options, folder, vector_folder, catalog, bm25, notices)?;
+        let writing = index.start(writer, lock)?;
+        *index.writing.write().unwrap_or_else(PoisonError::into_inner) = Some(writing);
         Ok(index)
     }
 
+    /// Starts the thread that owns the write side.
+    fn start(&self, writer: Writer, lock: File) -> Result<Writing> {
+        let (jobs, receiver) = channel();
+        let worker = Worker {
+            writer,
+            shared: Arc::clone(&self.shared),
+            embedder: self.options.embedder.clone(),
+            fill: self.options.fill,
+            stop: Arc::clone(&self.stop),
+            urgent: Arc::clone(&self.urgent),
+        };
+        let worker = std::thread::Builder::new()
+            .name("sidenote-index".to_owned())
+            .spawn(move || worker.run(&receiver))
+            .map_err(|error| Error::internal("cannot start the index thread").with_source(error))?;
+        Ok(Writing { jobs, worker, _lock: lock })
+    }
+
+    /// Becomes the process that writes the index, where no other is any more; says whether it is now.
+    ///
+    /// # Errors
+    /// `Io` where the index cannot be opened.
+    pub fn promote(&self) -> Result<bool> {
+        if self.options.read_only || self.stop.load(Ordering::Relaxed) {
+            return Ok(self.is_writer());
+        }
+        let mut writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
+        if writing.is_some() && !self.shared.is_displaced() {
+            return Ok(true);
+        }
+        if let Some(displaced) = writing.take() {
+            tracing::warn!("{} was replaced; it is opened again", self.shared.folder.display());
+            displaced.end();
+        }
+        let Some(lock) = take_lock(&self.shared.folder)? else { return Ok(false) };
+        let options = Options { rebuild: false, ..self.options.clone() };
+        let vectors = self.shared.vector_folder.as_ref();
+        let opened = open_to_write(&self.vault, &options, &self.shared.folder, vectors)?;
+        for notice in &opened.notices {
+            tracing::warn!("{notice}");
+        }
+        self.shared.adopt(opened.catalog, opened.bm25)?;
+        *writing = Some(self.start(opened.writer, lock)?);
+        Ok(true)
+    }
+
     fn assemble(
+        vault: Arc<Vault>,
         options: Options,
         folder: PathBuf,
         vector_folder: Option<(PathBuf, usize)>,
@@ -297,20 +323,19 @@ impl Index {
         let snapshot = take_snapshot(&bm25, &catalog, Arc::new(vectors))?;
         Ok(Self {
             shared: Arc::new(Shared {
+                identity: Mutex::new(identity_of(&folder)),
                 folder,
-                bm25,
+                bm25: RwLock::new(bm25),
                 catalog: Mutex::new(catalog),
                 vector_folder,
                 snapshot: RwLock::new(Arc::new(snapshot)),
             }),
-            embedder: options.embedder,
-            jobs: None,
-            worker: None,
+            vault,
+            options,
+            writing: RwLock::new(None),
             stop: Arc::new(AtomicBool::new(false)),
             urgent: Arc::new(AtomicBool::new(false)),
             notices,
-            filling: options.fill,
-            _lock: None,
         })
     }
 
@@ -336,7 +361,13 @@ impl Index {
     }
 
     fn ask<T>(&self, job: impl FnOnce(Sender<Result<T>>) -> Job) -> Result<T> {
-        let Some(jobs) = &self.jobs else {
+        if self.shared.is_displaced() {
+            self.promote()?;
+        }
+        let lost = || Error::internal("the index thread stopped; its message stands above");
+        let (sender, receiver) = channel();
+        let writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(writing) = writing.as_ref() else {
             let holder =
                 self.holder().map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
             return Err(Error::new(
@@ -345,12 +376,43 @@ impl Index {
             )
             .with_hint("searching goes on beside it; try again when it is done"));
         };
-        let lost = || Error::internal("the index thread stopped; its message stands above");
-        let (sender, receiver) = channel();
-        jobs.send(job(sender)).map_err(|_| lost())?;
+        writing.jobs.send(job(sender)).map_err(|_| lost())?;
         // Filling in vectors gives way at its next passage; the thread clears this before it looks for jobs.
         self.urgent.store(true, Ordering::SeqCst);
         receiver.recv().map_err(|_| lost())?
+    }
+
+    /// Waits until the index of another process shows these files with these bytes, or without them; says whether it
+    /// does. Where that process ends, this one takes over.
+    ///
+    /// # Errors
+    /// As [`Index::sync`].
+    pub fn wait_for(&self, files: &[(NotePath, Option<Hash>)], patience: Duration) -> Result<bool> {
+        let end = Instant::now() + patience;
+        let mut left: Vec<&(NotePath, Option<Hash>)> = files.iter().collect();
+        loop {
+            if self.promote()? {
+                self.sync(Changes::only(left.iter().map(|(path, _)| path.clone()).collect()), silent())?;
+                return Ok(true);
+            }
+            let catalog = self.catalog();
+            let mut waiting = Vec::with_capacity(left.len());
+            for file in left {
+                let row = catalog.row_at(file.0.as_str())?;
+                if row.and_then(|row| row.hash) != file.1 {
+                    waiting.push(file);
+                }
+            }
+            drop(catalog);
+            left = waiting;
+            if left.is_empty() {
+                return Ok(true);
+            }
+            if Instant::now() >= end {
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Asks a sync or embedding under way to stop at the next file or passage.
@@ -360,12 +422,12 @@ impl Index {
 
     /// Says whether this process writes the index.
     pub fn is_writer(&self) -> bool {
-        self.jobs.is_some()
+        self.writing.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Says whether missing vectors are filled in by themselves.
     pub fn is_filling(&self) -> bool {
-        self.filling && self.is_writer()
+        self.options.fill && self.is_writer()
     }
 
     /// Says who holds the lock, as far as it told.
@@ -376,6 +438,11 @@ impl Index {
     /// Gives the newest snapshot; a process that does not write looks again at what the writer did.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         if !self.is_writer() {
+            if self.shared.is_displaced() {
+                let folder = &self.shared.folder;
+                let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
+                self.shared.adopt(catalog, Arc::new(Bm25::open(&folder.join("bm25"), false)?))?;
+            }
             let newest = self.catalog().generation()?;
             let current = self.shared.current();
             let folder = self.shared.vector_folder.as_ref();
@@ -395,7 +462,7 @@ impl Index {
 
     /// Gives the model, if one is set.
     pub fn embedder(&self) -> Option<&Arc<dyn Embed>> {
-        self.embedder.as_ref()
+        self.options.embedder.as_ref()
     }
 
     /// Tells what opening found and mended, one sentence each.
@@ -456,15 +523,71 @@ impl Drop for Index {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.urgent.store(true, Ordering::Relaxed);
-        if let Some(jobs) = self.jobs.take() {
-            // A thread that is gone already needs no telling.
-            drop(jobs.send(Job::Stop));
-        }
-        let joined = self.worker.take().map(JoinHandle::join);
-        if joined.is_some_and(|joined| joined.is_err()) {
-            tracing::error!("the index thread panicked; the next command checks the index");
+        let writing = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writing) = writing {
+            writing.end();
         }
     }
+}
+
+/// Opens an index whose lock is held; repairs it where it is damaged.
+fn open_to_write(
+    vault: &Arc<Vault>,
+    options: &Options,
+    folder: &Path,
+    vector_folder: Option<&(PathBuf, usize)>,
+) -> Result<Opened> {
+    let mut notices = Vec::new();
+    let mut verdict = seal::check(folder)?;
+    if options.rebuild {
+        writer::wipe(folder)?;
+    } else if let seal::Verdict::Damaged(files) = &verdict {
+        if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
+            notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
+            writer::wipe(folder)?;
+        } else if let Some(file) = files.first() {
+            notices.push(format!(
+                "{file} in the index was damaged; vectors that fail their check are made again"
+            ));
+        }
+    }
+    let (catalog, bm25) = match open_sides(folder, verdict == seal::Verdict::Unsealed) {
+        Ok(sides) => sides,
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
+            writer::wipe(folder)?;
+            verdict = seal::Verdict::Unsealed;
+            open_sides(folder, false)?
+        }
+        Err(error) => return Err(error),
+    };
+    let whole = verdict == seal::Verdict::Whole && !options.rebuild;
+    if !whole {
+        seal::break_open(folder)?;
+        notices.extend(mend_vectors(folder, vector_folder, &verdict)?.filter(|_| notices.is_empty()));
+    }
+    let mut writer = Writer {
+        folder: folder.to_owned(),
+        vault: Arc::clone(vault),
+        catalog,
+        bm25: Arc::clone(&bm25),
+        full_text: None,
+        vectors: None,
+        vector_folder: vector_folder.cloned(),
+        model: options.embedder.as_ref().map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
+        sealed: whole,
+    };
+    if !whole || writer.counts_another_model()? {
+        writer.recount()?;
+    }
+    let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
+    Ok(Opened { writer, catalog, bm25, notices })
+}
+
+/// Gives the folder of the model's vectors, and their length.
+fn vector_folder(options: &Options, folder: &Path) -> Option<(PathBuf, usize)> {
+    let model = options.embedder.as_ref()?.model();
+    Some((folder.join("vectors").join(model.folder()), model.dimensions()))
 }
 
 /// Drops vectors whose checksum fails, and damaged logs of models that are not in use; says what it dropped.

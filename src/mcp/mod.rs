@@ -122,8 +122,7 @@ pub fn serve_stdio(store: Store) -> Result<()> {
     let server = Server::new(Arc::clone(&store));
     let served = runtime.block_on(async move {
         // The first scan runs while the client says hello.
-        let first = Arc::clone(&store);
-        let scan = tokio::task::spawn_blocking(move || first.freshen());
+        let following = Arc::clone(&store).follow(|_| {})?;
         let running = match server.serve(rmcp::transport::io::stdio()).await {
             Ok(running) => running,
             // A client that leaves before its first message wanted nothing.
@@ -131,9 +130,7 @@ pub fn serve_stdio(store: Store) -> Result<()> {
             Err(error) => return Err(Error::invalid("the client does not speak MCP").with_source(error)),
         };
         let stopped = running.waiting().await;
-        if let Ok(Err(error)) = scan.await {
-            tracing::warn!("the first scan failed: {error}");
-        }
+        drop(following);
         stopped.map(drop).map_err(|error| Error::internal("the server stopped").with_source(error))
     });
     // A read of standard input cannot be called back; it must not hold up the end.

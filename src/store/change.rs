@@ -1,6 +1,7 @@
 //! Changing the vault: every operation is planned as a [`ChangeSet`], carried out whole, written down, and can be taken
 //! back.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -15,12 +16,16 @@ use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileKind, Hash};
 use crate::index::{Changes, silent};
 use crate::journal::{Event, Events, Journal, Order, Standing};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Place, apply};
 use crate::text::path::NotePath;
 use crate::vault::kept::Kept;
-use crate::vault::write::WriteLock;
+use crate::vault::write::{Applied, WriteLock};
+
+/// How long a change waits until the process that keeps the index shows it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Something that a user wants changed.
 #[derive(Debug, Clone)]
@@ -220,9 +225,13 @@ impl Store {
             Kept::open(&records)?.forget(&lock, &applied.id)?;
         }
         drop(lock);
-        if self.index.is_writer() {
+        if self.index.promote()? {
             let report = self.index.sync(touched(&plan), silent())?;
             notices.extend(report.warnings);
+        } else if !self.index.wait_for(&left_behind(&applied), PATIENCE)? {
+            let holder =
+                self.index.holder().map_or_else(String::new, |holder| format!(" of process {}", holder.pid));
+            notices.push(format!("the index{holder} does not show the change yet"));
         }
         Ok(ChangeReply { applied: true, id: Some(applied.id), plan, diff: None, notices })
     }
@@ -285,6 +294,20 @@ impl Store {
     }
 }
 
+/// Lists the files of an operation as it left them: with the hash of their bytes, or gone.
+fn left_behind(applied: &Applied) -> Vec<(NotePath, Option<Hash>)> {
+    let now: Vec<(NotePath, Option<Hash>)> = applied
+        .files
+        .iter()
+        .filter_map(|file| Some((file.to.as_ref()?.in_vault()?.clone(), Some(file.after?.to_bytes()))))
+        .collect();
+    let there: HashSet<NotePath> = now.iter().map(|(path, _)| path.clone()).collect();
+    let gone = applied.files.iter().filter_map(|file| file.from.as_ref()?.in_vault().cloned());
+    let gone = gone.filter(|path| !there.contains(path)).map(|path| (path, None)).collect::<Vec<_>>();
+    let is_read = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
+    now.into_iter().chain(gone).filter(|(path, _)| is_read(path)).collect()
+}
+
 /// Tells of lines of the journal that could not be read, and were passed over.
 fn warn_of_damage(events: &Events) {
     if events.corrupt() > 0 {
@@ -298,5 +321,5 @@ fn touched(plan: &ChangeSet) -> Changes {
         return Changes::All;
     }
     let places = plan.files.iter().flat_map(|change| change.from.iter().chain(&change.to));
-    Changes::Only(places.filter_map(Place::in_vault).cloned().collect())
+    Changes::only(places.filter_map(Place::in_vault).cloned().collect())
 }

@@ -3,9 +3,9 @@
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
 mod change;
-mod cores;
 mod create;
 mod edit;
+mod follow;
 mod graph;
 mod judge;
 mod list;
@@ -29,14 +29,16 @@ use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Counts, FileRow};
 use crate::index::embed::{Embed, MiniLm};
-use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport, silent};
+use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::vault::watch::Watch;
 
 pub use crate::journal::Event;
 pub use change::{ChangeReply, Operation};
 pub use create::NewRequest;
 pub use edit::{EditRequest, NoteEdit};
+pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
@@ -73,6 +75,10 @@ pub struct Store {
     config: Config,
     clock: Clock,
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
+    /// The watch over the files, while this process follows them and keeps the index.
+    watch: Mutex<Option<Arc<Watch>>>,
+    /// Held while what the watch told is brought into the index.
+    turn: Mutex<()>,
 }
 
 /// The state of a vault and its index.
@@ -148,6 +154,8 @@ impl Store {
             config,
             clock: open.clock,
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
+            watch: Mutex::new(None),
+            turn: Mutex::new(()),
         };
         store.notices.extend(store.end_unfinished_at_start());
         Ok(store)
@@ -185,23 +193,6 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
         self.index.sync(Changes::All, progress)
-    }
-
-    /// Brings the index in line with the files where this process may, and says how far behind it is: the number of
-    /// files that differ.
-    ///
-    /// # Errors
-    /// `Io` where the vault cannot be listed.
-    #[tracing::instrument(skip_all)]
-    pub fn freshen(&self) -> Result<usize> {
-        if self.index.is_writer() {
-            let report = self.index.sync(Changes::All, silent())?;
-            for warning in &report.warnings {
-                tracing::warn!("{warning}");
-            }
-            return Ok(0);
-        }
-        Ok(self.index.drift(&self.vault)?.len())
     }
 
     /// Embeds every passage that waits; gives the number of vectors made.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::Store;
 use super::edit::heading;
 use super::view::{Source, View, table};
-use super::{Store, cores};
+use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark, apply};
 use crate::text::frontmatter::edit::{self, Refusal};

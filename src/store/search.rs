@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Store, cores};
+use super::Store;
 use crate::clock::Timestamp;
+use crate::cores;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::Filter;
 use crate::index::document::Reading;

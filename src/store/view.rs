@@ -3,15 +3,16 @@
 //! Where another process keeps the index, what it has not seen yet is laid over the catalog, so that a backlink typed
 //! a second ago counts.
 
-use std::collections::{BTreeSet, HashSet};
-use std::sync::MutexGuard;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::{Store, cores};
+use super::Store;
+use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::Drift;
 use crate::index::catalog::{Catalog, FileKind, path_id};
-use crate::index::{Changes, Drift, silent};
 use crate::text::edit::{ContentHash, Remark};
 use crate::text::note::{Note, decode};
 use crate::text::path::{NotePath, key};
@@ -31,12 +32,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    fn new(store: &Store, path: NotePath, bytes: &[u8]) -> Self {
+    fn new(path: NotePath, bytes: &[u8], is_linked: bool) -> Self {
         let decoded = decode(bytes);
         let is_utf8 = decoded.problem.is_none();
         let text = decoded.text.into_owned();
-        let disk = store.vault.disk_path(&path);
-        let is_linked = disk.canonicalize().is_ok_and(|real| real != disk);
         Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8, is_linked }
     }
 
@@ -81,19 +80,21 @@ pub(super) struct View<'a> {
     store: &'a Store,
     drift: Drift,
     gone: HashSet<NotePath>,
+    /// Folders that were asked about, and whether a symbolic link leads to each.
+    linked: Mutex<HashMap<String, bool>>,
 }
 
 impl<'a> View<'a> {
     /// Looks at the vault: brings the index in line where this process may, else remembers what it lacks.
     pub(super) fn new(store: &'a Store) -> Result<Self> {
-        let drift = if store.index.is_writer() {
-            store.index.sync(Changes::All, silent())?;
+        let drift = if store.index.promote()? {
+            store.catch_up()?;
             Drift::default()
         } else {
             store.index.drift(&store.vault)?
         };
         let gone = drift.removed.iter().cloned().collect();
-        Ok(Self { store, drift, gone })
+        Ok(Self { store, drift, gone, linked: Mutex::default() })
     }
 
     fn catalog(&self) -> MutexGuard<'a, Catalog> {
@@ -198,14 +199,29 @@ impl<'a> View<'a> {
 
     /// Reads one note or canvas.
     pub(super) fn source(&self, path: &NotePath) -> Result<Source> {
-        Ok(Source::new(self.store, path.clone(), &self.store.read_bytes(path)?))
+        Ok(Source::new(path.clone(), &self.store.read_bytes(path)?, self.is_linked(path)))
+    }
+
+    /// Says whether a symbolic link leads to a file.
+    fn is_linked(&self, path: &NotePath) -> bool {
+        let disk = self.store.vault.disk_path(path);
+        let known = |linked: &HashMap<String, bool>| linked.get(path.folder()).copied();
+        let mut linked = self.linked.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = known(&linked).unwrap_or_else(|| {
+            let folder = disk.parent().unwrap_or(&disk);
+            let is_linked = folder.canonicalize().is_ok_and(|real| real != folder);
+            linked.insert(path.folder().to_owned(), is_linked);
+            is_linked
+        });
+        drop(linked);
+        folder || std::fs::symlink_metadata(&disk).is_ok_and(|found| found.is_symlink())
     }
 
     /// Reads notes and canvases on all cores; those that went away or are too large to be read are left out.
     pub(super) fn sources(&self, paths: impl IntoIterator<Item = NotePath>) -> Result<Vec<Source>> {
         let paths: Vec<NotePath> = paths.into_iter().collect();
         let read = |(): &mut (), path: &NotePath| match self.store.vault.read(path) {
-            Ok(bytes) => Ok(Some(Source::new(self.store, path.clone(), &bytes))),
+            Ok(bytes) => Ok(Some(Source::new(path.clone(), &bytes, self.is_linked(path)))),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
                 tracing::warn!("{error}; its links are left as they are");
                 Ok(None)

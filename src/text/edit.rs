@@ -21,6 +21,11 @@ impl ContentHash {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// Gives the bytes of the hash.
+    pub fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// Takes a hash that was computed before.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)

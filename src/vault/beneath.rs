@@ -10,9 +10,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::rc::Rc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -340,15 +339,15 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
 /// A folder and all that is below it, with a few handles kept open.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    root: Rc<Folder>,
-    open: HashMap<String, Rc<Folder>>,
+    root: Arc<Folder>,
+    open: HashMap<String, Arc<Folder>>,
 }
 
 impl Tree {
     /// Opens the tree below a path that the user trusts.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let root = Folder::open(path).map_err(|error| Error::io("open", path, error))?;
-        Ok(Self { root: Rc::new(root), open: HashMap::new() })
+        Ok(Self { root: Arc::new(root), open: HashMap::new() })
     }
 
     /// Closes the handles below the root: names may lead elsewhere from now on.
@@ -360,32 +359,32 @@ impl Tree {
     ///
     /// # Errors
     /// `Invalid` with the code `symlink` where a part is a symbolic link, and where a part is no folder.
-    pub(crate) fn find_folder(&mut self, path: &str) -> Result<Option<Rc<Folder>>> {
+    pub(crate) fn find_folder(&mut self, path: &str) -> Result<Option<Arc<Folder>>> {
         if path.is_empty() {
-            return Ok(Some(Rc::clone(&self.root)));
+            return Ok(Some(Arc::clone(&self.root)));
         }
         if let Some(folder) = self.open.get(path) {
-            return Ok(Some(Rc::clone(folder)));
+            return Ok(Some(Arc::clone(folder)));
         }
-        let mut folder = Rc::clone(&self.root);
+        let mut folder = Arc::clone(&self.root);
         let mut end = 0;
         for name in path.split('/') {
             end += name.len();
             let here = path.get(..end).unwrap_or(path);
             end += 1;
             if let Some(known) = self.open.get(here) {
-                folder = Rc::clone(known);
+                folder = Arc::clone(known);
                 continue;
             }
             let child = match folder.child(name) {
-                Ok(child) => Rc::new(child),
+                Ok(child) => Arc::new(child),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(no_folder(&folder, name, here, error)),
             };
             if self.open.len() >= OPEN_FOLDERS {
                 self.open.clear();
             }
-            self.open.insert(here.to_owned(), Rc::clone(&child));
+            self.open.insert(here.to_owned(), Arc::clone(&child));
             folder = child;
         }
         Ok(Some(folder))
@@ -395,12 +394,12 @@ impl Tree {
     ///
     /// # Errors
     /// `NotFound` where it is not, and as [`Tree::find_folder`].
-    pub(crate) fn folder(&mut self, path: &str) -> Result<Rc<Folder>> {
+    pub(crate) fn folder(&mut self, path: &str) -> Result<Arc<Folder>> {
         self.find_folder(path)?.ok_or_else(|| Error::not_found(format!("there is no folder {path}")))
     }
 
     /// Opens the folder that a path lies in, and gives its name there.
-    pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(Rc<Folder>, &'a str)> {
+    pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(Arc<Folder>, &'a str)> {
         let (folder, name) = split(path);
         Ok((self.folder(folder)?, name))
     }

@@ -4,12 +4,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::text::edit::ContentHash;
 use crate::vault::beneath::{Entry, Folder, Tree, split};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
-use crate::vault::write::{COMMITTED, CONFLICTS, MANIFEST, WriteLock, changed, remove_if_empty, undone};
+use crate::vault::write::{
+    COMMITTED, CONFLICTS, MANIFEST, WriteLock, changed, in_parts, remove_if_empty, undone,
+};
 
 /// More folders than this are brought onto the disk by one call for all.
 const MANY_FOLDERS: usize = 8;
@@ -54,6 +57,7 @@ pub(crate) fn discard(parent: &Folder, id: &str) -> io::Result<()> {
 /// Carries out a committed transaction. `seen` are the files as they were compared, while that is recent; without it
 /// every file is read again. Gives sentences about files that somebody else changed meanwhile.
 pub(crate) fn land(
+    root: &Path,
     tree: &mut Tree,
     manifest: &Manifest,
     lock: &WriteLock,
@@ -76,7 +80,7 @@ pub(crate) fn land(
             failed => Unlanded::Stuck(undone(error, failed)),
         });
     }
-    let mut landing = Landing { tree, manifest, lock, seen, notices: Vec::new() };
+    let mut landing = Landing { root, tree, manifest, lock, seen, notices: Vec::new() };
     match landing.replace_all().and_then(|()| landing.remove_all(&removals)).and_then(|()| landing.sync()) {
         Ok(()) => Ok(landing.notices),
         Err(error) => {
@@ -160,6 +164,7 @@ fn hash_in(folder: &Folder, name: &str) -> io::Result<Option<ContentHash>> {
 
 /// The second half of carrying out: contents and removals, which cannot be taken back.
 struct Landing<'a> {
+    root: &'a Path,
     tree: &'a mut Tree,
     manifest: &'a Manifest,
     lock: &'a WriteLock,
@@ -186,33 +191,40 @@ impl Landing<'_> {
 
     fn replace_all(&mut self) -> Result<()> {
         let manifest = self.manifest;
-        for (index, file) in manifest.files.iter().enumerate() {
-            let Some(to) = file.target() else { continue };
+        let files: Vec<(usize, &ChangedFile)> = manifest.files.iter().enumerate().collect();
+        let this = &*self;
+        let said = in_parts(self.root, &files, |tree, &(index, file)| {
+            let Some(to) = file.target() else { return Ok(None) };
             match &file.temporary {
-                Some(temporary) => self.replace(index, file, &to, temporary)?,
-                None if self.seen.is_none() && self.tree.entry(&to)?.is_none() => {
-                    self.notices.push(format!("{to} is not where {} moved it", manifest.operation));
+                Some(temporary) => this.replace(tree, index, file, &to, temporary),
+                None if this.seen.is_none() && tree.entry(&to)?.is_none() => {
+                    Ok(Some(format!("{to} is not where {} moved it", manifest.operation)))
                 }
-                None => {}
+                None => Ok(None),
             }
-        }
+        })?;
+        self.notices.extend(said.into_iter().flatten());
         Ok(())
     }
 
-    /// Puts a temporary file in its place.
-    fn replace(&mut self, index: usize, file: &ChangedFile, to: &str, temporary: &str) -> Result<()> {
+    /// Puts a temporary file in its place; gives a sentence where that could not be.
+    fn replace(
+        &self,
+        tree: &mut Tree,
+        index: usize,
+        file: &ChangedFile,
+        to: &str,
+        temporary: &str,
+    ) -> Result<Option<String>> {
         let failed = |error| Error::io("write", to, error);
         let (path, name) = split(to);
-        let Some(folder) = self.tree.find_folder(path)? else {
-            self.notices.push(format!("{to} could not be written: its folder is gone"));
-            return Ok(());
+        let Some(folder) = tree.find_folder(path)? else {
+            return Ok(Some(format!("{to} could not be written: its folder is gone")));
         };
         if folder.entry(temporary).map_err(failed)?.is_none() {
             // It has been put in place already, whatever became of it since, unless the file is still the old one.
-            if file.before.is_some() && hash_in(&folder, name).map_err(failed)? == file.before {
-                self.notices.push(format!("{to} keeps what it held: what was to be written is gone"));
-            }
-            return Ok(());
+            let is_old = file.before.is_some() && hash_in(&folder, name).map_err(failed)? == file.before;
+            return Ok(is_old.then(|| format!("{to} keeps what it held: what was to be written is gone")));
         }
         let is_whole = self.seen.is_some() || hash_in(&folder, temporary).map_err(failed)? == file.after;
         let is_new = file.from.is_none();
@@ -227,19 +239,18 @@ impl Landing<'_> {
             } else {
                 folder.rename_over(temporary, &folder, name)
             };
-            return renamed.map_err(failed);
+            return renamed.map(|()| None).map_err(failed);
         }
         if hash_in(&folder, name).map_err(failed)? == file.after {
-            return folder.remove(temporary).map_err(failed);
+            return folder.remove(temporary).map(|()| None).map_err(failed);
         }
         self.set_aside(&folder, temporary, to).map_err(failed)?;
-        self.notices.push(format!(
+        Ok(Some(format!(
             "{to} was changed by somebody else before {} could write it, and was left alone; what it was to hold is in {}/{CONFLICTS}/{}/{to}",
             self.manifest.operation,
             self.lock.records().display(),
             self.manifest.id
-        ));
-        Ok(())
+        )))
     }
 
     /// Moves a file of ours out of the notes into the records.

@@ -9,6 +9,7 @@ mod manifest;
 pub mod obsidian;
 pub mod recover;
 pub mod scan;
+pub mod watch;
 pub mod write;
 
 use std::collections::HashSet;
@@ -107,6 +108,11 @@ impl Vault {
     /// Lists the paths that Obsidian's bookmarks name.
     pub fn bookmarks(&self) -> HashSet<String> {
         obsidian::bookmarks(&self.root.join(&self.config_dir))
+    }
+
+    /// Gives Obsidian's configuration folder.
+    pub fn config_folder(&self) -> PathBuf {
+        self.root.join(&self.config_dir)
     }
 
     /// Reads Obsidian's settings as they are now.

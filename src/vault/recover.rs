@@ -59,7 +59,7 @@ impl Vault {
                 ));
                 return Ok(());
             };
-            return match land(&mut tree, &manifest, lock, pending, None) {
+            return match land(self.root(), &mut tree, &manifest, lock, pending, None) {
                 Ok(notices) => {
                     close(&manifest, lock, pending)?;
                     recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));

@@ -150,7 +150,7 @@ pub fn stat(root: &Path, path: &NotePath) -> Result<Option<FileStat>> {
 }
 
 /// Says whether a folder is reached through a link back into the vault, where no scan goes.
-fn leads_back(root: &Path, folder: &str) -> io::Result<bool> {
+pub(super) fn leads_back(root: &Path, folder: &str) -> io::Result<bool> {
     let root = root.canonicalize()?;
     let plain = root.join(folder);
     let real = plain.canonicalize()?;

@@ -2,16 +2,16 @@
 //!
 //! Nothing else changes a note. What a crash leaves half-done, `vault/recover` ends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
+use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, FolderMove, Place};
 use crate::text::path::key;
@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// From so many files on, one call that flushes the whole file system is cheaper than one for each.
 const MANY: usize = 12;
+
+/// At least so many files are looked at or written by one thread.
+pub(crate) const SHARE: usize = 32;
 
 /// The folder of transactions that are not closed.
 pub(crate) const PENDING: &str = "pending";
@@ -212,8 +215,10 @@ impl Vault {
             millis / 1000,
             u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000,
         ));
-        let mut tree = Tree::open(self.root())?;
-        let draft = Survey::new(&mut tree, plan, self.max_file_size).draft(id.simple().to_string(), at)?;
+        let mut look = Look::open(self, plan)?;
+        let survey = Survey { look: &mut look, made: Vec::new() };
+        let draft = survey.draft(self, id.simple().to_string(), at)?;
+        let mut tree = look.tree;
         if draft.manifest.files.is_empty() && draft.manifest.folders.is_empty() {
             return Ok(Applied { id: String::new(), ..Applied::of(&draft.manifest, Vec::new()) });
         }
@@ -221,7 +226,7 @@ impl Vault {
         let prepared = write_records(&draft, &folder)
             .and_then(|()| pending.sync())
             .map_err(records)
-            .and_then(|()| prepare(&mut tree, &draft))
+            .and_then(|()| prepare(&mut tree, self.root(), &draft))
             .and_then(|()| folder.rename_over(MANIFEST, &folder, COMMITTED).map_err(records));
         // Once it has this name, the plan is going to be carried out; until the name is on the disk, it may not be.
         let committed = prepared.and_then(|()| {
@@ -235,7 +240,7 @@ impl Vault {
             return Err(undone(error, roll_back(&mut tree, &draft.manifest, &pending)));
         }
         let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
-        let notices = match land(&mut tree, &draft.manifest, lock, &pending, Some(seen)) {
+        let notices = match land(self.root(), &mut tree, &draft.manifest, lock, &pending, Some(seen)) {
             Ok(notices) => notices,
             Err(Unlanded::Undone(error) | Unlanded::Stuck(error)) => return Err(error),
         };
@@ -352,29 +357,38 @@ struct DraftFile<'a> {
 
 /// Compares a plan with the files.
 struct Survey<'a, 'b> {
-    tree: &'a mut Tree,
-    plan: &'b ChangeSet,
-    max_hashed: u64,
+    look: &'a mut Look<'b>,
     made: Vec<String>,
 }
 
-impl<'a, 'b> Survey<'a, 'b> {
-    fn new(tree: &'a mut Tree, plan: &'b ChangeSet, max_hashed: u64) -> Self {
-        Self { tree, plan, max_hashed, made: Vec::new() }
-    }
+/// Looks at the files of a plan, one by one.
+struct Look<'b> {
+    tree: Tree,
+    plan: &'b ChangeSet,
+    max_hashed: u64,
+    /// Folders that may be changed.
+    writable: HashSet<String>,
+}
 
-    fn draft(mut self, id: String, at: Timestamp) -> Result<Draft<'b>> {
+impl<'a, 'b> Survey<'a, 'b> {
+    fn draft(mut self, vault: &Vault, id: String, at: Timestamp) -> Result<Draft<'b>> {
         let folders = self.folders()?;
-        let mut files = Vec::new();
-        let mut changed = Vec::new();
+        let plan = self.look.plan;
         let mut sources = HashSet::new();
-        for change in &self.plan.files {
-            if let Some(from) = &change.from
-                && !sources.insert(from)
-            {
+        for from in plan.files.iter().filter_map(|change| change.from.as_ref()) {
+            if !sources.insert(from) {
                 return Err(Error::internal(format!("the plan changes {from} twice")));
             }
-            if let Some((file, draft)) = self.file(change)? {
+        }
+        let start = || Look::open(vault, plan);
+        let looked = cores::each(&plan.files, SHARE, start, |look, change| match look {
+            Ok(look) => look.file(change),
+            Err(error) => Err(Error::new(error.kind(), error.message())),
+        });
+        let mut files = Vec::new();
+        let mut changed = Vec::new();
+        for found in looked {
+            if let Some((file, draft)) = found? {
                 changed.push(file);
                 files.push(draft);
             }
@@ -398,8 +412,8 @@ impl<'a, 'b> Survey<'a, 'b> {
         }
         let manifest = Manifest {
             id,
-            operation: self.plan.operation.clone(),
-            undoes: self.plan.undoes.clone(),
+            operation: plan.operation.clone(),
+            undoes: plan.undoes.clone(),
             at: at.millis(),
             folders,
             made: self.made,
@@ -410,7 +424,7 @@ impl<'a, 'b> Survey<'a, 'b> {
 
     fn folders(&mut self) -> Result<Vec<MovedFolder>> {
         let moves: Vec<&FolderMove> =
-            self.plan.folders.iter().filter(|folder| folder.from != folder.to).collect();
+            self.look.plan.folders.iter().filter(|folder| folder.from != folder.to).collect();
         let mut found = Vec::new();
         for (index, folder) in moves.iter().enumerate() {
             let (from, to) = (folder.from.as_str(), folder.to.as_str());
@@ -430,16 +444,106 @@ impl<'a, 'b> Survey<'a, 'b> {
             if clashes {
                 return Err(Error::internal(format!("the plan moves {from} and a folder in or around it")));
             }
-            let inode = match self.tree.entry(from)? {
+            let inode = match self.look.tree.entry(from)? {
                 Some(entry) if entry.is_symlink() => return Err(symlink(from)),
                 Some(entry) if entry.is_folder() => entry.inode,
                 Some(_) => return Err(Error::invalid(format!("{from} is no folder"))),
                 None => return Err(changed(from, "is gone")),
             };
-            self.may_change_folder_of(from)?;
+            self.look.may_change_folder_of(from)?;
             found.push(MovedFolder { paths: (*folder).clone(), inode });
         }
         Ok(found)
+    }
+    /// Checks that every new name is free, and lists the folders that are to be made.
+    fn targets(&mut self, files: &[ChangedFile]) -> Result<()> {
+        let folders = &self.look.plan.folders;
+        let mut leaving: HashSet<String> = folders.iter().map(|folder| folder.from.to_string()).collect();
+        let mut coming: Vec<(String, Option<String>)> = folders
+            .iter()
+            .filter(|folder| folder.from != folder.to)
+            .map(|folder| (folder.to.to_string(), Some(folder.from.to_string())))
+            .collect();
+        for file in files {
+            let (from, to) = (file.source(), file.target());
+            let stays = from.as_ref().is_some_and(|from| to.as_ref() == Some(&then(folders, from)));
+            if !stays {
+                leaving.extend(from.clone());
+                coming.extend(to.map(|to| (to, from)));
+            }
+        }
+        let mut new = Names::default();
+        let mut listed: HashMap<String, Option<HashMap<String, Vec<String>>>> = HashMap::new();
+        let mut next = 0;
+        while let Some((path, from)) = coming.get(next).cloned() {
+            next += 1;
+            new.add(&path)?;
+            let parent = split(&path).0;
+            let Some(parent) = now(folders, parent) else {
+                return Err(Error::internal(format!("the plan puts {path} into a folder that moves away")));
+            };
+            if !listed.contains_key(&parent) {
+                let names = self.names(&parent)?;
+                if names.is_none() {
+                    coming.push((then(folders, &parent), None));
+                    self.made.push(parent.clone());
+                }
+                listed.insert(parent.clone(), names);
+            }
+            if let Some(Some(names)) = listed.get(&parent) {
+                check_name(&path, &parent, names, &leaving)?;
+            }
+            if let Some(from) = from {
+                self.same_device(&from, &parent, &path)?;
+            }
+        }
+        self.made.sort_by_key(|path| path.matches('/').count());
+        for path in self.made.clone() {
+            // The outermost are made in a folder that is there.
+            if self.look.tree.find_folder(split(&path).0)?.is_some() {
+                self.look.may_change_folder_of(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists a folder by the keys of its names; `None` where it is not there.
+    fn names(&mut self, folder: &str) -> Result<Option<HashMap<String, Vec<String>>>> {
+        let open = match self.look.tree.find_folder(folder) {
+            Ok(Some(open)) => open,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let failed = |error| Error::io("list", folder, error);
+        open.may_write(".").map_err(|error| Error::io("change the folder", folder, error))?;
+        let mut names: HashMap<String, Vec<String>> = HashMap::new();
+        for name in open.names().map_err(failed)? {
+            if let Some(name) = name.to_str() {
+                names.entry(key(name)).or_default().push(name.to_owned());
+            }
+        }
+        Ok(Some(names))
+    }
+
+    /// Refuses what would have to be copied to another file system: that cannot be done in one step.
+    fn same_device(&mut self, from: &str, folder: &str, to: &str) -> Result<()> {
+        let failed = |error| Error::io("move to", to, error);
+        let here = self.look.tree.parent(from)?.0.device().map_err(failed)?;
+        let mut nearest = folder;
+        let there = loop {
+            match self.look.tree.find_folder(nearest)? {
+                Some(found) => break found.device().map_err(failed)?,
+                None => nearest = split(nearest).0,
+            }
+        };
+        if here == there { Ok(()) } else { Err(failed(rustix::io::Errno::XDEV.into())) }
+    }
+}
+
+impl<'b> Look<'b> {
+    fn open(vault: &Vault, plan: &'b ChangeSet) -> Result<Self> {
+        let tree = Tree::open(vault.root())?;
+        Ok(Self { tree, plan, max_hashed: vault.max_file_size, writable: HashSet::new() })
     }
 
     /// Looks at one file; `None` where nothing happens to it.
@@ -533,93 +637,14 @@ impl<'a, 'b> Survey<'a, 'b> {
 
     fn may_change_folder_of(&mut self, path: &str) -> Result<()> {
         let folder = split(path).0;
+        if self.writable.contains(folder) {
+            return Ok(());
+        }
         let shown = if folder.is_empty() { "the vault's root" } else { folder };
         let refused = |error| Error::io("change the folder", shown, error);
-        self.tree.folder(folder)?.may_write(".").map_err(refused)
-    }
-
-    /// Checks that every new name is free, and lists the folders that are to be made.
-    fn targets(&mut self, files: &[ChangedFile]) -> Result<()> {
-        let folders = &self.plan.folders;
-        let mut leaving: HashSet<String> = folders.iter().map(|folder| folder.from.to_string()).collect();
-        let mut coming: Vec<(String, Option<String>)> = folders
-            .iter()
-            .filter(|folder| folder.from != folder.to)
-            .map(|folder| (folder.to.to_string(), Some(folder.from.to_string())))
-            .collect();
-        for file in files {
-            let (from, to) = (file.source(), file.target());
-            let stays = from.as_ref().is_some_and(|from| to.as_ref() == Some(&then(folders, from)));
-            if !stays {
-                leaving.extend(from.clone());
-                coming.extend(to.map(|to| (to, from)));
-            }
-        }
-        let mut new = Names::default();
-        let mut listed: HashMap<String, Option<HashMap<String, Vec<String>>>> = HashMap::new();
-        let mut next = 0;
-        while let Some((path, from)) = coming.get(next).cloned() {
-            next += 1;
-            new.add(&path)?;
-            let parent = split(&path).0;
-            let Some(parent) = now(folders, parent) else {
-                return Err(Error::internal(format!("the plan puts {path} into a folder that moves away")));
-            };
-            if !listed.contains_key(&parent) {
-                let names = self.names(&parent)?;
-                if names.is_none() {
-                    coming.push((then(folders, &parent), None));
-                    self.made.push(parent.clone());
-                }
-                listed.insert(parent.clone(), names);
-            }
-            if let Some(Some(names)) = listed.get(&parent) {
-                check_name(&path, &parent, names, &leaving)?;
-            }
-            if let Some(from) = from {
-                self.same_device(&from, &parent, &path)?;
-            }
-        }
-        self.made.sort_by_key(|path| path.matches('/').count());
-        for path in self.made.clone() {
-            // The outermost are made in a folder that is there.
-            if self.tree.find_folder(split(&path).0)?.is_some() {
-                self.may_change_folder_of(&path)?;
-            }
-        }
+        self.tree.folder(folder)?.may_write(".").map_err(refused)?;
+        self.writable.insert(folder.to_owned());
         Ok(())
-    }
-
-    /// Lists a folder by the keys of its names; `None` where it is not there.
-    fn names(&mut self, folder: &str) -> Result<Option<HashMap<String, Vec<String>>>> {
-        let open = match self.tree.find_folder(folder) {
-            Ok(Some(open)) => open,
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let failed = |error| Error::io("list", folder, error);
-        open.may_write(".").map_err(|error| Error::io("change the folder", folder, error))?;
-        let mut names: HashMap<String, Vec<String>> = HashMap::new();
-        for name in open.names().map_err(failed)? {
-            if let Some(name) = name.to_str() {
-                names.entry(key(name)).or_default().push(name.to_owned());
-            }
-        }
-        Ok(Some(names))
-    }
-
-    /// Refuses what would have to be copied to another file system: that cannot be done in one step.
-    fn same_device(&mut self, from: &str, folder: &str, to: &str) -> Result<()> {
-        let failed = |error| Error::io("move to", to, error);
-        let here = self.tree.parent(from)?.0.device().map_err(failed)?;
-        let mut nearest = folder;
-        let there = loop {
-            match self.tree.find_folder(nearest)? {
-                Some(found) => break found.device().map_err(failed)?,
-                None => nearest = split(nearest).0,
-            }
-        };
-        if here == there { Ok(()) } else { Err(failed(rustix::io::Errno::XDEV.into())) }
     }
 }
 
@@ -705,23 +730,28 @@ fn write_records(draft: &Draft<'_>, folder: &Folder) -> io::Result<()> {
 }
 
 /// Makes folders and temporary files, brings them onto the disk, and looks whether all is still as it was.
-fn prepare(tree: &mut Tree, draft: &Draft<'_>) -> Result<()> {
+fn prepare(tree: &mut Tree, root: &Path, draft: &Draft<'_>) -> Result<()> {
     let manifest = &draft.manifest;
-    let mut touched: HashMap<String, Rc<Folder>> = HashMap::new();
+    let mut touched = BTreeSet::new();
     for path in &manifest.made {
         let (folder, name) = tree.parent(path)?;
         folder.make(name).map_err(|error| Error::io("make the folder", path, error))?;
-        touched.insert(split(path).0.to_owned(), folder);
+        touched.insert(split(path).0.to_owned());
     }
-    let written = manifest.files.iter().filter(|file| file.temporary.is_some()).count();
+    let mut temporaries = Vec::new();
     for (file, draft) in manifest.files.iter().zip(&draft.files) {
         let (Some(after), Some(path)) = (&draft.after, manifest.temporary(file)) else { continue };
         let Some(path) = manifest.now(&path) else {
             return Err(Error::internal(format!("{path} has no place yet")));
         };
+        touched.insert(split(&path).0.to_owned());
+        temporaries.push((file, draft, after, path));
+    }
+    let written = temporaries.len();
+    in_parts(root, &temporaries, |tree, (file, draft, after, path)| {
         let target = file.target().unwrap_or_default();
         let failed = |error| Error::io("write", &target, error);
-        let (folder, name) = tree.parent(&path)?;
+        let (folder, name) = tree.parent(path)?;
         let open = match &draft.found {
             Some(found) => {
                 let mut open = folder.create(name, 0o600).map_err(failed)?;
@@ -735,32 +765,45 @@ fn prepare(tree: &mut Tree, draft: &Draft<'_>) -> Result<()> {
                 open
             }
         };
-        touched.entry(split(&path).0.to_owned()).or_insert(folder);
         if written <= MANY {
             open.sync_data().map_err(failed)?;
         }
-    }
+        Ok(())
+    })?;
     flush(tree, manifest, &touched, written)?;
-    for (file, draft) in manifest.files.iter().zip(&draft.files) {
-        if let (Some(path), Some(found)) = (file.source(), &draft.found)
-            && !tree.entry(&path)?.is_some_and(|entry| entry.is_untouched(&found.entry))
+    let files: Vec<_> = manifest.files.iter().zip(&draft.files).collect();
+    in_parts(root, &files, |tree, (file, draft)| match (file.source(), &draft.found) {
+        (Some(path), Some(found))
+            if !tree.entry(&path)?.is_some_and(|entry| entry.is_untouched(&found.entry)) =>
         {
-            return Err(changed(&path, "was changed"));
+            Err(changed(&path, "was changed"))
         }
-    }
-    Ok(())
+        _ => Ok(()),
+    })
+    .map(drop)
+}
+
+/// Does something to every item, on all cores where there are many, each with folder handles of its own. All are tried;
+/// the first error is given.
+pub(crate) fn in_parts<T: Sync, R: Send>(
+    root: &Path,
+    items: &[T],
+    work: impl Fn(&mut Tree, &T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let start = || Tree::open(root);
+    let done = cores::each(items, SHARE, start, |tree, item| match tree {
+        Ok(tree) => work(tree, item),
+        Err(error) => Err(Error::new(error.kind(), error.message())),
+    });
+    done.into_iter().collect()
 }
 
 /// Brings temporary files and the names of folders onto the disk.
-fn flush(
-    tree: &mut Tree,
-    manifest: &Manifest,
-    touched: &HashMap<String, Rc<Folder>>,
-    written: usize,
-) -> Result<()> {
+fn flush(tree: &mut Tree, manifest: &Manifest, touched: &BTreeSet<String>, written: usize) -> Result<()> {
     let mut whole = HashSet::new();
     if written > MANY {
-        for (path, folder) in touched {
+        for path in touched {
+            let folder = tree.folder(path)?;
             let failed = |error| Error::io("write to", path, error);
             let device = folder.device().map_err(failed)?;
             if whole.contains(&device) {
@@ -775,7 +818,8 @@ fn flush(
             }
         }
     }
-    for (path, folder) in touched {
+    for path in touched {
+        let folder = tree.folder(path)?;
         let failed = |error| Error::io("write to", path, error);
         if !whole.contains(&folder.device().map_err(failed)?) {
             folder.sync().map_err(failed)?;

@@ -10,7 +10,9 @@ use sidenote::index::vectors::VectorWriter;
 use sidenote::index::{Changes, Index, Options, silent};
 use sidenote::search::query::Query;
 use sidenote::search::{Found, Mode, Request};
-use sidenote::store::{ChangeReply, MoveRequest, Open, Operation, SearchReply, SearchRequest, Store};
+use sidenote::store::{
+    ChangeReply, Follower, MoveRequest, Open, Operation, SearchReply, SearchRequest, Store,
+};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use tantivy::schema::{Schema, TEXT};
@@ -24,6 +26,8 @@ use crate::meter::Sample;
 const CHANGED: &str = "sidenote-bench.md";
 /// How often something short is done.
 const RUNS: usize = 15;
+/// How often a note is edited.
+const EDITS: usize = 1000;
 /// Queries before the first that counts: they load what is loaded once.
 const WARMING: usize = 10;
 
@@ -65,7 +69,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 13] = [
+pub(crate) const MEASURES: [Measure; 17] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -73,7 +77,11 @@ pub(crate) const MEASURES: [Measure; 13] = [
     measure("one-scanned", "one note changed, scan and search", Needs::Index, 1, one_scanned),
     measure("rank", "BM25 ranking alone, no text shown", Needs::Index, 1, rank),
     measure("bm25", "warm search by words", Needs::Index, 1, bm25),
-    measure("rename-none", "rename, scan, no link to the note", Needs::Index, 1, rename_none),
+    measure("followed", "search by words while following the files", Needs::Index, 1, followed),
+    measure("edit", "edit by another program until found", Needs::Index, 1, edit),
+    measure("edit-copy", "the same while 10,000 notes are copied in", Needs::Index, 1, edit_copy),
+    measure("rename-scan", "rename, scan, no link to the note", Needs::Index, 1, rename_scan),
+    measure("rename-none", "rename while following, no link to the note", Needs::Index, 1, rename_none),
     measure("rename-1000", "rename, 1,000 links to it, 10,000 notes", Needs::Nothing, 1, rename_1000),
     measure("fill", "fake vectors of all passages, and a graph", Needs::Index, 1, fill),
     measure("hybrid", "warm search, query embedded each time", Needs::Vectors, 1, hybrid),
@@ -129,7 +137,7 @@ fn noop(place: &Place, sample: &mut Sample) -> Result<()> {
 fn one_known(place: &Place, sample: &mut Sample) -> Result<()> {
     let index = open_index(place)?;
     let path = NotePath::parse(CHANGED)?;
-    let sync = || index.sync(Changes::Only(vec![path.clone()]), silent());
+    let sync = || index.sync(Changes::only(vec![path.clone()]), silent());
     change(place, "first")?;
     sync()?;
     for run in 0..RUNS {
@@ -199,16 +207,93 @@ fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Resul
     ensure_found(empty, queries.len())
 }
 
-fn rename_none(place: &Place, sample: &mut Sample) -> Result<()> {
+/// Opens a store and waits until it follows the files.
+fn following(place: &Place) -> Result<(Arc<Store>, Follower)> {
+    let store = Arc::new(open_store(place, "none")?);
+    let follower = store.follow(|_| {})?;
+    while !store.is_following() {
+        std::thread::yield_now();
+    }
+    Ok((store, follower))
+}
+
+fn followed(place: &Place, sample: &mut Sample) -> Result<()> {
+    let (store, _follower) = following(place)?;
+    let queries = place.queries()?;
+    let mut empty = 0;
+    for query in &queries {
+        let reply = sample.time(|| ask(&store, query, Mode::Bm25, false))?;
+        empty += usize::from(reply.results.is_empty());
+    }
+    ensure_found(empty, queries.len())
+}
+
+/// Saves a note as editors do, by a temporary file, and asks until a search finds what is new in it. The search does
+/// not look at the files itself.
+fn edit(place: &Place, sample: &mut Sample) -> Result<()> {
+    let (store, _follower) = following(place)?;
+    (0..EDITS).try_for_each(|at| edit_once(place, &store, at, sample))
+}
+
+fn edit_once(place: &Place, store: &Store, at: usize, sample: &mut Sample) -> Result<()> {
+    let word = format!("editword{at}x{}", std::process::id());
+    let path = place.root.join(format!("sidenote-bench-edited-{}.md", at % 20));
+    let temporary = path.with_extension("tmp");
+    fs::write(&temporary, format!("# Edited by cargo bench\n\nIt says {word}.\n"))?;
+    sample.time(|| {
+        fs::rename(&temporary, &path)?;
+        while ask(store, &word, Mode::Bm25, true)?.results.is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Ok(())
+    })
+}
+
+fn edit_copy(place: &Place, sample: &mut Sample) -> Result<()> {
+    let (store, _follower) = following(place)?;
+    let from: Vec<_> = notes(&place.root)?.into_iter().take(10_000).collect();
+    let folder = place.root.join("copied");
+    std::thread::scope(|scope| -> Result<()> {
+        let copying = scope.spawn(|| {
+            for (at, path) in from.iter().enumerate() {
+                let into = folder.join(format!("{}", at % 50));
+                fs::create_dir_all(&into)?;
+                fs::copy(path, into.join(format!("{at}.md")))?;
+            }
+            std::io::Result::Ok(())
+        });
+        let mut at = 0;
+        while !copying.is_finished() || store.status()?.behind > 0 {
+            edit_once(place, &store, at, sample)?;
+            at += 1;
+        }
+        copying.join().map_err(|_| "the copying thread panicked")??;
+        Ok(())
+    })?;
+    Ok(fs::remove_dir_all(folder)?)
+}
+
+/// As a command does that nobody follows the files for.
+fn rename_scan(place: &Place, sample: &mut Sample) -> Result<()> {
     change(place, "renamed")?;
     let store = open_store(place, "none")?;
     store.sync(silent())?;
+    rename_there_and_back(&store, sample)
+}
+
+fn rename_none(place: &Place, sample: &mut Sample) -> Result<()> {
+    change(place, "renamed")?;
+    let (store, _follower) = following(place)?;
+    rename_there_and_back(&store, sample)
+}
+
+fn rename_there_and_back(store: &Store, sample: &mut Sample) -> Result<()> {
     for run in 0..RUNS {
         let (from, to) = there_and_back(run, CHANGED, "sidenote-bench-renamed.md");
-        let reply = sample.time(|| rename(&store, from, to))?;
+        let reply = sample.time(|| rename(store, from, to))?;
         ensure(reply.applied && reply.plan.files.len() == 1, "one file moves")?;
     }
-    rename(&store, "sidenote-bench-renamed.md", CHANGED).map(drop)
+    rename(store, "sidenote-bench-renamed.md", CHANGED).map(drop)
 }
 
 /// A vault of its own, since what is measured on may be somebody's.

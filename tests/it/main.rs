@@ -29,3 +29,4 @@ mod terms;
 mod tidy;
 mod together;
 mod vault;
+mod watch;

@@ -3,15 +3,15 @@
 /// Does `work` on every item, on all cores where there are enough items, and gives the results in order.
 ///
 /// Each core does a run of at least `least` items, and `work` gets what `start` makes once for each run.
-pub(super) fn each<T: Sync, S, R: Send>(
-    items: &[T],
+pub fn each<'t, T: Sync, S, R: Send>(
+    items: &'t [T],
     least: usize,
     start: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, &T) -> R + Sync,
+    work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = items.len().div_ceil(cores).max(least).max(1);
-    let run = |items: &[T]| {
+    let run = |items: &'t [T]| {
         let mut state = start();
         items.iter().map(|item| work(&mut state, item)).collect::<Vec<R>>()
     };

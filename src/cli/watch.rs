@@ -1,0 +1,140 @@
+//! `sidenote watch`: one line a batch, until it is stopped; at the end how long changes waited to be found.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Session, output};
+use crate::error::{Error, Result};
+use crate::store::Followed;
+
+/// How many paths a line names.
+const NAMED: usize = 4;
+
+/// Keep the index in step with the files until Ctrl-C: prints one line for each batch of changes.
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// At the end, tell how long changes waited until a search could find them.
+    #[arg(long)]
+    stats: bool,
+}
+
+/// How long changes waited, in milliseconds from a batch's first event until a search finds it.
+#[derive(Debug, Default, Serialize)]
+struct Staleness {
+    batches: usize,
+    p50_ms: f64,
+    p95_ms: f64,
+    p99_ms: f64,
+    most_ms: f64,
+    /// Upper ends of the steps, in milliseconds, and how many batches fall into each.
+    histogram: Vec<(f64, usize)>,
+}
+
+impl Staleness {
+    fn of(mut waited: Vec<f64>) -> Self {
+        waited.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = (waited.len() as f64 * share).ceil() as usize;
+            waited.get(place.saturating_sub(1)).copied().unwrap_or_default()
+        };
+        let steps = [25.0, 50.0, 75.0, 100.0, 150.0, 250.0, 500.0, 1000.0, f64::MAX];
+        let mut below = 0;
+        let mut histogram = Vec::new();
+        for step in steps {
+            let upto = waited.partition_point(|&ms| ms <= step);
+            if upto > below {
+                histogram.push((if step == f64::MAX { at(1.0) } else { step }, upto - below));
+            }
+            below = upto;
+        }
+        Self {
+            batches: waited.len(),
+            p50_ms: at(0.5),
+            p95_ms: at(0.95),
+            p99_ms: at(0.99),
+            most_ms: at(1.0),
+            histogram,
+        }
+    }
+
+    fn show(&self) -> String {
+        let mut text = format!(
+            "{} batches; searchable after p50 {:.0} ms, p95 {:.0} ms, p99 {:.0} ms, at most {:.0} ms\n",
+            self.batches, self.p50_ms, self.p95_ms, self.p99_ms, self.most_ms
+        );
+        for (step, count) in &self.histogram {
+            let bar = "#".repeat((count * 40).div_ceil(self.batches.max(1)));
+            text.push_str(&format!("{:>10} {count:>6} {bar}\n", format!("<= {step:.0} ms")));
+        }
+        text
+    }
+}
+
+pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
+    session.open.fill = true;
+    let store = Arc::new(session.store()?);
+    if let Some(holder) = store.status()?.locked_by {
+        session.out.say(&format!(
+            "notice: process {} ({}) keeps the index; this one follows once that one ends",
+            holder.pid, holder.command
+        ));
+    }
+    let (stop, stopped) = channel();
+    ctrlc::set_handler(move || {
+        if stop.send(()).is_err() {
+            tracing::debug!("the command is ending already");
+        }
+    })
+    .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
+    let waited = Arc::new(Mutex::new(Vec::new()));
+    let (out, kept) = (session.out, Arc::clone(&waited));
+    let follower = store.follow(move |step| {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(step.stale_ms);
+        let line = if out.is_json() { serde_json::to_string(&step).unwrap_or_default() } else { show(&step) };
+        if let Err(error) = out.print(&format!("{line}\n")) {
+            tracing::warn!("{error}");
+        }
+    })?;
+    // The sender lives in the handler for as long as the process.
+    stopped.recv().map_err(|error| Error::internal("the signal handler is gone").with_source(error))?;
+    drop(follower);
+    if args.stats {
+        let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));
+        let stats = Staleness::of(waited);
+        return session.out.reply(&stats, Staleness::show);
+    }
+    Ok(())
+}
+
+fn show(step: &Followed) -> String {
+    let report = &step.report;
+    let counts = [
+        (report.added, "added"),
+        (report.changed, "changed"),
+        (report.moved, "moved"),
+        (report.removed, "removed"),
+    ];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let mut line = format!("{} in {:.0} ms", counts.join(", "), step.took_ms);
+    let named: Vec<String> = step.paths.iter().take(NAMED).map(|path| output::plain(path)).collect();
+    if !named.is_empty() {
+        line.push_str(&format!(": {}", named.join(", ")));
+    }
+    if step.paths.len() > NAMED {
+        line.push_str(&format!(" and {} more", step.paths.len() - NAMED));
+    }
+    if let Some(why) = &step.rescan {
+        line.push_str(&format!(" (all looked at: {why})"));
+    }
+    for warning in &report.warnings {
+        line.push_str(&format!("\n  warning: {}", output::plain(warning)));
+    }
+    line
+}

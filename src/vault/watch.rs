@@ -1,0 +1,514 @@
+//! Owns the watch over a vault: what the file system says happened, gathered into batches. The only notify user.
+//!
+//! A batch names places to look at, never what is there: whoever takes it looks for himself. Whatever the system
+//! cannot promise (lost events, too few watches, a root that went away) becomes "look at everything", and is said.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use crate::error::{Error, Result};
+use crate::text::path::NotePath;
+use crate::vault::scan::{ScanOptions, leads_back, scan};
+
+/// So long nothing may happen before a batch counts as whole: a save is several events.
+const QUIET: Duration = Duration::from_millis(25);
+/// So long a batch waits for quiet.
+const LONGEST: Duration = Duration::from_millis(100);
+/// So many files go into a batch while more are coming, the newest first: an edit must not wait behind a large copy.
+const MOST: usize = 256;
+/// Without events, so often everything is looked at;
+const POLL: Duration = Duration::from_secs(2);
+/// and so often the system is asked for events again.
+const RETRY: Duration = Duration::from_secs(30);
+/// The longest wait for the file system to tell of our own mark.
+const PULSE: Duration = Duration::from_millis(250);
+
+/// Places of a vault where something happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Files that came or changed.
+    pub files: Vec<NotePath>,
+    /// Paths of files and folders that are not there any more.
+    pub gone: Vec<String>,
+    /// Why the whole vault must be looked at, where that is so.
+    pub rescan: Option<String>,
+    /// When the first of it happened.
+    pub since: Option<Instant>,
+}
+
+impl Batch {
+    /// Says whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.gone.is_empty() && self.rescan.is_none()
+    }
+}
+
+/// What happened and was not taken yet.
+#[derive(Debug, Default)]
+struct Pending {
+    /// Each file with the number of its last event; the numbers rise.
+    files: HashMap<NotePath, u64>,
+    gone: BTreeSet<String>,
+    rescan: Option<String>,
+    events: u64,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    /// Whether a folder is being listed that came: what happened is not told in full yet.
+    busy: bool,
+    /// The newest of our own marks that the system told of.
+    pulse: u64,
+    /// Why there are no events, where there are none.
+    blind: Option<String>,
+    stopped: bool,
+}
+
+impl Pending {
+    fn note(&mut self) -> u64 {
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.events += 1;
+        self.events
+    }
+
+    /// Says when what happened will be a batch; nothing where nothing did.
+    fn due(&self) -> Option<Instant> {
+        let is_empty = self.files.is_empty() && self.gone.is_empty() && self.rescan.is_none();
+        let (first, last) = self.first.zip(self.last).filter(|_| !is_empty && !self.busy)?;
+        Some((last + QUIET).min(first + LONGEST))
+    }
+
+    /// Takes what is there; only the newest files where that is enough and nothing moved.
+    fn take(&mut self, whole: bool) -> Batch {
+        let since = self.first;
+        let rescan = self.rescan.take();
+        if rescan.is_some() {
+            self.files.clear();
+            self.gone.clear();
+        }
+        // What is gone and what came may be one move, which is recognised within one batch alone.
+        if whole || !self.gone.is_empty() || self.files.len() <= MOST {
+            (self.first, self.last) = (None, None);
+            let files = std::mem::take(&mut self.files).into_keys().collect();
+            return Batch {
+                files,
+                gone: std::mem::take(&mut self.gone).into_iter().collect(),
+                rescan,
+                since,
+            };
+        }
+        let mut by_age: BTreeMap<u64, NotePath> =
+            self.files.iter().map(|(path, &event)| (event, path.clone())).collect();
+        let mut files = Vec::with_capacity(MOST);
+        while let Some((_, path)) = by_age.pop_last().filter(|_| files.len() < MOST) {
+            self.files.remove(&path);
+            files.push(path);
+        }
+        Batch { files, since, ..Batch::default() }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    pending: Mutex<Pending>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rescan(&self, why: String) {
+        let mut pending = self.lock();
+        pending.note();
+        pending.rescan.get_or_insert(why);
+        drop(pending);
+        self.changed.notify_all();
+    }
+}
+
+/// A watch that runs until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    shared: Arc<Shared>,
+    /// The folder for our own marks.
+    pulse: PathBuf,
+    pulses: AtomicU64,
+    messages: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Message {
+    Event(notify::Result<notify::Event>),
+    Stop,
+}
+
+impl Watch {
+    /// Watches a vault. `sidecar` is a folder of ours that may be written to, and `settings` Obsidian's.
+    ///
+    /// Where the system gives no events, the watch asks for a look at everything now and then, and
+    /// [`Watch::blind`] says why.
+    ///
+    /// # Errors
+    /// `Internal` where no thread can be started.
+    pub fn start(root: &Path, settings: &Path, sidecar: &Path) -> Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (messages, received) = channel();
+        let pulse = sidecar.join("pulse");
+        let mut gatherer = Gatherer {
+            root: root.to_owned(),
+            settings: settings.to_owned(),
+            pulse: pulse.clone(),
+            shared: Arc::clone(&shared),
+            messages: messages.clone(),
+            watcher: None,
+        };
+        gatherer.begin();
+        let thread = std::thread::Builder::new()
+            .name("sidenote-watch".to_owned())
+            .spawn(move || gatherer.run(&received))
+            .map_err(|error| Error::internal("cannot start the watch").with_source(error))?;
+        Ok(Self { shared, pulse, pulses: AtomicU64::new(0), messages, thread: Some(thread) })
+    }
+
+    /// Says why there are no events, where there are none.
+    pub fn blind(&self) -> Option<String> {
+        self.shared.lock().blind.clone()
+    }
+
+    /// Takes the next batch, where one is whole: where nothing more happened for a moment, or much has.
+    pub fn next(&self) -> Option<Batch> {
+        let mut pending = self.shared.lock();
+        let is_due = pending.due().is_some_and(|due| due <= Instant::now());
+        is_due.then(|| pending.take(false))
+    }
+
+    /// Waits until there is a batch to take, as long as `patience` at most.
+    pub fn wait(&self, patience: Duration) {
+        let end = Instant::now() + patience;
+        let mut pending = self.shared.lock();
+        loop {
+            let due = pending.due().map_or(end, |due| due.min(end));
+            let left = due.saturating_duration_since(Instant::now());
+            if pending.stopped || left.is_zero() {
+                return;
+            }
+            pending =
+                self.shared.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Asks for a look at everything.
+    pub fn rescan(&self, why: String) {
+        self.shared.rescan(why);
+    }
+
+    /// Takes all that happened up to this moment; `None` where the system does not tell.
+    ///
+    /// A mark of ours is made in the sidecar: events come in order, so once the system tells of the mark it has told
+    /// of everything before.
+    pub fn flush(&self) -> Option<Batch> {
+        if self.shared.lock().blind.is_some() {
+            return None;
+        }
+        let number = self.pulses.fetch_add(1, Ordering::SeqCst) + 1;
+        let mark = self.pulse.join(mark(number));
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        let made = fs::File::create(&mark);
+        made.ok()?;
+        let end = Instant::now() + PULSE;
+        let mut pending = self.shared.lock();
+        while pending.pulse < number && pending.blind.is_none() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            pending =
+                self.shared.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let told = pending.pulse >= number;
+        let batch = told.then(|| pending.take(true));
+        drop(pending);
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        if let Err(error) = fs::remove_file(&mark) {
+            tracing::debug!(%error, "a mark of the watch is left");
+        }
+        batch
+    }
+
+    /// Wakes whoever waits, for good.
+    pub fn stop(&self) {
+        self.shared.lock().stopped = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop();
+        // A thread that is gone already needs no telling.
+        drop(self.messages.send(Message::Stop));
+        if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
+            tracing::error!("the watch panicked; changes are seen at the next command");
+        }
+    }
+}
+
+/// Names a mark; those of other processes have other names.
+fn mark(number: u64) -> String {
+    format!("{}-{number}", std::process::id())
+}
+
+/// The thread that hears the system's events.
+struct Gatherer {
+    root: PathBuf,
+    settings: PathBuf,
+    pulse: PathBuf,
+    shared: Arc<Shared>,
+    messages: Sender<Message>,
+    watcher: Option<RecommendedWatcher>,
+}
+
+impl Gatherer {
+    /// Asks the system for events, or says why there are none.
+    fn begin(&mut self) {
+        self.watcher = None;
+        let messages = self.messages.clone();
+        // The receiver lives as long as the watcher, but for the last moment.
+        let hear = move |event| drop(messages.send(Message::Event(event)));
+        let blind = match notify::recommended_watcher(hear) {
+            Ok(watcher) => {
+                self.watcher = Some(watcher);
+                self.watch_all().err()
+            }
+            Err(error) => Some(said(&error)),
+        };
+        if blind.is_some() {
+            self.watcher = None;
+        }
+        let mut pending = self.shared.lock();
+        if let Some(why) = &blind
+            && pending.blind.as_ref() != Some(why)
+        {
+            tracing::warn!("changes are looked for every {} s: {why}", POLL.as_secs());
+        }
+        pending.blind = blind;
+        drop(pending);
+        self.shared.changed.notify_all();
+    }
+
+    fn watch_all(&mut self) -> std::result::Result<(), String> {
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+        fs::create_dir_all(&self.pulse)
+            .map_err(|error| format!("{} cannot be made: {error}", self.pulse.display()))?;
+        self.clear_marks();
+        let pulse = self.pulse.clone();
+        self.add(&pulse)?;
+        let root = self.root.clone();
+        self.watch_below(&root, "")?;
+        let settings = self.settings.clone();
+        if settings.is_dir() { self.add(&settings) } else { Ok(()) }
+    }
+
+    /// Removes the marks of processes that were killed.
+    fn clear_marks(&self) {
+        let Ok(entries) = fs::read_dir(&self.pulse) else { return };
+        let is_old = |entry: &fs::DirEntry| {
+            let made = entry.metadata().and_then(|metadata| metadata.modified());
+            made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > RETRY))
+        };
+        for entry in entries.flatten().filter(is_old) {
+            #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+            if let Err(error) = fs::remove_file(entry.path()) {
+                tracing::debug!(%error, "a mark of the watch is left");
+            }
+        }
+    }
+
+    fn add(&mut self, folder: &Path) -> std::result::Result<(), String> {
+        let Some(watcher) = &mut self.watcher else { return Ok(()) };
+        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+            // A folder that went away again has nothing to tell.
+            Err(error) if is_missing(&error) => Ok(()),
+            watched => watched.map_err(|error| said(&error)),
+        }
+    }
+
+    /// Watches a folder and those below it, as far as a scan goes; links into other trees are watched as they stand.
+    fn watch_below(&mut self, disk: &Path, path: &str) -> std::result::Result<(), String> {
+        let mut seen = BTreeSet::new();
+        let mut folders = vec![(disk.to_owned(), path.to_owned())];
+        while let Some((disk, path)) = folders.pop() {
+            // Two ways to one folder would be a circle.
+            if !disk.canonicalize().is_ok_and(|real| seen.insert(real)) {
+                continue;
+            }
+            self.add(&disk)?;
+            // What cannot be listed is told of by the scan.
+            let Ok(entries) = fs::read_dir(&disk) else { continue };
+            for entry in entries.flatten() {
+                let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+                let is_folder = entry
+                    .file_type()
+                    .is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && entry.path().is_dir()));
+                let inner = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+                if is_folder && NotePath::from_disk(&inner).is_some() {
+                    let is_back = entry.file_type().is_ok_and(|kind| kind.is_symlink())
+                        && leads_back(&self.root, &inner).unwrap_or(true);
+                    if !is_back {
+                        folders.push((entry.path(), inner));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(mut self, messages: &Receiver<Message>) {
+        let mut asked = Instant::now();
+        loop {
+            let is_blind = self.watcher.is_none();
+            let message = if is_blind {
+                messages.recv_timeout(POLL)
+            } else {
+                messages.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            match message {
+                Ok(Message::Event(event)) => self.hear(event),
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    if asked.elapsed() >= RETRY {
+                        asked = Instant::now();
+                        self.begin();
+                    }
+                    self.shared.rescan("the system gives no events".to_owned());
+                }
+            }
+        }
+    }
+
+    /// Loses sight: from now on everything is looked at now and then, until the system gives events again.
+    fn lose(&mut self, why: String) {
+        self.watcher = None;
+        tracing::warn!("changes are looked for every {} s: {why}", POLL.as_secs());
+        self.shared.lock().blind = Some(why.clone());
+        self.shared.rescan(why);
+    }
+
+    fn hear(&mut self, event: notify::Result<notify::Event>) {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) if is_missing(&error) => return,
+            Err(error) => return self.shared.rescan(said(&error)),
+        };
+        if event.need_rescan() {
+            return self.shared.rescan("the system lost events".to_owned());
+        }
+        if !tells_of_a_change(event.kind) {
+            return;
+        }
+        for path in &event.paths {
+            if let Some(name) = path.strip_prefix(&self.pulse).ok().and_then(Path::to_str) {
+                self.hear_pulse(name);
+            } else if path.starts_with(&self.settings) {
+                let is_setting = path.extension().is_some_and(|extension| extension == "json");
+                if is_setting && !path.ends_with("workspace.json") {
+                    self.shared.rescan("Obsidian's settings changed".to_owned());
+                }
+            } else if let Ok(inner) = path.strip_prefix(&self.root) {
+                match inner.to_str() {
+                    Some("") if !self.root.is_dir() => {
+                        return self.lose(format!("{} is gone", self.root.display()));
+                    }
+                    Some(inner) => self.look(path, inner),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn hear_pulse(&self, name: &str) {
+        let own = name.strip_prefix(&format!("{}-", std::process::id())).and_then(|n| n.parse::<u64>().ok());
+        if let Some(number) = own {
+            let mut pending = self.shared.lock();
+            pending.pulse = pending.pulse.max(number);
+            drop(pending);
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Takes in what happened to one path of the vault.
+    fn look(&mut self, disk: &Path, inner: &str) {
+        let Some(path) = NotePath::from_disk(inner) else { return };
+        let found = fs::metadata(disk);
+        if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
+            if leads_back(&self.root, inner).unwrap_or(true) {
+                return;
+            }
+            self.shared.lock().busy = true;
+            // First the watch and then the look, so that nothing comes in between.
+            let watched = self.watch_below(disk, inner);
+            let found = scan(&self.root, &ScanOptions { below: inner.to_owned(), ..ScanOptions::default() });
+            let mut pending = self.shared.lock();
+            for file in found.files {
+                let event = pending.note();
+                pending.gone.remove(file.path.as_str());
+                pending.files.insert(file.path, event);
+            }
+            pending.busy = false;
+            drop(pending);
+            if let Err(why) = watched {
+                return self.lose(why);
+            }
+        } else {
+            let mut pending = self.shared.lock();
+            let event = pending.note();
+            if found.is_ok() || fs::symlink_metadata(disk).is_ok() {
+                pending.gone.remove(inner);
+                pending.files.insert(path, event);
+            } else {
+                pending.files.remove(&path);
+                pending.gone.insert(inner.to_owned());
+            }
+        }
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Says whether an event can mean other bytes, names or rights; opening and reading do not.
+fn tells_of_a_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(MetadataKind::AccessTime)) => false,
+        _ => true,
+    }
+}
+
+fn is_missing(error: &notify::Error) -> bool {
+    match &error.kind {
+        notify::ErrorKind::PathNotFound | notify::ErrorKind::WatchNotFound => true,
+        notify::ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// Says in one sentence why there are no events.
+fn said(error: &notify::Error) -> String {
+    match error.kind {
+        notify::ErrorKind::MaxFilesWatch => {
+            "the system's watches are used up; `sysctl fs.inotify.max_user_watches` says how many there are"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
+}

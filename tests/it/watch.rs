@@ -1,0 +1,221 @@
+//! Following the files: what editors do is found without a scan, processes take turns, and nobody misses a change.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use sidenote::search::Mode;
+use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
+
+use crate::support::{TestVault, stdout};
+
+/// So long a test waits for what has to happen.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A store that follows its vault, and what it tells.
+struct Following {
+    store: Arc<Store>,
+    told: Receiver<Followed>,
+    _follower: Follower,
+}
+
+impl Following {
+    fn new(vault: &TestVault) -> Self {
+        let store = Arc::new(vault.open("none"));
+        let (sender, told) = channel();
+        let follower = store.follow(move |step| drop(sender.send(step))).unwrap();
+        until("the store follows", || store.is_following());
+        // The first look at everything is told before.
+        told.try_iter().for_each(drop);
+        Self { store, told, _follower: follower }
+    }
+
+    /// Gives the next step that is about one of these paths.
+    fn step(&self, path: &str) -> Followed {
+        let end = Instant::now() + LIMIT;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let step = self.told.recv_timeout(left).unwrap_or_else(|_| panic!("nobody tells of {path}"));
+            if step.paths.iter().any(|told| told == path) {
+                return step;
+            }
+        }
+    }
+}
+
+/// Waits until something holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn find(store: &Store, query: &str) -> Vec<String> {
+    let request =
+        SearchRequest { query: query.to_owned(), mode: Some(Mode::Bm25), ..SearchRequest::default() };
+    store.search(&request).unwrap().results.into_iter().map(|hit| hit.path).collect()
+}
+
+/// The index says what a new one of the same files would.
+fn check_rebuild(vault: &TestVault, store: &Store) {
+    let fresh = TestVault::new(&[]);
+    for (path, (bytes, _)) in vault.contents() {
+        let name = path.strip_prefix(vault.root()).unwrap().to_owned();
+        let to = fresh.root().join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, bytes).unwrap();
+    }
+    assert_eq!(store.dump().unwrap(), fresh.store().dump().unwrap());
+}
+
+#[test]
+fn what_editors_do_is_found_at_once() {
+    let vault = TestVault::new(&[("a.md", "one\n"), ("d/b.md", "two [[a]]\n"), ("d/e/c.md", "three\n")]);
+    let following = Following::new(&vault);
+    let store = &following.store;
+    // Each search asks the watch, so nothing has to be waited for.
+    vault.write("new.md", "zebra\n");
+    assert_eq!(find(store, "zebra"), ["new.md"]);
+    vault.write(".new.md.tmp", "okapi\n");
+    fs::rename(vault.root().join(".new.md.tmp"), vault.root().join("new.md")).unwrap();
+    assert_eq!((find(store, "zebra"), find(store, "okapi")), (vec![], vec!["new.md".to_owned()]));
+    fs::create_dir_all(vault.root().join("x/y")).unwrap();
+    vault.write("x/y/deep.md", "giraffe\n");
+    assert_eq!(find(store, "giraffe"), ["x/y/deep.md"]);
+    fs::rename(vault.root().join("x"), vault.root().join("z")).unwrap();
+    assert_eq!(find(store, "giraffe"), ["z/y/deep.md"]);
+    vault.write("z/y/deep.md", "gazelle\n");
+    assert_eq!((find(store, "giraffe"), find(store, "gazelle")), (vec![], vec!["z/y/deep.md".to_owned()]));
+    fs::remove_dir_all(vault.root().join("d")).unwrap();
+    assert_eq!(find(store, "two three"), [""; 0]);
+    fs::remove_file(vault.root().join("a.md")).unwrap();
+    vault.write("A.md", "elephant\n");
+    assert_eq!(find(store, "elephant"), ["A.md"]);
+    check_rebuild(&vault, store);
+}
+
+#[test]
+fn a_folder_that_moves_is_recognised_and_nothing_is_read_twice() {
+    let notes: Vec<(String, String)> =
+        (0..40).map(|at| (format!("d/sub/{at}.md"), format!("note {at}\n"))).collect();
+    let notes: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = TestVault::new(&notes);
+    let following = Following::new(&vault);
+    fs::rename(vault.root().join("d"), vault.root().join("moved")).unwrap();
+    let report = following.step("d").report;
+    assert_eq!((report.moved, report.added, report.removed), (40, 0, 0));
+    check_rebuild(&vault, &following.store);
+}
+
+#[test]
+fn what_is_no_note_of_the_vault_makes_no_batch() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    let following = Following::new(&vault);
+    vault.write(".git/objects/x.md", "hidden\n");
+    vault.write(".trash/t.md", "hidden\n");
+    vault.write(".a.md.0123-0.sidenote-tmp", "hidden\n");
+    // Reading is no change.
+    fs::read(vault.root().join("a.md")).unwrap();
+    vault.write("last.md", "zebra\n");
+    let step = following.told.recv_timeout(LIMIT).unwrap();
+    assert_eq!((step.paths, step.report.added), (vec!["last.md".to_owned()], 1));
+}
+
+#[test]
+fn our_own_writes_are_indexed_once() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    let following = Following::new(&vault);
+    let edit =
+        EditRequest { note: "a".to_owned(), edit: NoteEdit::Append("zebra".to_owned(), None), expect: None };
+    following.store.change(&Operation::Edit(edit), false).unwrap();
+    let generation = following.store.status().unwrap().generation;
+    assert_eq!(find(&following.store, "zebra"), ["a.md"]);
+    assert_eq!(following.store.status().unwrap().generation, generation, "the echo costs no batch");
+}
+
+#[test]
+fn new_settings_of_obsidian_count_at_once() {
+    let vault = TestVault::new(&[("secret/a.md", "zebra\n"), ("b.md", "zebra\n")]);
+    vault.write(".obsidian/app.json", "{}");
+    let following = Following::new(&vault);
+    assert_eq!(find(&following.store, "zebra").len(), 2);
+    vault.write(".obsidian/app.json", r#"{"userIgnoreFilters":["secret/"]}"#);
+    assert_eq!(find(&following.store, "zebra"), ["b.md"]);
+}
+
+/// A process that follows a vault.
+struct Process(Child);
+
+impl Process {
+    fn start(vault: &TestVault) -> Self {
+        let mut command = vault.command(&["watch"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let path = vault.root().join(".sidenote/index/pulse");
+        until("the process follows", || path.exists());
+        Self(child)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_command_beside_a_server_reads_its_own_writes() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    let _server = Process::start(&vault);
+    for at in 0..5 {
+        let text = format!("zebra{at}");
+        let changed = vault.run(&["append", "a", &text]);
+        assert!(changed.status.success(), "{changed:?}");
+        let found = stdout(&vault.run(&["--json", "search", "--no-sync", "--mode", "bm25", &text]));
+        assert!(found.contains("\"a.md\""), "{found}");
+    }
+}
+
+#[test]
+fn the_next_process_takes_over_when_the_one_that_keeps_the_index_dies() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    let server = Process::start(&vault);
+    let store = vault.open("none");
+    assert!(!store.is_writer());
+    vault.write("b.md", "zebra\n");
+    until("the other process sees it", || find(&store, "zebra") == ["b.md"]);
+    drop(server);
+    vault.write("c.md", "okapi\n");
+    assert_eq!(find(&store, "okapi"), ["c.md"]);
+    assert!(store.is_writer());
+    check_rebuild(&vault, &store);
+}
+
+#[test]
+fn an_index_that_is_removed_or_made_anew_under_a_process_is_opened_again() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let store = vault.open("none");
+    assert_eq!(find(&store, "zebra"), ["a.md"]);
+    fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
+    // The next process makes an index anew, and ends.
+    assert!(vault.run(&["index", "--no-embed"]).status.success());
+    vault.write("b.md", "zebra\n");
+    assert_eq!(find(&store, "zebra").len(), 2);
+}
+
+#[test]
+fn a_reader_follows_a_rebuild_by_another_process() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let server = Process::start(&vault);
+    let store = vault.open("none");
+    assert_eq!(find(&store, "zebra"), ["a.md"]);
+    drop(server);
+    assert!(vault.run(&["index", "--rebuild", "--no-embed"]).status.success());
+    let _server = Process::start(&vault);
+    vault.write("b.md", "zebra\n");
+    until("both are found", || find(&store, "zebra").len() == 2);
+}
