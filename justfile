@@ -4,9 +4,13 @@
 test *args:
     cargo test --release {{args}}
 
-# Kill the program at every step of a large rename; takes minutes.
+# Kill the program at every step of a large rename, and do everything at once for a while; takes half an hour.
 soak:
     cargo test --release -- --ignored --nocapture
+
+# Feed a parser or rewriter with random input: note, rewrite, frontmatter, query, journal; needs cargo-fuzz and nightly.
+fuzz target runs="10000000":
+    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} example-vault -- -runs={{runs}} -max_len=4096
 
 # Check formatting and lints.
 lint:

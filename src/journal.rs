@@ -190,19 +190,26 @@ impl Iterator for Events {
                 Ok(bytes) => bytes,
                 Err(error) => return Some(Err(Error::io("read the journal", path, error))),
             };
-            let mut events = Vec::new();
-            for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-                match serde_json::from_slice::<Event>(line) {
-                    Ok(event) => events.push(event),
-                    Err(_) => self.corrupt += 1,
-                }
-            }
+            let (mut events, corrupt) = read_lines(&bytes);
+            self.corrupt += corrupt;
             if self.order == Order::NewestFirst {
                 events.reverse();
             }
             self.read = events.into_iter();
         }
     }
+}
+
+/// Reads the lines of one file of the journal; gives the events, and how many lines were none.
+pub fn read_lines(bytes: &[u8]) -> (Vec<Event>, usize) {
+    let (mut events, mut corrupt) = (Vec::new(), 0);
+    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        match serde_json::from_slice::<Event>(line) {
+            Ok(event) => events.push(event),
+            Err(_) => corrupt += 1,
+        }
+    }
+    (events, corrupt)
 }
 
 /// The journal of one vault.

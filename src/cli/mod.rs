@@ -1,6 +1,7 @@
 //! The command line: clap tree and dispatch. It only translates: every answer comes from `Store`.
 
 mod change;
+mod check;
 mod config;
 mod eval;
 mod index;
@@ -78,6 +79,7 @@ enum Command {
     Inspect(read::InspectArgs),
     /// Show the state of the vault and its index.
     Status,
+    Check(check::CheckArgs),
     #[command(flatten)]
     Change(change::ChangeCommand),
     Eval(eval::EvalArgs),
@@ -194,6 +196,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Path(args) => links::path(&session, &args),
         Command::Inspect(args) => read::inspect(&session, &args),
         Command::Status => status::run(&session),
+        Command::Check(args) => check::run(&session, &args),
         Command::Change(command) => change::run(&session, command),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Config(args) => config::run(&session, &args),

@@ -34,6 +34,9 @@ use crate::vault::Vault;
 pub use difference::{Drift, SyncReport};
 use writer::Writer;
 
+/// How long a process waits for an index that another one makes.
+const FIRST: Duration = Duration::from_secs(5);
+
 /// Which files a sync looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
@@ -239,19 +242,31 @@ impl Index {
     /// Damage is repaired here, before anything is answered: [`Index::notices`] says what was found.
     ///
     /// # Errors
-    /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where another process
-    /// makes the first index right now.
+    /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where the process that holds
+    /// the lock does not make one.
     pub fn open(vault: Arc<Vault>, options: Options) -> Result<Self> {
         let folder = match &options.folder {
             Some(folder) => folder.clone(),
             None => own_folder(vault.root())?,
         };
         let vector_folder = vector_folder(&options, &folder);
-        let lock = if options.read_only { None } else { take_lock(&folder)? };
-        let Some(lock) = lock else {
-            let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-            let bm25 = Arc::new(Bm25::open(&folder.join("bm25"), false)?);
-            return Self::assemble(vault, options, folder, vector_folder, catalog, bm25, Vec::new());
+        let end = Instant::now() + FIRST;
+        let lock = loop {
+            if !options.read_only
+                && let Some(lock) = take_lock(&folder)?
+            {
+                break lock;
+            }
+            match open_to_read(&folder) {
+                Ok((catalog, bm25)) => {
+                    return Self::assemble(vault, options, folder, vector_folder, catalog, bm25, Vec::new());
+                }
+                // Another process makes the index this moment.
+                Err(_) if !options.read_only && Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => return Err(error),
+            }
         };
         let opened = open_to_write(&vault, &options, &folder, vector_folder.as_ref())?;
         let Opened { writer, catalog, bm25, notices } = opened;
@@ -439,9 +454,11 @@ impl Index {
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         if !self.is_writer() {
             if self.shared.is_displaced() {
-                let folder = &self.shared.folder;
-                let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-                self.shared.adopt(catalog, Arc::new(Bm25::open(&folder.join("bm25"), false)?))?;
+                match open_to_read(&self.shared.folder) {
+                    Ok((catalog, bm25)) => self.shared.adopt(catalog, bm25)?,
+                    // It is being made this moment; the old one answers so long.
+                    Err(error) => tracing::debug!("the index cannot be opened again yet: {error}"),
+                }
             }
             let newest = self.catalog().generation()?;
             let current = self.shared.current();
@@ -528,6 +545,12 @@ impl Drop for Index {
             writing.end();
         }
     }
+}
+
+/// Opens an index beside the process that keeps it.
+fn open_to_read(folder: &Path) -> Result<(Catalog, Arc<Bm25>)> {
+    let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
+    Ok((catalog, Arc::new(Bm25::open(&folder.join("bm25"), false)?)))
 }
 
 /// Opens an index whose lock is held; repairs it where it is damaged.

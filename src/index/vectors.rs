@@ -346,7 +346,7 @@ impl Vectors {
                     .collect();
                 near.extend(self.compare(query, &in_graph)?);
             }
-            _ => near.extend(self.search_graph(&quantised, norm, count, allowed)?),
+            _ => near.extend(self.search_graph(&quantised, count, allowed)?),
         }
         near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
         near.dedup_by_key(|passage| passage.key);
@@ -357,7 +357,6 @@ impl Vectors {
     fn search_graph(
         &self,
         query: &Quantised,
-        norm: f32,
         count: usize,
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Near>> {
@@ -372,14 +371,11 @@ impl Vectors {
             }),
         }
         .map_err(graph_error("search"))?;
-        let mut near = Vec::with_capacity(found.keys.len());
-        for record in found.keys {
-            if let Some(key) = key_of(record) {
-                let vector = self.read_at(record as usize)?;
-                near.push(Near { key, cosine: cosine(&query.bytes, norm, &vector) });
-            }
-        }
-        Ok(near)
+        // The graph compares the same bytes by the same measure.
+        let found = found.keys.into_iter().zip(found.distances);
+        Ok(found
+            .filter_map(|(record, distance)| Some(Near { key: key_of(record)?, cosine: 1.0 - distance }))
+            .collect())
     }
 }
 

@@ -208,7 +208,7 @@ fn vector_list(
         None => None,
         Some(files) => Some(passages_of(&index.catalog(), files)?),
     };
-    let mut count = limit.saturating_mul(3);
+    let mut count = limit.saturating_mul(2);
     loop {
         let near = snapshot.vectors.search(vector, count, keys.as_ref())?;
         let all = near.len() < count;
@@ -227,10 +227,11 @@ fn vector_list(
                 break;
             }
         }
-        if all || list.len() >= limit {
+        // A note has several passages, so that fewer notes than asked for are enough.
+        if all || list.len() * 2 >= limit {
             return Ok((list, best));
         }
-        // Vectors of texts that no note holds any more stood in the way.
+        // Passages of few notes, or vectors of texts that no note holds any more, stood in the way.
         count = count.saturating_mul(4);
     }
 }

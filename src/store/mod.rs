@@ -3,6 +3,7 @@
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
 mod change;
+mod check;
 mod create;
 mod edit;
 mod follow;
@@ -36,6 +37,7 @@ use crate::vault::watch::Watch;
 
 pub use crate::journal::Event;
 pub use change::{ChangeReply, Operation};
+pub use check::{CheckReply, Problem};
 pub use create::NewRequest;
 pub use edit::{EditRequest, NoteEdit};
 pub use follow::{Followed, Follower};

@@ -162,6 +162,11 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// Reads how much of something a longer run asks for.
+pub(crate) fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
 /// Says what a test did not try, or what it measured.
 #[expect(clippy::print_stderr, reason = "it is for whoever runs the tests")]
 pub(crate) fn say(text: &str) {

@@ -7,15 +7,11 @@ use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, MoveRequest, NoteEdit, Operation, RelateRequest, Store};
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, stderr};
+use crate::support::{TestVault, number, stderr};
 
 /// Where the parts of a test that runs in other processes find their vault, and which of them each is.
 const VAULT: &str = "SIDENOTE_TEST_VAULT";
 const WORKER: &str = "SIDENOTE_TEST_WORKER";
-
-fn number(name: &str, default: usize) -> usize {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
-}
 
 /// Adds one line after the other to notes that all workers write to, each time with the hash of what it read.
 #[test]

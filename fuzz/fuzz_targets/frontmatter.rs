@@ -1,0 +1,40 @@
+//! Any text may get a property, lose it, or get one more value: an edit that is planned reads back as what was asked
+//! for, and the body keeps its bytes.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use sidenote::text::edit::{Edit, apply};
+use sidenote::text::frontmatter::{edit, read};
+
+fn edited(text: &str, edits: &[Edit]) -> String {
+    String::from_utf8(apply(text.as_bytes(), edits).expect("a plan can be carried out")).expect("it is UTF-8")
+}
+
+fn value(text: &str, key: &str) -> Option<Value> {
+    Some(read(text).0?.get(key)?.value.clone())
+}
+
+fn body(text: &str) -> &str {
+    &text[read(text).1..]
+}
+
+fuzz_target!(|input: (&str, &str, &str)| {
+    let (text, key, given) = input;
+    let new = serde_json::from_str(given).unwrap_or_else(|_| Value::from(given));
+    if let Ok(edits) = edit::set(text, key, &new) {
+        let after = edited(text, &edits);
+        assert_eq!(value(&after, key).as_ref(), Some(&new), "{text:?} -> {after:?}");
+        assert!(after.ends_with(body(text)));
+    }
+    if let Ok(edits) = edit::unset(text, key) {
+        let after = edited(text, &edits);
+        assert!(value(&after, key).is_none(), "{text:?} -> {after:?}");
+        assert_eq!(body(&after), body(text));
+    }
+    if let Ok(edits) = edit::add(text, key, std::slice::from_ref(&new)) {
+        let after = edited(text, &edits);
+        let last = value(&after, key).and_then(|list| list.as_array()?.last().cloned());
+        assert_eq!(last.as_ref(), Some(&new), "{text:?} -> {after:?}");
+    }
+});

@@ -1,0 +1,77 @@
+//! What `check` finds wrong with a vault, and what it leaves alone.
+
+use crate::support::{TestVault, repository, stdout};
+
+/// Checks the problems of a vault, as `path:line code`.
+fn check(files: &[(&str, &str)], expect: &[&str]) {
+    let vault = TestVault::new(files);
+    let reply = vault.store().check(false).unwrap();
+    let found: Vec<String> = reply
+        .problems
+        .iter()
+        .filter(|problem| problem.code != "orphan")
+        .map(|problem| format!("{}:{} {}", problem.path, problem.line, problem.code))
+        .collect();
+    assert_eq!(found, expect, "{:?}", reply.problems);
+}
+
+const TEXT: &str = "the quick brown fox jumps over the lazy dog and then it runs into the deep dark forest to find \
+some berries which it eats with much delight while the sun goes down behind the high hills of the north";
+
+#[test]
+fn each_kind_of_problem_is_found_where_it_stands() {
+    check(
+        &[("a.md", "# A\n\n[[b]] [[b#Part]] [[#A]]\n"), ("b.md", "# Part\n[x](a.md) [y](https://a.b)\n")],
+        &[],
+    );
+    check(
+        &[("a.md", "x\n[[nowhere]]\n![[b.png]] [t](c.md)\n")],
+        &["a.md:2 broken-link", "a.md:3 broken-link", "a.md:3 broken-link"],
+    );
+    check(
+        &[("a.md", "[[b#No]] [[b#^no]] [[#none]]\n[[b#Part]]\n"), ("b.md", "# Part\n")],
+        &["a.md:1 broken-subpath", "a.md:1 broken-subpath", "a.md:1 broken-subpath"],
+    );
+    check(&[("x/n.md", ""), ("y/n.md", ""), ("a.md", "[[n]] [[x/n]]\n")], &["a.md:1 ambiguous-link"]);
+    check(&[("a.md", "---\nid: 7\n---\n"), ("b.md", "---\nid: 7\n---\n")], &["b.md:0 duplicate-id"]);
+    check(&[("a.md", "---\nx: [\n---\n")], &["a.md:1 yaml-unparsable"]);
+    check(&[("a.md", "x\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n")], &["a.md:2 conflict-markers"]);
+    check(&[("a#b.md", "")], &["a#b.md:0 name-not-linkable"]);
+    check(&[("c.canvas", "{")], &["c.canvas:0 json-unparsable"]);
+    check(
+        &[("a.md", TEXT), ("b.md", &format!("{TEXT} indeed")), ("c.md", "quite another text\n")],
+        &["b.md:0 near-duplicate"],
+    );
+}
+
+#[test]
+fn names_that_differ_in_case_alone_clash() {
+    let vault = TestVault::new(&[("Note.md", "x\n"), ("note.md", "y\n")]);
+    let reply = vault.store().check(false).unwrap();
+    // A file system without case keeps one of them only.
+    let both = vault.contents().len() == 2;
+    assert_eq!(reply.counts.contains_key("name-clash"), both);
+}
+
+#[test]
+fn an_index_that_is_behind_is_told_of_and_mended_on_request() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    let store = vault.store();
+    vault.write("b.md", "[[a]]\n");
+    assert_eq!(store.check(false).unwrap().behind, 1);
+    let fixed = store.check(true).unwrap();
+    assert!(fixed.fixed && fixed.notes == 2, "{fixed:?}");
+    assert_eq!(store.check(false).unwrap().behind, 0);
+}
+
+#[test]
+fn the_example_vault_has_the_problems_that_it_shows() {
+    let vault = TestVault::copy_of(&repository().join("example-vault"));
+    let out =
+        stdout(&vault.run(&["check", "--fix", "--only", "yaml-unparsable", "--only", "conflict-markers"]));
+    insta::assert_snapshot!(out, @r"
+    Reference/Broken frontmatter.md:1  yaml-unparsable  line 2: mapping values are not allowed in this context
+    55 notes: 5 broken-link, 2 broken-subpath, 4 orphan, 1 yaml-unparsable
+    the index is in step with the files
+    ");
+}

@@ -1,0 +1,191 @@
+//! The program is killed at any step of a rename that touches two hundred notes, runs out of disk, or meets a note that
+//! it may not write: the vault is wholly as before or wholly as after, and the index is that of a rebuild.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use crate::support::{number, say, stdout};
+
+type Tree = BTreeMap<PathBuf, Vec<u8>>;
+
+/// A vault of one note and `count` that link to it.
+fn make(root: &Path, count: usize) {
+    fs::write(root.join("Hub.md"), "# Hub\n").unwrap();
+    for at in 0..count {
+        let folder = root.join(format!("Area {}", at % 7));
+        fs::create_dir_all(&folder).unwrap();
+        let text = format!("---\nup: \"[[Hub]]\"\n---\n# Note {at}\n\nIt belongs to [[Hub|the hub]].\n");
+        fs::write(folder.join(format!("Note {at}.md")), text).unwrap();
+    }
+}
+
+fn sidenote(root: &Path, args: &[&str], failpoint: Option<usize>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    command.env_clear().env("HOME", root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+    if let Some(at) = failpoint {
+        command.env("SIDENOTE_FAILPOINT", at.to_string());
+    }
+    command.arg("--vault").arg(root).args(args).output().unwrap()
+}
+
+fn rename(root: &Path, failpoint: Option<usize>) -> Output {
+    sidenote(root, &["move", "Hub", "Centre"], failpoint)
+}
+
+/// Gives every file outside `.sidenote`, hidden ones too.
+fn tree(root: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with(".sidenote") || path.ends_with(".home") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// One of the two states in which the vault may be, and what an index made from nothing says of it.
+struct State {
+    tree: Tree,
+    dump: String,
+}
+
+impl State {
+    fn of(root: &Path) -> Self {
+        let rebuilt = sidenote(root, &["index", "--rebuild", "--no-embed"], None);
+        assert!(rebuilt.status.success(), "{rebuilt:?}");
+        Self { tree: tree(root), dump: stdout(&sidenote(root, &["dump"], None)) }
+    }
+}
+
+/// The state before a rename and the state after it.
+fn states(root: &Path, count: usize) -> [State; 2] {
+    make(root, count);
+    let before = State::of(root);
+    let renamed = rename(root, None);
+    assert!(renamed.status.success(), "{renamed:?}");
+    [before, State::of(root)]
+}
+
+/// The next command finds the vault in one of the two states; says in which.
+fn check(root: &Path, states: &[State; 2], what: &str) -> usize {
+    let next = sidenote(root, &["dump"], None);
+    assert!(next.status.success(), "{what}: {next:?}");
+    let now = tree(root);
+    let at = states.iter().position(|state| state.tree == now);
+    let at = at.unwrap_or_else(|| panic!("{what}: neither before nor after: {:?}", now.keys()));
+    assert!(stdout(&next) == states[at].dump, "{what}: the index is not that of a rebuild");
+    let pending = root.join(".sidenote/records/pending");
+    assert!(fs::read_dir(&pending).map_or(0, Iterator::count) == 0, "{what}: a transaction is left open");
+    at
+}
+
+fn check_kills(notes: usize, runs: usize) {
+    let reference = TempDir::new().unwrap();
+    let states = states(reference.path(), notes);
+    // A binary search for the number of steps of the whole command.
+    let lives = |at: usize| {
+        let root = TempDir::new().unwrap();
+        make(root.path(), notes);
+        rename(root.path(), Some(at)).status.success()
+    };
+    let (mut low, mut high) = (1, 2);
+    while !lives(high) {
+        (low, high) = (high, high * 2);
+    }
+    while high - low > 1 {
+        let middle = usize::midpoint(low, high);
+        if lives(middle) { high = middle } else { low = middle }
+    }
+    let steps = low;
+    let mut ended = [0, 0];
+    for run in 0..runs {
+        let at = 1 + run * steps / runs;
+        let root = TempDir::new().unwrap();
+        make(root.path(), notes);
+        let killed = rename(root.path(), Some(at));
+        assert_eq!(killed.status.signal(), Some(9), "step {at} of {steps}: {killed:?}");
+        ended[check(root.path(), &states, &format!("killed at step {at} of {steps}"))] += 1;
+    }
+    say(&format!("{runs} kills over {steps} steps: {} as before, {} as after", ended[0], ended[1]));
+    assert!(ended[0] > 0 && ended[1] > 0);
+}
+
+#[test]
+fn a_kill_at_some_steps_of_a_rename_by_the_program() {
+    check_kills(20, 12);
+}
+
+#[test]
+#[ignore = "it takes minutes: `just soak`"]
+fn five_hundred_kills_in_a_rename_that_touches_two_hundred_notes() {
+    check_kills(200, number("SIDENOTE_TEST_KILLS", 500));
+}
+
+#[test]
+fn a_note_that_is_read_only_stops_the_whole_rename() {
+    let reference = TempDir::new().unwrap();
+    let states = states(reference.path(), 200);
+    for at in [0, 77, 199] {
+        let root = TempDir::new().unwrap();
+        make(root.path(), 200);
+        let note = root.path().join(format!("Area {}/Note {at}.md", at % 7));
+        fs::set_permissions(&note, fs::Permissions::from_mode(0o444)).unwrap();
+        let refused = rename(root.path(), None);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(&format!("Note {at}.md is read-only")), "{said}");
+        assert_eq!(check(root.path(), &states, "read-only"), 0);
+    }
+}
+
+/// The index and its records lie on the same small disk as the notes.
+#[test]
+fn a_disk_that_is_full_at_any_moment_of_a_rename() {
+    let Ok(disk) = std::env::var("SIDENOTE_TEST_SMALL_DISK") else {
+        say("skipped: SIDENOTE_TEST_SMALL_DISK names no small file system");
+        return;
+    };
+    let reference = TempDir::new().unwrap();
+    let states = states(reference.path(), 200);
+    let mut ended = [0, 0];
+    let runs = number("SIDENOTE_TEST_FULL", 40);
+    for run in 0..runs {
+        let root = TempDir::new_in(&disk).unwrap();
+        make(root.path(), 200);
+        let indexed = sidenote(root.path(), &["index", "--no-embed"], None);
+        assert!(indexed.status.success(), "{indexed:?}");
+        // What is left shrinks from run to run.
+        let left = (runs - run) * 2_000_000 / runs;
+        let ballast = fill(&root.path().join(".ballast"), left as u64);
+        let renamed = rename(root.path(), None);
+        fs::remove_file(ballast).unwrap();
+        let what = format!("{left} bytes left: {}", String::from_utf8_lossy(&renamed.stderr));
+        let at = check(root.path(), &states, &what);
+        // Where the notes are changed and the index is not, the command says so and the next one mends it.
+        assert!(renamed.status.success() <= (at == 1), "{what}");
+        ended[at] += 1;
+    }
+    say(&format!("{runs} full disks: {} as before, {} as after", ended[0], ended[1]));
+}
+
+/// Takes what is free on a disk but for `left` bytes.
+fn fill(path: &Path, left: u64) -> PathBuf {
+    let free = rustix::fs::statvfs(path.parent().unwrap()).unwrap();
+    let free = free.f_bavail * free.f_frsize;
+    fs::write(path, vec![0; usize::try_from(free.saturating_sub(left)).unwrap()]).unwrap();
+    path.to_owned()
+}

@@ -1,0 +1,318 @@
+//! A day at the vault in minutes: an editor, writing commands, searching commands and a server that is killed again and
+//! again, all at once. In the end every byte is where its writer put it, and the index is that of a rebuild.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::support::{number, say, stderr, stdout};
+
+/// A small generator of random numbers (Marsaglia, Xorshift RNGs, 2003).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap()
+    }
+}
+
+/// Words that were ever written; a search may show no others.
+#[derive(Default)]
+struct Words {
+    next: AtomicU64,
+    known: Mutex<HashSet<String>>,
+}
+
+impl Words {
+    /// Makes a word that nobody wrote yet.
+    fn fresh(&self) -> String {
+        let word = format!("tok{}", self.next.fetch_add(1, Ordering::SeqCst));
+        self.known.lock().unwrap().insert(word.clone());
+        word
+    }
+
+    fn check(&self, text: &str) {
+        let known = self.known.lock().unwrap();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.starts_with("tok"));
+        for word in words.filter(|word| word.len() > 3 && word[3..].bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            assert!(known.contains(word), "a search shows {word}, which nobody wrote");
+        }
+    }
+}
+
+struct Day<'a> {
+    root: &'a Path,
+    end: Instant,
+    words: Words,
+    failed: AtomicBool,
+    commands: AtomicUsize,
+    searches: AtomicUsize,
+    kills: AtomicUsize,
+}
+
+/// Ends the others where one fails.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Day<'_> {
+    fn goes_on(&self) -> bool {
+        Instant::now() < self.end && !self.failed.load(Ordering::SeqCst)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        command.env_clear().env("HOME", self.root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        command.arg("--vault").arg(self.root).args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.commands.fetch_add(1, Ordering::Relaxed);
+        self.command(args).output().unwrap()
+    }
+
+    /// Does what a person does with other programs, in folders of its own; gives what each file must hold.
+    fn edit(&self, seed: u64) -> BTreeMap<PathBuf, Vec<u8>> {
+        let _alarm = Alarm(&self.failed);
+        let mut dice = Dice(seed);
+        let mut files: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+        let mut folders: Vec<String> = (0..6).map(|at| format!("e{at}")).collect();
+        folders.iter().for_each(|folder| fs::create_dir_all(self.root.join(folder)).unwrap());
+        let mut made = 0;
+        while self.goes_on() {
+            let pick = |dice: &mut Dice| files.keys().nth(dice.below(files.len().max(1))).cloned();
+            match (dice.below(20), pick(&mut dice)) {
+                (0..6, _) | (_, None) => {
+                    made += 1;
+                    let folder = &folders[dice.below(folders.len())];
+                    let path = PathBuf::from(format!("{folder}/Note {made}.md"));
+                    self.save(&path, self.text(&mut dice), &mut dice, &mut files);
+                }
+                (6..14, Some(path)) => self.save(&path, self.text(&mut dice), &mut dice, &mut files),
+                (14..16, Some(path)) => {
+                    fs::remove_file(self.root.join(&path)).unwrap();
+                    files.remove(&path);
+                }
+                (16..18, Some(path)) => {
+                    // A change of case alone.
+                    let name = path.file_name().unwrap().to_str().unwrap();
+                    let other =
+                        if name.starts_with('N') { name.to_lowercase() } else { name.replace('n', "N") };
+                    let to = path.with_file_name(other);
+                    if !files.contains_key(&to) {
+                        fs::rename(self.root.join(&path), self.root.join(&to)).unwrap();
+                        let bytes = files.remove(&path).unwrap();
+                        files.insert(to, bytes);
+                    }
+                }
+                _ => {
+                    let at = dice.below(folders.len());
+                    let to = format!("e{}", made + 1000);
+                    made += 1;
+                    fs::rename(self.root.join(&folders[at]), self.root.join(&to)).unwrap();
+                    let moved = std::mem::take(&mut files).into_iter().map(|(path, bytes)| {
+                        (
+                            path.strip_prefix(&folders[at])
+                                .map_or(path.clone(), |rest| Path::new(&to).join(rest)),
+                            bytes,
+                        )
+                    });
+                    files = moved.collect();
+                    folders[at] = to;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(dice.below(40) as u64));
+        }
+        files
+    }
+
+    fn text(&self, dice: &mut Dice) -> Vec<u8> {
+        let word = self.words.fresh();
+        let lines = (0..1 + dice.below(30)).map(|_| format!("Some more text, {}.\n", self.words.fresh()));
+        let text = format!("# About {word}\n\n{}[[Note {}]]\n", lines.collect::<String>(), dice.below(100));
+        match dice.below(10) {
+            0 => text.replace('\n', "\r\n").into_bytes(),
+            1 => [text.as_bytes(), b"\xFF\xFE\x00 bytes"].concat(),
+            2 => format!("<<<<<<< HEAD\n{text}=======\nother\n>>>>>>> theirs\n").into_bytes(),
+            3 => format!("---\ntags: [x, {word}\n---\n{text}").into_bytes(),
+            4 => Vec::new(),
+            _ => text.into_bytes(),
+        }
+    }
+
+    fn save(&self, path: &Path, bytes: Vec<u8>, dice: &mut Dice, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        let disk = self.root.join(path);
+        if dice.below(2) == 0 {
+            fs::write(&disk, &bytes).unwrap();
+        } else {
+            let temporary = disk.with_extension("tmp~");
+            fs::write(&temporary, &bytes).unwrap();
+            fs::rename(&temporary, &disk).unwrap();
+        }
+        files.insert(path.to_owned(), bytes);
+    }
+
+    /// Writes through the program: lines to notes that all writers share, and notes of its own that it moves about.
+    /// Gives the words that must stand in the vault, once each.
+    fn write(&self, writer: usize) -> Vec<String> {
+        let _alarm = Alarm(&self.failed);
+        let mut dice = Dice(77 + writer as u64);
+        let mut landed = Vec::new();
+        let mut own = format!("Own {writer}");
+        assert!(self.run(&["new", &own, "--folder", "w"]).status.success());
+        while self.goes_on() {
+            let word = self.words.fresh();
+            let shared = format!("w/Shared {}", dice.below(5));
+            let done = match dice.below(4) {
+                0 => {
+                    let next = format!("Own {writer} {word}");
+                    let moved = self.run(&["move", &own, &format!("w/{next}")]);
+                    if moved.status.success() {
+                        own = next;
+                    }
+                    check(&moved);
+                    continue;
+                }
+                1 => self.run(&["append", &own, &format!("[[Shared {}]] {word}", dice.below(5))]),
+                _ => self.run(&["append", &shared, &word]),
+            };
+            if check(&done) {
+                landed.push(word);
+            }
+        }
+        landed
+    }
+
+    fn search(&self, reader: u64) {
+        let _alarm = Alarm(&self.failed);
+        let mut dice = Dice(991 + reader);
+        while self.goes_on() {
+            let newest = self.words.next.load(Ordering::SeqCst).max(1);
+            let asked = format!("tok{} text", dice.below(usize::try_from(newest).unwrap()));
+            let found = self.run(&["--json", "search", "--mode", "bm25", &asked]);
+            assert!(found.status.success(), "{}", stderr(&found));
+            self.words.check(&stdout(&found));
+            self.searches.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Serves, and is killed every few seconds.
+    fn serve(&self) {
+        let _alarm = Alarm(&self.failed);
+        let mut dice = Dice(5);
+        while self.goes_on() {
+            let mut server: Child =
+                self.command(&["watch"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(500 + dice.below(4000) as u64));
+            server.kill().unwrap();
+            server.wait().unwrap();
+            self.kills.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Says whether a command did its work; it may find the vault busy, and no other reason not to.
+fn check(done: &Output) -> bool {
+    let busy = done.status.code() == Some(5);
+    assert!(done.status.success() || busy, "{:?} {}", done.status, stderr(done));
+    done.status.success()
+}
+
+fn files_below(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with(".sidenote") || path.ends_with(".home") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn spend(time: Duration) {
+    let root = TempDir::new().unwrap();
+    let day = Day {
+        root: root.path(),
+        end: Instant::now() + time,
+        words: Words::default(),
+        failed: AtomicBool::new(false),
+        commands: AtomicUsize::new(0),
+        searches: AtomicUsize::new(0),
+        kills: AtomicUsize::new(0),
+    };
+    fs::create_dir_all(root.path().join("w")).unwrap();
+    for at in 0..5 {
+        fs::write(root.path().join(format!("w/Shared {at}.md")), "# Shared\n").unwrap();
+    }
+    let (edited, landed) = std::thread::scope(|scope| {
+        let editor = scope.spawn(|| day.edit(12345));
+        let day = &day;
+        let writers: Vec<_> = (0..3).map(|writer| scope.spawn(move || day.write(writer))).collect();
+        let others: Vec<_> = (0..2).map(|reader| scope.spawn(move || day.search(reader))).collect();
+        let server = scope.spawn(|| day.serve());
+        others.into_iter().chain([server]).for_each(|other| other.join().unwrap());
+        let landed: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        (editor.join().unwrap(), landed)
+    });
+    let dump = day.run(&["dump"]);
+    assert!(dump.status.success(), "{}", stderr(&dump));
+    let now = files_below(root.path());
+    let (own, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        now.into_iter().partition(|(path, _)| path.to_str().unwrap().starts_with('e'));
+    assert!(own == edited, "the editor's files are not as it left them");
+    assert!(rest.keys().all(|path| path.extension().is_some_and(|end| end == "md")), "{:?}", rest.keys());
+    let written: String = rest.values().map(|bytes| String::from_utf8(bytes.clone()).unwrap()).collect();
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in written.split(|c: char| !c.is_ascii_alphanumeric()) {
+        *times.entry(word).or_default() += 1;
+    }
+    let lost: Vec<&String> = landed.iter().filter(|word| times.get(word.as_str()) != Some(&1)).collect();
+    assert!(lost.is_empty(), "not there once: {lost:?}");
+    assert!(day.run(&["index", "--rebuild", "--no-embed"]).status.success());
+    assert!(stdout(&dump) == stdout(&day.run(&["dump"])), "the index is not that of a rebuild");
+    say(&format!(
+        "{:?}: {} files of the editor, {} lines by commands, {} commands, {} of them searches, {} servers killed",
+        time,
+        edited.len(),
+        landed.len(),
+        day.commands.load(Ordering::Relaxed),
+        day.searches.load(Ordering::Relaxed),
+        day.kills.load(Ordering::Relaxed)
+    ));
+}
+
+#[test]
+fn some_seconds_of_everything_at_once() {
+    spend(Duration::from_secs(5));
+}
+
+#[test]
+#[ignore = "it takes as many minutes as SIDENOTE_TEST_MINUTES says: `just soak`"]
+fn many_minutes_of_everything_at_once() {
+    spend(Duration::from_secs(60 * number("SIDENOTE_TEST_MINUTES", 20) as u64));
+}
