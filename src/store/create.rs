@@ -106,7 +106,8 @@ impl Store {
         } else {
             let name = file_name(&title)?;
             let place = match (&request.folder, &request.category, &settings.new_files) {
-                (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_matches('/').to_owned(),
+                // A path from the root of the system is none in the vault.
+                (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_end_matches('/').to_owned(),
                 (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
                 _ => String::new(),
             };

@@ -25,6 +25,7 @@ mod passages;
 mod resolve;
 mod rewrite;
 mod search;
+mod security;
 mod soak;
 mod support;
 mod sync;

@@ -169,6 +169,46 @@ fn hostile_files_harm_only_themselves() {
 }
 
 #[test]
+fn large_and_deep_files_are_read_like_any_other() {
+    let vault = TestVault::new(&[("fine.md", "heron")]);
+    vault.write("line.md", format!("otter {}", "reeds ".repeat(1_700_000)));
+    vault.write("links.md", format!("{}badger", "[[fine]] ".repeat(100_000)));
+    vault.write("lists.md", format!("{}marten", "- ".repeat(10_000)));
+    vault.write("brackets.md", format!("{} weasel", "![[".repeat(10_000)));
+    vault.write(
+        "indent.md",
+        (0..1000).map(|at| format!("{}- stoat\n", " ".repeat(2 * at))).collect::<String>(),
+    );
+    let bomb: String =
+        (1..12).map(|at| format!("a{at}: &a{at} [{}]\n", format!("*a{}, ", at - 1).repeat(9))).collect();
+    vault.write("bomb.md", format!("---\na0: &a0 [x]\n{bomb}---\npolecat"));
+    vault.write("cr.md", "one\rtwo\r\rferret\r");
+    vault.write("open.md", "mink\n\n```\n%%\n$$\n<div>\n[[open\n| a | [x](");
+    vault.write("big.md", format!("sable {}", "x ".repeat(600)));
+    let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "20000000")]);
+    let report = store.sync(silent()).unwrap();
+    assert_eq!(report.warnings, [""; 0]);
+    for (word, path) in [
+        ("otter", "line.md"),
+        ("badger", "links.md"),
+        ("marten", "lists.md"),
+        ("weasel", "brackets.md"),
+        ("stoat", "indent.md"),
+        ("polecat", "bomb.md"),
+        ("ferret", "cr.md"),
+        ("mink", "open.md"),
+    ] {
+        assert_eq!(paths(&store, word), [path]);
+    }
+    drop(store);
+    let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "1000")]);
+    vault.write("big.md", format!("sable {}", "y ".repeat(600)));
+    let report = store.sync(silent()).unwrap();
+    assert!(report.warnings.len() == 1 && report.warnings[0].contains("big.md"), "{:?}", report.warnings);
+    assert_eq!((paths(&store, "sable").len(), paths(&store, "heron").len()), (0, 1));
+}
+
+#[test]
 fn work_grows_linearly() {
     // Reading is counted, not timed: each file once, whatever the vault's size.
     for count in [50, 500] {

@@ -25,7 +25,7 @@ fn worker() {
     })
     .unwrap();
     for edit in 0..number("SIDENOTE_TEST_EDITS", 20) {
-        let note = format!("n{}.md", edit % 5);
+        let note = format!("n{}.md", edit % number("SIDENOTE_TEST_NOTES", 5));
         loop {
             let bytes = fs::read(root.join(&note)).unwrap();
             let request = EditRequest {
@@ -50,7 +50,8 @@ fn worker() {
 fn no_update_is_lost_among_processes() {
     let workers = number("SIDENOTE_TEST_WORKERS", 3);
     let edits = number("SIDENOTE_TEST_EDITS", 20);
-    let notes: Vec<String> = (0..5).map(|note| format!("n{note}.md")).collect();
+    let notes: Vec<String> =
+        (0..number("SIDENOTE_TEST_NOTES", 5)).map(|note| format!("n{note}.md")).collect();
     let vault = TestVault::new(&notes.iter().map(|note| (note.as_str(), "- start\n")).collect::<Vec<_>>());
     drop(vault.store());
     let program = std::env::current_exe().unwrap();

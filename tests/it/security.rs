@@ -1,0 +1,225 @@
+//! Nothing outside of the vault is read or written, whatever path is given (spec/security.md, Paths).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sidenote::error::ErrorKind;
+use sidenote::store::{
+    DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Open, Operation,
+    ReadRequest, Store,
+};
+use tempfile::TempDir;
+
+/// A word that stands outside of the vault alone.
+const SECRET: &str = "pangolin";
+
+/// A vault with a neighbour, and links of every kind that lead out of it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let (vault, evil) = (folder.path().join("vault"), folder.path().join("vault-evil"));
+        fs::create_dir_all(vault.join("d")).unwrap();
+        fs::create_dir_all(&evil).unwrap();
+        fs::write(vault.join("a.md"), "# A\n").unwrap();
+        fs::write(vault.join("d/b.md"), "# B\n").unwrap();
+        fs::create_dir_all(vault.join(".obsidian")).unwrap();
+        fs::write(vault.join(".obsidian/app.json"), "{}").unwrap();
+        fs::write(evil.join("secret.md"), format!("# {SECRET}\n")).unwrap();
+        fs::write(folder.path().join("evil.md"), format!("# {SECRET}\n")).unwrap();
+        symlink(evil.join("secret.md"), vault.join("file.md")).unwrap();
+        symlink(&evil, vault.join("folder")).unwrap();
+        Self { folder }
+    }
+
+    fn vault(&self) -> PathBuf {
+        self.folder.path().join("vault")
+    }
+
+    fn store(&self) -> Store {
+        let store = Store::open(Open {
+            vault: Some(self.vault()),
+            flags: vec![("embed.provider", "none".to_owned(), "test")],
+            ..Open::default()
+        });
+        let store = store.unwrap();
+        store.freshen().unwrap();
+        store
+    }
+
+    /// Gives every file, outside of the vault and inside, but for those of ours.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let metadata = fs::symlink_metadata(&path).unwrap();
+                if metadata.is_dir() && !path.ends_with(".sidenote") {
+                    folders.push(path);
+                } else if metadata.is_file() {
+                    found.insert(path.clone(), fs::read(path).unwrap());
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Paths that lead out of the vault, into what is hidden, or that no system or link can hold.
+const BAD: &[&str] = &[
+    "/etc/passwd",
+    "../evil.md",
+    "../vault-evil/secret.md",
+    "d/../../evil.md",
+    "d/./b2.md",
+    "d//b2.md",
+    "a\0b.md",
+    "d\\b2.md",
+    "..\\evil.md",
+    "C:/x.md",
+    "c:x.md",
+    "new.md:stream",
+    "bell\u{7}.md",
+    "line\nend.md",
+    "right\u{202E}left.md",
+    ".sidenote/x.md",
+    ".sidenote/config.toml",
+    ".obsidian/app.json",
+    ".git/config",
+    ".trash/x.md",
+    "d/.hidden.md",
+    "folder/new.md",
+    "folder/secret.md",
+];
+
+#[test]
+fn no_path_leads_out_as_the_place_of_something_new() {
+    let place = Place::new();
+    let store = place.store();
+    let before = place.files();
+    for path in BAD {
+        let folder = path.rsplit_once('/').map_or(*path, |(folder, _)| folder);
+        let title = path.rsplit('/').next().unwrap();
+        let operations = [
+            Operation::Move(MoveRequest {
+                from: "a.md".into(),
+                to: (*path).into(),
+                ..MoveRequest::default()
+            }),
+            Operation::Move(MoveRequest { from: "d".into(), to: (*path).into(), ..MoveRequest::default() }),
+            Operation::New(NewRequest {
+                title: title.into(),
+                folder: Some(folder.into()),
+                ..NewRequest::default()
+            }),
+        ];
+        for operation in operations {
+            // A title loses what a name cannot hold; only its folder can lead away.
+            let is_title = matches!(&operation, Operation::New(_)) && !path.contains('/');
+            if is_title || (matches!(&operation, Operation::New(_)) && matches!(folder, "d/." | "d/" | "d")) {
+                continue;
+            }
+            let refused = store.change(&operation, false);
+            assert!(refused.is_err(), "{path:?}: {operation:?} did {:?}", refused.unwrap().plan.files);
+            let error = refused.unwrap_err();
+            assert!(!error.to_string().contains(SECRET), "{path:?}: {error}");
+        }
+    }
+    assert_eq!(place.files(), before, "nothing is changed anywhere");
+}
+
+#[test]
+fn no_path_leads_out_as_the_name_of_something_old() {
+    let place = Place::new();
+    let store = place.store();
+    let before = place.files();
+    for path in BAD.iter().filter(|path| !path.starts_with("folder/")) {
+        let read = store.read(&ReadRequest { note: (*path).into(), ..ReadRequest::default() });
+        assert!(read.is_err(), "{path:?} is read");
+        let edit = NoteEdit::Append("x".into(), None);
+        let operations = [
+            Operation::Edit(EditRequest { note: (*path).into(), edit, expect: None }),
+            Operation::Move(MoveRequest {
+                from: (*path).into(),
+                to: "z.md".into(),
+                ..MoveRequest::default()
+            }),
+            Operation::Delete(DeleteRequest {
+                note: (*path).into(),
+                permanent: true,
+                links: DanglingLinks::Leave,
+            }),
+            Operation::Restore((*path).into()),
+            Operation::New(NewRequest {
+                title: "t".into(),
+                template: Some((*path).into()),
+                ..NewRequest::default()
+            }),
+        ];
+        for operation in operations {
+            let error = store.change(&operation, false).unwrap_err();
+            assert!(!error.to_string().contains(SECRET), "{path:?}: {error}");
+        }
+    }
+    assert_eq!(place.files(), before, "nothing is changed anywhere");
+}
+
+#[test]
+fn what_lies_behind_a_link_is_read_and_never_written() {
+    let place = Place::new();
+    let store = place.store();
+    let before = place.files();
+    for path in ["file.md", "folder/secret.md"] {
+        let found = store.read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap();
+        assert!(found.text.contains(SECRET));
+        let edit = NoteEdit::Append("x".into(), None);
+        let error = store
+            .change(&Operation::Edit(EditRequest { note: path.into(), edit, expect: None }), false)
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("symlink"), "{error}");
+    }
+    assert_eq!(place.files(), before, "nothing is changed anywhere");
+}
+
+/// A folder becomes a link to somewhere else, and a folder again, as fast as can be, while notes in it are written.
+#[test]
+fn a_folder_that_is_swapped_for_a_link_leads_no_write_away() {
+    let place = Place::new();
+    let vault = place.vault();
+    let evil = place.folder.path().join("vault-evil");
+    fs::write(evil.join("b.md"), "# B\n").unwrap();
+    let store = place.store();
+    let outside = |path: &Path| -> Vec<(PathBuf, Vec<u8>)> {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    };
+    let before = outside(&evil);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                fs::rename(vault.join("d"), vault.join("d-aside")).unwrap();
+                symlink(&evil, vault.join("d")).unwrap();
+                fs::remove_file(vault.join("d")).unwrap();
+                fs::rename(vault.join("d-aside"), vault.join("d")).unwrap();
+            }
+        });
+        let mut landed = 0;
+        for at in 0..60 {
+            let edit = NoteEdit::Append(format!("line {at}"), None);
+            let edit = EditRequest { note: "d/b.md".into(), edit, expect: None };
+            landed += usize::from(store.change(&Operation::Edit(edit), false).is_ok());
+        }
+        done.store(true, Ordering::Relaxed);
+        crate::support::say(&format!("{landed} of 60 lines landed"));
+    });
+    assert_eq!(outside(&evil), before, "nothing is written outside");
+}
