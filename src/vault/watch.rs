@@ -23,8 +23,12 @@ use crate::vault::scan::{ScanOptions, leads_back, scan};
 const QUIET: Duration = Duration::from_millis(25);
 /// So long a batch waits for quiet.
 const LONGEST: Duration = Duration::from_millis(100);
-/// So many files go into a batch while more are coming, the newest first: an edit must not wait behind a large copy.
-const MOST: usize = 256;
+/// At least so many files go into a batch while more are coming, the newest first: an edit must not wait behind a copy;
+const LEAST: usize = 256;
+/// at most so many: that is about half a second;
+const MOST: usize = 1024;
+/// and else this part of all, for large batches cost less a file.
+const PART: usize = 3;
 /// Without events, so often everything is looked at;
 const POLL: Duration = Duration::from_secs(2);
 /// and so often the system is asked for events again.
@@ -96,7 +100,8 @@ impl Pending {
             self.gone.clear();
         }
         // What is gone and what came may be one move, which is recognised within one batch alone.
-        if whole || !self.gone.is_empty() || self.files.len() <= MOST {
+        let most = (self.files.len() / PART).clamp(LEAST, MOST);
+        if whole || !self.gone.is_empty() || self.files.len() <= most {
             (self.first, self.last) = (None, None);
             let files = std::mem::take(&mut self.files).into_keys().collect();
             return Batch {
@@ -108,8 +113,10 @@ impl Pending {
         }
         let mut by_age: BTreeMap<u64, NotePath> =
             self.files.iter().map(|(path, &event)| (event, path.clone())).collect();
-        let mut files = Vec::with_capacity(MOST);
-        while let Some((_, path)) = by_age.pop_last().filter(|_| files.len() < MOST) {
+        let mut files = Vec::with_capacity(most);
+        while files.len() < most
+            && let Some((_, path)) = by_age.pop_last()
+        {
             self.files.remove(&path);
             files.push(path);
         }
