@@ -11,7 +11,7 @@ use crate::store::CheckReply;
 /// Reads every note and changes none.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    /// Bring the index in step with the files first.
+    /// Mend the index: that it was behind the files is no problem then.
     #[arg(long)]
     fix: bool,
     /// Show problems of this code alone; may be repeated.
@@ -39,8 +39,8 @@ fn show(reply: &CheckReply) -> String {
     let counts: Vec<String> = reply.counts.iter().map(|(code, count)| format!("{count} {code}")).collect();
     let summary = if counts.is_empty() { "nothing to complain of".to_owned() } else { counts.join(", ") };
     text.push_str(&format!("{} notes: {summary}\n", reply.notes));
-    if reply.fixed {
-        text.push_str("the index is in step with the files\n");
+    if !reply.fixed {
+        text.push_str("another process keeps the index, and has not read every file yet\n");
     }
     text
 }

@@ -36,12 +36,16 @@ impl Output {
 
     /// Prints text as it is. A reader that closed its end has heard enough, which is no error.
     pub(crate) fn print(self, text: &str) -> Result<()> {
+        self.print_while_heard(text).map(drop)
+    }
+
+    /// Prints text as it is; says whether somebody may still read it.
+    pub(crate) fn print_while_heard(self, text: &str) -> Result<bool> {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Error::io("write to", "standard output", error))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Error::io("write to", "standard output", error)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `sidenote watch`: one line a batch, until it is stopped; at the end how long changes waited to be found.
 
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
@@ -10,6 +10,8 @@ use super::{Session, output};
 use crate::error::{Error, Result};
 use crate::store::Followed;
 
+/// So many lines wait for a reader; those beyond are left out.
+const LINES: usize = 1024;
 /// How many paths a line names.
 const NAMED: usize = 4;
 
@@ -83,24 +85,47 @@ pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
         ));
     }
     let (stop, stopped) = channel();
+    let interrupted = stop.clone();
     ctrlc::set_handler(move || {
-        if stop.send(()).is_err() {
+        if interrupted.send(()).is_err() {
             tracing::debug!("the command is ending already");
         }
     })
     .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
+    // Whoever reads slowly, or not at all, must not hold up the index.
+    let (lines, printed) = sync_channel::<String>(LINES);
+    let out = session.out;
+    let printer = std::thread::spawn(move || {
+        for line in printed {
+            match out.print_while_heard(&line) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!("{error}");
+                    break;
+                }
+            }
+        }
+        // Nobody hears any more, so there is nothing left to be done.
+        if stop.send(()).is_err() {
+            tracing::debug!("the command is ending already");
+        }
+    });
     let waited = Arc::new(Mutex::new(Vec::new()));
-    let (out, kept) = (session.out, Arc::clone(&waited));
+    let kept = Arc::clone(&waited);
     let follower = store.follow(move |step| {
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(step.stale_ms);
         let line = if out.is_json() { serde_json::to_string(&step).unwrap_or_default() } else { show(&step) };
-        if let Err(error) = out.print(&format!("{line}\n")) {
-            tracing::warn!("{error}");
+        if lines.try_send(format!("{line}\n")).is_err() {
+            tracing::debug!("a line is left out: nobody reads");
         }
     })?;
-    // The sender lives in the handler for as long as the process.
     stopped.recv().map_err(|error| Error::internal("the signal handler is gone").with_source(error))?;
     drop(follower);
+    // What waits to be read is printed where somebody reads.
+    if printer.is_finished() || args.stats {
+        drop(printer.join());
+    }
     if args.stats {
         let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));
         let stats = Staleness::of(waited);

@@ -7,21 +7,19 @@ pub mod catalog;
 mod difference;
 pub mod document;
 pub mod embed;
+mod folder;
 mod seal;
 pub mod vectors;
 mod writer;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
@@ -32,8 +30,12 @@ use crate::text::path::NotePath;
 use crate::vault::Vault;
 
 pub use difference::{Drift, SyncReport};
+pub use folder::Holder;
+use folder::{folder_size, holder, identity_of, own_folder, take_lock};
 use writer::Writer;
 
+/// How often a process that waits for its change looks whether the files are still as it left them.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long a process waits for an index that another one makes.
 const FIRST: Duration = Duration::from_secs(5);
 
@@ -113,15 +115,6 @@ pub struct Snapshot {
     pub pending: usize,
 }
 
-/// Who writes the index.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Holder {
-    /// The process.
-    pub pid: u32,
-    /// What it runs.
-    pub command: String,
-}
-
 struct Shared {
     folder: PathBuf,
     bm25: RwLock<Arc<Bm25>>,
@@ -138,17 +131,16 @@ impl Shared {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whether another index stands where the open one was. One that is missing is being made anew.
+    /// Says whether the open index is not the one that stands in its folder: another one does, or none.
     fn is_displaced(&self) -> bool {
-        let there = identity_of(&self.folder);
-        there.is_some() && there != *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+        identity_of(&self.folder) != *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Goes over to another index in the same folder.
-    fn adopt(&self, catalog: Catalog, bm25: Arc<Bm25>) -> Result<()> {
-        *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = bm25;
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity_of(&self.folder);
-        *self.catalog() = catalog;
+    fn adopt(&self, sides: Sides) -> Result<()> {
+        *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = sides.bm25;
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = sides.identity;
+        *self.catalog() = sides.catalog;
         self.publish()
     }
 
@@ -170,12 +162,6 @@ impl Shared {
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
         Ok(())
     }
-}
-
-fn identity_of(folder: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    let found = std::fs::metadata(folder.join("catalog.db")).ok()?;
-    Some((found.dev(), found.ino()))
 }
 
 fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>) -> Result<Snapshot> {
@@ -224,10 +210,16 @@ impl Writing {
 /// An index opened for writing.
 struct Opened {
     writer: Writer,
-    /// The catalog, for reading.
+    sides: Sides,
+    notices: Vec<String>,
+}
+
+/// What an index is read through.
+struct Sides {
     catalog: Catalog,
     bm25: Arc<Bm25>,
-    notices: Vec<String>,
+    /// See [`Shared::identity`].
+    identity: Option<(u64, u64)>,
 }
 
 impl std::fmt::Debug for Index {
@@ -258,8 +250,8 @@ impl Index {
                 break lock;
             }
             match open_to_read(&folder) {
-                Ok((catalog, bm25)) => {
-                    return Self::assemble(vault, options, folder, vector_folder, catalog, bm25, Vec::new());
+                Ok(sides) => {
+                    return Self::assemble(vault, options, folder, vector_folder, sides, Vec::new());
                 }
                 // Another process makes the index this moment.
                 Err(_) if !options.read_only && Instant::now() < end => {
@@ -269,8 +261,8 @@ impl Index {
             }
         };
         let opened = open_to_write(&vault, &options, &folder, vector_folder.as_ref())?;
-        let Opened { writer, catalog, bm25, notices } = opened;
-        let index = Self::assemble(vault, options, folder, vector_folder, catalog, bm25, notices)?;
+        let Opened { writer, sides, notices } = opened;
+        let index = Self::assemble(vault, options, folder, vector_folder, sides, notices)?;
         let writing = index.start(writer, lock)?;
         *index.writing.write().unwrap_or_else(PoisonError::into_inner) = Some(writing);
         Ok(index)
@@ -302,6 +294,13 @@ impl Index {
         if self.options.read_only || self.stop.load(Ordering::Relaxed) {
             return Ok(self.is_writer());
         }
+        if self.is_writer() && !self.shared.is_displaced() {
+            return Ok(true);
+        }
+        if !self.vault.root().is_dir() {
+            let gone = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(Error::io("find", self.vault.root(), gone));
+        }
         let mut writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
         if writing.is_some() && !self.shared.is_displaced() {
             return Ok(true);
@@ -317,7 +316,7 @@ impl Index {
         for notice in &opened.notices {
             tracing::warn!("{notice}");
         }
-        self.shared.adopt(opened.catalog, opened.bm25)?;
+        self.shared.adopt(opened.sides)?;
         *writing = Some(self.start(opened.writer, lock)?);
         Ok(true)
     }
@@ -327,10 +326,10 @@ impl Index {
         options: Options,
         folder: PathBuf,
         vector_folder: Option<(PathBuf, usize)>,
-        catalog: Catalog,
-        bm25: Arc<Bm25>,
+        sides: Sides,
         notices: Vec<String>,
     ) -> Result<Self> {
+        let Sides { catalog, bm25, identity } = sides;
         let vectors = match &vector_folder {
             Some((folder, dimensions)) => Vectors::open(folder, *dimensions)?,
             None => Vectors::empty(0),
@@ -338,7 +337,7 @@ impl Index {
         let snapshot = take_snapshot(&bm25, &catalog, Arc::new(vectors))?;
         Ok(Self {
             shared: Arc::new(Shared {
-                identity: Mutex::new(identity_of(&folder)),
+                identity: Mutex::new(identity),
                 folder,
                 bm25: RwLock::new(bm25),
                 catalog: Mutex::new(catalog),
@@ -359,7 +358,7 @@ impl Index {
     /// # Errors
     /// `Conflict` where another process holds the lock.
     pub fn sync(&self, changes: Changes, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.ask(|reply| Job::Sync(changes, progress, reply))
+        self.ask(None, |reply| Job::Sync(changes, progress, reply)).map(Option::unwrap_or_default)
     }
 
     /// Lists the files that differ from the index right now, without changing anything.
@@ -372,17 +371,22 @@ impl Index {
     /// # Errors
     /// `Conflict` where another process holds the lock; the embedder's own.
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
-        self.ask(|reply| Job::Embed(progress, reply))
+        self.ask(None, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 
-    fn ask<T>(&self, job: impl FnOnce(Sender<Result<T>>) -> Job) -> Result<T> {
-        if self.shared.is_displaced() {
-            self.promote()?;
-        }
+    /// Hands a job to the thread that writes; `None` where it takes longer than `limit`.
+    fn ask<T>(
+        &self,
+        limit: Option<Duration>,
+        job: impl FnOnce(Sender<Result<T>>) -> Job,
+    ) -> Result<Option<T>> {
         let lost = || Error::internal("the index thread stopped; its message stands above");
         let (sender, receiver) = channel();
+        // The lock is not held while the answer is waited for: others want to look whether this process writes.
         let writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(writing) = writing.as_ref() else {
+        let jobs = writing.as_ref().map(|writing| writing.jobs.clone());
+        drop(writing);
+        let Some(jobs) = jobs else {
             let holder =
                 self.holder().map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
             return Err(Error::new(
@@ -391,10 +395,30 @@ impl Index {
             )
             .with_hint("searching goes on beside it; try again when it is done"));
         };
-        writing.jobs.send(job(sender)).map_err(|_| lost())?;
+        jobs.send(job(sender)).map_err(|_| lost())?;
         // Filling in vectors gives way at its next passage; the thread clears this before it looks for jobs.
         self.urgent.store(true, Ordering::SeqCst);
-        receiver.recv().map_err(|_| lost())?
+        match limit {
+            None => receiver.recv().map_err(|_| lost())?.map(Some),
+            Some(limit) => match receiver.recv_timeout(limit) {
+                Ok(done) => done.map(Some),
+                Err(RecvTimeoutError::Timeout) => Ok(None),
+                Err(RecvTimeoutError::Disconnected) => Err(lost()),
+            },
+        }
+    }
+
+    /// As [`Index::sync`], but waits no longer than `limit`: `None` where the work goes on behind the scenes.
+    ///
+    /// # Errors
+    /// As [`Index::sync`].
+    pub fn sync_within(
+        &self,
+        changes: Changes,
+        progress: Arc<Progress>,
+        limit: Duration,
+    ) -> Result<Option<SyncReport>> {
+        self.ask(Some(limit), |reply| Job::Sync(changes, progress, reply))
     }
 
     /// Waits until the index of another process shows these files with these bytes, or without them; says whether it
@@ -404,12 +428,14 @@ impl Index {
     /// As [`Index::sync`].
     pub fn wait_for(&self, files: &[(NotePath, Option<Hash>)], patience: Duration) -> Result<bool> {
         let end = Instant::now() + patience;
+        let mut looked = Instant::now();
         let mut left: Vec<&(NotePath, Option<Hash>)> = files.iter().collect();
         loop {
             if self.promote()? {
                 self.sync(Changes::only(left.iter().map(|(path, _)| path.clone()).collect()), silent())?;
                 return Ok(true);
             }
+            self.refresh()?;
             let catalog = self.catalog();
             let mut waiting = Vec::with_capacity(left.len());
             for file in left {
@@ -420,6 +446,15 @@ impl Index {
             }
             drop(catalog);
             left = waiting;
+            if Instant::now() >= looked + LOOK {
+                looked = Instant::now();
+                // What somebody else changed since will never be shown as it was.
+                let is_mine = |path: &NotePath, hash: &Option<Hash>| {
+                    let now = self.vault.read(path).ok().map(|bytes| *blake3::hash(&bytes).as_bytes());
+                    now == *hash
+                };
+                left.retain(|(path, hash)| is_mine(path, hash));
+            }
             if left.is_empty() {
                 return Ok(true);
             }
@@ -453,13 +488,7 @@ impl Index {
     /// Gives the newest snapshot; a process that does not write looks again at what the writer did.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         if !self.is_writer() {
-            if self.shared.is_displaced() {
-                match open_to_read(&self.shared.folder) {
-                    Ok((catalog, bm25)) => self.shared.adopt(catalog, bm25)?,
-                    // It is being made this moment; the old one answers so long.
-                    Err(error) => tracing::debug!("the index cannot be opened again yet: {error}"),
-                }
-            }
+            self.refresh()?;
             let newest = self.catalog().generation()?;
             let current = self.shared.current();
             let folder = self.shared.vector_folder.as_ref();
@@ -470,6 +499,30 @@ impl Index {
             }
         }
         Ok(self.shared.current())
+    }
+
+    /// Goes over to the index that stands in the folder, where this process reads and another made it anew.
+    fn refresh(&self) -> Result<()> {
+        if self.is_writer() || !self.shared.is_displaced() {
+            return Ok(());
+        }
+        match open_to_read(&self.shared.folder) {
+            Ok(sides) => self.shared.adopt(sides),
+            // It is being made this moment; the old one answers so long.
+            Err(error) => {
+                tracing::debug!("the index cannot be opened again yet: {error}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the number of batches that the index shows, a new index in the folder included.
+    ///
+    /// # Errors
+    /// `Corrupt` where it cannot be read.
+    pub fn generation(&self) -> Result<i64> {
+        self.refresh()?;
+        self.catalog().generation()
     }
 
     /// Gives the catalog for reading. Do not hold it across anything slow.
@@ -548,9 +601,11 @@ impl Drop for Index {
 }
 
 /// Opens an index beside the process that keeps it.
-fn open_to_read(folder: &Path) -> Result<(Catalog, Arc<Bm25>)> {
+fn open_to_read(folder: &Path) -> Result<Sides> {
+    // Taken first: where the index is replaced in between, it shows at the next look.
+    let identity = identity_of(folder);
     let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-    Ok((catalog, Arc::new(Bm25::open(&folder.join("bm25"), false)?)))
+    Ok(Sides { catalog, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
 }
 
 /// Opens an index whose lock is held; repairs it where it is damaged.
@@ -604,7 +659,7 @@ fn open_to_write(
         writer.recount()?;
     }
     let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-    Ok(Opened { writer, catalog, bm25, notices })
+    Ok(Opened { writer, sides: Sides { catalog, bm25, identity: identity_of(folder) }, notices })
 }
 
 /// Gives the folder of the model's vectors, and their length.
@@ -649,100 +704,6 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
         bm25.verify()?;
     }
     Ok((catalog, Arc::new(bm25)))
-}
-
-/// Gives the index folder in a vault. A vault may be a download, and a link in it must not lead our writes elsewhere.
-fn own_folder(root: &Path) -> Result<PathBuf> {
-    let state = root.join(".sidenote");
-    let index = state.join("index");
-    for folder in [&state, &index] {
-        if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
-            return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
-                .with_hint("remove it, or put the index elsewhere: --index PATH"));
-        }
-    }
-    Ok(index)
-}
-
-/// Refuses a folder that holds something else: making or rebuilding an index there would remove it.
-fn refuse_foreign(folder: &Path) -> Result<()> {
-    let is_ours = folder.join("lock").exists() || folder.join(".gitignore").exists();
-    let holds_something = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    if holds_something && !is_ours {
-        return Err(Error::invalid(format!(
-            "{} holds other files, so no index is made there",
-            folder.display()
-        ))
-        .with_hint("give an empty or new folder: --index PATH"));
-    }
-    Ok(())
-}
-
-fn take_lock(folder: &Path) -> Result<Option<File>> {
-    refuse_foreign(folder)?;
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
-    let made = std::fs::create_dir_all(folder);
-    let path = folder.join("lock");
-    let ignore = folder.join(".gitignore");
-    if made.is_ok() && !ignore.exists() {
-        vectors::replace(&ignore, b"# Derived from the notes; safe to delete.\n*\n")?;
-    }
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    let opened = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
-    let mut file = match opened {
-        Ok(file) => file,
-        // A vault on a read-only disk is searched with the index that is there.
-        Err(_) if folder.join("catalog.db").exists() => return Ok(None),
-        Err(error) => {
-            return Err(Error::io("write", &path, error).with_hint("put the index elsewhere: --index PATH"));
-        }
-    };
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
-    }
-    let command: Vec<String> = std::env::args().skip(1).take(4).collect();
-    let holder = serde_json::json!({ "pid": std::process::id(), "command": command.join(" ") });
-    file.set_len(0)
-        .and_then(|()| file.write_all(holder.to_string().as_bytes()))
-        .map_err(|error| Error::io("write", &path, error))?;
-    Ok(Some(file))
-}
-
-fn holder(folder: &Path) -> Option<Holder> {
-    let path = folder.join("lock");
-    let file = File::open(&path).ok()?;
-    // A lock that can be shared is held by nobody; the name in it is of a process that is gone.
-    if file.try_lock_shared().is_ok() {
-        return None;
-    }
-    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-    Some(Holder {
-        pid: u32::try_from(value.get("pid")?.as_u64()?).ok()?,
-        command: value.get("command")?.as_str()?.to_owned(),
-    })
-}
-
-fn folder_size(folder: &Path) -> Result<u64> {
-    let mut total = 0;
-    let mut folders = vec![folder.to_owned()];
-    while let Some(inner) = folders.pop() {
-        let entries = match std::fs::read_dir(&inner) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(Error::io("list", &inner, error)),
-        };
-        for entry in entries.flatten() {
-            match entry.metadata() {
-                Ok(meta) if meta.is_dir() => folders.push(entry.path()),
-                Ok(meta) => total += meta.len(),
-                // Removed since it was listed: it takes no space.
-                Err(_) => {}
-            }
-        }
-    }
-    Ok(total)
 }
 
 /// The thread that owns the write side.

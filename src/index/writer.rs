@@ -314,7 +314,13 @@ impl Writer {
         let Read { mut document, bytes, warning, failed, .. } = read;
         report.warnings.extend(warning);
         if failed && !candidate.fresh {
-            // One failed reading does not take away what was read before.
+            // One failed reading does not take away what was read before, unless it stood somewhere else.
+            if let Some(old) = &candidate.old_path {
+                report.moved = report.moved.saturating_sub(1);
+                report.removed += 1;
+                batch.changed = true;
+                self.remove_file(candidate.id, old, batch, plan)?;
+            }
             return Ok(());
         }
         report.bytes += bytes;

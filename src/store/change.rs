@@ -123,10 +123,16 @@ impl Store {
         let standing = Journal::open(&self.vault, &records).standing()?;
         let there = standing.iter().filter(|standing| standing.is_kept).count();
         // What cannot be taken back any more must not look as if it had been.
+        let mut taken = 0;
         let passed: Vec<String> = standing
             .iter()
-            .take_while(|standing| !standing.is_kept)
-            .filter(|standing| !standing.event.files.is_empty() || !standing.event.folders.is_empty())
+            .take_while(|standing| {
+                taken += usize::from(standing.is_kept);
+                taken < count || !standing.is_kept
+            })
+            .filter(|Standing { event, is_kept }| {
+                !is_kept && (!event.files.is_empty() || !event.folders.is_empty())
+            })
             .map(|Standing { event, .. }| {
                 let path = event.files.first().map(|file| format!(" of {}", file.path)).unwrap_or_default();
                 format!("{}{path} is newer and stays: its before-images are not kept any more", event.op)

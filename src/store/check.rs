@@ -52,9 +52,9 @@ pub struct CheckReply {
     pub counts: BTreeMap<&'static str, usize>,
     /// All of them, by path and line.
     pub problems: Vec<Problem>,
-    /// Files that differ from the index.
+    /// Files that differed from the index before.
     pub behind: usize,
-    /// Whether the index was brought in step.
+    /// Whether the index is in step now.
     pub fixed: bool,
 }
 
@@ -69,17 +69,16 @@ struct Looked {
 }
 
 impl Store {
-    /// Looks for problems of the vault and its index. With `fix` the index is brought in step first; notes are never
-    /// changed.
+    /// Looks for problems of the vault and its index. The index is brought in step first, and with `fix` that it was not
+    /// is no problem; notes are never changed.
     ///
     /// # Errors
-    /// `Io` where the vault cannot be listed; `Conflict` where another process keeps the index that is to be mended.
+    /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn check(&self, fix: bool) -> Result<CheckReply> {
         let behind = self.index.drift(&self.vault)?.len();
-        if fix {
-            self.catch_up()?;
-        }
+        // What is wrong is told of the files as they are, so the index is brought in step wherever that may be.
+        let is_in_step = behind == 0 || self.freshen()? == 0;
         let catalog = self.index.catalog();
         let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
         let all: Vec<NotePath> = catalog.paths()?.into_iter().map(|(path, _)| path).collect();
@@ -106,8 +105,8 @@ impl Store {
             problem(&row.path, 0, "orphan", "links to no note, and no note links to it".into())
         };
         problems.extend(orphans.into_iter().map(alone));
-        if behind > 0 && !fix {
-            let message = format!("{behind} files differ from the index; the next command reads them");
+        if !is_in_step || (behind > 0 && !fix) {
+            let message = format!("{behind} files differed from the index");
             let path = self.index.folder().display().to_string();
             problems.push(Problem { path, line: 0, code: "index-behind", message });
         }
@@ -116,7 +115,7 @@ impl Store {
         for problem in &problems {
             *counts.entry(problem.code).or_default() += 1;
         }
-        Ok(CheckReply { notes: rows.len(), counts, problems, behind, fixed: fix })
+        Ok(CheckReply { notes: rows.len(), counts, problems, behind, fixed: is_in_step })
     }
 
     /// Reads one note and keeps what is wrong with it.

@@ -1,7 +1,7 @@
 //! Following the files: the index keeps step with every editor, and a look at the watch replaces a scan.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,11 @@ use crate::index::{Changes, SyncReport, silent};
 use crate::vault::watch::{Batch, Watch};
 
 /// How often a process that does not keep the index looks whether it may.
-const TURN: Duration = Duration::from_millis(500);
+const TURN: Duration = Duration::from_secs(1);
+/// How long a search waits for changes to be taken in; then it answers from what is there, and says so.
+const SEARCH: Duration = Duration::from_millis(300);
+/// How long a search waits where nothing is indexed yet.
+const FIRST: Duration = Duration::from_secs(5);
 /// How long a reader waits for the process that keeps the index to see what it sees.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -44,6 +48,9 @@ pub struct Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
         if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
             tracing::error!("the thread that follows the files panicked");
         }
@@ -57,19 +64,27 @@ impl Store {
     /// # Errors
     /// `Internal` where no thread can be started.
     pub fn follow(self: &Arc<Self>, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
+        self.follows.store(true, Ordering::Relaxed);
         let stop = Arc::new(AtomicBool::new(false));
         let (store, stopped) = (Arc::clone(self), Arc::clone(&stop));
         let mut told = told;
         let thread = std::thread::Builder::new()
             .name("sidenote-follow".to_owned())
             .spawn(move || {
+                let mut said = String::new();
                 while !stopped.load(Ordering::Relaxed) {
                     if let Err(error) = store.follow_while_writing(&stopped, &mut told) {
-                        tracing::warn!("the files are not followed for a moment: {error}");
+                        // The vault may be away for long, and one sentence about that is enough.
+                        if error.to_string() != said {
+                            tracing::warn!("the files are not followed for the moment: {error}");
+                            said = error.to_string();
+                        }
                     }
                     store.set_watch(None);
-                    // A process that reads looks now and then whether it may write.
-                    wait(TURN, &stopped);
+                    if !stopped.load(Ordering::Relaxed) {
+                        // A process that reads looks now and then whether it may write.
+                        std::thread::park_timeout(TURN);
+                    }
                 }
             })
             .map_err(|error| {
@@ -152,27 +167,67 @@ impl Store {
         self.index.sync(Changes::All, silent())
     }
 
+    /// As [`Store::catch_up`], for a search, which does not wait long while this process follows the files: gives the
+    /// number of places that are not taken in yet.
+    fn catch_up_soon(&self) -> Result<usize> {
+        if !self.follows.load(Ordering::Relaxed) {
+            return self.catch_up().map(|report| warn_of(&report));
+        }
+        let is_empty = self.index.generation()? == 0;
+        let end = Instant::now() + if is_empty { FIRST } else { SEARCH };
+        let left = || end.saturating_duration_since(Instant::now());
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(watch) = watch else {
+            // The first look at everything is under way, or about to be.
+            let done = self.index.sync_within(Changes::All, silent(), left())?;
+            return Ok(usize::from(done.is_none()));
+        };
+        let _turn = loop {
+            match self.turn.try_lock() {
+                Ok(turn) => break turn,
+                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
+                Err(TryLockError::WouldBlock) if left().is_zero() => return Ok(watch.waiting().max(1)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        let changes = match watch.flush() {
+            Some(batch) if batch.is_empty() => return Ok(0),
+            Some(Batch { rescan: None, files, gone, .. }) => Changes::Only { files, places: gone },
+            _ => Changes::All,
+        };
+        match self.index.sync_within(changes, silent(), left()) {
+            Ok(Some(report)) => Ok(warn_of(&report)),
+            // Whether it went well is not known here.
+            Ok(None) => {
+                watch.rescan("a search did not wait for the last changes".to_owned());
+                Ok(1)
+            }
+            Err(error) => {
+                watch.rescan(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
     /// Brings the index in line with the files where this process may, and says how far behind it is: the number of
-    /// files that differ. Beside a process that keeps the index it waits a moment for that one.
+    /// files that differ. A process that follows the files, or reads beside one that keeps the index, waits a moment
+    /// only.
     ///
     /// # Errors
     /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn freshen(&self) -> Result<usize> {
         if self.index.promote()? {
-            for warning in &self.catch_up()?.warnings {
-                tracing::warn!("{warning}");
-            }
-            return Ok(0);
+            return self.catch_up_soon();
         }
         let end = Instant::now() + PATIENCE;
         loop {
-            let generation = self.index.catalog().generation()?;
+            let generation = self.index.generation()?;
             let behind = self.index.drift(&self.vault)?.len();
             if behind == 0 {
                 return Ok(0);
             }
-            while self.index.catalog().generation()? == generation {
+            while self.index.generation()? == generation {
                 if Instant::now() >= end {
                     return Ok(behind);
                 }
@@ -182,14 +237,14 @@ impl Store {
     }
 }
 
-fn millis(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e5).round() / 100.0
+/// Tells of what a sync could not do; gives 0, for nothing is left to be taken in.
+fn warn_of(report: &SyncReport) -> usize {
+    for warning in &report.warnings {
+        tracing::warn!("{warning}");
+    }
+    0
 }
 
-/// Waits, in short steps, until the time is over or somebody says stop.
-fn wait(time: Duration, stop: &AtomicBool) {
-    let end = Instant::now() + time;
-    while !stop.load(Ordering::Relaxed) && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(20).min(time));
-    }
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e5).round() / 100.0
 }

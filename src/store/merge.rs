@@ -202,9 +202,16 @@ impl Store {
             outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
         };
         let mut left: Vec<Edit> = Vec::new();
-        for link in own.note.links.iter().filter(|link| link.path.is_empty() && !link.subpath.is_empty()) {
+        let is_own = |link: &Link| before.resolve(&link.path, &path).is_some_and(|found| *found.path == path);
+        for link in own.note.links.iter().filter(|link| !link.subpath.is_empty() && is_own(link)) {
+            let is_bare = link.path.is_empty();
             match (inside(link.span), names_part(link)) {
-                (true, false) => moved.extend(write(link, &own.text, &path, &new)),
+                (true, false) if is_bare => moved.extend(write(link, &own.text, &path, &new)),
+                (true, true) if is_bare => moved.extend(outer_part(link, &own.text, &part).map(Edit::remove)),
+                (true, true) => {
+                    moved.retain(|edit| !link.span.encloses(edit.span));
+                    moved.extend(write(link, &own.text, &new, &new));
+                }
                 (false, true) => left.extend(write(link, &own.text, &new, &path)),
                 _ => {}
             }

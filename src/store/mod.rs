@@ -79,6 +79,8 @@ pub struct Store {
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
     /// The watch over the files, while this process follows them and keeps the index.
     watch: Mutex<Option<Arc<Watch>>>,
+    /// Whether this process follows the files, or tries to.
+    follows: AtomicBool,
     /// Held while what the watch told is brought into the index.
     turn: Mutex<()>,
 }
@@ -157,6 +159,7 @@ impl Store {
             clock: open.clock,
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
             watch: Mutex::new(None),
+            follows: AtomicBool::new(false),
             turn: Mutex::new(()),
         };
         store.notices.extend(store.end_unfinished_at_start());

@@ -304,24 +304,36 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
 /// Adds the old name of each note that gets another to its `aliases` (spec/obsidian.md 4.4).
 fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
     let renamed = moves.iter().filter(|(from, to)| from.is_note() && from.stem() != to.stem());
-    for (from, to) in renamed {
+    for (from, _) in renamed {
         let source = view.source(from)?;
         let front = source.note.frontmatter.as_ref();
         if front.is_some_and(|front| front.aliases.iter().any(|alias| key(alias) == key(from.stem()))) {
             continue;
         }
-        let planned = match plan.files.first().map(|change| &change.content) {
-            Some(Content::Edits(edits)) => edits.as_slice(),
-            _ => &[],
+        let place = Some(Place::Vault(from.clone()));
+        let Some(change) = plan.files.iter_mut().find(|change| change.from == place) else { continue };
+        if let Some(refusal) = source.refusal() {
+            plan.remarks.push(refusal);
+            continue;
+        }
+        let planned = match &change.content {
+            Content::Edits(edits) => edits.clone(),
+            _ => Vec::new(),
         };
         let added = edit::add(&source.text, "aliases", &[from.stem().into()]).and_then(|edits| {
-            let all: Vec<Edit> = planned.iter().chain(&edits).cloned().collect();
+            let all: Vec<Edit> = planned.into_iter().chain(edits.iter().cloned()).collect();
             let at = edits.first().map_or(0, |edit| edit.span.start);
             let together = apply(source.text.as_bytes(), &all).map(|_| edits);
             together.map_err(|_| Refusal::new("yaml-style", at, "`aliases` holds a link that changes too"))
         });
         match added {
-            Ok(edits) => add_edits(plan, &source, Some(to.clone()), edits, Vec::new()),
+            Ok(edits) => {
+                change.before = Some(source.hash);
+                match &mut change.content {
+                    Content::Edits(earlier) => earlier.extend(edits),
+                    content => *content = Content::Edits(edits),
+                }
+            }
             Err(refusal) => plan.remarks.push(refusal.remark(from.clone(), &source.text)),
         }
     }
@@ -380,10 +392,7 @@ pub(super) fn add_edits(
     match plan.files.first_mut().filter(|change| change.from.as_ref() == Some(&from)) {
         Some(change) => {
             change.before = Some(source.hash);
-            match &mut change.content {
-                Content::Edits(earlier) => earlier.extend(edits),
-                content => *content = Content::Edits(edits),
-            }
+            change.content = Content::Edits(edits);
         }
         None => plan.files.push(FileChange {
             to: Some(to.map_or_else(|| from.clone(), Place::Vault)),

@@ -56,6 +56,8 @@ pub struct FileStat {
 pub struct Scan {
     /// The files, ordered by path.
     pub files: Vec<FileStat>,
+    /// The folders that were listed, as they are reached on disk, in no order.
+    pub folders: Vec<PathBuf>,
     /// What could not be looked at: the files at or below such a path must be taken to be as they were.
     pub incomplete: Vec<Incomplete>,
     /// What was left out on purpose, one sentence each.
@@ -185,6 +187,7 @@ impl Scan {
 
     fn append(&mut self, mut other: Self) {
         self.files.append(&mut other.files);
+        self.folders.append(&mut other.folders);
         self.incomplete.append(&mut other.incomplete);
         self.warnings.append(&mut other.warnings);
     }
@@ -291,6 +294,7 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 
 /// Lists one folder: files into `scan`, folders and symbolic links into their lists.
 fn list(folder: Folder, scan: &mut Scan, folders: &mut Vec<Folder>, links: &mut Vec<Folder>) {
+    scan.folders.push(folder.disk.clone());
     let result = fs::read_dir(&folder.disk).and_then(|entries| {
         for entry in entries {
             add(&entry?, &folder.path, scan, folders, links);

@@ -12,12 +12,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
+use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind, RenameMode};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
 use crate::text::path::NotePath;
-use crate::vault::scan::{ScanOptions, leads_back, scan};
+use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, scan};
 
 /// So long nothing may happen before a batch counts as whole: a save is several events.
 const QUIET: Duration = Duration::from_millis(25);
@@ -33,8 +33,13 @@ const PART: usize = 3;
 const POLL: Duration = Duration::from_secs(2);
 /// and so often the system is asked for events again.
 const RETRY: Duration = Duration::from_secs(30);
+/// How often the targets of symbolic links are looked at.
+const LINKS: Duration = Duration::from_secs(5);
 /// The longest wait for the file system to tell of our own mark.
 const PULSE: Duration = Duration::from_millis(250);
+
+/// The folder of our own marks, in the sidecar.
+pub const PULSE_DIR: &str = "pulse";
 
 /// Places of a vault where something happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +68,8 @@ struct Pending {
     files: HashMap<NotePath, u64>,
     gone: BTreeSet<String>,
     rescan: Option<String>,
+    /// Symbolic links to files: the system tells of nothing that happens behind them.
+    links: BTreeSet<NotePath>,
     events: u64,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -171,7 +178,7 @@ impl Watch {
     pub fn start(root: &Path, settings: &Path, sidecar: &Path) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (messages, received) = channel();
-        let pulse = sidecar.join("pulse");
+        let pulse = sidecar.join(PULSE_DIR);
         let mut gatherer = Gatherer {
             root: root.to_owned(),
             settings: settings.to_owned(),
@@ -244,13 +251,23 @@ impl Watch {
                 self.shared.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         let told = pending.pulse >= number;
-        let batch = told.then(|| pending.take(true));
+        let batch = told.then(|| {
+            let mut batch = pending.take(true);
+            batch.files.extend(pending.links.iter().cloned());
+            batch
+        });
         drop(pending);
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         if let Err(error) = fs::remove_file(&mark) {
             tracing::debug!(%error, "a mark of the watch is left");
         }
         batch
+    }
+
+    /// Counts the places that wait to be looked at.
+    pub fn waiting(&self) -> usize {
+        let pending = self.shared.lock();
+        pending.files.len() + pending.gone.len() + usize::from(pending.rescan.is_some())
     }
 
     /// Wakes whoever waits, for good.
@@ -315,14 +332,17 @@ impl Gatherer {
     }
 
     fn watch_all(&mut self) -> std::result::Result<(), String> {
-        #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
-        fs::create_dir_all(&self.pulse)
-            .map_err(|error| format!("{} cannot be made: {error}", self.pulse.display()))?;
+        // One level alone: a vault or an index that is away for the moment must not be made up.
+        match fs::create_dir(&self.pulse) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(format!("{} cannot be made: {error}", self.pulse.display()));
+            }
+            _ => {}
+        }
         self.clear_marks();
         let pulse = self.pulse.clone();
         self.add(&pulse)?;
-        let root = self.root.clone();
-        self.watch_below(&root, "")?;
+        self.watch_below("")?;
         let settings = self.settings.clone();
         if settings.is_dir() { self.add(&settings) } else { Ok(()) }
     }
@@ -351,34 +371,39 @@ impl Gatherer {
         }
     }
 
-    /// Watches a folder and those below it, as far as a scan goes; links into other trees are watched as they stand.
-    fn watch_below(&mut self, disk: &Path, path: &str) -> std::result::Result<(), String> {
-        let mut seen = BTreeSet::new();
-        let mut folders = vec![(disk.to_owned(), path.to_owned())];
-        while let Some((disk, path)) = folders.pop() {
-            // Two ways to one folder would be a circle.
-            if !disk.canonicalize().is_ok_and(|real| seen.insert(real)) {
-                continue;
+    /// Watches a folder and those below it, as far as a scan goes, and gives what the scan found.
+    fn watch_below(&mut self, path: &str) -> std::result::Result<Scan, String> {
+        let mut watched: BTreeSet<PathBuf> = BTreeSet::new();
+        loop {
+            let found = scan(&self.root, &ScanOptions { below: path.to_owned(), ..ScanOptions::default() });
+            let fresh: Vec<PathBuf> =
+                found.folders.iter().filter(|folder| !watched.contains(*folder)).cloned().collect();
+            if fresh.is_empty() {
+                let is_linked = |file: &&FileStat| file.symlink;
+                let links = found.files.iter().filter(is_linked).map(|file| file.path.clone());
+                // The target of a link may be away for the moment.
+                let lost = found.incomplete.iter().filter_map(|lost| NotePath::from_disk(&lost.prefix));
+                let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
+                let links: Vec<NotePath> = links.chain(lost).collect();
+                self.shared.lock().links.extend(links);
+                return Ok(found);
             }
-            self.add(&disk)?;
-            // What cannot be listed is told of by the scan.
-            let Ok(entries) = fs::read_dir(&disk) else { continue };
-            for entry in entries.flatten() {
-                let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-                let is_folder = entry
-                    .file_type()
-                    .is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && entry.path().is_dir()));
-                let inner = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-                if is_folder && NotePath::from_disk(&inner).is_some() {
-                    let is_back = entry.file_type().is_ok_and(|kind| kind.is_symlink())
-                        && leads_back(&self.root, &inner).unwrap_or(true);
-                    if !is_back {
-                        folders.push((entry.path(), inner));
-                    }
-                }
+            // What comes between a look and the watch shows at the next look.
+            for folder in fresh {
+                self.add(&folder)?;
+                watched.insert(folder);
             }
         }
-        Ok(())
+    }
+
+    /// Looks at what links lead to.
+    fn look_behind_links(&self) {
+        let mut pending = self.shared.lock();
+        let event = pending.note();
+        let links = pending.links.clone();
+        pending.files.extend(links.into_iter().map(|path| (path, event)));
+        drop(pending);
+        self.shared.changed.notify_all();
     }
 
     fn run(mut self, messages: &Receiver<Message>) {
@@ -387,12 +412,15 @@ impl Gatherer {
             let is_blind = self.watcher.is_none();
             let message = if is_blind {
                 messages.recv_timeout(POLL)
-            } else {
+            } else if self.shared.lock().links.is_empty() {
                 messages.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                messages.recv_timeout(LINKS)
             };
             match message {
                 Ok(Message::Event(event)) => self.hear(event),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if !is_blind => self.look_behind_links(),
                 Err(RecvTimeoutError::Timeout) => {
                     if asked.elapsed() >= RETRY {
                         asked = Instant::now();
@@ -412,14 +440,22 @@ impl Gatherer {
         self.shared.rescan(why);
     }
 
+    /// Asks for a look at everything, and watches the folders that may have come meanwhile.
+    fn look_at_all(&mut self, why: String) {
+        match self.watch_below("") {
+            Ok(_) => self.shared.rescan(why),
+            Err(why) => self.lose(why),
+        }
+    }
+
     fn hear(&mut self, event: notify::Result<notify::Event>) {
         let event = match event {
             Ok(event) => event,
             Err(error) if is_missing(&error) => return,
-            Err(error) => return self.shared.rescan(said(&error)),
+            Err(error) => return self.look_at_all(said(&error)),
         };
         if event.need_rescan() {
-            return self.shared.rescan("the system lost events".to_owned());
+            return self.look_at_all("the system lost events".to_owned());
         }
         if !tells_of_a_change(event.kind) {
             return;
@@ -427,6 +463,12 @@ impl Gatherer {
         for path in &event.paths {
             if let Some(name) = path.strip_prefix(&self.pulse).ok().and_then(Path::to_str) {
                 self.hear_pulse(name);
+            } else if *path == self.settings {
+                let settings = self.settings.clone();
+                if let Err(why) = self.add(&settings) {
+                    return self.lose(why);
+                }
+                self.shared.rescan("Obsidian's settings changed".to_owned());
             } else if path.starts_with(&self.settings) {
                 let is_setting = path.extension().is_some_and(|extension| extension == "json");
                 if is_setting && !path.ends_with("workspace.json") {
@@ -437,7 +479,15 @@ impl Gatherer {
                     Some("") if !self.root.is_dir() => {
                         return self.lose(format!("{} is gone", self.root.display()));
                     }
-                    Some(inner) => self.look(path, inner),
+                    Some(inner) => {
+                        // Something else may have its name already, and that must not hide what went.
+                        if leaves(event.kind) && NotePath::from_disk(inner).is_some() {
+                            let mut pending = self.shared.lock();
+                            pending.note();
+                            pending.gone.insert(inner.to_owned());
+                        }
+                        self.look(path, inner);
+                    }
                     None => {}
                 }
             }
@@ -463,25 +513,24 @@ impl Gatherer {
                 return;
             }
             self.shared.lock().busy = true;
-            // First the watch and then the look, so that nothing comes in between.
-            let watched = self.watch_below(disk, inner);
-            let found = scan(&self.root, &ScanOptions { below: inner.to_owned(), ..ScanOptions::default() });
+            let found = self.watch_below(inner);
             let mut pending = self.shared.lock();
-            for file in found.files {
+            for file in found.as_ref().map_or(&[][..], |found| &found.files) {
                 let event = pending.note();
-                pending.gone.remove(file.path.as_str());
-                pending.files.insert(file.path, event);
+                pending.files.insert(file.path.clone(), event);
             }
             pending.busy = false;
             drop(pending);
-            if let Err(why) = watched {
+            if let Err(why) = found {
                 return self.lose(why);
             }
         } else {
             let mut pending = self.shared.lock();
             let event = pending.note();
             if found.is_ok() || fs::symlink_metadata(disk).is_ok() {
-                pending.gone.remove(inner);
+                if disk.is_symlink() {
+                    pending.links.insert(path.clone());
+                }
                 pending.files.insert(path, event);
             } else {
                 pending.files.remove(&path);
@@ -499,6 +548,12 @@ fn tells_of_a_change(kind: EventKind) -> bool {
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(MetadataKind::AccessTime)) => false,
         _ => true,
     }
+}
+
+/// Says whether an event means that something left its name.
+fn leaves(kind: EventKind) -> bool {
+    let is_rename = matches!(kind, EventKind::Modify(ModifyKind::Name(mode)) if mode != RenameMode::To);
+    is_rename || matches!(kind, EventKind::Remove(_))
 }
 
 fn is_missing(error: &notify::Error) -> bool {

@@ -587,3 +587,20 @@ fn the_settings_say_how_many_operations_can_be_undone() {
     let error = store.undo(4, false).unwrap_err();
     assert_eq!(error.to_string(), "only 3 operations can be undone, not 4");
 }
+
+#[test]
+fn a_section_takes_along_the_links_that_name_its_note() {
+    let text = "# Top\nt [[E#Sub]] [[E#Sub#Deep]]\n## Sub\ns [[E#Deep]] [[E#^blk]] [[E#Top]]\n### Deep\nd ^blk\n## Other\no [[E#Top#Sub]]\n";
+    let vault = TestVault::new(&[("E.md", text)]);
+    let store = vault.store();
+    let request = ExtractRequest { note: owned("E"), section: owned("Sub"), title: owned("New") };
+    store.change(&Operation::Extract(request), false).unwrap();
+    let now = files(&vault);
+    assert_eq!(now["E.md"], "# Top\nt [[New#Sub]] [[New#Sub#Deep]]\n[[New]]\n## Other\no [[New#Sub]]\n");
+    assert!(
+        now["New.md"].ends_with("---\n## Sub\ns [[New#Deep]] [[New#^blk]] [[E#Top]]\n### Deep\nd ^blk\n"),
+        "{}",
+        now["New.md"]
+    );
+    assert_eq!(store.check(true).unwrap().counts.get("broken-subpath"), None);
+}

@@ -72,6 +72,5 @@ fn the_example_vault_has_the_problems_that_it_shows() {
     insta::assert_snapshot!(out, @r"
     Reference/Broken frontmatter.md:1  yaml-unparsable  line 2: mapping values are not allowed in this context
     55 notes: 5 broken-link, 2 broken-subpath, 4 orphan, 1 yaml-unparsable
-    the index is in step with the files
     ");
 }

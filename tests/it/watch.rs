@@ -62,6 +62,7 @@ fn find(store: &Store, query: &str) -> Vec<String> {
 
 /// The index says what a new one of the same files would.
 fn check_rebuild(vault: &TestVault, store: &Store) {
+    until("all is taken in", || store.freshen().unwrap() == 0);
     let fresh = TestVault::new(&[]);
     for (path, (bytes, _)) in vault.contents() {
         let name = path.strip_prefix(vault.root()).unwrap().to_owned();
@@ -145,6 +146,111 @@ fn new_settings_of_obsidian_count_at_once() {
     assert_eq!(find(&following.store, "zebra").len(), 2);
     vault.write(".obsidian/app.json", r#"{"userIgnoreFilters":["secret/"]}"#);
     assert_eq!(find(&following.store, "zebra"), ["b.md"]);
+}
+
+#[test]
+fn settings_that_come_later_count() {
+    let vault = TestVault::new(&[("secret/a.md", "zebra\n"), ("b.md", "zebra\n")]);
+    let following = Following::new(&vault);
+    assert_eq!(find(&following.store, "zebra").len(), 2);
+    vault.write(".obsidian/app.json", r#"{"userIgnoreFilters":["secret/"]}"#);
+    assert_eq!(find(&following.store, "zebra"), ["b.md"]);
+}
+
+#[test]
+fn names_that_something_else_takes_at_once_hide_nothing() {
+    let vault = TestVault::new(&[("a/one.md", "zebra\n"), ("b/two.md", "okapi\n"), ("c.md", "gazelle\n")]);
+    let following = Following::new(&vault);
+    let rename = |from: &str, to: &str| fs::rename(vault.root().join(from), vault.root().join(to)).unwrap();
+    rename("a", ".aside");
+    fs::create_dir(vault.root().join("a")).unwrap();
+    vault.write("a/new.md", "giraffe\n");
+    check_rebuild(&vault, &following.store);
+    rename("a", "t");
+    rename("b", "a");
+    rename("t", "b");
+    check_rebuild(&vault, &following.store);
+    fs::remove_file(vault.root().join("c.md")).unwrap();
+    vault.write("c.md/inner.md", "lemur\n");
+    check_rebuild(&vault, &following.store);
+}
+
+#[test]
+fn a_folder_that_is_renamed_again_and_again_leaves_nothing_behind() {
+    let notes: Vec<(String, String)> =
+        (0..200).map(|at| (format!("z0/{at}.md"), format!("note {at}\n"))).collect();
+    let notes: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = TestVault::new(&notes);
+    let following = Following::new(&vault);
+    for at in 0..25 {
+        let name = |at: usize| vault.root().join(format!("z{at}"));
+        fs::rename(name(at), name(at + 1)).unwrap();
+        if at % 3 == 0 {
+            // Somebody asks in the middle of it.
+            find(&following.store, "note");
+        }
+    }
+    until("all is taken in", || following.store.status().unwrap().behind == 0);
+    check_rebuild(&vault, &following.store);
+}
+
+#[test]
+fn what_links_lead_to_is_followed_too() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("x.md"), "zebra\n").unwrap();
+    fs::create_dir(outside.path().join("d")).unwrap();
+    fs::write(outside.path().join("d/y.md"), "okapi\n").unwrap();
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(outside.path().join(to), vault.root().join(name)).unwrap();
+    };
+    link("x.md", "linked.md");
+    link("later.md", "dangling.md");
+    link("d", "one");
+    link("d", "two");
+    let following = Following::new(&vault);
+    assert_eq!(
+        (find(&following.store, "zebra"), find(&following.store, "okapi")),
+        (vec!["linked.md".to_owned()], vec!["one/y.md".to_owned()])
+    );
+    fs::write(outside.path().join("x.md"), "giraffe\n").unwrap();
+    fs::write(outside.path().join("later.md"), "lemur\n").unwrap();
+    fs::write(outside.path().join("d/y.md"), "gazelle\n").unwrap();
+    assert_eq!(find(&following.store, "giraffe"), ["linked.md"]);
+    assert_eq!(find(&following.store, "lemur"), ["dangling.md"]);
+    assert_eq!(find(&following.store, "gazelle"), ["one/y.md"]);
+    assert_eq!(find(&following.store, "zebra okapi"), [""; 0]);
+}
+
+#[test]
+fn an_index_that_is_removed_while_it_is_followed_is_made_again() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let following = Following::new(&vault);
+    fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
+    vault.write("b.md", "zebra\n");
+    until("both are found", || find(&following.store, "zebra").len() == 2);
+    check_rebuild(&vault, &following.store);
+}
+
+#[test]
+fn a_vault_that_goes_away_is_not_made_up_and_is_followed_when_it_is_back() {
+    let outer = TestVault::new(&[("v/a.md", "zebra\n")]);
+    let (root, away) = (outer.root().join("v"), outer.root().join("away"));
+    let store = Store::open(sidenote::store::Open {
+        vault: Some(root.clone()),
+        flags: vec![("embed.provider", "none".to_owned(), "test")],
+        ..Default::default()
+    });
+    let store = Arc::new(store.unwrap());
+    let _follower = store.follow(|_| {}).unwrap();
+    until("the store follows", || store.is_following());
+    fs::rename(&root, &away).unwrap();
+    until("the store sees it", || !store.is_following() || store.search(&SearchRequest::default()).is_err());
+    assert!(!root.exists(), "nothing is made where the vault was");
+    fs::write(away.join("b.md"), "zebra\n").unwrap();
+    fs::rename(&away, &root).unwrap();
+    let request = SearchRequest { query: "zebra".to_owned(), ..SearchRequest::default() };
+    until("all is found again", || store.search(&request).is_ok_and(|reply| reply.results.len() == 2));
 }
 
 /// A process that follows a vault.

@@ -1,0 +1,123 @@
+//! Owns the index folder: where it lies, whose it is, who holds its lock, how large it is.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::index::vectors;
+use crate::vault::watch::PULSE_DIR;
+
+/// Who writes the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// What it runs.
+    pub command: String,
+}
+
+/// Gives device and inode of the catalog that stands in an index folder.
+pub(super) fn identity_of(folder: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::metadata(folder.join("catalog.db")).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+/// Gives the index folder in a vault. A vault may be a download, and a link in it must not lead our writes elsewhere.
+pub(super) fn own_folder(root: &Path) -> Result<PathBuf> {
+    let state = root.join(".sidenote");
+    let index = state.join("index");
+    for folder in [&state, &index] {
+        if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
+            return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
+                .with_hint("remove it, or put the index elsewhere: --index PATH"));
+        }
+    }
+    Ok(index)
+}
+
+/// Refuses a folder that holds something else: making or rebuilding an index there would remove it.
+fn refuse_foreign(folder: &Path) -> Result<()> {
+    let is_ours = folder.join("lock").exists() || folder.join(".gitignore").exists();
+    // The watch's marks may be there before the rest is.
+    let holds_something = std::fs::read_dir(folder)
+        .is_ok_and(|entries| entries.flatten().any(|entry| entry.file_name() != PULSE_DIR));
+    if holds_something && !is_ours {
+        return Err(Error::invalid(format!(
+            "{} holds other files, so no index is made there",
+            folder.display()
+        ))
+        .with_hint("give an empty or new folder: --index PATH"));
+    }
+    Ok(())
+}
+
+pub(super) fn take_lock(folder: &Path) -> Result<Option<File>> {
+    refuse_foreign(folder)?;
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+    let made = std::fs::create_dir_all(folder);
+    let path = folder.join("lock");
+    let ignore = folder.join(".gitignore");
+    if made.is_ok() && !ignore.exists() {
+        vectors::replace(&ignore, b"# Derived from the notes; safe to delete.\n*\n")?;
+    }
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    let opened = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
+    let mut file = match opened {
+        Ok(file) => file,
+        // A vault on a read-only disk is searched with the index that is there.
+        Err(_) if folder.join("catalog.db").exists() => return Ok(None),
+        Err(error) => {
+            return Err(Error::io("write", &path, error).with_hint("put the index elsewhere: --index PATH"));
+        }
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+    }
+    let command: Vec<String> = std::env::args().skip(1).take(4).collect();
+    let holder = serde_json::json!({ "pid": std::process::id(), "command": command.join(" ") });
+    file.set_len(0)
+        .and_then(|()| file.write_all(holder.to_string().as_bytes()))
+        .map_err(|error| Error::io("write", &path, error))?;
+    Ok(Some(file))
+}
+
+pub(super) fn holder(folder: &Path) -> Option<Holder> {
+    let path = folder.join("lock");
+    let file = File::open(&path).ok()?;
+    // A lock that can be shared is held by nobody; the name in it is of a process that is gone.
+    if file.try_lock_shared().is_ok() {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    Some(Holder {
+        pid: u32::try_from(value.get("pid")?.as_u64()?).ok()?,
+        command: value.get("command")?.as_str()?.to_owned(),
+    })
+}
+
+pub(super) fn folder_size(folder: &Path) -> Result<u64> {
+    let mut total = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        let entries = match std::fs::read_dir(&inner) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Error::io("list", &inner, error)),
+        };
+        for entry in entries.flatten() {
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => folders.push(entry.path()),
+                Ok(meta) => total += meta.len(),
+                // Removed since it was listed: it takes no space.
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(total)
+}
