@@ -3,7 +3,7 @@
 //! A batch names places to look at, never what is there: whoever takes it looks for himself. Whatever the system
 //! cannot promise (lost events, too few watches, a root that went away) becomes "look at everything", and is said.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,6 +67,8 @@ struct Pending {
     /// Each file with the number of its last event; the numbers rise.
     files: HashMap<NotePath, u64>,
     gone: BTreeSet<String>,
+    /// Names that came since the last batch was taken: one that goes again was never there for whoever takes batches.
+    come: HashSet<String>,
     rescan: Option<String>,
     /// Symbolic links to files: the system tells of nothing that happens behind them.
     links: BTreeSet<NotePath>,
@@ -91,6 +93,22 @@ impl Pending {
         self.events
     }
 
+    /// Notes that a name came or went; what stands under it now is looked at separately.
+    fn pass(&mut self, kind: EventKind, name: &str) {
+        if matches!(kind, EventKind::Create(_)) && !self.gone.contains(name) {
+            self.come.insert(name.to_owned());
+        } else if leaves(kind) {
+            self.note();
+            self.leave(name);
+        }
+    }
+
+    fn leave(&mut self, name: &str) {
+        if !self.come.contains(name) {
+            self.gone.insert(name.to_owned());
+        }
+    }
+
     /// Says when what happened will be a batch; nothing where nothing did.
     fn due(&self) -> Option<Instant> {
         let is_empty = self.files.is_empty() && self.gone.is_empty() && self.rescan.is_none();
@@ -101,6 +119,7 @@ impl Pending {
     /// Takes what is there; only the newest files where that is enough and nothing moved.
     fn take(&mut self, whole: bool) -> Batch {
         let since = self.first;
+        self.come.clear();
         let rescan = self.rescan.take();
         if rescan.is_some() {
             self.files.clear();
@@ -481,10 +500,8 @@ impl Gatherer {
                     }
                     Some(inner) => {
                         // Something else may have its name already, and that must not hide what went.
-                        if leaves(event.kind) && NotePath::from_disk(inner).is_some() {
-                            let mut pending = self.shared.lock();
-                            pending.note();
-                            pending.gone.insert(inner.to_owned());
+                        if NotePath::from_disk(inner).is_some() {
+                            self.shared.lock().pass(event.kind, inner);
                         }
                         self.look(path, inner);
                     }
@@ -534,7 +551,7 @@ impl Gatherer {
                 pending.files.insert(path, event);
             } else {
                 pending.files.remove(&path);
-                pending.gone.insert(inner.to_owned());
+                pending.leave(inner);
             }
         }
         self.shared.changed.notify_all();

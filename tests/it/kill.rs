@@ -10,9 +10,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::support::{number, say, stdout};
-
-type Tree = BTreeMap<PathBuf, Vec<u8>>;
+use crate::support::{number, say, stdout, tree};
 
 /// A vault of one note and `count` that link to it.
 fn make(root: &Path, count: usize) {
@@ -38,29 +36,9 @@ fn rename(root: &Path, failpoint: Option<usize>) -> Output {
     sidenote(root, &["move", "Hub", "Centre"], failpoint)
 }
 
-/// Gives every file outside `.sidenote`, hidden ones too.
-fn tree(root: &Path) -> Tree {
-    let mut found = Tree::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.ends_with(".sidenote") || path.ends_with(".home") {
-                continue;
-            }
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
-
 /// One of the two states in which the vault may be, and what an index made from nothing says of it.
 struct State {
-    tree: Tree,
+    tree: BTreeMap<PathBuf, Vec<u8>>,
     dump: String,
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{number, say, stderr, stdout};
+use crate::support::{number, say, stderr, stdout, tree};
 
 /// A small generator of random numbers (Marsaglia, Xorshift RNGs, 2003).
 struct Dice(u64);
@@ -235,25 +235,6 @@ fn check(done: &Output) -> bool {
     done.status.success()
 }
 
-fn files_below(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.ends_with(".sidenote") || path.ends_with(".home") {
-                continue;
-            }
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
-
 fn spend(time: Duration) {
     let root = TempDir::new().unwrap();
     let day = Day {
@@ -281,7 +262,7 @@ fn spend(time: Duration) {
     });
     let dump = day.run(&["dump"]);
     assert!(dump.status.success(), "{}", stderr(&dump));
-    let now = files_below(root.path());
+    let now = tree(root.path());
     let (own, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
         now.into_iter().partition(|(path, _)| path.to_str().unwrap().starts_with('e'));
     assert!(own == edited, "the editor's files are not as it left them");

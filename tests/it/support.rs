@@ -172,3 +172,23 @@ pub(crate) fn number(name: &str, default: usize) -> usize {
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
+
+/// Gives every file outside `.sidenote`, hidden ones too, by its path from the root.
+pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with(".sidenote") || path.ends_with(".home") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
