@@ -76,6 +76,7 @@ impl Store {
     /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn check(&self, fix: bool) -> Result<CheckReply> {
+        let is_new = self.index.generation()? == 0;
         let behind = self.index.drift(&self.vault)?.len();
         // What is wrong is told of the files as they are, so the index is brought in step wherever that may be.
         let is_in_step = behind == 0 || self.freshen()? == 0;
@@ -105,7 +106,7 @@ impl Store {
             problem(&row.path, 0, "orphan", "links to no note, and no note links to it".into())
         };
         problems.extend(orphans.into_iter().map(alone));
-        if !is_in_step || (behind > 0 && !fix) {
+        if !is_in_step || (behind > 0 && !fix && !is_new) {
             let message = format!("{behind} files differed from the index");
             let path = self.index.folder().display().to_string();
             problems.push(Problem { path, line: 0, code: "index-behind", message });
