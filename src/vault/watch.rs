@@ -66,7 +66,8 @@ impl Batch {
 struct Pending {
     /// Each file with the number of its last event; the numbers rise.
     files: HashMap<NotePath, u64>,
-    gone: BTreeSet<String>,
+    /// The same for names that are not there any more.
+    gone: BTreeMap<String, u64>,
     /// Names that came since the last batch was taken: one that goes again was never there for whoever takes batches.
     come: HashSet<String>,
     rescan: Option<String>,
@@ -95,17 +96,17 @@ impl Pending {
 
     /// Notes that a name came or went; what stands under it now is looked at separately.
     fn pass(&mut self, kind: EventKind, name: &str) {
-        if matches!(kind, EventKind::Create(_)) && !self.gone.contains(name) {
+        if matches!(kind, EventKind::Create(_)) && !self.gone.contains_key(name) {
             self.come.insert(name.to_owned());
         } else if leaves(kind) {
-            self.note();
-            self.leave(name);
+            let event = self.note();
+            self.leave(name, event);
         }
     }
 
-    fn leave(&mut self, name: &str) {
+    fn leave(&mut self, name: &str, event: u64) {
         if !self.come.contains(name) {
-            self.gone.insert(name.to_owned());
+            self.gone.entry(name.to_owned()).or_insert(event);
         }
     }
 
@@ -116,7 +117,7 @@ impl Pending {
         Some((last + QUIET).min(first + LONGEST))
     }
 
-    /// Takes what is there; only the newest files where that is enough and nothing moved.
+    /// Takes what is there; only the newest files where there are many.
     fn take(&mut self, whole: bool) -> Batch {
         let since = self.first;
         self.come.clear();
@@ -125,28 +126,25 @@ impl Pending {
             self.files.clear();
             self.gone.clear();
         }
-        // What is gone and what came may be one move, which is recognised within one batch alone.
+        // What is gone and what came after it may be one move, which is recognised within one batch alone.
+        let moved = self.gone.values().min().copied().unwrap_or(u64::MAX);
+        let gone = std::mem::take(&mut self.gone).into_keys().collect();
         let most = (self.files.len() / PART).clamp(LEAST, MOST);
-        if whole || !self.gone.is_empty() || self.files.len() <= most {
+        if whole || self.files.len() <= most {
             (self.first, self.last) = (None, None);
             let files = std::mem::take(&mut self.files).into_keys().collect();
-            return Batch {
-                files,
-                gone: std::mem::take(&mut self.gone).into_iter().collect(),
-                rescan,
-                since,
-            };
+            return Batch { files, gone, rescan, since };
         }
         let mut by_age: BTreeMap<u64, NotePath> =
             self.files.iter().map(|(path, &event)| (event, path.clone())).collect();
         let mut files = Vec::with_capacity(most);
-        while files.len() < most
-            && let Some((_, path)) = by_age.pop_last()
+        while let Some((event, path)) = by_age.pop_last()
+            && (files.len() < most || event > moved)
         {
             self.files.remove(&path);
             files.push(path);
         }
-        Batch { files, since, ..Batch::default() }
+        Batch { files, gone, rescan, since }
     }
 }
 
@@ -551,7 +549,7 @@ impl Gatherer {
                 pending.files.insert(path, event);
             } else {
                 pending.files.remove(&path);
-                pending.leave(inner);
+                pending.leave(inner, event);
             }
         }
         self.shared.changed.notify_all();
