@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -12,6 +13,8 @@ use crate::store::Followed;
 
 /// So many lines wait for a reader; those beyond are left out.
 const LINES: usize = 1024;
+/// So long the end waits for a reader.
+const LAST: Duration = Duration::from_secs(1);
 /// How many paths a line names.
 const NAMED: usize = 4;
 
@@ -115,16 +118,21 @@ pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
     let kept = Arc::clone(&waited);
     let follower = store.follow(move |step| {
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(step.stale_ms);
-        let line = if out.is_json() { serde_json::to_string(&step).unwrap_or_default() } else { show(&step) };
+        let line = if out.is_json() { serde_json::to_string(&step) } else { Ok(show(&step)) };
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => return tracing::warn!("a batch cannot be written as JSON: {error}"),
+        };
         if lines.try_send(format!("{line}\n")).is_err() {
             tracing::debug!("a line is left out: nobody reads");
         }
     })?;
     stopped.recv().map_err(|error| Error::internal("the signal handler is gone").with_source(error))?;
     drop(follower);
-    // What waits to be read is printed where somebody reads.
-    if printer.is_finished() || args.stats {
-        drop(printer.join());
+    // What waits is printed where somebody reads; whoever does not must not hold up the end.
+    let end = Instant::now() + LAST;
+    while !printer.is_finished() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
     }
     if args.stats {
         let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));

@@ -234,7 +234,9 @@ impl Store {
         if self.index.promote()? {
             let report = self.index.sync(touched(&plan), silent())?;
             notices.extend(report.warnings);
-        } else if !self.index.wait_for(&left_behind(&applied), PATIENCE)? {
+        } else if !self.index.wait_for(&left_behind(&applied), PATIENCE)?
+            || (!applied.folders.is_empty() && self.freshen()? > 0)
+        {
             let holder =
                 self.index.holder().map_or_else(String::new, |holder| format!(" of process {}", holder.pid));
             notices.push(format!("the index{holder} does not show the change yet"));

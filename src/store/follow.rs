@@ -86,6 +86,7 @@ impl Store {
                         std::thread::park_timeout(TURN);
                     }
                 }
+                store.follows.store(false, Ordering::Relaxed);
             })
             .map_err(|error| {
                 Error::internal("cannot start the thread that follows the files").with_source(error)

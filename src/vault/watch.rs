@@ -542,15 +542,13 @@ impl Gatherer {
         } else {
             let mut pending = self.shared.lock();
             let event = pending.note();
-            if found.is_ok() || fs::symlink_metadata(disk).is_ok() {
-                if disk.is_symlink() {
-                    pending.links.insert(path.clone());
-                }
-                pending.files.insert(path, event);
-            } else {
-                pending.files.remove(&path);
+            if found.is_err() && fs::symlink_metadata(disk).is_err() {
                 pending.leave(inner, event);
+            } else if disk.is_symlink() {
+                pending.links.insert(path.clone());
             }
+            // Also where it is gone: a look at everything may have seen it meanwhile.
+            pending.files.insert(path, event);
         }
         self.shared.changed.notify_all();
     }
