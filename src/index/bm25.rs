@@ -1,15 +1,16 @@
 //! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
 
 mod analysis;
+mod directory;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 
-use tantivy::directory::MmapDirectory;
-use tantivy::index::SegmentId;
+use self::directory::Unwaited;
+use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::merge_policy::{LogMergePolicy, NoMergePolicy};
+use tantivy::merge_policy::NoMergePolicy;
 use tantivy::postings::{Postings as _, SegmentPostings};
 use tantivy::query::{EnableScoring, PhraseQuery, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
@@ -26,6 +27,8 @@ pub use analysis::Analysis;
 
 /// The name of the one tokenizer: terms come as lists that [`Analysis`] made.
 const LISTED: &str = "listed";
+/// So many segments are merged at a time.
+const AT_ONCE: usize = 8;
 
 /// How one field counts: its weight before saturation, and how much its length matters (`b`).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -280,7 +283,7 @@ impl Bm25 {
             return Err(Error::not_found(format!("there is no full-text index in {}", folder.display()))
                 .with_hint("run: sidenote index"));
         }
-        let directory = MmapDirectory::open(folder)
+        let directory = Unwaited::open(folder)
             .map_err(|error| failed("open")(TantivyError::OpenDirectoryError(error)))?;
         let index = if create {
             tantivy::Index::open_or_create(directory, schema)
@@ -406,22 +409,28 @@ impl Bm25Writer {
         self.writer.rollback().map(drop).map_err(failed("roll back"))
     }
 
-    /// Merges segments where there are more than `most`, by tantivy's own policy, and drops files out of use.
-    pub fn tidy(&mut self, most: usize) -> Result<()> {
-        let metas = self.writer.index().searchable_segment_metas().map_err(failed("read"))?;
-        if metas.len() > most {
-            let mut policy = LogMergePolicy::default();
-            policy.set_min_num_segments(4);
-            let mut candidates =
-                tantivy::merge_policy::MergePolicy::compute_merge_candidates(&policy, &metas);
-            if candidates.is_empty() {
-                let ids: Vec<SegmentId> = metas.iter().map(|meta| meta.id()).collect();
-                candidates.push(tantivy::merge_policy::MergeCandidate(ids));
-            }
-            for candidate in candidates {
-                self.writer.merge(&candidate.0).wait().map_err(failed("merge"))?;
-            }
+    /// Merges the smallest segments where there are more than `most`; says whether it did. Files count as they live, so
+    /// that a segment of replaced texts is small.
+    pub fn merge_smallest(&mut self, most: usize) -> Result<bool> {
+        let mut metas = self.writer.index().searchable_segment_metas().map_err(failed("read"))?;
+        if metas.len() <= most {
+            return Ok(false);
         }
+        metas.sort_by_key(SegmentMeta::num_docs);
+        let count = (metas.len() - most + 1).clamp(2, AT_ONCE);
+        let smallest: Vec<SegmentId> = metas.iter().take(count).map(SegmentMeta::id).collect();
+        self.writer.merge(&smallest).wait().map_err(failed("merge"))?;
+        Ok(true)
+    }
+
+    /// Merges until there are no more than `most` segments, and drops files out of use.
+    pub fn tidy(&mut self, most: usize) -> Result<()> {
+        while self.merge_smallest(most)? {}
+        self.drop_unused()
+    }
+
+    /// Drops files that no segment uses any more.
+    pub fn drop_unused(&mut self) -> Result<()> {
         self.writer.garbage_collect_files().wait().map(drop).map_err(failed("tidy"))
     }
 }

@@ -103,7 +103,7 @@ impl Catalog {
         let db = Connection::open(path).map_err(sql("open"))?;
         db.execute_batch(
             "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768;
-             PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 2000;",
+             PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 0;",
         )
         .map_err(sql("open"))?;
         let tables: i64 =
@@ -220,6 +220,15 @@ impl Catalog {
             return Ok(());
         }
         self.db.execute_batch("ROLLBACK").map_err(sql("roll back"))
+    }
+
+    /// Moves what it can from the write-ahead log of the catalog at `path` into its place, beside readers and a writer.
+    ///
+    /// # Errors
+    /// `Io` where the disk refuses.
+    pub fn empty_log(path: &Path) -> Result<()> {
+        let db = Connection::open(path).map_err(sql("open"))?;
+        db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sql("checkpoint"))
     }
 
     /// Moves everything from the write-ahead log into the main file; `false` where a reader held it up.

@@ -10,13 +10,14 @@ pub mod embed;
 mod folder;
 mod seal;
 pub mod vectors;
+mod worker;
 mod writer;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,8 +25,9 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
 use crate::index::catalog::{Catalog, Hash};
-use crate::index::embed::{Effort, Embed};
+use crate::index::embed::Embed;
 use crate::index::vectors::{VectorWriter, Vectors};
+use crate::index::worker::Worker;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
@@ -654,6 +656,7 @@ fn open_to_write(
         vector_folder: vector_folder.cloned(),
         model: options.embedder.as_ref().map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
         sealed: whole,
+        log: writer::Log::default(),
     };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;
@@ -704,133 +707,6 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
         bm25.verify()?;
     }
     Ok((catalog, Arc::new(bm25)))
-}
-
-/// The thread that owns the write side.
-struct Worker {
-    writer: Writer,
-    shared: Arc<Shared>,
-    embedder: Option<Arc<dyn Embed>>,
-    fill: bool,
-    stop: Arc<AtomicBool>,
-    urgent: Arc<AtomicBool>,
-}
-
-impl Worker {
-    fn run(mut self, jobs: &Receiver<Job>) {
-        let mut waiting: Option<Vec<i64>> = None;
-        loop {
-            self.urgent.store(false, Ordering::SeqCst);
-            let idle = !self.fill || waiting.as_ref().is_some_and(Vec::is_empty);
-            let job = if idle {
-                jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                jobs.recv_timeout(Duration::ZERO)
-            };
-            match job {
-                Ok(Job::Sync(changes, progress, reply)) => {
-                    let result = self.sync(&changes, &*progress);
-                    if result.as_ref().is_ok_and(SyncReport::changed_anything) {
-                        waiting = None;
-                    }
-                    // Whoever asked may be gone; the index is in step all the same.
-                    drop(reply.send(result));
-                }
-                Ok(Job::Embed(progress, reply)) => {
-                    let result = self.embed_all(&*progress);
-                    waiting = None;
-                    drop(reply.send(result));
-                }
-                Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = self.fill_step(&mut waiting) {
-                        tracing::warn!("vectors are not filled in any further: {error}");
-                        waiting = Some(Vec::new());
-                    }
-                }
-            }
-        }
-        if let Err(error) = self.writer.close() {
-            tracing::warn!("the index was not sealed, so the next command checks it: {error}");
-        }
-    }
-
-    fn sync(&mut self, changes: &Changes, progress: &Progress) -> Result<SyncReport> {
-        let report = self.writer.sync(changes, progress, &self.stop)?;
-        if report.generation != self.shared.current().generation {
-            self.shared.publish()?;
-            if self.writer.merge_if_due()? {
-                self.shared.publish()?;
-            }
-        }
-        Ok(report)
-    }
-
-    fn embed_all(&mut self, progress: &Progress) -> Result<usize> {
-        let Some(embedder) = self.embedder.clone() else {
-            return Ok(0);
-        };
-        self.writer.open_vectors()?;
-        let total = usize::try_from(self.writer.count_pending()?).unwrap_or(0);
-        let files = self.writer.waiting_files()?;
-        let stop = Arc::clone(&self.stop);
-        let mut made = 0;
-        if total > 0 {
-            self.writer.break_seal()?;
-        }
-        progress(Phase::Embed, 0, total);
-        // Files are joined into groups large enough to keep every core busy.
-        for group in files.chunks(32) {
-            if stop.load(Ordering::Relaxed) {
-                break;
-            }
-            made += self.writer.embed_files(
-                group,
-                &*embedder,
-                Effort::Bulk,
-                &|done| progress(Phase::Embed, made + done, total),
-                &|| stop.load(Ordering::Relaxed),
-            )?;
-            progress(Phase::Embed, made, total);
-        }
-        self.settle(progress)?;
-        Ok(made)
-    }
-
-    /// Embeds the passages of one file; the pending count and the snapshot follow now and then.
-    fn fill_step(&mut self, waiting: &mut Option<Vec<i64>>) -> Result<()> {
-        let Some(embedder) = self.embedder.clone() else {
-            *waiting = Some(Vec::new());
-            return Ok(());
-        };
-        if waiting.is_none() {
-            self.writer.open_vectors()?;
-            let mut files = self.writer.waiting_files()?;
-            files.reverse();
-            *waiting = Some(files);
-        }
-        let Some(file) = waiting.as_ref().and_then(|files| files.last().copied()) else {
-            return Ok(());
-        };
-        self.writer.break_seal()?;
-        let (stop, urgent) = (Arc::clone(&self.stop), Arc::clone(&self.urgent));
-        let halt = || stop.load(Ordering::Relaxed) || urgent.load(Ordering::Relaxed);
-        self.writer.embed_files(&[file], &*embedder, Effort::Background, &|_| {}, &halt)?;
-        if let (false, Some(files)) = (halt(), waiting) {
-            files.pop();
-            if files.len().is_multiple_of(64) {
-                self.settle(&|_, _, _| {})?;
-            }
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, progress: &Progress) -> Result<()> {
-        let stop = Arc::clone(&self.stop);
-        progress(Phase::Graph, 0, 0);
-        self.writer.settle_vectors(&|| stop.load(Ordering::Relaxed))?;
-        self.shared.publish()
-    }
 }
 
 /// A progress that nobody watches.

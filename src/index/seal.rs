@@ -110,7 +110,8 @@ pub(super) fn break_open(folder: &Path) -> Result<()> {
     remove_if_there(&folder.join(NAME))
 }
 
-/// Seals the files given relative to `folder`; those marked `false` are compared by size and times alone.
+/// Seals the files given relative to `folder`, once they are on the disk; those marked `false` are compared by size and
+/// times alone.
 pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
     let mut sealed = Sealed::default();
     for (name, hashed) in files {
@@ -119,6 +120,8 @@ pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
             continue;
         };
         let hash = if *hashed { Some(hash(&path)?) } else { None };
+        let synced = std::fs::File::open(&path).and_then(|file| file.sync_data());
+        synced.map_err(|error| Error::io("write", &path, error))?;
         sealed.files.insert(name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash });
     }
     let unwritable = |error| Error::internal("cannot write the seal").with_source(error);

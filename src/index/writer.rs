@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
 
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
@@ -29,8 +30,17 @@ const BULK: usize = 2000;
 const RACY_NS: i64 = 50_000_000;
 /// File systems without sub-second times need this much.
 const RACY_COARSE_NS: i64 = 2_100_000_000;
-/// More segments than this are merged.
+/// More segments than this are merged when the index is closed,
 const MOST_SEGMENTS: usize = 12;
+/// more than this when nothing else is to be done,
+const MANY_SEGMENTS: usize = 24;
+/// and more than this at once.
+const TOO_MANY_SEGMENTS: usize = 96;
+
+/// After so much work the catalog's log is emptied, that is some ten megabytes; a file counts as one,
+const LOG: usize = 2000;
+/// and what a batch writes besides as this many.
+const LOG_OF_BATCH: usize = 8;
 
 /// The only holder of the index's write side.
 pub(crate) struct Writer {
@@ -44,6 +54,14 @@ pub(crate) struct Writer {
     /// Stands for the model that pending passages are counted for; 0 without one.
     pub(crate) model: i64,
     pub(crate) sealed: bool,
+    pub(crate) log: Log,
+}
+
+/// What waits in the catalog's log, and the thread that empties it.
+#[derive(Default)]
+pub(crate) struct Log {
+    written: usize,
+    emptying: Option<JoinHandle<()>>,
 }
 
 /// As many files go from a reading thread to the writing one at a time,
@@ -210,6 +228,7 @@ impl Writer {
         };
         self.catalog.set_meta("pending", pending.max(0))?;
         self.catalog.commit()?;
+        self.log.written += candidates.len() + removed.len() + LOG_OF_BATCH;
         if plan.bulk {
             self.full_text = None;
         }
@@ -513,16 +532,37 @@ impl Writer {
         self.recount()
     }
 
-    /// Merges segments where a long life made too many of them; says whether it did.
-    pub(crate) fn merge_if_due(&mut self) -> Result<bool> {
-        if self.bm25.segments()? <= 2 * MOST_SEGMENTS {
+    /// Merges a few segments where a long life made many of them, or too many where there is other work; says whether
+    /// it did.
+    pub(crate) fn merge_if_due(&mut self, is_idle: bool) -> Result<bool> {
+        if self.bm25.segments()? <= if is_idle { MANY_SEGMENTS } else { TOO_MANY_SEGMENTS } {
             return Ok(false);
         }
         self.open_full_text(false)?;
-        if let Some((writer, _)) = &mut self.full_text {
-            writer.tidy(MOST_SEGMENTS)?;
+        let Some((writer, _)) = &mut self.full_text else { return Ok(false) };
+        let merged = writer.merge_smallest(MOST_SEGMENTS)?;
+        writer.drop_unused()?;
+        Ok(merged)
+    }
+
+    /// Empties the catalog's log in a thread of its own, where it grew long: that waits for the disk, and while others
+    /// write much it waits for them too.
+    pub(crate) fn empty_log_if_due(&mut self) {
+        let under_way = self.log.emptying.as_ref().is_some_and(|thread| !thread.is_finished());
+        if self.log.written < LOG || under_way {
+            return;
         }
-        Ok(true)
+        self.log.written = 0;
+        let path = self.folder.join("catalog.db");
+        let empty = move || {
+            if let Err(error) = Catalog::empty_log(&path) {
+                tracing::debug!("the catalog's log is emptied later: {error}");
+            }
+        };
+        match std::thread::Builder::new().name("sidenote-log".to_owned()).spawn(empty) {
+            Ok(thread) => self.log.emptying = Some(thread),
+            Err(error) => tracing::debug!("the catalog's log is emptied later: {error}"),
+        }
     }
 
     /// Tidies, moves everything to its place and seals the index, so that the next command trusts it.
@@ -535,6 +575,9 @@ impl Writer {
         }
         if let Some((mut writer, _)) = self.full_text.take() {
             writer.tidy(MOST_SEGMENTS)?;
+        }
+        if self.log.emptying.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
+            tracing::error!("the thread that empties the catalog's log panicked");
         }
         if !self.catalog.checkpoint()? {
             // A reader still looks at the log; without a seal the next writer checks the files itself.

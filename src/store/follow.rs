@@ -21,6 +21,11 @@ const FIRST: Duration = Duration::from_secs(5);
 /// How long a reader waits for the process that keeps the index to see what it sees.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// So long one batch should take: an edit waits for the batch under way and for its own.
+const BATCH: Duration = Duration::from_millis(300);
+/// So many files go into the first batch, and at least so many into every one.
+const FILES: usize = 128;
+
 /// One step of following the files.
 #[derive(Debug, Clone, Serialize)]
 pub struct Followed {
@@ -113,12 +118,18 @@ impl Store {
         };
         self.step(&watch, begun, told)?;
         self.set_watch(Some(Arc::clone(&watch)));
+        let mut most = FILES;
         while !stop.load(Ordering::Relaxed) {
             watch.wait(TURN);
             // Whoever wants to catch up waits for what is being taken in.
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(batch) = watch.next() {
+            if let Some(batch) = watch.next(most) {
+                let (started, count) = (Instant::now(), batch.files.len());
                 self.step(&watch, batch, told)?;
+                if count >= FILES {
+                    most = (count as f64 * BATCH.as_secs_f64() / started.elapsed().as_secs_f64()) as usize;
+                    most = most.clamp(FILES, 64 * FILES);
+                }
             }
         }
         Ok(())

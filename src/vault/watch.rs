@@ -3,7 +3,7 @@
 //! A batch names places to look at, never what is there: whoever takes it looks for himself. Whatever the system
 //! cannot promise (lost events, too few watches, a root that went away) becomes "look at everything", and is said.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,12 +23,6 @@ use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, scan};
 const QUIET: Duration = Duration::from_millis(25);
 /// So long a batch waits for quiet.
 const LONGEST: Duration = Duration::from_millis(100);
-/// At least so many files go into a batch while more are coming, the newest first: an edit must not wait behind a copy;
-const LEAST: usize = 256;
-/// at most so many: that is about half a second;
-const MOST: usize = 1024;
-/// and else this part of all, for large batches cost less a file.
-const PART: usize = 3;
 /// Without events, so often everything is looked at;
 const POLL: Duration = Duration::from_secs(2);
 /// and so often the system is asked for events again.
@@ -66,8 +60,10 @@ impl Batch {
 struct Pending {
     /// Each file with the number of its last event; the numbers rise.
     files: HashMap<NotePath, u64>,
-    /// The same for names that are not there any more.
-    gone: BTreeMap<String, u64>,
+    /// Names that are not there any more.
+    gone: BTreeSet<String>,
+    /// The new names of those of them that only moved.
+    moved: HashSet<String>,
     /// Names that came since the last batch was taken: one that goes again was never there for whoever takes batches.
     come: HashSet<String>,
     rescan: Option<String>,
@@ -96,17 +92,24 @@ impl Pending {
 
     /// Notes that a name came or went; what stands under it now is looked at separately.
     fn pass(&mut self, kind: EventKind, name: &str) {
-        if matches!(kind, EventKind::Create(_)) && !self.gone.contains_key(name) {
+        if matches!(kind, EventKind::Create(_)) && !self.gone.contains(name) {
             self.come.insert(name.to_owned());
         } else if leaves(kind) {
-            let event = self.note();
-            self.leave(name, event);
+            self.note();
+            self.leave(name);
         }
     }
 
-    fn leave(&mut self, name: &str, event: u64) {
+    fn leave(&mut self, name: &str) {
         if !self.come.contains(name) {
-            self.gone.entry(name.to_owned()).or_insert(event);
+            self.gone.insert(name.to_owned());
+        }
+    }
+
+    /// Notes that what left one name came to another.
+    fn pair(&mut self, from: &str, to: &str) {
+        if self.gone.contains(from) {
+            self.moved.insert(to.to_owned());
         }
     }
 
@@ -117,8 +120,8 @@ impl Pending {
         Some((last + QUIET).min(first + LONGEST))
     }
 
-    /// Takes what is there; only the newest files where there are many.
-    fn take(&mut self, whole: bool) -> Batch {
+    /// Takes what is there; where that is more than `most` files, only the newest and those that moved.
+    fn take(&mut self, most: usize) -> Batch {
         let since = self.first;
         self.come.clear();
         let rescan = self.rescan.take();
@@ -126,26 +129,27 @@ impl Pending {
             self.files.clear();
             self.gone.clear();
         }
-        // What is gone and what came after it may be one move, which is recognised within one batch alone.
-        let moved = self.gone.values().min().copied().unwrap_or(u64::MAX);
-        let gone = std::mem::take(&mut self.gone).into_keys().collect();
-        let most = (self.files.len() / PART).clamp(LEAST, MOST);
-        if whole || self.files.len() <= most {
+        let moved = std::mem::take(&mut self.moved);
+        let gone = std::mem::take(&mut self.gone).into_iter().collect();
+        if self.files.len() <= most {
             (self.first, self.last) = (None, None);
             let files = std::mem::take(&mut self.files).into_keys().collect();
             return Batch { files, gone, rescan, since };
         }
-        let mut by_age: BTreeMap<u64, NotePath> =
-            self.files.iter().map(|(path, &event)| (event, path.clone())).collect();
-        let mut files = Vec::with_capacity(most);
-        while let Some((event, path)) = by_age.pop_last()
-            && (files.len() < most || event > moved)
-        {
-            self.files.remove(&path);
-            files.push(path);
-        }
-        Batch { files, gone, rescan, since }
+        let mut ages: Vec<u64> = self.files.values().copied().collect();
+        let at = ages.len() - most.clamp(1, ages.len());
+        let oldest = *ages.select_nth_unstable(at).1;
+        // A move is recognised where both its sides are in one batch.
+        let files = self.files.extract_if(|path, event| *event >= oldest || is_under(path, &moved));
+        Batch { files: files.map(|(path, _)| path).collect(), gone, rescan, since }
     }
+}
+
+/// Says whether a path or a folder that it lies in is one of these.
+fn is_under(path: &NotePath, names: &HashSet<String>) -> bool {
+    let path = path.as_str();
+    let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+    !names.is_empty() && folders.chain([path]).any(|name| names.contains(name))
 }
 
 #[derive(Debug, Default)]
@@ -217,11 +221,12 @@ impl Watch {
         self.shared.lock().blind.clone()
     }
 
-    /// Takes the next batch, where one is whole: where nothing more happened for a moment, or much has.
-    pub fn next(&self) -> Option<Batch> {
+    /// Takes the next batch, where one is whole: where nothing more happened for a moment, or much has. Where more
+    /// than `most` files wait, the newest come first: an edit must not wait behind a copy.
+    pub fn next(&self, most: usize) -> Option<Batch> {
         let mut pending = self.shared.lock();
         let is_due = pending.due().is_some_and(|due| due <= Instant::now());
-        is_due.then(|| pending.take(false))
+        is_due.then(|| pending.take(most))
     }
 
     /// Waits until there is a batch to take, as long as `patience` at most.
@@ -269,7 +274,7 @@ impl Watch {
         }
         let told = pending.pulse >= number;
         let batch = told.then(|| {
-            let mut batch = pending.take(true);
+            let mut batch = pending.take(usize::MAX);
             batch.files.extend(pending.links.iter().cloned());
             batch
         });
@@ -507,6 +512,13 @@ impl Gatherer {
                 }
             }
         }
+        if let (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), [from, to]) =
+            (event.kind, &*event.paths)
+            && let [Ok(from), Ok(to)] = [from, to].map(|path| path.strip_prefix(&self.root))
+            && let [Some(from), Some(to)] = [from, to].map(Path::to_str)
+        {
+            self.shared.lock().pair(from, to);
+        }
     }
 
     fn hear_pulse(&self, name: &str) {
@@ -543,7 +555,7 @@ impl Gatherer {
             let mut pending = self.shared.lock();
             let event = pending.note();
             if found.is_err() && fs::symlink_metadata(disk).is_err() {
-                pending.leave(inner, event);
+                pending.leave(inner);
             } else if disk.is_symlink() {
                 pending.links.insert(path.clone());
             }
