@@ -201,6 +201,13 @@ pub fn user_file() -> Option<PathBuf> {
     Some(base.config_dir().join("sidenote").join("config.toml"))
 }
 
+/// Gives the place for what is derived from a folder that cannot be written to.
+pub fn cache_folder(root: &Path) -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+    Some(base.cache_dir().join("sidenote").join(name.get(..16)?))
+}
+
 fn parse(text: &str, path: &Path) -> Result<Table> {
     text.parse::<Table>()
         .map_err(|error| Error::invalid(format!("{} is not valid TOML", path.display())).with_source(error))

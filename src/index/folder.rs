@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use serde::Serialize;
 
+use crate::config;
 use crate::error::{Error, Result};
 use crate::index::vectors;
 use crate::vault::watch::PULSE_DIR;
@@ -26,7 +28,8 @@ pub(super) fn identity_of(folder: &Path) -> Option<(u64, u64)> {
     Some((found.dev(), found.ino()))
 }
 
-/// Gives the index folder in a vault. A vault may be a download, and a link in it must not lead our writes elsewhere.
+/// Gives the index folder of a vault: in the vault, or in the user's cache where that can only be read. A vault may be a
+/// download, and a link in it must not lead our writes elsewhere.
 pub(super) fn own_folder(root: &Path) -> Result<PathBuf> {
     let state = root.join(".sidenote");
     let index = state.join("index");
@@ -36,7 +39,9 @@ pub(super) fn own_folder(root: &Path) -> Result<PathBuf> {
                 .with_hint("remove it, or put the index elsewhere: --index PATH"));
         }
     }
-    Ok(index)
+    let there = [&index, &state].into_iter().find(|folder| folder.is_dir());
+    let writable = access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok();
+    Ok(if writable { index } else { config::cache_folder(root).unwrap_or(index) })
 }
 
 /// Refuses a folder that holds something else: making or rebuilding an index there would remove it.

@@ -29,7 +29,7 @@ impl Query {
     /// Takes a text as words alone: no sign in it has a meaning.
     pub fn plain(text: &str) -> Self {
         let mut query = Self { meaning: text.trim().to_owned(), ..Self::default() };
-        query.add_words(&terms(text), &mut Stem::default());
+        query.add_words(&terms(text), &mut HashSet::new(), &mut Stem::brief());
         query.drop_stop_words();
         query
     }
@@ -37,7 +37,7 @@ impl Query {
     /// Parses what was typed; anything is a query.
     pub fn parse(text: &str) -> Self {
         let mut query = Self::default();
-        let mut stem = Stem::default();
+        let (mut known, mut stem) = (HashSet::new(), Stem::brief());
         for part in parts(text) {
             let found = terms(part.text);
             if part.quoted || part.negated {
@@ -52,7 +52,7 @@ impl Query {
                 query.meaning.push(' ');
             }
             query.meaning.push_str(part.text);
-            query.add_words(&found, &mut stem);
+            query.add_words(&found, &mut known, &mut stem);
         }
         query.drop_stop_words();
         query
@@ -70,8 +70,8 @@ impl Query {
         self.words.is_empty() && self.must.is_empty()
     }
 
-    fn add_words(&mut self, found: &[Term], stem: &mut Stem) {
-        let mut known: HashSet<String> = self.words.iter().map(|word| word.exact.clone()).collect();
+    /// Takes the words that are not `known` yet.
+    fn add_words(&mut self, found: &[Term], known: &mut HashSet<String>, stem: &mut Stem) {
         for (at, term) in found.iter().enumerate() {
             if term.kind == TermKind::Tail
                 || self.words.len() >= MOST_WORDS

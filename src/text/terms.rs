@@ -397,8 +397,9 @@ pub fn fold_into(raw: &str, out: &mut String) {
     }
 }
 
-/// Remembered stems; a power of two.
+/// Remembered stems, for notes and for a query; powers of two.
 const REMEMBERED: usize = 4096;
+const REMEMBERED_BRIEFLY: usize = 16;
 
 /// Reduces English words to their stems by Snowball's Porter2 algorithm; leaves everything else alone.
 ///
@@ -423,15 +424,25 @@ impl std::fmt::Debug for Stem {
 
 impl Default for Stem {
     fn default() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), met: vec![None; REMEMBERED] }
+        Self::remembering(REMEMBERED)
     }
 }
 
 impl Stem {
+    /// Is for a few words: it remembers little, and costs little to make.
+    pub fn brief() -> Self {
+        Self::remembering(REMEMBERED_BRIEFLY)
+    }
+
+    fn remembering(places: usize) -> Self {
+        Self { stemmer: Stemmer::new(Algorithm::English), met: vec![None; places] }
+    }
+
     /// Gives the stem of a folded term.
     pub fn of<'a>(&'a mut self, term: &'a str) -> &'a str {
         let is_english = term.len() > 2 && term.bytes().all(|byte| byte.is_ascii_lowercase());
-        let Some(place) = self.met.get_mut(place_of(term)).filter(|_| is_english) else {
+        let places = self.met.len();
+        let Some(place) = self.met.get_mut(place_of(term, places)).filter(|_| is_english) else {
             return term;
         };
         let met = place.get_or_insert_default();
@@ -446,10 +457,10 @@ impl Stem {
 }
 
 /// FNV-1a, folded to the number of places.
-fn place_of(term: &str) -> usize {
+fn place_of(term: &str, places: usize) -> usize {
     let hash =
         term.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (hash ^ hash >> 15) as usize % REMEMBERED
+    (hash ^ hash >> 15) as usize % places.max(1)
 }
 
 /// English words too common to rank by: Lucene's list with the question words and pronouns that queries are phrased with.

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sidenote::index::silent;
 
-use crate::support::{TestVault, paths};
+use crate::support::{TestVault, apart, paths, stderr, stdout, tree};
 
 /// Checks that the index of a vault equals one made from nothing.
 #[track_caller]
@@ -150,7 +151,7 @@ fn hostile_files_harm_only_themselves() {
     vault.write("nul.md", "badger\0\0\0".repeat(100));
     vault.write("empty.md", "");
     vault.write("new\nline.md", "marten");
-    vault.write(&format!("{}.md", "n".repeat(250)), "weasel");
+    vault.write(&format!("{}.md", "n".repeat(252)), "weasel");
     vault.write("yaml.md", format!("---\na: {}\n---\nstoat", "[".repeat(20_000)));
     vault.write("deep.md", format!("{} polecat", "> ".repeat(10_000)));
     let store = vault.store();
@@ -206,6 +207,79 @@ fn large_and_deep_files_are_read_like_any_other() {
     let report = store.sync(silent()).unwrap();
     assert!(report.warnings.len() == 1 && report.warnings[0].contains("big.md"), "{:?}", report.warnings);
     assert_eq!((paths(&store, "sable").len(), paths(&store, "heron").len()), (0, 1));
+}
+
+#[test]
+fn a_note_of_a_hundred_megabytes_is_told_of_by_name() {
+    let vault = TestVault::new(&[("fine.md", "heron")]);
+    let huge = fs::File::create(vault.root().join("huge.md")).unwrap();
+    huge.set_len(100 << 20).unwrap();
+    let store = vault.open("none");
+    let report = store.sync(silent()).unwrap();
+    assert!(report.warnings.len() == 1 && report.warnings[0].contains("huge.md"), "{:?}", report.warnings);
+    assert_eq!(paths(&store, "heron"), ["fine.md"]);
+}
+
+#[test]
+fn files_that_shrink_and_folders_that_vanish_while_they_are_read() {
+    let vault = TestVault::new(&[("fine.md", "heron")]);
+    let store = vault.store();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let long = "otter in the reeds\n".repeat(20_000);
+            for round in 0..60 {
+                vault.write("shrinks.md", &long);
+                for at in 0..20 {
+                    vault.write(&format!("away {round}/in/n{at}.md"), "badger");
+                }
+                fs::File::options()
+                    .write(true)
+                    .open(vault.root().join("shrinks.md"))
+                    .unwrap()
+                    .set_len(6)
+                    .unwrap();
+                fs::remove_dir_all(vault.root().join(format!("away {round}"))).unwrap();
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        while !done.load(Ordering::SeqCst) {
+            store.sync(silent()).unwrap();
+            assert_eq!(paths(&store, "heron"), ["fine.md"]);
+        }
+    });
+    store.sync(silent()).unwrap();
+    assert_eq!(paths(&store, "otter"), ["shrinks.md"]);
+    assert_eq!(paths(&store, "badger"), [""; 0]);
+    drop(store);
+    check_equals_rebuild(&vault);
+}
+
+#[test]
+fn a_vault_that_can_only_be_read_is_searched_all_the_same() {
+    let vault = TestVault::new(&[("fine.md", "heron")]);
+    let home = TestVault::new(&[]);
+    let root = vault.root().to_str().unwrap();
+    let script = format!("mount --bind '{root}' '{root}'; mount -o remount,bind,ro '{root}'; exec \"$@\"");
+    for prepared in [false, true] {
+        if prepared {
+            assert!(vault.run(&["index", "--no-embed"]).status.success());
+        }
+        let before = tree(vault.root());
+        for args in [["search", "heron"], ["search", "heron"], ["read", "fine"]] {
+            let mut command = vault.command(&args);
+            command.env("HOME", home.root());
+            let Some(mut command) = apart(&script, &command) else { return };
+            let done = command.output().unwrap();
+            assert!(done.status.success(), "{}", stderr(&done));
+            assert!(stdout(&done).contains("heron"), "{}", stdout(&done));
+        }
+        let mut command = vault.command(&["append", "fine", "more"]);
+        command.env("HOME", home.root());
+        let refused = apart(&script, &command).unwrap().output().unwrap();
+        assert!(!refused.status.success(), "{}", stdout(&refused));
+        assert_eq!(tree(vault.root()), before);
+    }
 }
 
 #[test]

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, MoveRequest, NoteEdit, Operation, RelateRequest, Store};
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, number, stderr};
+use crate::support::{TestVault, number, say, stderr, stdout};
 
 /// Where the parts of a test that runs in other processes find their vault, and which of them each is.
 const VAULT: &str = "SIDENOTE_TEST_VAULT";
 const WORKER: &str = "SIDENOTE_TEST_WORKER";
 
-/// Adds one line after the other to notes that all workers write to, each time with the hash of what it read.
+/// Adds one line after the other, each time with the hash of what it read: now to notes that all workers write to, now
+/// to one of its own.
 #[test]
 fn worker() {
     let (Some(root), Ok(worker)) = (std::env::var_os(VAULT), std::env::var(WORKER)) else { return };
@@ -25,7 +28,8 @@ fn worker() {
     })
     .unwrap();
     for edit in 0..number("SIDENOTE_TEST_EDITS", 20) {
-        let note = format!("n{}.md", edit % number("SIDENOTE_TEST_NOTES", 5));
+        let shared = format!("n{}.md", edit / 2 % number("SIDENOTE_TEST_NOTES", 5));
+        let note = if edit % 2 == 0 { shared } else { format!("own{worker}.md") };
         loop {
             let bytes = fs::read(root.join(&note)).unwrap();
             let request = EditRequest {
@@ -50,8 +54,8 @@ fn worker() {
 fn no_update_is_lost_among_processes() {
     let workers = number("SIDENOTE_TEST_WORKERS", 3);
     let edits = number("SIDENOTE_TEST_EDITS", 20);
-    let notes: Vec<String> =
-        (0..number("SIDENOTE_TEST_NOTES", 5)).map(|note| format!("n{note}.md")).collect();
+    let shared = (0..number("SIDENOTE_TEST_NOTES", 5)).map(|note| format!("n{note}.md"));
+    let notes: Vec<String> = shared.chain((0..workers).map(|worker| format!("own{worker}.md"))).collect();
     let vault = TestVault::new(&notes.iter().map(|note| (note.as_str(), "- start\n")).collect::<Vec<_>>());
     drop(vault.store());
     let program = std::env::current_exe().unwrap();
@@ -95,6 +99,49 @@ fn no_update_is_lost_among_processes() {
     assert_eq!(events, workers * edits, "every journal line parses");
     let history = vault.run(&["history", "n0", "-n", "3"]);
     assert!(history.status.success(), "{}", stderr(&history));
+}
+
+#[test]
+fn many_search_while_the_index_is_made_anew() {
+    let texts: Vec<(String, String)> = (0..number("SIDENOTE_TEST_LARGE", 200))
+        .map(|at| {
+            (
+                format!("n{at}.md"),
+                format!("# Note {at}\n\nA heron stands in the reeds, for the {at}th time.\n"),
+            )
+        })
+        .collect();
+    let vault =
+        TestVault::new(&texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+    drop(vault.store());
+    let done = AtomicBool::new(false);
+    let mut times: Vec<Duration> = std::thread::scope(|scope| {
+        let search = || {
+            let mut times = Vec::new();
+            while !done.load(Ordering::SeqCst) || times.is_empty() {
+                let started = Instant::now();
+                let found = vault.run(&["--json", "search", "--mode", "bm25", "heron"]);
+                times.push(started.elapsed());
+                assert!(found.status.success(), "{}", stderr(&found));
+                assert!(stdout(&found).contains("in the reeds"), "{}", stdout(&found));
+            }
+            times
+        };
+        let searchers: Vec<_> = (0..10).map(|_| scope.spawn(search)).collect();
+        for _ in 0..number("SIDENOTE_TEST_REBUILDS", 3) {
+            // The searchers take turns at the lock, too.
+            while vault.run(&["index", "--rebuild", "--no-embed"]).status.code() == Some(5) {}
+        }
+        done.store(true, Ordering::SeqCst);
+        searchers.into_iter().flat_map(|searcher| searcher.join().unwrap()).collect()
+    });
+    times.sort_unstable();
+    say(&format!(
+        "{} searches by 10 at once: p50 {:?}, p99 {:?}",
+        times.len(),
+        times[times.len() / 2],
+        times[times.len() * 99 / 100]
+    ));
 }
 
 #[test]

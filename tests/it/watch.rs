@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sidenote::search::Mode;
 use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
 
-use crate::support::{TestVault, stdout};
+use crate::support::{TestVault, apart, stdout};
 
 /// So long a test waits for what has to happen.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -263,6 +263,23 @@ impl Process {
         until("the process follows", || path.exists());
         Self(child)
     }
+}
+
+#[test]
+fn a_system_without_watches_left_is_asked_again_and_again() {
+    let vault = TestVault::new(&[("a/b/c/d.md", "one\n"), ("e/f/g.md", "one\n")]);
+    let command = vault.command(&["watch", "--json"]);
+    let script = "echo 3 >/proc/sys/user/max_inotify_watches; exec \"$@\"";
+    let Some(mut command) = apart(script, &command) else { return };
+    let (log, events) = (vault.root().join(".log"), vault.root().join(".events"));
+    command.stdout(fs::File::create(&events).unwrap()).stderr(fs::File::create(&log).unwrap());
+    let _watch = Process(command.spawn().unwrap());
+    let read = |path: &std::path::Path| fs::read_to_string(path).unwrap();
+    until("it says so", || read(&log).contains("the system's watches are used up"));
+    vault.write("a/b/c/later.md", "zebra\n");
+    until("it sees what is new all the same", || read(&events).contains("\"added\":1"));
+    let found = vault.run(&["search", "--no-sync", "--mode", "bm25", "zebra"]);
+    assert!(stdout(&found).contains("later"), "{}", stdout(&found));
 }
 
 impl Drop for Process {
