@@ -10,7 +10,8 @@ soak:
 
 # Feed a parser or rewriter with random input: note, rewrite, frontmatter, query, journal; needs cargo-fuzz and nightly.
 fuzz target runs="10000000":
-    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} example-vault -- -runs={{runs}} -max_len=4096
+    mkdir -p fuzz/corpus/{{target}}
+    cargo +nightly fuzz run -s none {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -runs={{runs}} -max_len=256
 
 # Check formatting and lints.
 lint:
