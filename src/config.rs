@@ -124,8 +124,61 @@ pub struct EmbedConfig {
     pub provider: String,
 }
 
+/// Settings about memory.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryConfig {
+    /// Where new memories go.
+    pub folder: String,
+    /// How many bytes memories may take.
+    pub max_bytes: u64,
+    /// What counts how much in recall.
+    pub weights: WeightsConfig,
+    /// Types with the words that tell of them, in the order in which they are tried.
+    pub classify: Vec<Vec<String>>,
+}
+
+/// What counts how much in recall (spec/memory.md, Scores).
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightsConfig {
+    /// Likeness to the question.
+    pub similarity: f64,
+    /// How lately it was made or used.
+    pub recency: f64,
+    /// How often it was used.
+    pub frequency: f64,
+}
+
+/// How memories of one type fade (spec/memory.md, Types).
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypeConfig {
+    /// Days after which half of the importance is gone.
+    pub half_life_days: f64,
+    /// The importance that stays.
+    pub floor: f64,
+    /// Whether such notes are never evicted.
+    #[serde(default)]
+    pub protected: bool,
+}
+
+/// Refuses types that cannot be reckoned with.
+fn checked(types: BTreeMap<String, TypeConfig>) -> Result<BTreeMap<String, TypeConfig>> {
+    for (name, kind) in &types {
+        let fits = kind.half_life_days.is_finite()
+            && kind.half_life_days > 0.0
+            && (1.0..=10.0).contains(&kind.floor);
+        if !fits {
+            return Err(Error::invalid(format!("types.{name} cannot be reckoned with"))
+                .with_hint("half_life_days is above 0, and floor is 1 to 10"));
+        }
+    }
+    Ok(types)
+}
+
 /// All settings, resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// About the vault.
     pub vault: VaultConfig,
@@ -137,6 +190,10 @@ pub struct Config {
     pub undo: UndoConfig,
     /// About vectors.
     pub embed: EmbedConfig,
+    /// About memory.
+    pub memory: MemoryConfig,
+    /// The types of memories.
+    pub types: BTreeMap<String, TypeConfig>,
     origins: BTreeMap<String, (String, Origin)>,
 }
 
@@ -148,6 +205,8 @@ struct Sections {
     links: LinksConfig,
     undo: UndoConfig,
     embed: EmbedConfig,
+    memory: MemoryConfig,
+    types: BTreeMap<String, TypeConfig>,
 }
 
 impl Config {
@@ -185,6 +244,8 @@ impl Config {
             links: sections.links.checked()?,
             undo: sections.undo,
             embed: sections.embed,
+            memory: sections.memory,
+            types: checked(sections.types)?,
             origins,
         })
     }
@@ -201,11 +262,14 @@ pub fn user_file() -> Option<PathBuf> {
     Some(base.config_dir().join("sidenote").join("config.toml"))
 }
 
-/// Gives the place for what is derived from a folder that cannot be written to.
-pub fn cache_folder(root: &Path) -> Option<PathBuf> {
-    let base = etcetera::choose_base_strategy().ok()?;
+/// Gives the place for what is derived from a folder that cannot be written to: in `base`, else in the user's cache.
+pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
+    let base = match base {
+        Some(base) => base.to_owned(),
+        None => etcetera::choose_base_strategy().ok()?.cache_dir().join("sidenote"),
+    };
     let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-    Some(base.cache_dir().join("sidenote").join(name.get(..16)?))
+    Some(base.join(name.get(..16)?))
 }
 
 fn parse(text: &str, path: &Path) -> Result<Table> {
@@ -266,6 +330,11 @@ fn put(
     value: Value,
     origin: Origin,
 ) -> Result<()> {
+    // The table of types can grow.
+    if key.starts_with("types.") && value.is_table() && !values.contains_key(key) {
+        values.insert(key.to_owned(), (value, origin));
+        return Ok(());
+    }
     let Some((old, _)) = values.get(key) else {
         let known: Vec<&str> = values.keys().map(String::as_str).collect();
         return Err(Error::invalid(format!("{origin} sets {key}, which is no setting"))

@@ -83,7 +83,10 @@ impl Error {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Io,
         };
-        Self::new(kind, format!("cannot {doing} {}", path.as_ref().display())).with_source(source)
+        let can_only_read = source.kind() == std::io::ErrorKind::ReadOnlyFilesystem;
+        let error =
+            Self::new(kind, format!("cannot {doing} {}", path.as_ref().display())).with_source(source);
+        if can_only_read { error.with_hint("what lies there can only be read") } else { error }
     }
 
     /// Adds what the user can do about it.

@@ -1,5 +1,7 @@
 //! Owns the journal: what happened, one JSON event a line, appended and never rewritten; and what of it can be undone.
 
+pub mod book;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -238,6 +240,10 @@ impl Journal {
     /// # Errors
     /// `Io` where they cannot be written.
     pub fn append_all(&self, events: &[Event]) -> Result<()> {
+        self.write(events, true)
+    }
+
+    fn write(&self, events: &[Event], waits: bool) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
         let folder = self.vault.make_records(&self.records)?;
         // A clock that went back does not put an event in front of older ones.
@@ -255,7 +261,15 @@ impl Journal {
             lines.push(b'\n');
         }
         file.write_all(&lines).map_err(failed)?;
-        file.sync_data().map_err(failed)
+        if waits { file.sync_data().map_err(failed) } else { Ok(()) }
+    }
+
+    /// Appends an event without waiting for the disk: for what may be lost with the power, such as a use.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be written.
+    pub fn append_unwaited(&self, event: &Event) -> Result<()> {
+        self.write(std::slice::from_ref(event), false)
     }
 
     /// Records an operation that landed; nothing where it did nothing.

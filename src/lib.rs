@@ -4,6 +4,7 @@
 //!
 //! - [`mod@error`], [`cores`], [`clock`], [`config`]: failures, sharing of work, time, settings
 //! - [`text`]: what one file says; pure
+//! - [`memory`]: what a note is worth; pure
 //! - [`vault`]: the notes on disk
 //! - [`journal`]: what happened to them
 //! - [`index`]: everything derived from them; disposable
@@ -16,6 +17,7 @@ pub mod cores;
 pub mod clock;
 pub mod config;
 pub mod text;
+pub mod memory;
 pub mod vault;
 pub mod journal;
 pub mod index;

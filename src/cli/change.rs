@@ -22,6 +22,13 @@ pub(super) struct Dry {
     dry_run: bool,
 }
 
+impl Dry {
+    /// Says whether nothing may change.
+    pub(super) fn is_set(&self) -> bool {
+        self.dry_run
+    }
+}
+
 /// What every command that edits one note takes.
 #[derive(Debug, Args)]
 pub(super) struct OneNote {
@@ -361,10 +368,10 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
             (Operation::New(new_request(args)?), dry)
         }
         ChangeCommand::Append(args) => {
-            one(args.note, args.one, NoteEdit::Append(text(&args.text)?, args.section))?
+            one(args.note, args.one, NoteEdit::Append(text_or_stdin(&args.text)?, args.section))?
         }
         ChangeCommand::Prepend(args) => {
-            one(args.note, args.one, NoteEdit::Prepend(text(&args.text)?, args.section))?
+            one(args.note, args.one, NoteEdit::Prepend(text_or_stdin(&args.text)?, args.section))?
         }
         ChangeCommand::Replace(args) => {
             one(args.note, args.one, NoteEdit::Replace { old: args.old, new: args.new, count: args.count })?
@@ -435,7 +442,7 @@ fn new_request(args: NewArgs) -> Result<NewRequest> {
     };
     Ok(NewRequest {
         title: args.title.unwrap_or_default(),
-        content: args.content.as_deref().map(text).transpose()?.unwrap_or_default(),
+        content: args.content.as_deref().map(text_or_stdin).transpose()?.unwrap_or_default(),
         folder: args.folder,
         category: args.category,
         tags: args.tags,
@@ -512,13 +519,19 @@ pub(super) fn spell_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsStri
     program.into_iter().chain(arguments.map(spell)).collect()
 }
 
-fn text(given: &str) -> Result<String> {
+/// Gives a text, or for `-` what comes on standard input.
+pub(super) fn text_or_stdin(given: &str) -> Result<String> {
     if given != "-" {
         return Ok(given.to_owned());
     }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| Error::io("read", "standard input", error))?;
     Ok(text)
+}
+
+/// Shows what was done, or after a dry run what would be.
+pub(super) fn show_change(reply: &ChangeReply) -> String {
+    show(reply, reply.diff.is_some())
 }
 
 fn show(reply: &ChangeReply, dry: bool) -> String {

@@ -8,6 +8,7 @@ mod index;
 mod links;
 mod list;
 mod mcp;
+mod memory;
 mod output;
 mod read;
 mod search;
@@ -82,6 +83,7 @@ enum Command {
     Check(check::CheckArgs),
     #[command(flatten)]
     Change(change::ChangeCommand),
+    Memory(memory::MemoryArgs),
     Eval(eval::EvalArgs),
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
@@ -198,6 +200,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Status => status::run(&session),
         Command::Check(args) => check::run(&session, &args),
         Command::Change(command) => change::run(&session, command),
+        Command::Memory(args) => memory::run(&session, args),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),

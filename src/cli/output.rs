@@ -86,7 +86,7 @@ pub(crate) fn mark(text: &str, ranges: &[(usize, usize)]) -> String {
 }
 
 /// As [`plain`], but lines and tabs stay.
-fn plain_lines(text: &str) -> String {
+pub(crate) fn plain_lines(text: &str) -> String {
     text.split_inclusive(['\n', '\t', '\r'])
         .map(|part| {
             let kept = part.len() - part.trim_end_matches(['\n', '\t', '\r']).len();

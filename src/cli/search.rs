@@ -5,7 +5,7 @@ use console::style;
 
 use super::{Session, output};
 use crate::error::Result;
-use crate::index::catalog::Filter;
+use crate::index::catalog::{Filter, PutAway};
 use crate::search::{MatchType, Mode};
 use crate::store::{SearchReply, SearchRequest, SearchResult, Store};
 
@@ -108,6 +108,7 @@ impl FilterArgs {
 pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let store = session.store()?;
     let reply = store.search(&SearchRequest {
+        include: PutAway::default(),
         query: args.query.join(" "),
         mode: args.mode.map(Mode::from),
         limit: args.limit,

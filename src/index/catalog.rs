@@ -22,12 +22,12 @@ use crate::text::path::{NotePath, key};
 pub use filter::Filter;
 use rows::own_id;
 pub use rows::{
-    Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, Record, Stat, path_id,
-    path_id_at,
+    Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, PutAway, Record, Stat,
+    path_id, path_id_at,
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -35,7 +35,7 @@ CREATE TABLE files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind INTEGER NOT NULL,
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, racy INTEGER NOT NULL, hash BLOB,
   excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
-  name_key TEXT NOT NULL);
+  name_key TEXT NOT NULL, put_away INTEGER NOT NULL);
 CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL);
 CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
@@ -57,6 +57,7 @@ const INDEXES: &[(&str, &str)] = &[
     ("linkpaths_name", "linkpaths (name_key)"),
     // A link that means nothing is looked for by its text, one that means a file by that file.
     ("links_dead", "links (linkpath) WHERE target IS NULL"),
+    ("files_put_away", "files (put_away) WHERE put_away <> 0"),
     ("links_target", "links (target) WHERE target IS NOT NULL"),
 ];
 
@@ -227,7 +228,9 @@ impl Catalog {
     /// # Errors
     /// `Io` where the disk refuses.
     pub fn empty_log(path: &Path) -> Result<()> {
-        let db = Connection::open(path).map_err(sql("open"))?;
+        // A catalog that is gone must not be made up.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(path, flags).map_err(sql("open"))?;
         db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sql("checkpoint"))
     }
 
@@ -378,7 +381,7 @@ impl Catalog {
             self.remove_details(row.id)?;
         }
         self.run(
-            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)",
+            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)",
             params![
                 row.id,
                 row.path.as_str(),
@@ -396,6 +399,7 @@ impl Catalog {
                 row.category,
                 row.note_type,
                 key(row.path.name()),
+                row.put_away.code(),
             ],
         )?;
         if row.kind == FileKind::Attachment {
@@ -569,6 +573,17 @@ impl Catalog {
         self.collect("SELECT name FROM tags WHERE file = ?1 ORDER BY key", [id], |row| row.get(0))
     }
 
+    /// Gives the tags of every file.
+    pub fn all_tags(&self) -> Result<HashMap<FileId, Vec<String>>> {
+        let mut found: HashMap<FileId, Vec<String>> = HashMap::new();
+        let rows: Vec<(FileId, String)> =
+            self.collect("SELECT file, name FROM tags", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (file, name) in rows {
+            found.entry(file).or_default().push(name);
+        }
+        Ok(found)
+    }
+
     /// Lists tags with the number of visible notes that carry each.
     pub fn tags(&self) -> Result<Vec<(String, usize)>> {
         self.collect(
@@ -585,6 +600,15 @@ impl Catalog {
             &format!("SELECT {FILE_COLUMNS} FROM files f WHERE {condition} ORDER BY f.path"),
             params_from_iter(values),
             read_file,
+        )
+    }
+
+    /// Lists the files that are put away in one of these ways.
+    pub fn put_away(&self, ways: PutAway) -> Result<Vec<FileId>> {
+        self.collect(
+            "SELECT id FROM files WHERE put_away <> 0 AND (put_away & ?1) <> 0",
+            [ways.code()],
+            |row| row.get(0),
         )
     }
 
@@ -671,7 +695,7 @@ impl Catalog {
     }
 }
 
-const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime";
+const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime, f.put_away";
 fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     let text = row.get_ref(column)?.as_str()?;
     NotePath::from_disk(text).ok_or_else(|| {
@@ -708,6 +732,7 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         updated: time(9)?,
         category: row.get(10)?,
         note_type: row.get(11)?,
+        put_away: PutAway::from_code(row.get(13)?),
         path,
     })
 }

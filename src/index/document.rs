@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::index::bm25::{Analysed, Analysis, Entry};
-use crate::index::catalog::{FileKind, FileRow, LinkGroup, Place, Record, Stat, path_id};
+use crate::index::catalog::{FileKind, FileRow, LinkGroup, Place, PutAway, Record, Stat, path_id};
 use crate::index::vectors::passage_key;
 use crate::text::Span;
 use crate::text::canvas;
@@ -134,6 +134,7 @@ impl Document {
                     updated: changed,
                     category: None,
                     note_type: None,
+                    put_away: PutAway::default(),
                 },
                 stat,
                 racy,
@@ -189,6 +190,12 @@ impl Document {
         record.row.updated = first_time(note, &["updated_at", "updated", "modified"]).unwrap_or(changed);
         record.row.category = property_text(note, "category");
         record.row.note_type = property_text(note, "type");
+        let says = |name: &str, word: &str| {
+            property_text(note, name).is_some_and(|text| text.eq_ignore_ascii_case(word))
+        };
+        let is_pinned = says("pinned", "true");
+        record.row.put_away =
+            PutAway { archived: says("tier", "archive") && !is_pinned, forgotten: says("forgotten", "true") };
         record.aliases = note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone());
         record.tags = count_tags(note);
         record.properties = note

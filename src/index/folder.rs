@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
 use crate::config;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::vectors;
 use crate::vault::watch::PULSE_DIR;
 
@@ -23,7 +24,6 @@ pub struct Holder {
 
 /// Gives device and inode of the catalog that stands in an index folder.
 pub(super) fn identity_of(folder: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
     let found = std::fs::metadata(folder.join("catalog.db")).ok()?;
     Some((found.dev(), found.ino()))
 }
@@ -39,17 +39,47 @@ pub(super) fn own_folder(root: &Path) -> Result<PathBuf> {
                 .with_hint("remove it, or put the index elsewhere: --index PATH"));
         }
     }
-    let there = [&index, &state].into_iter().find(|folder| folder.is_dir());
-    let writable = access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok();
-    Ok(if writable { index } else { config::cache_folder(root).unwrap_or(index) })
+    let lock = index.join("lock");
+    let there = [&lock, &index, &state].into_iter().find(|path| path.exists());
+    if access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok() {
+        return Ok(index);
+    }
+    let uid = rustix::process::getuid().as_raw();
+    let elsewhere = std::env::temp_dir().join(format!("sidenote-{uid}"));
+    let places = [config::cache_folder(root, None), config::cache_folder(root, Some(&elsewhere))];
+    let made = places.into_iter().flatten().find(|place| make_private(place, uid).is_ok());
+    made.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Io,
+            format!("{} can only be read, and there is no place for an index", root.display()),
+        )
+        .with_hint("give a folder that can be written to: --index PATH")
+    })
 }
+
+/// Makes a folder that nobody else may look into, for the words of notes stand in an index.
+fn make_private(folder: &Path, uid: u32) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let found = std::fs::symlink_metadata(folder)?;
+    let is_ours = found.is_dir() && found.uid() == uid;
+    if is_ours {
+        Ok(access(folder, Access::WRITE_OK)?)
+    } else {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// What tells a folder of ours.
+const OURS: &[&str] = &["lock", ".gitignore", ".gitignore.tmp"];
 
 /// Refuses a folder that holds something else: making or rebuilding an index there would remove it.
 fn refuse_foreign(folder: &Path) -> Result<()> {
-    let is_ours = folder.join("lock").exists() || folder.join(".gitignore").exists();
+    // One look: another process may be making an index there this moment, and begins with `.gitignore`.
+    let entries = std::fs::read_dir(folder);
+    let names: Vec<_> = entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    let is_ours = names.iter().any(|name| OURS.iter().any(|ours| name == ours));
     // The watch's marks may be there before the rest is.
-    let holds_something = std::fs::read_dir(folder)
-        .is_ok_and(|entries| entries.flatten().any(|entry| entry.file_name() != PULSE_DIR));
+    let holds_something = names.iter().any(|name| name != PULSE_DIR);
     if holds_something && !is_ours {
         return Err(Error::invalid(format!(
             "{} holds other files, so no index is made there",

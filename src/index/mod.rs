@@ -134,7 +134,7 @@ impl Shared {
     }
 
     /// Says whether the open index is not the one that stands in its folder: another one does, or none.
-    fn is_displaced(&self) -> bool {
+    pub(super) fn is_displaced(&self) -> bool {
         identity_of(&self.folder) != *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -472,6 +472,11 @@ impl Index {
         Arc::clone(&self.stop)
     }
 
+    /// Says whether another index, or none, stands where this one was opened: [`Index::promote`] opens that.
+    pub fn is_displaced(&self) -> bool {
+        self.shared.is_displaced()
+    }
+
     /// Says whether this process writes the index.
     pub fn is_writer(&self) -> bool {
         self.writing.read().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -656,7 +661,7 @@ fn open_to_write(
         vector_folder: vector_folder.cloned(),
         model: options.embedder.as_ref().map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
         sealed: whole,
-        log: writer::Log::default(),
+        emptying: None,
     };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;
@@ -707,6 +712,14 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
         bm25.verify()?;
     }
     Ok((catalog, Arc::new(bm25)))
+}
+
+/// Keeps something derived in the index folder, whole or not at all.
+///
+/// # Errors
+/// `Io` where it cannot be written.
+pub fn keep(path: &Path, bytes: &[u8]) -> Result<()> {
+    vectors::replace(path, bytes)
 }
 
 /// A progress that nobody watches.

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::difference::SyncReport;
 use crate::index::embed::{Effort, Embed};
 use crate::index::writer::Writer;
 use crate::index::{Changes, Job, Phase, Progress, Shared};
 
-/// Where so long nothing is asked for, there is time to merge.
-const LULL: Duration = Duration::from_millis(250);
+/// Where so long nothing is asked for, there is time to merge and to tidy.
+const LULL: Duration = Duration::from_millis(100);
 
 /// The thread that owns the write side.
 pub(super) struct Worker {
@@ -28,12 +28,12 @@ impl Worker {
     /// Does what it is asked until it is told to stop; merges and embeds where there is nothing else to do.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         let mut waiting: Option<Vec<i64>> = None;
-        // Whether there may be segments to merge, which waits until nothing else does.
-        let mut scattered = false;
+        // Whether there may be segments to merge or a log to empty, which waits until nothing else does.
+        let mut untidy = false;
         loop {
             self.urgent.store(false, Ordering::SeqCst);
             let idle = !self.fill || waiting.as_ref().is_some_and(Vec::is_empty);
-            let job = if scattered {
+            let job = if untidy {
                 jobs.recv_timeout(LULL)
             } else if idle {
                 jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -45,14 +45,12 @@ impl Worker {
                     let result = self.sync(&changes, &*progress);
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
                         waiting = None;
-                        scattered = true;
                     }
                     // Whoever asked may be gone; the index is in step all the same.
                     drop(reply.send(result));
-                    if scattered {
-                        self.merge_step(false);
-                        self.writer.empty_log_if_due();
-                    }
+                    // Also where nothing changed: times and intents are written all the same.
+                    untidy = true;
+                    self.tidy_step(false);
                 }
                 Ok(Job::Embed(progress, reply)) => {
                     let result = self.embed_all(&*progress);
@@ -60,7 +58,7 @@ impl Worker {
                     drop(reply.send(result));
                 }
                 Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if scattered => scattered = self.merge_step(true),
+                Err(RecvTimeoutError::Timeout) if untidy => untidy = self.tidy_step(true),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = self.fill_step(&mut waiting) {
                         tracing::warn!("vectors are not filled in any further: {error}");
@@ -69,12 +67,20 @@ impl Worker {
                 }
             }
         }
+        if self.shared.is_displaced() {
+            // What stands in the folder now belongs to whoever made it.
+            return self.writer.abandon_files();
+        }
         if let Err(error) = self.writer.close() {
             tracing::warn!("the index was not sealed, so the next command checks it: {error}");
         }
     }
 
     fn sync(&mut self, changes: &Changes, progress: &Progress) -> Result<SyncReport> {
+        if self.shared.is_displaced() {
+            return Err(Error::new(ErrorKind::Conflict, "the index in the folder was replaced")
+                .with_hint("it is opened again in a moment"));
+        }
         let report = self.writer.sync(changes, progress, &self.stop)?;
         if report.generation != self.shared.current().generation {
             self.shared.publish()?;
@@ -82,8 +88,12 @@ impl Worker {
         Ok(report)
     }
 
-    /// Merges a few segments where it is due; says whether there may be more to merge.
-    fn merge_step(&mut self, is_idle: bool) -> bool {
+    /// Merges a few segments and empties the catalog's log where it is due; says whether there may be more to merge.
+    fn tidy_step(&mut self, is_idle: bool) -> bool {
+        if self.shared.is_displaced() {
+            return false;
+        }
+        self.writer.empty_log_if_due(is_idle);
         let merged = self.writer.merge_if_due(is_idle);
         let shown =
             merged.and_then(|merged| if merged { self.shared.publish().map(|()| true) } else { Ok(false) });
@@ -126,7 +136,7 @@ impl Worker {
 
     /// Embeds the passages of one file; the pending count and the snapshot follow now and then.
     fn fill_step(&mut self, waiting: &mut Option<Vec<i64>>) -> Result<()> {
-        let Some(embedder) = self.embedder.clone() else {
+        let Some(embedder) = self.embedder.clone().filter(|_| !self.shared.is_displaced()) else {
             *waiting = Some(Vec::new());
             return Ok(());
         };

@@ -37,10 +37,10 @@ const MANY_SEGMENTS: usize = 24;
 /// and more than this at once.
 const TOO_MANY_SEGMENTS: usize = 96;
 
-/// After so much work the catalog's log is emptied, that is some ten megabytes; a file counts as one,
-const LOG: usize = 2000;
-/// and what a batch writes besides as this many.
-const LOG_OF_BATCH: usize = 8;
+/// A log of the catalog longer than this is emptied beside the work, or when there is none,
+const LONG_LOG: u64 = 16 << 20;
+/// and one longer than this at once: beside steady work it is never quite empty, and so it is never begun anew.
+const TOO_LONG_LOG: u64 = 64 << 20;
 
 /// The only holder of the index's write side.
 pub(crate) struct Writer {
@@ -54,14 +54,8 @@ pub(crate) struct Writer {
     /// Stands for the model that pending passages are counted for; 0 without one.
     pub(crate) model: i64,
     pub(crate) sealed: bool,
-    pub(crate) log: Log,
-}
-
-/// What waits in the catalog's log, and the thread that empties it.
-#[derive(Default)]
-pub(crate) struct Log {
-    written: usize,
-    emptying: Option<JoinHandle<()>>,
+    /// The thread that empties the catalog's log, where there is one.
+    pub(crate) emptying: Option<JoinHandle<()>>,
 }
 
 /// As many files go from a reading thread to the writing one at a time,
@@ -228,7 +222,6 @@ impl Writer {
         };
         self.catalog.set_meta("pending", pending.max(0))?;
         self.catalog.commit()?;
-        self.log.written += candidates.len() + removed.len() + LOG_OF_BATCH;
         if plan.bulk {
             self.full_text = None;
         }
@@ -545,28 +538,50 @@ impl Writer {
         Ok(merged)
     }
 
-    /// Empties the catalog's log in a thread of its own, where it grew long: that waits for the disk, and while others
-    /// write much it waits for them too.
-    pub(crate) fn empty_log_if_due(&mut self) {
-        let under_way = self.log.emptying.as_ref().is_some_and(|thread| !thread.is_finished());
-        if self.log.written < LOG || under_way {
+    /// Empties the catalog's log where it grew long: in a thread of its own, since that waits for the disk, and while
+    /// others write much it waits for them too; or to its end, where nothing else is to be done.
+    pub(crate) fn empty_log_if_due(&mut self, is_idle: bool) {
+        let path = self.folder.join("catalog.db");
+        let length = std::fs::metadata(self.folder.join("catalog.db-wal")).map_or(0, |found| found.len());
+        if length < LONG_LOG {
             return;
         }
-        self.log.written = 0;
-        let path = self.folder.join("catalog.db");
+        if is_idle || length > TOO_LONG_LOG {
+            self.wait_for_log();
+            if let Err(error) = self.catalog.checkpoint() {
+                tracing::debug!("the catalog's log is emptied later: {error}");
+            }
+            return;
+        }
+        if self.emptying.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
         let empty = move || {
             if let Err(error) = Catalog::empty_log(&path) {
                 tracing::debug!("the catalog's log is emptied later: {error}");
             }
         };
         match std::thread::Builder::new().name("sidenote-log".to_owned()).spawn(empty) {
-            Ok(thread) => self.log.emptying = Some(thread),
+            Ok(thread) => self.emptying = Some(thread),
             Err(error) => tracing::debug!("the catalog's log is emptied later: {error}"),
         }
     }
 
+    fn wait_for_log(&mut self) {
+        if self.emptying.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
+            tracing::error!("the thread that empties the catalog's log panicked");
+        }
+    }
+
+    /// Leaves the index as it is, for another one stands in its folder.
+    pub(crate) fn abandon_files(&mut self) {
+        self.wait_for_log();
+        self.full_text = None;
+    }
+
     /// Tidies, moves everything to its place and seals the index, so that the next command trusts it.
     pub(crate) fn close(&mut self) -> Result<()> {
+        self.wait_for_log();
         if self.sealed {
             return Ok(());
         }
@@ -575,9 +590,6 @@ impl Writer {
         }
         if let Some((mut writer, _)) = self.full_text.take() {
             writer.tidy(MOST_SEGMENTS)?;
-        }
-        if self.log.emptying.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
-            tracing::error!("the thread that empties the catalog's log panicked");
         }
         if !self.catalog.checkpoint()? {
             // A reader still looks at the log; without a seal the next writer checks the files itself.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Server;
 use crate::error::Result;
-use crate::index::catalog::Filter;
+use crate::index::catalog::{Filter, PutAway};
 use crate::search::Mode;
 use crate::store::{ListRequest, NoteItem, ReadReply, ReadRequest, SearchRequest, SortBy, Store};
 
@@ -260,6 +260,7 @@ fn search(store: &Store, input: &SearchInput) -> Result<SearchOutput> {
     let start = offset(input.cursor.as_deref())?;
     let limit = input.limit.unwrap_or(10).clamp(1, 100);
     let reply = store.search(&SearchRequest {
+        include: PutAway::default(),
         query: input.query.clone(),
         mode: input.mode.map(|mode| match mode {
             ModeInput::Hybrid => Mode::Hybrid,

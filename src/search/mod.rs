@@ -206,6 +206,8 @@ fn vector_list(
 ) -> Result<(Vec<Ranked>, HashMap<FileId, usize>)> {
     let keys: Option<HashSet<i64>> = match allowed {
         None => None,
+        // Nearly every passage: what is left out is passed over below.
+        Some(files) if files.is_all_but() => None,
         Some(files) => Some(passages_of(&index.catalog(), files)?),
     };
     let mut count = limit.saturating_mul(2);
@@ -266,7 +268,11 @@ fn keep_required(
 fn allowed_files(catalog: &Catalog, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = request.path.as_deref().map(path_glob).transpose()?;
     if request.filter.is_open() && glob.is_none() {
-        return Ok(request.among.cloned());
+        if request.among.is_some() {
+            return Ok(request.among.cloned());
+        }
+        let put_away = catalog.put_away(request.filter.hidden)?;
+        return Ok((!put_away.is_empty()).then(|| FileSet::all_but(put_away)));
     }
     let filter = Filter { with_canvases: true, ..request.filter.clone() };
     let fits = |id: &FileId, path: &str| {

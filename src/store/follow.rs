@@ -121,6 +121,10 @@ impl Store {
         let mut most = FILES;
         while !stop.load(Ordering::Relaxed) {
             watch.wait(TURN);
+            if self.index.is_displaced() {
+                // Another index stands there, whose lock somebody else may hold.
+                return Ok(());
+            }
             // Whoever wants to catch up waits for what is being taken in.
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(batch) = watch.next(most) {
@@ -232,7 +236,8 @@ impl Store {
         if self.index.promote()? {
             return self.catch_up_soon();
         }
-        let end = Instant::now() + PATIENCE;
+        let is_empty = self.index.generation()? == 0;
+        let end = Instant::now() + if is_empty { FIRST } else { PATIENCE };
         loop {
             let generation = self.index.generation()?;
             let behind = self.index.drift(&self.vault)?.len();

@@ -10,10 +10,13 @@ mod follow;
 mod graph;
 mod judge;
 mod list;
+mod memory;
 mod merge;
 mod moves;
 mod read;
+mod recall;
 mod relate;
+mod remember;
 mod rename;
 mod search;
 mod view;
@@ -31,11 +34,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Counts, FileRow};
 use crate::index::embed::{Embed, MiniLm};
 use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport};
+use crate::journal::book::Book;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::watch::Watch;
 
 pub use crate::journal::Event;
+pub use crate::memory::recall::{Context, Item, xml};
+pub use crate::memory::score::{Intent, Part as ScorePart};
+pub use crate::memory::state::Tier;
 pub use change::{ChangeReply, Operation};
 pub use check::{CheckReply, Problem};
 pub use create::NewRequest;
@@ -44,10 +51,13 @@ pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
+pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats};
 pub use merge::{ExtractRequest, MergeRequest};
 pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
+pub use recall::{ExplainReply, MemoryHit, MemorySearchRequest, RecallReply, RecallRequest};
 pub use relate::{DanglingLinks, DeleteRequest, RelateRequest};
+pub use remember::{Alike, SaveReply, SaveRequest};
 pub use rename::{RenameRequest, Renamed};
 pub use search::{SearchReply, SearchRequest, SearchResult};
 
@@ -81,6 +91,8 @@ pub struct Store {
     watch: Mutex<Option<Arc<Watch>>>,
     /// Whether this process follows the files, or tries to.
     follows: AtomicBool,
+    /// What the journal tells of every note, once it was read.
+    book: Mutex<Option<Book>>,
     /// Held while what the watch told is brought into the index.
     turn: Mutex<()>,
 }
@@ -161,6 +173,7 @@ impl Store {
             watch: Mutex::new(None),
             follows: AtomicBool::new(false),
             turn: Mutex::new(()),
+            book: Mutex::new(None),
         };
         store.notices.extend(store.end_unfinished_at_start());
         Ok(store)

@@ -6,7 +6,7 @@ use super::Store;
 use crate::clock::Timestamp;
 use crate::cores;
 use crate::error::{ErrorKind, Result};
-use crate::index::catalog::Filter;
+use crate::index::catalog::{Filter, PutAway};
 use crate::index::document::Reading;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
@@ -30,6 +30,8 @@ pub struct SearchRequest {
     pub skip: usize,
     /// Conditions on the note.
     pub filter: Filter,
+    /// What is found although it is put away.
+    pub include: PutAway,
     /// A glob that the path must match.
     pub path: Option<String>,
     /// Whether every word must occur.
@@ -124,7 +126,7 @@ impl Store {
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
                 limit: request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS),
-                filter: request.filter.clone(),
+                filter: hide(&request.filter, request.include),
                 path: request.path.clone(),
                 among,
                 all: request.all,
@@ -181,7 +183,7 @@ impl Store {
     }
 
     /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
-    fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
+    pub(super) fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
         let shown =
             cores::each(found, 2, Stem::default, |stem, hit| self.show_one(hit, query, explain, stem));
         shown.into_iter().flatten().collect()
@@ -217,4 +219,10 @@ impl Store {
     pub fn date_bound(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
         text.map(|text| Timestamp::parse_bound(flag, text)).transpose()
     }
+}
+
+/// Keeps what is put away out of a search, but for what is asked for.
+pub(super) fn hide(filter: &Filter, include: PutAway) -> Filter {
+    let hidden = PutAway { archived: !include.archived, forgotten: !include.forgotten };
+    Filter { hidden, ..filter.clone() }
 }

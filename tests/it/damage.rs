@@ -174,3 +174,33 @@ fn a_crash_between_the_commits_is_mended() {
     check_redone(&add, &["*"], &|vault| vault.remove("a.md"));
     check_redone(&add, &[], &|_| {});
 }
+
+#[test]
+fn damage_shows_also_where_the_list_of_files_is_older() {
+    let vault = TestVault::new(&[("a.md", "The heron waits.")]);
+    drop(vault.store());
+    let index = vault.root().join(".sidenote/index");
+    let list = index.join("bm25/.managed.json");
+    let old = fs::read(&list).unwrap();
+    vault.write("b.md", "The otter and the heron.");
+    drop(vault.store());
+    let healthy = stdout(&vault.run(&["dump"]));
+    // As a loss of power may leave it: no seal, the list as it was before, a part of the new postings not on the disk.
+    fs::remove_file(index.join("seal.json")).unwrap();
+    let known = String::from_utf8(old.clone()).unwrap();
+    fs::write(&list, old).unwrap();
+    let mut zeroed = 0;
+    for file in index_files(&index.join("bm25")) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        if name.ends_with(".idx") && !known.contains(name) {
+            let mut bytes = fs::read(&file).unwrap();
+            bytes[..8].fill(0);
+            fs::write(&file, bytes).unwrap();
+            zeroed += 1;
+        }
+    }
+    assert!(zeroed > 0);
+    let found = vault.run(&["search", "heron"]);
+    assert!(stderr(&found).contains("damaged") && found.status.success(), "{}", stderr(&found));
+    assert_eq!(stdout(&vault.run(&["dump"])), healthy);
+}

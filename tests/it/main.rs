@@ -19,6 +19,7 @@ mod fusion;
 mod journal;
 mod kill;
 mod links;
+mod memory;
 mod mcp;
 mod parse;
 mod passages;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
 
-use crate::support::{TestVault, apart, stdout};
+use crate::support::{TestVault, apart, stderr, stdout};
 
 /// So long a test waits for what has to happen.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -232,6 +233,37 @@ fn an_index_that_is_removed_while_it_is_followed_is_made_again() {
 }
 
 #[test]
+fn an_index_that_another_process_made_anew_is_not_written_to_without_its_lock() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let following = Following::new(&vault);
+    assert_eq!(find(&following.store, "zebra"), ["a.md"]);
+    fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
+    let made = vault.run(&["index", "--no-embed"]);
+    assert!(made.status.success(), "{made:?}");
+    vault.write("b.md", "zebra\n");
+    until("both are found", || find(&following.store, "zebra").len() == 2);
+    // Nothing of the old index went into the new one.
+    drop(following);
+    let checked = vault.run(&["search", "zebra"]);
+    assert!(!stderr(&checked).contains("damaged"), "{}", stderr(&checked));
+}
+
+#[test]
+fn the_log_of_the_catalog_stays_short_where_times_alone_change() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let store = vault.store();
+    let note = fs::File::options().write(true).open(vault.root().join("a.md")).unwrap();
+    for at in 1..1000 {
+        note.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(at)).unwrap();
+        store.sync(silent()).unwrap();
+    }
+    let log = vault.root().join(".sidenote/index/catalog.db-wal");
+    let length = || fs::metadata(&log).map_or(0, |found| found.len());
+    assert!(length() < 80 << 20, "{}", length());
+    until("what is left goes in a lull", || length() <= 16 << 20);
+}
+
+#[test]
 fn a_vault_that_goes_away_is_not_made_up_and_is_followed_when_it_is_back() {
     let outer = TestVault::new(&[("v/a.md", "zebra\n")]);
     let (root, away) = (outer.root().join("v"), outer.root().join("away"));
@@ -276,6 +308,7 @@ fn a_system_without_watches_left_is_asked_again_and_again() {
     let _watch = Process(command.spawn().unwrap());
     let read = |path: &std::path::Path| fs::read_to_string(path).unwrap();
     until("it says so", || read(&log).contains("the system's watches are used up"));
+    until("it has seen what is there", || read(&events).contains("\"added\":2"));
     vault.write("a/b/c/later.md", "zebra\n");
     until("it sees what is new all the same", || read(&events).contains("\"added\":1"));
     let found = vault.run(&["search", "--no-sync", "--mode", "bm25", "zebra"]);

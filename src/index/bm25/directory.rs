@@ -16,8 +16,6 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
 };
 
-use crate::index::vectors::replace;
-
 /// A folder that is read through memory maps and written without waiting for the disk.
 #[derive(Debug, Clone)]
 pub(super) struct Unwaited {
@@ -60,7 +58,9 @@ impl Directory for Unwaited {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        replace(&self.folder.join(path), data).map_err(io::Error::other)
+        let fresh = self.folder.join(path.with_extension("tmp"));
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        std::fs::write(&fresh, data).and_then(|()| std::fs::rename(&fresh, self.folder.join(path)))
     }
 
     fn sync_directory(&self) -> io::Result<()> {

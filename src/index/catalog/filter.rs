@@ -3,6 +3,7 @@
 use rusqlite::types::Value as Sql;
 
 use crate::clock::Timestamp;
+use crate::index::catalog::rows::PutAway;
 use crate::text::path::key;
 
 /// Which notes a list or a search is about; conditions add up.
@@ -26,19 +27,24 @@ pub struct Filter {
     pub updated_before: Option<Timestamp>,
     /// Canvases as well as notes.
     pub with_canvases: bool,
+    /// What is put away so does not pass.
+    pub hidden: PutAway,
 }
 
 impl Filter {
-    /// Says whether it lets every note pass.
+    /// Says whether it lets every note pass that is not put away.
     pub fn is_open(&self) -> bool {
-        let blank = Self { with_canvases: self.with_canvases, ..Self::default() };
-        *self == blank
+        let Self { with_canvases, hidden, .. } = *self;
+        *self == Self { with_canvases, hidden, ..Self::default() }
     }
 
     pub(super) fn condition(&self) -> (String, Vec<Sql>) {
         let mut parts = vec!["NOT f.excluded".to_owned()];
         let mut values: Vec<Sql> = Vec::new();
         parts.push(if self.with_canvases { "f.kind < 2" } else { "f.kind = 0" }.to_owned());
+        if self.hidden != PutAway::default() {
+            parts.push(format!("(f.put_away & {}) = 0", self.hidden.code()));
+        }
         let mut add = |part: &str, value: Sql| {
             values.push(value);
             parts.push(part.replace('?', &format!("?{}", values.len())));

@@ -105,6 +105,28 @@ pub struct FileRow {
     pub category: Option<String>,
     /// Its `type`.
     pub note_type: Option<String>,
+    /// Whether it is out of search.
+    pub put_away: PutAway,
+}
+
+/// Why a note is out of search (spec/memory.md, Tiers, Forgetting).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PutAway {
+    /// It says `tier: archive`.
+    pub archived: bool,
+    /// It says `forgotten: true`.
+    pub forgotten: bool,
+}
+
+impl PutAway {
+    /// Gives its bits.
+    pub(super) fn code(self) -> i64 {
+        i64::from(self.archived) | i64::from(self.forgotten) << 1
+    }
+
+    pub(super) fn from_code(code: i64) -> Self {
+        Self { archived: code & 1 != 0, forgotten: code & 2 != 0 }
+    }
 }
 
 /// One link as the catalog lists it; the rest stands in the file, at the same place in the note's list of links.

@@ -1,0 +1,202 @@
+//! Owns the ledger's upkeep: folded from the journal once, kept beside the index, and extended by what is appended.
+//!
+//! The kept ledger is a cache: where it is missing, damaged, or the journal is not what it was made of, all is folded
+//! again.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::journal::{Event, Journal, read_lines};
+use crate::memory::recall::Context;
+use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
+use crate::text::edit::Place;
+
+/// Changes where the form of the kept ledger does.
+const FORM: u8 = 1;
+/// So many bytes before the end of what was read must be as they were.
+const TAIL: usize = 4096;
+
+/// How far a file of the journal was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// To here, which is behind a line's end.
+    len: u64,
+    /// The hash of what stands before it.
+    tail: [u8; 32],
+    /// Size and times of the file then.
+    stat: (u64, i64, i64, i64, i64),
+}
+
+/// The ledger of a journal, and how far that was read.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Book {
+    ledger: Ledger,
+    marks: BTreeMap<String, Mark>,
+    corrupt: usize,
+}
+
+impl Book {
+    /// Takes what was kept; an empty book where there is nothing, or nothing sound.
+    pub fn load(path: &Path) -> Self {
+        let Ok(bytes) = std::fs::read(path) else { return Self::default() };
+        let sound = bytes.split_at_checked(33).filter(|(head, body)| {
+            head.first() == Some(&FORM) && head.get(1..) == Some(blake3::hash(body).as_bytes().as_slice())
+        });
+        sound.and_then(|(_, body)| postcard::from_bytes(body).ok()).unwrap_or_default()
+    }
+
+    /// Gives the bytes to keep.
+    ///
+    /// # Errors
+    /// `Internal` where it cannot be written down.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let body = postcard::to_stdvec(self)
+            .map_err(|error| Error::internal("the ledger cannot be written down").with_source(error))?;
+        Ok([[FORM].as_slice(), blake3::hash(&body).as_bytes(), &body].concat())
+    }
+
+    /// Gives what the journal tells of every note.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Counts lines of the journal that were no events.
+    pub fn corrupt(&self) -> usize {
+        self.corrupt
+    }
+
+    /// Brings the ledger in line with the journal; says whether there was anything new.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn refresh(&mut self, journal: &Journal) -> Result<bool> {
+        let months = journal.months()?;
+        let is_known = |name: &String| months.contains(name);
+        if self.marks.keys().all(is_known)
+            && let Some(changed) = self.extend(journal, &months)?
+        {
+            return Ok(changed);
+        }
+        *self = Self::default();
+        let mut happenings = Vec::new();
+        for name in &months {
+            let read = self.read(journal, name)?.unwrap_or_default();
+            happenings.extend(read);
+        }
+        self.ledger = Ledger::fold(happenings);
+        Ok(true)
+    }
+
+    /// Takes what was appended; `None` where more than that happened.
+    fn extend(&mut self, journal: &Journal, months: &[String]) -> Result<Option<bool>> {
+        let mut happenings = Vec::new();
+        for name in months {
+            match self.read(journal, name)? {
+                Some(read) => happenings.extend(read),
+                None => return Ok(None),
+            }
+        }
+        let changed = !happenings.is_empty();
+        Ok(self.ledger.extend(happenings).then_some(changed))
+    }
+
+    /// Reads what came to one file of the journal since; `None` where it is not the one that was read.
+    fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<Happening>>> {
+        let path = journal.records.join(name);
+        let failed = |error| Error::io("read the journal", &path, error);
+        let found = std::fs::metadata(&path).map_err(failed)?;
+        let stat = (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
+        let old = self.marks.get(name);
+        if old.is_some_and(|mark| mark.stat == stat) {
+            return Ok(Some(Vec::new()));
+        }
+        let bytes = std::fs::read(&path).map_err(failed)?;
+        let begin = old.map_or(0, |mark| usize::try_from(mark.len).unwrap_or(usize::MAX));
+        let is_as_it_was = |before: &[u8]| old.is_none_or(|mark| mark.tail == tail(before));
+        let appended = bytes.get(..begin).is_some_and(is_as_it_was);
+        if !appended {
+            return Ok(None);
+        }
+        // A line that is being written this moment is read when it is whole.
+        let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(begin);
+        let (events, corrupt) = read_lines(bytes.get(begin..end).unwrap_or_default());
+        self.corrupt += corrupt;
+        let mark = Mark { len: end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
+        self.marks.insert(name.to_owned(), mark);
+        Ok(Some(events.iter().flat_map(happenings).collect()))
+    }
+}
+
+fn tail(bytes: &[u8]) -> [u8; 32] {
+    let from = bytes.len().saturating_sub(TAIL);
+    *blake3::hash(bytes.get(from..).unwrap_or_default()).as_bytes()
+}
+
+/// Gives the number that an event's name stands for.
+fn number(id: &str) -> DeedId {
+    uuid::Uuid::parse_str(id).map_or_else(
+        |_| {
+            let hash = blake3::hash(id.as_bytes());
+            let (half, _) = hash.as_bytes().split_at(16);
+            half.try_into().map_or(0, DeedId::from_be_bytes)
+        },
+        |id| id.as_u128(),
+    )
+}
+
+/// Says what an event means for the weight of notes.
+pub fn happenings(event: &Event) -> Vec<Happening> {
+    let (at, id) = (event.at.millis(), number(&event.id));
+    let mut found = Vec::new();
+    let what = match event.op.as_str() {
+        "use" => Some(What::Use),
+        "vote" => {
+            event.more.get("useful").and_then(serde_json::Value::as_bool).map(|useful| What::Vote { useful })
+        }
+        "importance" => event
+            .more
+            .get("importance")
+            .and_then(serde_json::Value::as_f64)
+            .map(|importance| What::Checkpoint { importance }),
+        "context" => {
+            let text = event.more.get("text").and_then(|text| text.as_str());
+            let until = event.more.get("expires_at").and_then(|until| until.as_str());
+            let context = text
+                .map(|text| Context { text: text.to_owned(), expires_at: until.and_then(Timestamp::parse) });
+            found.push(Happening::Context { at, id, context });
+            None
+        }
+        "maintain" => {
+            found.push(Happening::Maintained { at, id });
+            None
+        }
+        _ => None,
+    };
+    if let Some(what) = what {
+        let notes = event.more.get("notes").and_then(|notes| notes.as_array());
+        for note in notes.into_iter().flatten() {
+            let text = |name: &str| note.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+            let subject = text("id").map(Subject::Id).or_else(|| text("path").map(Subject::Path));
+            found.extend(subject.map(|subject| Happening::Deed(subject, Deed { at, id, what })));
+        }
+    }
+    let moved = |file: &&super::Touched| file.to.is_some();
+    let path = |place: &Place| place.to_string();
+    let files =
+        event.files.iter().filter(moved).filter_map(|file| Some((path(&file.path), path(file.to.as_ref()?))));
+    let files: Vec<_> = files.collect();
+    let folders: Vec<_> =
+        event.folders.iter().map(|folder| (folder.from.to_string(), folder.to.to_string())).collect();
+    let is_new = |file: &&super::Touched| file.before.is_none() && file.to.is_none() && file.after.is_some();
+    let made = event.files.iter().filter(is_new).filter(|_| event.undoes.is_none());
+    let made: Vec<_> = made.map(|file| path(&file.path)).collect();
+    if !(files.is_empty() && folders.is_empty() && made.is_empty()) {
+        found.push(Happening::Moves { at, id, files, folders, made });
+    }
+    found
+}

@@ -1,0 +1,121 @@
+//! Owns capture: which parts of an agent's answer are worth a note.
+
+use std::sync::LazyLock;
+
+use fancy_regex::Regex;
+
+/// A part is no shorter,
+const SHORTEST: usize = 10;
+/// and no longer than this, in characters.
+const LONGEST: usize = 500;
+/// So many parts of one conversation are kept.
+pub const MOST: usize = 3;
+/// What scores less says nothing to keep.
+const LEAST: f64 = 0.3;
+
+/// A part of an answer, and what it is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Its text.
+    pub text: String,
+    /// The higher the better.
+    pub score: f64,
+}
+
+/// Sentences that tell what was decided, found, mended, wanted or is so; each with what it is worth.
+const PATTERNS: &[(&str, f64)] = &[
+    (r"(?i)\b(?:decided|decision|we chose|chose to|going with|settled on|agreed)\b", 0.4),
+    (r"(?i)\b(?:fixed|root cause|caused by|the (?:bug|problem|issue) (?:was|is)|turns out)\b", 0.4),
+    (r"(?i)\b(?:prefers?|always|never|must not|make sure|from now on)\b", 0.35),
+    (r"(?i)\b(?:learned|discovered|found (?:that|out)|it appears|note that|remember)\b", 0.3),
+    (r"(?i)\b(?:to (?:install|run|build|deploy|test)|first .* then|steps?:)", 0.25),
+    (r"(?i)\b(?:is (?:located|stored|configured|defined) (?:in|at|by)|lives in|default(?:s)? to)\b", 0.25),
+];
+
+/// Words that say of themselves that they matter.
+const WEIGHTY: &[&str] =
+    &["important", "critical", "warning", "key", "essential", "careful", "required", "breaking"];
+
+static MATCHERS: LazyLock<Vec<(Regex, f64)>> = LazyLock::new(|| {
+    PATTERNS.iter().filter_map(|(pattern, worth)| Some((Regex::new(pattern).ok()?, *worth))).collect()
+});
+
+/// Cuts an answer to parts: paragraphs, and sentences of those that are too long. Code blocks stay whole, and go where
+/// they are too long.
+pub fn parts(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut add = |paragraph: &str| {
+        let paragraph = paragraph.trim();
+        match paragraph.chars().count() {
+            SHORTEST..=LONGEST => parts.push(paragraph.to_owned()),
+            length if length > LONGEST && !paragraph.contains("```") => {
+                let fits = |sentence: &&str| (SHORTEST..=LONGEST).contains(&sentence.chars().count());
+                parts.extend(sentences(paragraph).into_iter().filter(fits).map(str::to_owned));
+            }
+            _ => {}
+        }
+    };
+    let (mut paragraph, mut fenced) = (String::new(), false);
+    for line in text.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if line.trim().is_empty() && !fenced {
+            add(&std::mem::take(&mut paragraph));
+        } else {
+            paragraph.push_str(line);
+            paragraph.push('\n');
+        }
+    }
+    add(&paragraph);
+    parts
+}
+
+/// Cuts a paragraph after each mark that ends a sentence and is followed by white space, or needs none.
+fn sentences(text: &str) -> Vec<&str> {
+    let (mut found, mut begin) = (Vec::new(), 0);
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, c)) = letters.next() {
+        let is_end = match c {
+            '.' | '!' | '?' => letters.peek().is_none_or(|(_, next)| next.is_whitespace()),
+            '。' | '！' | '？' | '\n' => true,
+            _ => false,
+        };
+        if is_end {
+            let end = at + c.len_utf8();
+            found.extend(text.get(begin..end).map(str::trim).filter(|sentence| !sentence.is_empty()));
+            begin = end;
+        }
+    }
+    found.extend(text.get(begin..).map(str::trim).filter(|sentence| !sentence.is_empty()));
+    found
+}
+
+/// Tells what a part is worth: by the patterns that it meets, its length, code, weighty words and lists.
+pub fn score(part: &str) -> f64 {
+    let met = MATCHERS.iter().filter(|(pattern, _)| pattern.is_match(part).unwrap_or(false));
+    let mut score: f64 = met.map(|(_, worth)| worth).sum();
+    let lower = part.to_lowercase();
+    let is_weighty = |word: &str| WEIGHTY.contains(&word);
+    score += if lower.split(|c: char| !c.is_alphanumeric()).any(is_weighty) { 0.2 } else { 0.0 };
+    score += if part.contains('`') { 0.1 } else { 0.0 };
+    let is_item =
+        |line: &str| line.trim_start().starts_with(['-', '*', '•']) || line.trim_start().starts_with("1.");
+    score += if part.lines().any(is_item) { 0.1 } else { 0.0 };
+    // A sentence or two says most.
+    score += match part.chars().count() {
+        50..=300 => 0.15,
+        30..=400 => 0.05,
+        _ => 0.0,
+    };
+    // A question asks, and does not tell.
+    if part.trim_end().ends_with('?') { score - 0.3 } else { score }
+}
+
+/// Picks the best parts of an answer, in the order in which they stand in it.
+pub fn pick(text: &str) -> Vec<Part> {
+    let scored = parts(text).into_iter().map(|text| Part { score: score(&text), text });
+    let mut found: Vec<(usize, Part)> = scored.enumerate().filter(|(_, part)| part.score >= LEAST).collect();
+    found.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
+    found.truncate(MOST);
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, part)| part).collect()
+}

@@ -1,0 +1,13 @@
+//! What a note is worth, folded from what its frontmatter says, what the journal tells of it, and the time.
+//!
+//! All here is pure: the same three give the same answer, on every machine and in every order of reading
+//! (spec/memory.md).
+
+pub mod capture;
+pub mod duplicate;
+pub mod kind;
+pub mod private;
+pub mod recall;
+pub mod score;
+pub mod state;
+pub mod usage;

@@ -1,0 +1,175 @@
+//! Owns the formulas by which memories are ranked (spec/memory.md, Scores); each says of what it is made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::config::WeightsConfig;
+use crate::memory::kind::Kind;
+use crate::memory::state::{State, Tier, days};
+
+/// What counts how much in the composite score.
+pub type Weights = WeightsConfig;
+
+/// One part of a score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Part {
+    /// Between 0 and 1.
+    pub raw: f64,
+    /// What it adds.
+    pub weighted: f64,
+}
+
+impl Part {
+    fn new(raw: f64, weight: f64) -> Self {
+        Self { raw, weighted: raw * weight }
+    }
+}
+
+/// The composite score of a memory, and what it is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Composite {
+    /// Likeness to the question.
+    pub similarity: Part,
+    /// How lately it was made or used.
+    pub recency: Part,
+    /// How often it was used.
+    pub frequency: Part,
+    /// The sum; 0 for what is archived.
+    pub total: f64,
+}
+
+/// Scores a memory for recall: `0.5·similarity + 0.3·recency + 0.2·frequency`. Recency is `exp(-age / half-life)` in days
+/// since it was made or used last, 1 where it is pinned, and half of that where it is cold; frequency is
+/// `ln(1 + uses) / ln 101`, at most 1.
+pub fn composite(
+    similarity: f64,
+    state: &State,
+    kind: &Kind,
+    created: Timestamp,
+    now: Timestamp,
+    weights: &Weights,
+) -> Composite {
+    let since = state.last_use.map_or(created, |last| last.max(created));
+    let fresh = if state.pinned { 1.0 } else { (-days(since, now) / kind.half_life_days).exp() };
+    let fresh = if state.tier == Tier::Cold { fresh / 2.0 } else { fresh };
+    let similarity = Part::new(similarity.clamp(0.0, 1.0), weights.similarity);
+    let recency = Part::new(fresh, weights.recency);
+    let frequency = Part::new(((1.0 + state.uses as f64).ln() / 101.0_f64.ln()).min(1.0), weights.frequency);
+    let sum = similarity.weighted + recency.weighted + frequency.weighted;
+    let total = if state.tier == Tier::Archive { 0.0 } else { sum };
+    Composite { similarity, recency, frequency, total }
+}
+
+/// What a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// To go on with what was done last.
+    Continuity,
+    /// To be sure of a fact.
+    FactCheck,
+    /// What is of use most often.
+    Frequent,
+    /// What comes to mind.
+    Associative,
+    /// What else there is.
+    Explore,
+}
+
+impl Intent {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Continuity, Self::FactCheck, Self::Frequent, Self::Associative, Self::Explore];
+
+    /// Gives the name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Continuity => "continuity",
+            Self::FactCheck => "fact_check",
+            Self::Frequent => "frequent",
+            Self::Associative => "associative",
+            Self::Explore => "explore",
+        }
+    }
+
+    /// Reads a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|intent| intent.name() == text.trim().replace('-', "_"))
+    }
+
+    /// Gives the weights of relevance, recency and utility, and the jitter.
+    fn weights(self) -> [f64; 4] {
+        match self {
+            Self::Continuity => [0.3, 0.5, 0.2, 0.02],
+            Self::FactCheck => [0.6, 0.1, 0.3, 0.02],
+            Self::Frequent => [0.2, 0.2, 0.6, 0.02],
+            Self::Associative => [0.7, 0.1, 0.2, 0.05],
+            Self::Explore => [0.4, 0.3, 0.3, 0.15],
+        }
+    }
+}
+
+/// The score of a memory for an intent, and what it is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Intended {
+    /// The fused score, 0 to 1 over the candidates.
+    pub relevance: Part,
+    /// `0.995^hours` since it was used last, or made.
+    pub recency: Part,
+    /// `sigmoid((usefulness + ln(uses + 1)) / 5)`.
+    pub utility: Part,
+    /// What chance multiplied the sum by.
+    pub jitter: f64,
+    /// The score.
+    pub total: f64,
+}
+
+/// Scores a memory for an intent; `chance` lies between -1 and 1.
+pub fn intended(
+    intent: Intent,
+    relevance: f64,
+    state: &State,
+    created: Timestamp,
+    now: Timestamp,
+    chance: f64,
+) -> Intended {
+    let [for_relevance, for_recency, for_utility, jitter] = intent.weights();
+    let hours = 24.0 * days(state.last_use.unwrap_or(created), now);
+    let worth = (state.usefulness as f64 + (state.uses as f64 + 1.0).ln()) / 5.0;
+    let relevance = Part::new(relevance, for_relevance);
+    let recency = Part::new(0.995_f64.powf(hours), for_recency);
+    let utility = Part::new(1.0 / (1.0 + (-worth).exp()), for_utility);
+    let jitter = 1.0 + chance.clamp(-1.0, 1.0) * jitter;
+    let total = (relevance.weighted + recency.weighted + utility.weighted) * jitter;
+    Intended { relevance, recency, utility, jitter, total }
+}
+
+/// A source of chance that gives the same for the same seed (SplitMix64, Steele, Lea and Flood, 2014).
+#[derive(Debug, Clone)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// Begins with a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Gives a number between -1 and 1, each as likely.
+    pub fn draw(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        // The upper 53 bits are what a double can hold.
+        (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+}
+
+/// Brings scores to 0–1 over the candidates: the best is 1, the worst 0; one alone, or all alike, are 1.
+pub fn normalised(scores: &[f64]) -> Vec<f64> {
+    let most = scores.iter().copied().fold(f64::MIN, f64::max);
+    let least = scores.iter().copied().fold(f64::MAX, f64::min);
+    let width = most - least;
+    scores.iter().map(|score| if width > 0.0 { (score - least) / width } else { 1.0 }).collect()
+}

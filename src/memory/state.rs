@@ -1,0 +1,213 @@
+//! Owns the state of a memory: importance as it is now, tier, protection; folded, never stored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::memory::kind::Kind;
+use crate::memory::usage::{Usage, What};
+
+const DAY: i64 = 86_400_000;
+/// Importance where nothing is said, and its bounds.
+pub const DEFAULT_IMPORTANCE: f64 = 5.0;
+/// The least importance that can be said.
+pub const LEAST: f64 = 1.0;
+/// The most importance.
+pub const MOST: f64 = 10.0;
+/// A note is hot while it is younger than this.
+const HOT: i64 = 72 * 3_600_000;
+/// A note is warm that was used so often,
+const WARM_USES: usize = 3;
+/// on so many days,
+const WARM_DAYS: usize = 2;
+/// the last time within so long.
+const WARM_SPAN: i64 = 60 * DAY;
+/// Tenths of importance that a use adds, and that take effect together.
+const TENTHS: u8 = 5;
+/// Tags that keep a note from fading and from eviction.
+const PROTECTED_TAGS: &[&str] = &["core", "identity", "pinned"];
+
+/// How near at hand a memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Tier {
+    /// New.
+    Hot,
+    /// In use, or pinned.
+    Warm,
+    /// Neither.
+    Cold,
+    /// Put away.
+    Archive,
+}
+
+impl Tier {
+    /// All of them, the nearest first.
+    pub const ALL: [Self; 4] = [Self::Hot, Self::Warm, Self::Cold, Self::Archive];
+
+    /// Reads a name in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tier| tier.name().eq_ignore_ascii_case(text.trim()))
+    }
+
+    /// Gives the name, in capitals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hot => "HOT",
+            Self::Warm => "WARM",
+            Self::Cold => "COLD",
+            Self::Archive => "ARCHIVE",
+        }
+    }
+}
+
+impl std::fmt::Display for Tier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a note's frontmatter says of its weight.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Said {
+    /// `importance`.
+    pub importance: Option<f64>,
+    /// `pinned: true`.
+    pub pinned: bool,
+    /// `tier: archive`.
+    pub archived: bool,
+    /// `forgotten: true`.
+    pub forgotten: bool,
+    /// `superseded_by`.
+    pub superseded_by: Option<String>,
+    /// `usefulness`.
+    pub usefulness: i64,
+    /// Its tags, without `#`.
+    pub tags: Vec<String>,
+    /// When it was made.
+    pub created: Timestamp,
+}
+
+impl Said {
+    /// Says whether the note neither fades nor grows.
+    pub fn is_protected(&self) -> bool {
+        let protects = |tag: &String| PROTECTED_TAGS.iter().any(|name| tag.eq_ignore_ascii_case(name));
+        self.pinned || self.tags.iter().any(protects)
+    }
+}
+
+/// What a memory is worth at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct State {
+    /// 1 to 10, in halves.
+    pub importance: f64,
+    /// How near at hand it is.
+    pub tier: Tier,
+    /// How often it was used.
+    pub uses: usize,
+    /// On how many days.
+    pub days_used: usize,
+    /// When it was used last.
+    pub last_use: Option<Timestamp>,
+    /// Votes for it less those against it.
+    pub usefulness: i64,
+    /// Whether it neither fades nor grows.
+    pub protected: bool,
+    /// Whether it is pinned.
+    pub pinned: bool,
+    /// Whether it is out of search and recall.
+    pub forgotten: bool,
+}
+
+/// Rounds to the nearest half, halves of halves upwards.
+pub fn to_half(number: f64) -> f64 {
+    (number * 2.0).round() / 2.0
+}
+
+/// Lets importance fade over idle days: `importance × 0.5^(days / half-life)`, to the nearest half, not under the
+/// type's floor; a change of less than a half is none (spec/memory.md, Importance).
+pub fn faded(importance: f64, idle_days: f64, kind: &Kind) -> f64 {
+    let rest = importance * 0.5_f64.powf(idle_days.max(0.0) / kind.half_life_days);
+    let rest = to_half(rest).max(kind.floor);
+    if (importance - rest).abs() >= 0.5 { rest } else { importance }
+}
+
+/// Gives the days from one moment to another; none where the clock went back.
+pub fn days(from: Timestamp, to: Timestamp) -> f64 {
+    to.millis().saturating_sub(from.millis()).max(0) as f64 / DAY as f64
+}
+
+/// Follows importance through all uses up to now.
+fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> f64 {
+    let bounded = |number: f64| {
+        if number.is_nan() { DEFAULT_IMPORTANCE } else { number }.clamp(LEAST, MOST).max(kind.floor)
+    };
+    let given = said.importance.unwrap_or(DEFAULT_IMPORTANCE);
+    let base = bounded(given);
+    if said.is_protected() {
+        return base;
+    }
+    // Where the number in the frontmatter is the one that was written down last, the story goes on from there.
+    let is_checkpoint = |what: What| matches!(what, What::Checkpoint { importance } if importance.to_bits() == given.to_bits());
+    let last_written = usage.deeds().iter().rposition(|deed| matches!(deed.what, What::Checkpoint { .. }));
+    let begin = last_written.filter(|&at| usage.deeds().get(at).is_some_and(|deed| is_checkpoint(deed.what)));
+    let (mut importance, mut tenths) = (base, 0);
+    let mut since = said.created;
+    let mut rest = usage.deeds();
+    if let Some((deed, after)) = begin.and_then(|at| usage.deeds().get(at..)).and_then(<[_]>::split_first) {
+        since = Timestamp::from_millis(deed.at);
+        rest = after;
+    }
+    for deed in
+        rest.iter().filter(|deed| !matches!(deed.what, What::Checkpoint { .. }) && deed.at <= now.millis())
+    {
+        let at = Timestamp::from_millis(deed.at);
+        importance = faded(importance, days(since, at), kind);
+        since = since.max(at);
+        tenths += 1;
+        if tenths == TENTHS {
+            importance = bounded(to_half(importance + f64::from(TENTHS) / 10.0));
+            tenths = 0;
+        }
+    }
+    bounded(faded(importance, days(since, now), kind))
+}
+
+/// Tells the tier (spec/memory.md, Tiers).
+fn tier(said: &Said, uses: usize, days_used: usize, last_use: Option<Timestamp>, now: Timestamp) -> Tier {
+    let age = |since: Timestamp| now.millis().saturating_sub(since.millis());
+    let in_use =
+        uses >= WARM_USES && days_used >= WARM_DAYS && last_use.is_some_and(|last| age(last) <= WARM_SPAN);
+    if said.archived && !said.pinned {
+        Tier::Archive
+    } else if age(said.created) < HOT {
+        Tier::Hot
+    } else if in_use || said.pinned {
+        Tier::Warm
+    } else {
+        Tier::Cold
+    }
+}
+
+/// Folds what is said, what happened and the time into a state.
+pub fn fold(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
+    let (mut uses, mut days_used, mut last_day) = (0, 0, None);
+    let mut last_use = None;
+    for at in usage.uses().filter(|at| *at <= now) {
+        let day = at.millis().div_euclid(DAY);
+        days_used += usize::from(last_day != Some(day));
+        last_day = Some(day);
+        uses += 1;
+        last_use = Some(at);
+    }
+    State {
+        importance: importance(said, kind, usage, now),
+        tier: tier(said, uses, days_used, last_use, now),
+        uses,
+        days_used,
+        last_use,
+        usefulness: said.usefulness + usage.votes(),
+        protected: said.is_protected(),
+        pinned: said.pinned,
+        forgotten: said.forgotten,
+    }
+}

@@ -1,0 +1,261 @@
+//! Owns what the journal tells of each note: uses, votes and checkpoints of importance, whatever names the note had.
+//!
+//! A ledger is a set of deeds, ordered by time and name: journals that were split, merged or compacted otherwise give
+//! the same ledger.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::memory::recall::Context;
+
+/// The name of an event, a UUID as a number; those of version 7 sort by time.
+pub type DeedId = u128;
+
+/// What somebody did with a note.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    /// It was read, recalled, or named in a handoff.
+    Use,
+    /// It was called useful or not, which is a use as well.
+    Vote {
+        /// Whether it was of use.
+        useful: bool,
+    },
+    /// Its importance was written down in its frontmatter: what happened before is in that number.
+    Checkpoint {
+        /// The number.
+        importance: f64,
+    },
+}
+
+/// Something that was done with one note at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Deed {
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// The name of the event.
+    pub id: DeedId,
+    /// What.
+    pub what: What,
+}
+
+impl Deed {
+    fn order(&self) -> (i64, DeedId) {
+        (self.at, self.id)
+    }
+}
+
+/// Which note an event means: by its own id, or by the path that it had then.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Subject {
+    /// The `id` in its frontmatter, which stays.
+    Id(String),
+    /// A path in the vault, or in the trash.
+    Path(String),
+}
+
+/// One thing of the journal that matters here.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happening {
+    /// Something was done with a note.
+    Deed(Subject, Deed),
+    /// Files and folders changed places, all at once.
+    Moves {
+        /// When, and the name of the event.
+        at: i64,
+        /// The name of the event.
+        id: DeedId,
+        /// Former and new paths of files.
+        files: Vec<(String, String)>,
+        /// Former and new paths of folders.
+        folders: Vec<(String, String)>,
+        /// Paths at which something new was made.
+        made: Vec<String>,
+    },
+    /// Somebody said what they work on, or that it is over.
+    Context {
+        /// When.
+        at: i64,
+        /// The name of the event.
+        id: DeedId,
+        /// What; nothing where it is over.
+        context: Option<Context>,
+    },
+    /// Tiers were looked through.
+    Maintained {
+        /// When.
+        at: i64,
+        /// The name of the event.
+        id: DeedId,
+    },
+}
+
+impl Happening {
+    /// Gives what it is ordered by: its time, then its name.
+    pub fn order(&self) -> (i64, DeedId) {
+        match self {
+            Self::Deed(_, deed) => deed.order(),
+            Self::Moves { at, id, .. } | Self::Context { at, id, .. } | Self::Maintained { at, id } => {
+                (*at, *id)
+            }
+        }
+    }
+}
+
+/// What was done with one note, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage(Vec<Deed>);
+
+impl Usage {
+    /// Takes deeds in any order; those that are there twice count once.
+    pub fn of(mut deeds: Vec<Deed>) -> Self {
+        deeds.sort_by_key(Deed::order);
+        deeds.dedup_by_key(|deed| deed.id);
+        Self(deeds)
+    }
+
+    /// Gives the deeds, oldest first.
+    pub fn deeds(&self) -> &[Deed] {
+        &self.0
+    }
+
+    /// Lists when the note was used, oldest first; a vote is a use.
+    pub fn uses(&self) -> impl DoubleEndedIterator<Item = Timestamp> {
+        let is_use = |deed: &&Deed| !matches!(deed.what, What::Checkpoint { .. });
+        self.0.iter().filter(is_use).map(|deed| Timestamp::from_millis(deed.at))
+    }
+
+    /// Gives votes for the note less those against it.
+    pub fn votes(&self) -> i64 {
+        let value = |deed: &Deed| match deed.what {
+            What::Vote { useful } => 2 * i64::from(useful) - 1,
+            _ => 0,
+        };
+        self.0.iter().map(value).sum()
+    }
+
+    fn merge(&mut self, other: Self) {
+        *self = Self::of([std::mem::take(&mut self.0), other.0].concat());
+    }
+}
+
+/// What the journal tells of every note.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    notes: Vec<Usage>,
+    subjects: HashMap<Subject, usize>,
+    deeds: usize,
+    /// What came last of all, and of moves.
+    newest: (i64, DeedId),
+    newest_moves: (i64, DeedId),
+    context: Option<Context>,
+    maintained: Option<i64>,
+}
+
+impl Ledger {
+    /// Folds a journal, in whatever order it was read.
+    pub fn fold(mut happenings: Vec<Happening>) -> Self {
+        happenings.sort_by_key(Happening::order);
+        let mut ledger = Self::default();
+        happenings.into_iter().for_each(|happening| ledger.take(happening));
+        ledger
+    }
+
+    /// Takes what happened since; `false` where some of it happened before what was taken already, so that all must be
+    /// folded again.
+    pub fn extend(&mut self, mut happenings: Vec<Happening>) -> bool {
+        happenings.sort_by_key(Happening::order);
+        if happenings.first().is_some_and(|first| first.order() < self.newest) {
+            return false;
+        }
+        happenings.into_iter().for_each(|happening| self.take(happening));
+        true
+    }
+
+    fn take(&mut self, happening: Happening) {
+        let order = happening.order();
+        self.newest = self.newest.max(order);
+        match happening {
+            Happening::Deed(subject, deed) => {
+                let next = self.notes.len();
+                let at = *self.subjects.entry(subject).or_insert(next);
+                if at == next {
+                    self.notes.push(Usage::default());
+                }
+                // What is there twice stands side by side in this order.
+                if let Some(usage) = self.notes.get_mut(at)
+                    && usage.0.last().is_none_or(|last| last.id != deed.id)
+                {
+                    usage.0.push(deed);
+                    self.deeds += 1;
+                }
+            }
+            Happening::Context { context, .. } => self.context = context,
+            Happening::Maintained { at, .. } => self.maintained = Some(at),
+            Happening::Moves { .. } if self.newest_moves == order => {}
+            Happening::Moves { files, folders, made, .. } => {
+                self.newest_moves = order;
+                let mut landed: Vec<(Subject, Option<usize>)> = Vec::new();
+                for (from, to) in folders {
+                    let inside = |subject: &Subject| match subject {
+                        Subject::Path(path) => {
+                            path.strip_prefix(&from).filter(|rest| rest.starts_with('/')).map(str::to_owned)
+                        }
+                        Subject::Id(_) => None,
+                    };
+                    let moved: Vec<(Subject, String)> = self
+                        .subjects
+                        .keys()
+                        .filter_map(|subject| Some((subject.clone(), inside(subject)?)))
+                        .collect();
+                    for (subject, rest) in moved {
+                        landed.push((Subject::Path(format!("{to}{rest}")), self.subjects.remove(&subject)));
+                    }
+                }
+                for (from, to) in files {
+                    landed.push((Subject::Path(to), self.subjects.remove(&Subject::Path(from))));
+                }
+                landed.extend(made.into_iter().map(|path| (Subject::Path(path), None)));
+                for (subject, at) in landed {
+                    // What stands at a name now is not what stood there before.
+                    match at {
+                        Some(at) => drop(self.subjects.insert(subject, at)),
+                        None => drop(self.subjects.remove(&subject)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives what was done with a note: by its own id where it has one, and by the path that it has now.
+    pub fn usage(&self, own_id: Option<&str>, path: &str) -> Usage {
+        let find = |subject: Subject| self.subjects.get(&subject).and_then(|&at| self.notes.get(at)).cloned();
+        let mut usage = find(Subject::Path(path.to_owned())).unwrap_or_default();
+        if let Some(more) = own_id.and_then(|id| find(Subject::Id(id.to_owned()))) {
+            if usage.0.is_empty() { usage = more } else { usage.merge(more) }
+        }
+        usage
+    }
+
+    /// Gives what somebody works on, expired or not.
+    pub fn context(&self) -> Option<&Context> {
+        self.context.as_ref()
+    }
+
+    /// Says when tiers were looked through last.
+    pub fn maintained(&self) -> Option<Timestamp> {
+        self.maintained.map(Timestamp::from_millis)
+    }
+
+    /// Counts the deeds of all notes.
+    pub fn len(&self) -> usize {
+        self.deeds
+    }
+
+    /// Says whether nothing was ever done.
+    pub fn is_empty(&self) -> bool {
+        self.deeds == 0
+    }
+}

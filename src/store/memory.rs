@@ -1,0 +1,462 @@
+//! Memories: notes with their weight, folded for each request from frontmatter, journal and time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Store;
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::index::catalog::{FileRow, Filter, path_id};
+use crate::journal::book::Book;
+use crate::journal::{Event, Journal};
+use crate::memory::kind::{GENERAL, Kind, Kinds};
+use crate::memory::recall::Context;
+use crate::memory::state::{Said, State, Tier, fold};
+use crate::text::path::key;
+
+/// The kept ledger, in the index folder.
+const BOOK: &str = "ledger";
+
+/// A note and what it is worth.
+#[derive(Debug, Clone, Serialize)]
+pub struct Memory {
+    /// The note's id.
+    pub id: String,
+    /// Vault path.
+    pub path: String,
+    /// The note's title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+    /// What it is worth now.
+    #[serde(flatten)]
+    pub state: State,
+    /// What took its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    #[serde(skip)]
+    pub(super) row: FileRow,
+    #[serde(skip)]
+    pub(super) said: Said,
+}
+
+/// What a list of memories is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MemorySort {
+    /// The most important first.
+    Importance,
+    /// The newest first.
+    #[default]
+    Created,
+    /// What was used last first.
+    Accessed,
+}
+
+/// Which memories to list.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryListRequest {
+    /// Conditions on the note.
+    pub filter: Filter,
+    /// One tier alone.
+    pub tier: Option<Tier>,
+    /// With any of these tags.
+    pub any_tag: Vec<String>,
+    /// Forgotten ones alone; else those that are not.
+    pub forgotten: bool,
+    /// Pinned ones alone.
+    pub pinned: bool,
+    /// The order.
+    pub sort: MemorySort,
+    /// How many at most.
+    pub limit: Option<usize>,
+}
+
+/// Totals of a vault's memories.
+#[derive(Debug, Clone, Serialize)]
+pub struct MemoryStats {
+    /// Notes, forgotten ones too.
+    pub memories: usize,
+    /// By tier, the nearest first; forgotten ones are in none.
+    pub tiers: Vec<(Tier, usize)>,
+    /// By type, the most first.
+    pub types: Vec<(String, usize)>,
+    /// Pinned.
+    pub pinned: usize,
+    /// Forgotten.
+    pub forgotten: usize,
+    /// Uses of all.
+    pub uses: usize,
+    /// Notes that were used at all.
+    pub used: usize,
+    /// Bytes of what was created as memories.
+    pub bytes: u64,
+    /// How many they may be.
+    pub max_bytes: u64,
+    /// The part of them that is taken, in percent.
+    pub usage_percent: f64,
+    /// What somebody works on.
+    pub context: Option<Context>,
+    /// When tiers were looked through last.
+    pub maintained: Option<Timestamp>,
+    /// Lines of the journal that are no events.
+    pub corrupt_lines: usize,
+    /// The model's name; `none` without one.
+    pub embedder: String,
+    /// Passages that wait for a vector.
+    pub pending: usize,
+    /// The first and the last that was made.
+    pub oldest: Option<Timestamp>,
+    /// The last that was made.
+    pub newest: Option<Timestamp>,
+}
+
+impl Store {
+    pub(super) fn kinds(&self) -> Kinds {
+        let known = self.config.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
+        Kinds::new(known, &self.config.memory.classify)
+    }
+
+    pub(super) fn journal(&self) -> Journal {
+        Journal::open(&self.vault, &self.vault.records())
+    }
+
+    /// Gives the ledger as the journal is this moment.
+    pub(super) fn book(&self) -> Result<MutexGuard<'_, Option<Book>>> {
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.index.folder().join(BOOK);
+        let is_loaded = book.is_some();
+        let open = book.get_or_insert_with(|| Book::load(&path));
+        let before = open.ledger().len();
+        open.refresh(&self.journal())?;
+        // A process that lives long keeps it in memory; one that ends leaves it to the next.
+        if !is_loaded && open.ledger().len() >= before + KEEP {
+            let kept = open.to_bytes().and_then(|bytes| crate::index::keep(&path, &bytes));
+            if let Err(error) = kept {
+                tracing::debug!("the ledger is not kept: {error}");
+            }
+        }
+        Ok(book)
+    }
+
+    /// Tells what notes are worth now.
+    pub(super) fn weigh(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        let kinds = self.kinds();
+        let catalog = self.index.catalog();
+        let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
+        let few = rows.len() <= FEW;
+        if few {
+            for row in &rows {
+                tags.insert(row.id, catalog.tags_of(row.id)?);
+                properties.extend(catalog.details(row.id)?.map(|(map, _)| (row.id, map)));
+            }
+        } else {
+            tags = catalog.all_tags()?;
+            catalog.each_properties(|file, map| drop(properties.insert(file, map)))?;
+        }
+        drop(catalog);
+        let book = self.book()?;
+        let Some(ledger) = book.as_ref().map(Book::ledger) else {
+            return Err(Error::internal("the ledger was not read"));
+        };
+        let weigh = |row: FileRow| {
+            let own_tags: Vec<String> = tags.remove(&row.id).unwrap_or_default();
+            let said = said(&properties.remove(&row.id).unwrap_or_default(), own_tags, row.created);
+            let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
+            let own_id = (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str());
+            let usage = ledger.usage(own_id, row.path.as_str());
+            let state = fold(&said, &kinds.get(&kind), &usage, now);
+            Memory {
+                id: row.note_id.clone(),
+                path: row.path.as_str().to_owned(),
+                title: row.title.clone(),
+                kind,
+                tags: said.tags.clone(),
+                created: row.created,
+                updated: row.updated,
+                superseded_by: said.superseded_by.clone(),
+                state,
+                said,
+                row,
+            }
+        };
+        Ok(rows.into_iter().map(weigh).collect())
+    }
+
+    pub(super) fn kind_of(&self, memory: &Memory) -> Kind {
+        self.kinds().get(&memory.kind)
+    }
+
+    /// Finds one memory by any of its names.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn memory(&self, name: &str) -> Result<Memory> {
+        let row = self.find(name)?;
+        let found = self.weigh(vec![row], self.clock.now())?.pop();
+        found.ok_or_else(|| Error::internal("a row vanished"))
+    }
+
+    /// Lists memories.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read; `Io` where the journal cannot.
+    #[tracing::instrument(skip_all)]
+    pub fn memories(&self, request: &MemoryListRequest) -> Result<Vec<Memory>> {
+        let rows = self.index.catalog().select(&request.filter)?;
+        let mut found = self.weigh(rows, self.clock.now())?;
+        let has_tag = |memory: &Memory, tag: &String| {
+            let wanted = key(tag.trim_start_matches('#'));
+            memory.tags.iter().any(|own| key(own) == wanted || key(own).starts_with(&format!("{wanted}/")))
+        };
+        found.retain(|memory| {
+            request.tier.is_none_or(|tier| memory.state.tier == tier)
+                && memory.state.forgotten == request.forgotten
+                && (!request.pinned || memory.state.pinned)
+                && (request.any_tag.is_empty() || request.any_tag.iter().any(|tag| has_tag(memory, tag)))
+        });
+        found.sort_by(|one, other| {
+            let newer = other.created.cmp(&one.created).then_with(|| one.path.cmp(&other.path));
+            match request.sort {
+                MemorySort::Created => newer,
+                MemorySort::Importance => other.state.importance.total_cmp(&one.state.importance).then(newer),
+                MemorySort::Accessed => other.state.last_use.cmp(&one.state.last_use).then(newer),
+            }
+        });
+        found.truncate(request.limit.unwrap_or(usize::MAX));
+        Ok(found)
+    }
+
+    /// Adds up the memories of the vault.
+    ///
+    /// # Errors
+    /// As [`Store::memories`].
+    #[tracing::instrument(skip_all)]
+    pub fn memory_stats(&self) -> Result<MemoryStats> {
+        let rows = self.index.catalog().select(&Filter::default())?;
+        let memories = self.weigh(rows, self.clock.now())?;
+        let folder = format!("{}/", self.config.memory.folder.trim_matches('/'));
+        let own = memories.iter().filter(|memory| memory.path.starts_with(&folder));
+        let bytes: u64 = own.map(|memory| memory.row.size).sum();
+        let mut types: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut tiers: BTreeMap<Tier, usize> = Tier::ALL.into_iter().map(|tier| (tier, 0)).collect();
+        for memory in &memories {
+            *types.entry(&memory.kind).or_default() += 1;
+            *tiers.entry(memory.state.tier).or_default() += usize::from(!memory.state.forgotten);
+        }
+        let mut types: Vec<(String, usize)> =
+            types.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        types.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let count = |holds: fn(&Memory) -> bool| memories.iter().filter(|memory| holds(memory)).count();
+        let max_bytes = self.config.memory.max_bytes;
+        let percent = if max_bytes == 0 { 0.0 } else { bytes as f64 / max_bytes as f64 * 100.0 };
+        let context = self.context()?;
+        let book = self.book()?;
+        let (maintained, corrupt_lines) =
+            book.as_ref().map_or((None, 0), |book| (book.ledger().maintained(), book.corrupt()));
+        drop(book);
+        Ok(MemoryStats {
+            memories: memories.len(),
+            tiers: tiers.into_iter().collect(),
+            types,
+            pinned: count(|memory| memory.state.pinned),
+            forgotten: count(|memory| memory.state.forgotten),
+            uses: memories.iter().map(|memory| memory.state.uses).sum(),
+            used: count(|memory| memory.state.uses > 0),
+            bytes,
+            max_bytes,
+            usage_percent: (percent * 100.0).round() / 100.0,
+            context,
+            maintained,
+            corrupt_lines,
+            embedder: self.embedder_name(),
+            pending: self.index.snapshot()?.pending,
+            oldest: memories.iter().map(|memory| memory.created).min(),
+            newest: memories.iter().map(|memory| memory.created).max(),
+        })
+    }
+
+    /// Lists notes by the time at which they were made, around one of them: up to `window` before it and as many after,
+    /// oldest first; gives them and the place of the one in the middle.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn timeline(&self, name: &str, window: usize) -> Result<(Vec<Memory>, usize)> {
+        let anchor = self.find(name)?;
+        let mut rows = self.index.catalog().select(&Filter::default())?;
+        rows.sort_by(|one, other| one.created.cmp(&other.created).then_with(|| one.path.cmp(&other.path)));
+        let at = rows.iter().position(|row| row.id == anchor.id).ok_or_else(|| {
+            Error::not_found(format!("{} is in no list of notes", anchor.path))
+                .with_hint("excluded files and attachments have no place in time")
+        })?;
+        let from = at.saturating_sub(window);
+        let near: Vec<FileRow> = rows.into_iter().skip(from).take(at - from + window + 1).collect();
+        Ok((self.weigh(near, self.clock.now())?, at - from))
+    }
+
+    /// Writes down that notes were used; a failure is logged and harms nobody.
+    pub(super) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
+        let event = event_of("use", self.clock.now(), rows);
+        if event.more.get("notes").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            return;
+        }
+        let mut event = event;
+        event.more.insert("by".to_owned(), Value::from(by));
+        if let Err(error) = self.journal().append_unwaited(&event) {
+            tracing::debug!("a use is not written down: {error}");
+        }
+    }
+
+    /// Votes for or against a note; gives its usefulness after that.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Io` where the journal cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn vote(&self, name: &str, useful: bool) -> Result<Memory> {
+        let row = self.find(name)?;
+        let mut event = event_of("vote", self.clock.now(), std::iter::once(&row));
+        event.more.insert("useful".to_owned(), Value::from(useful));
+        self.journal().append(&event)?;
+        self.memory(row.path.as_str())
+    }
+
+    /// Gives what somebody works on, unless that has expired.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn context(&self) -> Result<Option<Context>> {
+        let now = self.clock.now();
+        let book = self.book()?;
+        let context = book.as_ref().and_then(|book| book.ledger().context().cloned());
+        Ok(context.filter(|context| context.is_current(now)))
+    }
+
+    /// Says what somebody works on, for some hours or until further notice.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty text or hours that are none; `Io` where the journal cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn set_context(&self, text: &str, hours: Option<f64>) -> Result<Context> {
+        let text = crate::memory::private::without_private(text);
+        let (text, _) = crate::memory::private::without_secrets(text.trim());
+        if text.is_empty() {
+            return Err(
+                Error::invalid("the context is empty").with_hint("say in a sentence what is being done")
+            );
+        }
+        let now = self.clock.now();
+        let expires_at = match hours {
+            Some(hours) if hours.is_finite() && hours > 0.0 => {
+                Some(Timestamp::from_millis(now.millis().saturating_add((hours * 3_600_000.0) as i64)))
+            }
+            Some(hours) => {
+                return Err(
+                    Error::invalid(format!("{hours} is no number of hours")).with_hint("give one above 0")
+                );
+            }
+            None => None,
+        };
+        let context = Context { text: text.into_owned(), expires_at };
+        let mut event = Event::new("context", now);
+        event.more.insert("text".to_owned(), Value::from(context.text.as_str()));
+        event.more.extend(expires_at.map(|until| ("expires_at".to_owned(), Value::from(until.rfc3339()))));
+        self.journal().append(&event)?;
+        Ok(context)
+    }
+
+    /// Ends what somebody works on; says whether there was anything.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be written.
+    pub fn clear_context(&self) -> Result<bool> {
+        let was_set = self.context()?.is_some();
+        if was_set {
+            self.journal().append(&Event::new("context", self.clock.now()))?;
+        }
+        Ok(was_set)
+    }
+
+    /// Lists what the journal knows of a note's weight and files, or of all, the newest first.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Io` where the journal cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn audit(&self, name: Option<&str>) -> Result<Vec<Event>> {
+        let Some(name) = name else { return self.history(None) };
+        let row = self.find(name)?;
+        let mut events = self.journal().history(&row.path)?;
+        let names_it = |event: &Event| {
+            let notes = event.more.get("notes").and_then(Value::as_array);
+            notes.is_some_and(|notes| {
+                notes.iter().any(|note| {
+                    note.get("id").and_then(Value::as_str) == Some(&row.note_id)
+                        || note.get("path").and_then(Value::as_str) == Some(row.path.as_str())
+                })
+            })
+        };
+        for event in self.journal().events(crate::journal::Order::OldestFirst)? {
+            let event = event?;
+            if names_it(&event) {
+                events.push(event);
+            }
+        }
+        events.sort_by(|one, other| (other.at, &other.id).cmp(&(one.at, &one.id)));
+        Ok(events)
+    }
+}
+
+/// So many notes are looked up one by one; more are read in one pass.
+const FEW: usize = 200;
+/// The ledger is kept again once so much came to it.
+const KEEP: usize = 500;
+
+/// Makes an event that names notes: by their own id, where they have one, and by their path.
+pub(super) fn event_of<'a>(op: &str, at: Timestamp, rows: impl Iterator<Item = &'a FileRow>) -> Event {
+    let name = |row: &FileRow| {
+        let path = row.path.as_str();
+        if row.note_id == path_id(&row.path) {
+            json!({ "path": path })
+        } else {
+            json!({ "id": row.note_id, "path": path })
+        }
+    };
+    let mut event = Event::new(op, at);
+    event.more.insert("notes".to_owned(), rows.map(name).collect());
+    event
+}
+
+/// Reads what a note's properties say of its weight.
+fn said(properties: &Map<String, Value>, tags: Vec<String>, created: Timestamp) -> Said {
+    let get = |name: &str| properties.iter().find(|(own, _)| key(own) == name).map(|(_, value)| value);
+    let number = |name: &str| match get(name)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let is_true = |name: &str| match get(name) {
+        Some(Value::Bool(flag)) => *flag,
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        _ => false,
+    };
+    let text = |name: &str| get(name).and_then(Value::as_str).map(str::to_owned);
+    Said {
+        importance: number("importance"),
+        pinned: is_true("pinned"),
+        archived: text("tier").is_some_and(|tier| tier.eq_ignore_ascii_case("archive")),
+        forgotten: is_true("forgotten"),
+        superseded_by: text("superseded_by"),
+        usefulness: number("usefulness").map_or(0, |number| number as i64),
+        tags,
+        created,
+    }
+}

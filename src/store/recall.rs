@@ -1,0 +1,267 @@
+//! Recalling memories for a prompt, searching them with an intent, and explaining what they are worth.
+
+use serde::Serialize;
+
+use super::Store;
+use super::memory::Memory;
+use super::search::{SearchRequest, hide};
+use crate::error::Result;
+use crate::index::catalog::{Filter, PutAway};
+use crate::index::document::Reading;
+use crate::memory::kind::Kind;
+use crate::memory::recall::{Context, Item, Share, choose, key_terms};
+use crate::memory::score::{Chance, Composite, Intended, Intent, composite, intended, normalised};
+use crate::memory::state::Tier;
+use crate::search::fuse::Fusion;
+use crate::search::query::Query;
+use crate::search::{Found, Mode, Request, run};
+
+/// So many memories are given where nothing else is said.
+const MOST_ITEMS: usize = 10;
+/// So much of a memory is given, in characters.
+const LONGEST: usize = 600;
+
+/// A wish for memories that help with a prompt.
+#[derive(Debug, Clone, Default)]
+pub struct RecallRequest {
+    /// The prompt.
+    pub prompt: String,
+    /// How many at most.
+    pub limit: Option<usize>,
+    /// Only of this tier.
+    pub tier: Option<Tier>,
+    /// What is given although it is put away.
+    pub include: PutAway,
+    /// Whether this counts as no use.
+    pub silent: bool,
+}
+
+/// What is recalled.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecallReply {
+    /// What somebody works on.
+    pub context: Option<Context>,
+    /// Best first.
+    pub memories: Vec<Item>,
+}
+
+/// A search of memories.
+#[derive(Debug, Clone, Default)]
+pub struct MemorySearchRequest {
+    /// The search.
+    pub search: SearchRequest,
+    /// What it is for; by relevance alone where nothing is said.
+    pub intent: Option<Intent>,
+    /// Only of this tier.
+    pub tier: Option<Tier>,
+    /// Decides what chance does.
+    pub seed: Option<u64>,
+}
+
+/// A memory that answers.
+#[derive(Debug, Clone, Serialize)]
+pub struct MemoryHit {
+    /// The memory.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// Source text around the best matches.
+    pub snippet: String,
+    /// Comparable within one reply.
+    pub score: f64,
+    /// How the score came about, where an intent was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Intended>,
+}
+
+/// What a memory is worth, and why.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainReply {
+    /// The memory.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// Days after which half of its importance is gone.
+    pub half_life_days: f64,
+    /// The importance that stays.
+    pub floor: f64,
+    /// How its score in recall came about; likeness is 0 without a query.
+    pub score: Composite,
+    /// Whether recall may give it,
+    pub eligible: bool,
+    /// and why, or why not.
+    pub reason: String,
+}
+
+impl Store {
+    /// Ranks notes by a query, without excerpts.
+    pub(super) fn candidates(
+        &self,
+        query: &Query,
+        mode: Option<Mode>,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Vec<Found>> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.config.search.mode), Ok)?;
+        let snapshot = self.index.snapshot()?;
+        let request = Request {
+            query: Some(query),
+            mode: asked,
+            fusion: Fusion::parse(&self.config.search.fusion)?,
+            limit,
+            filter,
+            ..Request::default()
+        };
+        run(&self.index, &snapshot, &request, || {
+            Ok(self.vector_for(asked, query, &snapshot, &mut Vec::new())?.1)
+        })
+    }
+
+    /// Gives memories that help with a prompt, best first, and counts a use of each.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
+        let context = self.context()?;
+        let most = request.limit.unwrap_or(MOST_ITEMS);
+        let words = key_terms(&request.prompt);
+        if words.is_empty() || most == 0 {
+            return Ok(RecallReply { context, memories: Vec::new() });
+        }
+        self.freshen()?;
+        let query = Query::plain(&words.join(" "));
+        let found = self.candidates(
+            &query,
+            None,
+            hide(&Filter::default(), request.include),
+            most.saturating_mul(3).max(30),
+        )?;
+        let now = self.clock.now();
+        let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
+        let likeness: Vec<f64> = found.iter().map(|hit| f64::from(hit.score / best)).collect();
+        let memories = self.weigh(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let kinds = self.kinds();
+        let weights = self.config.memory.weights;
+        let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
+            let kind = kinds.get(&memory.kind);
+            let score = composite(likeness, &memory.state, &kind, memory.created, now, &weights).total;
+            (memory, score)
+        });
+        let fits = |(memory, _): &(Memory, f64)| request.tier.is_none_or(|tier| memory.state.tier == tier);
+        let scored: Vec<(Memory, f64)> = scored.filter(fits).collect();
+        let share = |memory: &Memory| {
+            if memory.state.pinned { Share::Pinned } else { Share::Tier(memory.state.tier) }
+        };
+        let shares: Vec<(Share, f64)> =
+            scored.iter().map(|(memory, score)| (share(memory), *score)).collect();
+        let mut given = Vec::new();
+        let mut memories = Vec::new();
+        for (memory, score) in choose(&shares, most).into_iter().filter_map(|at| scored.get(at)) {
+            // What is gone since is not given.
+            let Ok(bytes) = self.read_bytes(&memory.row.path) else { continue };
+            given.push(&memory.row);
+            memories.push(Item {
+                id: memory.id.clone(),
+                path: memory.path.clone(),
+                title: memory.title.clone(),
+                kind: memory.kind.clone(),
+                tier: memory.state.tier,
+                score: *score,
+                text: body(&Reading::new(&memory.row.path, &bytes)),
+            });
+        }
+        if !request.silent {
+            self.note_use(given.into_iter(), "recall");
+        }
+        Ok(RecallReply { context, memories })
+    }
+
+    /// Searches memories, by relevance or for an intent. A search is no use.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn search_memories(&self, request: &MemorySearchRequest) -> Result<Vec<MemoryHit>> {
+        let limit = request.search.limit.unwrap_or(self.config.search.limit);
+        let reranks = request.intent.is_some() || request.tier.is_some();
+        let most = if reranks { limit.saturating_mul(5) } else { limit };
+        if !request.search.no_sync {
+            self.freshen()?;
+        }
+        let now = self.clock.now();
+        let query = Query::parse(&request.search.query);
+        let filter = hide(&request.search.filter, request.search.include);
+        let found = self.candidates(&query, request.search.mode, filter, most)?;
+        let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();
+        let memories = self.weigh(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
+        let mut chance = Chance::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
+        let relevance = normalised(&scores);
+        let mut hits: Vec<(Memory, Found, f64, Option<Intended>)> = Vec::with_capacity(found.len());
+        for ((memory, hit), (score, relevance)) in
+            memories.into_iter().zip(found).zip(scores.iter().zip(relevance))
+        {
+            let drawn = chance.draw();
+            let parts = request
+                .intent
+                .map(|intent| intended(intent, relevance, &memory.state, memory.created, now, drawn));
+            hits.push((memory, hit, parts.map_or(*score, |parts| parts.total), parts));
+        }
+        hits.retain(|(memory, ..)| request.tier.is_none_or(|tier| memory.state.tier == tier));
+        if request.intent.is_some() {
+            hits.sort_by(|one, other| other.2.total_cmp(&one.2));
+        }
+        hits.truncate(limit);
+        let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
+        let shown = self.show(&page, &query, false);
+        let hits = hits.into_iter().filter_map(|(memory, _, score, parts)| {
+            let snippet = shown.iter().find(|shown| shown.path == memory.path)?.snippet.clone();
+            Some(MemoryHit { memory, snippet, score, parts })
+        });
+        Ok(hits.collect())
+    }
+
+    /// Explains what a memory is worth, and how it would score for a query.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
+        let memory = self.memory(name)?;
+        let kind: Kind = self.kind_of(&memory);
+        let now = self.clock.now();
+        let similarity = match query {
+            None => 0.0,
+            Some(text) => {
+                let found = self.candidates(&Query::plain(text), None, Filter::default(), 1000)?;
+                let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
+                let hit = found.iter().find(|hit| hit.row.id == memory.row.id);
+                hit.map_or(0.0, |hit| f64::from(hit.score / best))
+            }
+        };
+        let score =
+            composite(similarity, &memory.state, &kind, memory.created, now, &self.config.memory.weights);
+        let (eligible, reason) = match (memory.state.forgotten, memory.state.tier) {
+            (true, _) => (false, "it is forgotten; `restore` brings it back".to_owned()),
+            (_, Tier::Archive) => (false, "it is archived; `restore` or `pin` brings it back".to_owned()),
+            (_, tier) if memory.state.pinned => (true, format!("it is pinned ({tier})")),
+            (_, tier) => (true, format!("it is {tier}")),
+        };
+        Ok(ExplainReply {
+            memory,
+            half_life_days: kind.half_life_days,
+            floor: kind.floor,
+            score,
+            eligible,
+            reason,
+        })
+    }
+}
+
+/// Gives the text of a note without its frontmatter, cut where it is long.
+fn body(reading: &Reading) -> String {
+    let begin = crate::text::frontmatter::read(&reading.text).1;
+    let text = reading.text.get(begin..).unwrap_or("").trim();
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("").trim_end()),
+    }
+}

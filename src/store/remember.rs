@@ -1,0 +1,302 @@
+//! Saving memories, and saying of one that it is forgotten, pinned, archived, or all of that no more.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Store;
+use super::change::{ChangeReply, Operation};
+use super::create::NewRequest;
+use super::edit::{EditRequest, NoteEdit};
+use super::memory::Memory;
+use super::relate::{DeleteRequest, RelateRequest};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileRow, Filter};
+use crate::index::document::Reading;
+use crate::memory::duplicate::{agree, digest};
+use crate::memory::private::{without_private, without_secrets};
+use crate::memory::recall::key_terms;
+use crate::memory::state::{LEAST, MOST};
+use crate::search::query::Query;
+use crate::text::frontmatter;
+
+/// A title made of a text has so many characters at most.
+const TITLE: usize = 60;
+/// So many notes that are like a new one are compared with it.
+const ALIKE: usize = 20;
+/// From this cosine on the built-in model holds two texts for the same (ARCHITECTURE.md, Duplicates).
+const NEAR: f32 = 0.95;
+/// So many notes may have one name.
+const NAMESAKES: usize = 10_000;
+
+/// A memory that is to be kept.
+#[derive(Debug, Clone, Default)]
+pub struct SaveRequest {
+    /// Its text.
+    pub text: String,
+    /// Its title; else its first heading, or its first words.
+    pub title: Option<String>,
+    /// Its type; else what its words tell.
+    pub kind: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// 1 to 10.
+    pub importance: Option<f64>,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// Whether it is kept although another note says exactly the same.
+    pub allow_duplicate: bool,
+}
+
+/// A note that says nearly the same as a new one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Alike {
+    /// Its id.
+    pub id: String,
+    /// Its path.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// How alike the model finds them.
+    pub cosine: f32,
+}
+
+/// What became of a memory.
+#[derive(Debug, Clone, Serialize)]
+pub struct SaveReply {
+    /// The memory; nothing after a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// The note that says nearly the same, which is linked to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<Alike>,
+    /// How many keys were taken out of the text.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub redacted: usize,
+    /// What changed, or would.
+    pub change: ChangeReply,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Store {
+    /// Keeps a memory as a note in the folder of memories. What is private in its text goes, and so does what looks like
+    /// a key.
+    ///
+    /// # Errors
+    /// `Exists` where a note says exactly the same; `Invalid` for an empty text or an importance out of bounds.
+    #[tracing::instrument(skip_all)]
+    pub fn save_memory(&self, request: &SaveRequest, dry_run: bool) -> Result<SaveReply> {
+        let text = without_private(&request.text);
+        let (text, redacted) = without_secrets(text.trim());
+        if text.is_empty() {
+            return Err(Error::invalid("there is no text to keep")
+                .with_hint("give the text, or - for standard input"));
+        }
+        if let Some(importance) = request.importance.filter(|importance| !(LEAST..=MOST).contains(importance))
+        {
+            return Err(
+                Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
+            );
+        }
+        self.freshen()?;
+        let (same, near) = self.alike(&text)?;
+        if let Some(same) = same.filter(|_| !request.allow_duplicate) {
+            return Err(Error::new(
+                ErrorKind::Exists,
+                format!("{} says exactly the same (memory {})", same.path, same.note_id),
+            )
+            .with_hint("change that note, or allow the duplicate"));
+        }
+        let folder = self.config.memory.folder.trim_matches('/').to_owned();
+        let kind = match &request.kind {
+            Some(kind) => kind.clone(),
+            None => self.kinds().classify(&text).to_owned(),
+        };
+        let mut properties: Vec<(String, Value)> = Vec::new();
+        properties.extend(request.importance.map(|importance| ("importance".to_owned(), number(importance))));
+        properties.extend(request.source.clone().map(|source| ("source".to_owned(), Value::from(source))));
+        let title = request
+            .title
+            .clone()
+            .map_or_else(|| title_of(&text), |title| without_private(&title).into_owned());
+        let mut new = NewRequest {
+            title: title.clone(),
+            content: text.into_owned(),
+            folder: Some(folder),
+            note_type: Some(kind),
+            tags: request.tags.clone(),
+            properties,
+            ..NewRequest::default()
+        };
+        let mut namesakes = 1;
+        let mut change = loop {
+            match self.change(&Operation::New(new.clone()), dry_run) {
+                Err(error) if error.kind() == ErrorKind::Exists && namesakes < NAMESAKES => {
+                    namesakes += 1;
+                    new.title = format!("{title} {namesakes}");
+                }
+                done => break done?,
+            }
+        };
+        let made =
+            change.plan.files.iter().find(|file| file.from.is_none()).and_then(|file| file.to.as_ref());
+        let made = made.map(ToString::to_string).ok_or_else(|| Error::internal("a new note has no place"))?;
+        if dry_run {
+            return Ok(SaveReply { memory: None, near, redacted, change });
+        }
+        if let Some(near) = &near {
+            let link = RelateRequest { a: made.clone(), b: near.path.clone(), text: None };
+            match self.change(&Operation::Link(link), false) {
+                Ok(linked) => change.notices.extend(linked.notices),
+                Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
+            }
+        }
+        Ok(SaveReply { memory: Some(self.memory(&made)?), near, redacted, change })
+    }
+
+    /// Finds the note that says exactly the same as a text, and the one that says nearly so.
+    fn alike(&self, text: &str) -> Result<(Option<FileRow>, Option<Alike>)> {
+        let words = key_terms(text).join(" ");
+        let query =
+            Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
+        let (wanted, mut near) = (digest(text), None);
+        for hit in self.candidates(&query, None, Filter::default(), ALIKE)? {
+            let Ok(bytes) = self.read_bytes(&hit.row.path) else { continue };
+            let reading = Reading::new(&hit.row.path, &bytes);
+            let begin = frontmatter::read(&reading.text).1;
+            let body = reading.text.get(begin..).unwrap_or("").trim();
+            if digest(body) == wanted {
+                return Ok((Some(hit.row), None));
+            }
+            if let Some(cosine) = hit.components.cosine.filter(|cosine| *cosine >= NEAR)
+                && near.is_none()
+                && agree(body, text)
+            {
+                near = Some(Alike {
+                    id: hit.row.note_id.clone(),
+                    path: hit.row.path.to_string(),
+                    title: hit.row.title.clone(),
+                    cosine,
+                });
+            }
+        }
+        Ok((None, near))
+    }
+
+    fn say(&self, memory: &Memory, edit: NoteEdit, dry_run: bool) -> Result<ChangeReply> {
+        self.change(&Operation::Edit(EditRequest { note: memory.path.clone(), edit, expect: None }), dry_run)
+    }
+
+    /// Takes a memory out of search and recall; `hard` moves it to the trash.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Exists` where it is forgotten already.
+    #[tracing::instrument(skip_all)]
+    pub fn forget(&self, name: &str, hard: bool, dry_run: bool) -> Result<ChangeReply> {
+        let memory = self.memory(name)?;
+        if hard {
+            let request = DeleteRequest { note: memory.path, ..DeleteRequest::default() };
+            return self.change(&Operation::Delete(request), dry_run);
+        }
+        if memory.state.forgotten {
+            return Err(Error::new(ErrorKind::Exists, format!("{} is forgotten already", memory.path))
+                .with_hint("--hard moves it to the trash"));
+        }
+        self.say(&memory, NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)), dry_run)
+    }
+
+    /// Brings back what was forgotten, archived or moved to the trash.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Invalid` where it is none of these.
+    #[tracing::instrument(skip_all)]
+    pub fn restore_memory(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
+        let memory = match self.memory(name) {
+            Ok(memory) => memory,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return self.change(&Operation::Restore(name.to_owned()), dry_run).map_err(|_| error);
+            }
+            Err(error) => return Err(error),
+        };
+        let key = match () {
+            () if memory.state.forgotten => "forgotten",
+            () if memory.said.archived => "tier",
+            () => {
+                return Err(Error::invalid(format!("{} is not forgotten", memory.path))
+                    .with_hint("`sidenote memory list --forgotten` shows what is"));
+            }
+        };
+        self.say(&memory, NoteEdit::Unset(key.to_owned()), dry_run)
+    }
+
+    /// Pins a memory: it does not fade, and is warm at least, which also ends its being archived.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Exists` where it is pinned already.
+    #[tracing::instrument(skip_all)]
+    pub fn pin(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
+        let memory = self.memory(name)?;
+        if memory.state.pinned {
+            return Err(Error::new(ErrorKind::Exists, format!("{} is pinned already", memory.path)));
+        }
+        let pinned = self.say(&memory, NoteEdit::Set("pinned".to_owned(), Value::Bool(true)), dry_run)?;
+        if memory.said.archived && !dry_run {
+            self.say(&memory, NoteEdit::Unset("tier".to_owned()), false)?;
+        }
+        Ok(pinned)
+    }
+
+    /// Ends the pinning of a memory.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Exists` where it is not pinned.
+    #[tracing::instrument(skip_all)]
+    pub fn unpin(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
+        let memory = self.memory(name)?;
+        if !memory.state.pinned {
+            return Err(Error::new(ErrorKind::Exists, format!("{} is not pinned", memory.path)));
+        }
+        self.say(&memory, NoteEdit::Unset("pinned".to_owned()), dry_run)
+    }
+
+    /// Puts a memory into the archive.
+    ///
+    /// # Errors
+    /// As [`Store::find`]; `Exists` where it is there already.
+    #[tracing::instrument(skip_all)]
+    pub fn archive(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
+        let memory = self.memory(name)?;
+        if memory.said.archived {
+            return Err(Error::new(ErrorKind::Exists, format!("{} is archived already", memory.path)));
+        }
+        self.say(&memory, NoteEdit::Set("tier".to_owned(), Value::from("archive")), dry_run)
+    }
+}
+
+/// Writes whole numbers without a point.
+fn number(number: f64) -> Value {
+    if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
+}
+
+/// Makes a title of a text: its first heading, else its first words.
+fn title_of(text: &str) -> String {
+    let heading = text
+        .lines()
+        .find_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')));
+    let line = heading.or_else(|| text.lines().find(|line| !line.trim().is_empty())).unwrap_or("").trim();
+    let mut title = String::new();
+    for word in line.split_whitespace() {
+        let length = title.chars().count() + usize::from(!title.is_empty()) + word.chars().count();
+        if length > TITLE {
+            break;
+        }
+        if !title.is_empty() {
+            title.push(' ');
+        }
+        title.push_str(word);
+    }
+    if title.is_empty() { line.chars().take(TITLE).collect() } else { title }
+}
