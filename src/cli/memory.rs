@@ -391,6 +391,7 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
         tags: args.tags.clone(),
         importance: args.importance,
         source: None,
+        session: None,
         allow_duplicate: args.allow_duplicate,
     };
     let reply = session.fresh_store()?.save_memory(&request, args.dry.is_set())?;

@@ -4,6 +4,7 @@ mod change;
 mod check;
 mod config;
 mod eval;
+mod hook;
 mod index;
 mod links;
 mod list;
@@ -84,6 +85,7 @@ enum Command {
     #[command(flatten)]
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
+    Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
@@ -104,11 +106,16 @@ struct Session {
 impl Session {
     /// Opens the store and prints what opening mended.
     fn store(&self) -> Result<Store> {
-        let store = Store::open(self.open.clone())?;
+        let store = self.open_store()?;
         for notice in store.notices() {
             self.out.say(&format!("notice: {notice}"));
         }
         Ok(store)
+    }
+
+    /// Opens the store and says nothing.
+    fn open_store(&self) -> Result<Store> {
+        Store::open(self.open.clone())
     }
 
     /// Opens the store and brings the index up to date, as far as this process may.
@@ -200,6 +207,10 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Status => status::run(&session),
         Command::Check(args) => check::run(&session, &args),
         Command::Change(command) => change::run(&session, command),
+        Command::Hook(args) => {
+            hook::run(&session, &args);
+            Ok(())
+        }
         Command::Memory(args) => memory::run(&session, args),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Config(args) => config::run(&session, &args),

@@ -70,7 +70,7 @@ fn make_private(folder: &Path, uid: u32) -> std::io::Result<()> {
 }
 
 /// What tells a folder of ours.
-const OURS: &[&str] = &["lock", ".gitignore", ".gitignore.tmp"];
+const OURS: &[&str] = &["lock", ".gitignore"];
 
 /// Refuses a folder that holds something else: making or rebuilding an index there would remove it.
 fn refuse_foreign(folder: &Path) -> Result<()> {
@@ -97,7 +97,10 @@ pub(super) fn take_lock(folder: &Path) -> Result<Option<File>> {
     let path = folder.join("lock");
     let ignore = folder.join(".gitignore");
     if made.is_ok() && !ignore.exists() {
-        vectors::replace(&ignore, b"# Derived from the notes; safe to delete.\n*\n")?;
+        // Not by a temporary file: several processes may begin at once, and all write the same.
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        let written = std::fs::write(&ignore, "# Derived from the notes; safe to delete.\n*\n");
+        written.map_err(|error| Error::io("write", &ignore, error))?;
     }
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
     let opened = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);

@@ -11,15 +11,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
-use crate::clock::wall_nanos;
+use crate::clock::{Timestamp, wall_nanos};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analysis, Bm25, Bm25Writer};
-use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
+use crate::index::catalog::{Catalog, FileId, FileKind, FileRow, LinkGroup};
 use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
 use crate::index::document::{Document, Reading};
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::{VectorWriter, passage_key, remove_if_there};
 use crate::index::{Changes, Phase, Progress, seal};
+use crate::journal::Journal;
+use crate::journal::book::{self, Book};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::Names;
 use crate::vault::Vault;
@@ -37,6 +39,8 @@ const MANY_SEGMENTS: usize = 24;
 /// and more than this at once.
 const TOO_MANY_SEGMENTS: usize = 96;
 
+/// What changed within so long is embedded first.
+const NEW_NS: i64 = 72 * 3600 * 1_000_000_000;
 /// A log of the catalog longer than this is emptied beside the work, or when there is none,
 const LONG_LOG: u64 = 16 << 20;
 /// and one longer than this at once: beside steady work it is never quite empty, and so it is never begun anew.
@@ -436,7 +440,8 @@ impl Writer {
         Ok(count)
     }
 
-    /// Lists the files that have passages without a vector, those changed last first.
+    /// Lists the files that have passages without a vector: those changed within three days, then those used most, then
+    /// the rest; the newest first in each.
     pub(crate) fn waiting_files(&self) -> Result<Vec<FileId>> {
         let Some(vectors) = &self.vectors else {
             return Ok(Vec::new());
@@ -452,6 +457,21 @@ impl Writer {
         }
         let mut order = self.catalog.newest_first()?;
         order.retain(|file| waiting.contains(file));
+        let mut book = Book::load(&self.folder.join(book::NAME));
+        if let Err(error) = book.refresh(&Journal::open(&self.vault, &self.vault.records())) {
+            tracing::debug!("what is used most is not embedded first: {error}");
+        }
+        if book.ledger().is_empty() {
+            return Ok(order);
+        }
+        let new = Timestamp::from_nanos(wall_nanos() - NEW_NS);
+        let rows = self.catalog.rows(&order)?;
+        let uses = |row: &FileRow| {
+            let usage = book.ledger().usage(Some(&row.note_id), row.path.as_str());
+            if row.updated >= new { usize::MAX } else { usage.uses().count() }
+        };
+        let ranks: HashMap<FileId, usize> = rows.iter().map(|row| (row.id, uses(row))).collect();
+        order.sort_by_key(|file| std::cmp::Reverse(ranks.get(file).copied().unwrap_or(0)));
         Ok(order)
     }
 

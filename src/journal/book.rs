@@ -16,6 +16,8 @@ use crate::memory::recall::Context;
 use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
 use crate::text::edit::Place;
 
+/// The name of the kept ledger, in the index folder.
+pub const NAME: &str = "ledger";
 /// Changes where the form of the kept ledger does.
 const FORM: u8 = 1;
 /// So many bytes before the end of what was read must be as they were.

@@ -175,8 +175,12 @@ impl Store {
         let journal = Journal::open(&self.vault, &self.vault.records());
         let Some(name) = note else {
             let mut events = journal.events(Order::NewestFirst)?;
-            let all = events.by_ref().collect::<Result<Vec<_>>>()?;
+            let mut all = events.by_ref().collect::<Result<Vec<_>>>()?;
             warn_of_damage(&events);
+            // What only moves weight stands in the audit trail.
+            all.retain(|event| {
+                !event.files.is_empty() || !event.folders.is_empty() || event.undoes.is_some()
+            });
             return Ok(all);
         };
         let found = self.find(name).map(|row| row.path);

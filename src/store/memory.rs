@@ -10,15 +10,12 @@ use super::Store;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileRow, Filter, path_id};
-use crate::journal::book::Book;
+use crate::journal::book::{self, Book};
 use crate::journal::{Event, Journal};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
 use crate::memory::recall::Context;
 use crate::memory::state::{Said, State, Tier, fold};
 use crate::text::path::key;
-
-/// The kept ledger, in the index folder.
-const BOOK: &str = "ledger";
 
 /// A note and what it is worth.
 #[derive(Debug, Clone, Serialize)]
@@ -133,7 +130,7 @@ impl Store {
     /// Gives the ledger as the journal is this moment.
     pub(super) fn book(&self) -> Result<MutexGuard<'_, Option<Book>>> {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = self.index.folder().join(BOOK);
+        let path = self.index.folder().join(book::NAME);
         let is_loaded = book.is_some();
         let open = book.get_or_insert_with(|| Book::load(&path));
         let before = open.ledger().len();
@@ -317,6 +314,16 @@ impl Store {
         }
     }
 
+    /// Writes down that a note was read, which is a use.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn used(&self, name: &str, by: &str) -> Result<()> {
+        let row = self.find(name)?;
+        self.note_use(std::iter::once(&row), by);
+        Ok(())
+    }
+
     /// Votes for or against a note; gives its usefulness after that.
     ///
     /// # Errors
@@ -392,7 +399,9 @@ impl Store {
     /// As [`Store::find`]; `Io` where the journal cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn audit(&self, name: Option<&str>) -> Result<Vec<Event>> {
-        let Some(name) = name else { return self.history(None) };
+        let Some(name) = name else {
+            return self.journal().events(crate::journal::Order::NewestFirst)?.collect();
+        };
         let row = self.find(name)?;
         let mut events = self.journal().history(&row.path)?;
         let names_it = |event: &Event| {

@@ -12,10 +12,11 @@ use super::relate::{DeleteRequest, RelateRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter};
 use crate::index::document::Reading;
+use crate::memory::capture::{MOST as MOST_CAPTURED, pick};
 use crate::memory::duplicate::{agree, digest};
 use crate::memory::private::{without_private, without_secrets};
-use crate::memory::recall::key_terms;
-use crate::memory::state::{LEAST, MOST};
+use crate::memory::recall::{key_terms, without_injected};
+use crate::memory::state::{DEFAULT_IMPORTANCE, LEAST, MOST};
 use crate::search::query::Query;
 use crate::text::frontmatter;
 
@@ -23,8 +24,8 @@ use crate::text::frontmatter;
 const TITLE: usize = 60;
 /// So many notes that are like a new one are compared with it.
 const ALIKE: usize = 20;
-/// From this cosine on the built-in model holds two texts for the same (ARCHITECTURE.md, Duplicates).
-const NEAR: f32 = 0.95;
+/// The source of what was captured.
+const CAPTURED: &str = "auto-capture";
 /// So many notes may have one name.
 const NAMESAKES: usize = 10_000;
 
@@ -43,6 +44,8 @@ pub struct SaveRequest {
     pub importance: Option<f64>,
     /// Where it comes from.
     pub source: Option<String>,
+    /// The session that it comes from.
+    pub session: Option<String>,
     /// Whether it is kept although another note says exactly the same.
     pub allow_duplicate: bool,
 }
@@ -117,6 +120,8 @@ impl Store {
         };
         let mut properties: Vec<(String, Value)> = Vec::new();
         properties.extend(request.importance.map(|importance| ("importance".to_owned(), number(importance))));
+        properties
+            .extend(request.session.clone().map(|session| ("session".to_owned(), Value::from(session))));
         properties.extend(request.source.clone().map(|source| ("source".to_owned(), Value::from(source))));
         let title = request
             .title
@@ -157,11 +162,60 @@ impl Store {
         Ok(SaveReply { memory: Some(self.memory(&made)?), near, redacted, change })
     }
 
+    /// Keeps the best parts of what an agent said, three of one conversation at most, each as a memory of its own. What
+    /// was recalled for it is not kept again, nor what a note says already. Gives what was kept.
+    ///
+    /// # Errors
+    /// As [`Store::save_memory`].
+    #[tracing::instrument(skip_all)]
+    pub fn capture(&self, text: &str, session: &str) -> Result<Vec<Memory>> {
+        let text = without_private(text).into_owned();
+        let parts = pick(&without_injected(&text));
+        let mut kept = Vec::new();
+        if parts.is_empty() {
+            return Ok(kept);
+        }
+        self.freshen()?;
+        let mut room = MOST_CAPTURED.saturating_sub(self.captured_in(session)?);
+        for part in parts {
+            if room == 0 {
+                break;
+            }
+            let (same, near) = self.alike(&without_secrets(part.text.trim()).0)?;
+            if same.is_some() || near.is_some() {
+                continue;
+            }
+            let request = SaveRequest {
+                text: part.text,
+                importance: Some(DEFAULT_IMPORTANCE),
+                source: Some(CAPTURED.to_owned()),
+                session: Some(session.to_owned()).filter(|session| !session.is_empty()),
+                ..SaveRequest::default()
+            };
+            kept.extend(self.save_memory(&request, false)?.memory);
+            room -= 1;
+        }
+        Ok(kept)
+    }
+
+    /// Counts what was captured in a session.
+    fn captured_in(&self, session: &str) -> Result<usize> {
+        let mut count = 0;
+        if !session.is_empty() {
+            self.index.catalog().each_properties(|_, map| {
+                let says = |name: &str, value: &str| map.get(name).and_then(Value::as_str) == Some(value);
+                count += usize::from(says("source", CAPTURED) && says("session", session));
+            })?;
+        }
+        Ok(count)
+    }
+
     /// Finds the note that says exactly the same as a text, and the one that says nearly so.
     fn alike(&self, text: &str) -> Result<(Option<FileRow>, Option<Alike>)> {
         let words = key_terms(text).join(" ");
         let query =
             Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
+        let threshold = self.index.embedder().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
         for hit in self.candidates(&query, None, Filter::default(), ALIKE)? {
             let Ok(bytes) = self.read_bytes(&hit.row.path) else { continue };
@@ -171,7 +225,7 @@ impl Store {
             if digest(body) == wanted {
                 return Ok((Some(hit.row), None));
             }
-            if let Some(cosine) = hit.components.cosine.filter(|cosine| *cosine >= NEAR)
+            if let Some(cosine) = hit.components.cosine.filter(|cosine| *cosine >= threshold)
                 && near.is_none()
                 && agree(body, text)
             {

@@ -1,15 +1,19 @@
 //! Tests the embedded sentence transformer: its files, its tokenizer against the reference, its vectors.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 use sidenote::index::embed::wordpiece::WordPiece;
-use sidenote::index::embed::{Effort, Embed, MiniLm};
+use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
+use sidenote::index::{Changes, Index, Options, silent};
+use sidenote::vault::Vault;
 use tokenizers::models::wordpiece::WordPiece as Reference;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{Tokenizer, TruncationParams};
+
+use crate::support::TestVault;
 
 const VOCABULARY: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/all-MiniLM-L6-v2/vocab.txt"));
@@ -321,4 +325,61 @@ fn embedding_in_the_background_gives_way() {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     assert!(threads.flatten().any(|thread| nice(thread.path().join("stat")).as_deref() == Some("19")));
     assert_ne!(nice("/proc/thread-self/stat".into()).as_deref(), Some("19"));
+}
+
+/// A model that gives every text the same vector, and remembers in which order they came.
+struct Recorder {
+    model: ModelId,
+    texts: Mutex<Vec<String>>,
+}
+
+impl Embed for Recorder {
+    fn model(&self) -> &ModelId {
+        &self.model
+    }
+
+    fn max_tokens(&self) -> usize {
+        256
+    }
+
+    fn duplicate_threshold(&self) -> f32 {
+        1.0
+    }
+
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+        self.texts.lock().unwrap().extend(texts.iter().map(|text| (*text).to_owned()));
+        Ok(vec![vec![0.5; 4]; texts.len()])
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+}
+
+#[test]
+fn what_is_new_or_used_most_is_embedded_first() {
+    let note = |day: &str, word: &str| format!("---\nupdated: {day}\n---\nThe {word} is here.\n");
+    let vault = TestVault::new(&[
+        ("a.md", &note("2026-01-01", "heron")),
+        ("b.md", &note("2026-01-02", "otter")),
+        ("c.md", &note("2026-01-03", "badger")),
+        ("d.md", &note("2999-01-01", "marten")),
+    ]);
+    for _ in 0..2 {
+        assert!(vault.run(&["read", "a"]).status.success());
+    }
+    let recorder = Arc::new(Recorder { model: ModelId::new("recorder", 4, "1"), texts: Mutex::default() });
+    let embedder: Arc<dyn Embed> = Arc::<Recorder>::clone(&recorder);
+    let options = Options { embedder: Some(embedder), ..Options::default() };
+    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap();
+    index.sync(Changes::All, silent()).unwrap();
+    index.embed_all(silent()).unwrap();
+    let texts = recorder.texts.lock().unwrap();
+    let words: Vec<&str> = texts
+        .iter()
+        .filter_map(|text| {
+            ["heron", "otter", "badger", "marten"].into_iter().find(|word| text.contains(word))
+        })
+        .collect();
+    assert_eq!(words, ["marten", "heron", "badger", "otter"]);
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -548,6 +550,70 @@ fn a_journal_that_two_branches_wrote_to_counts_both() {
     );
     assert_eq!(state([&base, &theirs, &ours]), merged);
     assert_eq!(state([&theirs, &ours, &base]), merged);
+}
+
+/// Runs a hook with this on its standard input; gives what it prints. Its exit code is 0, whatever it gets.
+#[track_caller]
+fn hook(vault: &TestVault, name: &str, input: &str) -> String {
+    let mut command = vault.command(&["hook", name]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    stdout(&done)
+}
+
+#[test]
+fn hooks_recall_and_capture_and_never_stand_in_the_way() {
+    let vault = TestVault::new(&[("heron.md", "# Heron\n\nThe heron nests in the old alder.\n")]);
+    let prompt = json!({
+        "session_id": "s1", "transcript_path": "/nowhere", "cwd": "/", "hook_event_name": "UserPromptSubmit",
+        "prompt": "Where does the heron nest?"
+    });
+    let block = hook(&vault, "recall", &prompt.to_string());
+    assert!(block.starts_with("<relevant-memories>") && block.contains("old alder"), "{block}");
+    assert_eq!(hook(&vault, "recall", "{\"prompt\":\"xylophone\"}"), "");
+    let transcript = vault.root().join(".transcript.jsonl");
+    let says = |role: &str, text: &str| {
+        json!({ "type": role, "message": { "role": role, "content": [{ "type": "text", "text": text }] } })
+            .to_string()
+    };
+    let lines = [
+        says("assistant", "We decided to ignore this, since it was said before the prompt."),
+        says("user", "go on"),
+        "no json at all".to_owned(),
+        json!({ "type": "assistant", "message": { "role": "assistant", "content": [{ "type": "tool_use", "input": {} }] } }).to_string(),
+        json!({ "type": "user", "message": { "role": "user", "content": [{ "type": "tool_result", "content": "x" }] } }).to_string(),
+        says("assistant", &format!("{block}\n\nWe decided to count herons in April, when the alder has no leaves.\n\n<private>We decided to hide this sentence.</private>")),
+    ];
+    fs::write(&transcript, lines.join("\n")).unwrap();
+    let stop = json!({ "session_id": "s1", "transcript_path": transcript, "hook_event_name": "Stop", "stop_hook_active": false });
+    for _ in 0..2 {
+        assert_eq!(hook(&vault, "capture", &stop.to_string()), "");
+    }
+    let kept: Vec<_> =
+        fs::read_dir(vault.root().join("Memories")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let text = fs::read_to_string(&kept[0]).unwrap();
+    assert!(text.ends_with("We decided to count herons in April, when the alder has no leaves.\n"), "{text}");
+    assert!(text.contains("source: auto-capture\n") && text.contains("importance: 5\n"), "{text}");
+    for name in ["recall", "capture", "session-start", "session-end"] {
+        for input in ["", "{", "[]", "null", "{\"prompt\": 7}", "{\"transcript_path\": \"/nowhere\"}"] {
+            assert_eq!(hook(&vault, name, input), "", "{name} {input}");
+        }
+    }
+    let mut missing = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    missing.env_clear().env("HOME", vault.root().join(".home")).args([
+        "--vault",
+        "/nowhere/at/all",
+        "hook",
+        "recall",
+    ]);
+    let done = missing.stdin(Stdio::null()).output().unwrap();
+    assert_eq!((done.status.code(), stdout(&done)), (Some(0), String::new()));
+    run(&vault, "2026-11-21", &["memory", "set-context", "Counting herons"]);
+    assert!(hook(&vault, "session-start", "{}").contains("Counting herons"));
 }
 
 /// A happening on one of a few notes at one of a few moments.

@@ -176,7 +176,8 @@ impl Day<'_> {
         let mut dice = Dice(77 + writer as u64);
         let mut landed = Vec::new();
         let mut own = format!("Own {writer}");
-        assert!(self.run(&["new", &own, "--folder", "w"]).status.success());
+        let made = self.run(&["new", &own, "--folder", "w"]);
+        assert!(made.status.success(), "{}", stderr(&made));
         while self.goes_on() {
             let word = self.words.fresh();
             let shared = format!("w/Shared {}", dice.below(5));
