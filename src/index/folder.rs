@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::config;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::vectors;
 use crate::vault::watch::PULSE_DIR;
 
 /// Who writes the index.
