@@ -201,7 +201,9 @@ pub(crate) fn apart(script: &str, command: &Command) -> Option<Command> {
         unshare.args(["--user", "--map-root-user", "--mount"]);
         unshare
     };
-    if !unshare().arg("true").output().is_ok_and(|tried| tried.status.success()) {
+    let mut trial = unshare();
+    trial.args(["sh", "-ec", script, "sh", "true"]);
+    if !trial.output().is_ok_and(|tried| tried.status.success()) {
         say("skipped: this system gives no namespaces");
         return None;
     }
