@@ -4,17 +4,18 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::store::{RecallRequest, xml};
+use crate::store::{Open, RecallRequest, Store, xml};
 
 /// Serve the hooks of a coding agent: reads the hook's JSON from standard input.
 ///
-/// Whatever goes wrong, nothing is printed and the exit code is 0.
+/// Where the vault has no index yet, and whatever else goes wrong, nothing is printed and the exit code is 0.
 #[derive(Debug, Args)]
 #[command(after_help = "In the settings of Claude Code:
   \"hooks\": {
@@ -38,6 +39,8 @@ enum Hook {
 
 /// So many tokens a recalled block takes at most.
 const BUDGET: usize = 1500;
+/// So long a prompt waits for a look at the files.
+const PATIENCE: Duration = Duration::from_millis(150);
 /// A hook's JSON is no longer than this.
 const LONGEST: u64 = 16 << 20;
 
@@ -62,10 +65,15 @@ fn serve(session: &Session, hook: Hook) -> Result<String> {
     let input: Value = serde_json::from_str(&text)
         .map_err(|error| Error::invalid("the hook's input is no JSON").with_source(error))?;
     let given = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
-    let store = session.open_store()?;
+    // An agent runs anywhere: nothing is made in a folder that nobody made a vault of.
+    let store = Store::open(Open { existing: true, ..session.open.clone() })?;
     match hook {
         Hook::Recall => {
-            let request = RecallRequest { prompt: given("prompt").to_owned(), ..RecallRequest::default() };
+            let request = RecallRequest {
+                prompt: given("prompt").to_owned(),
+                patience: Some(PATIENCE),
+                ..RecallRequest::default()
+            };
             let reply = store.recall(&request)?;
             Ok(xml(reply.context.as_ref(), &reply.memories, Some(BUDGET)))
         }

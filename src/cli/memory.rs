@@ -330,18 +330,12 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         }
         MemoryCommand::Recall(args) => recall(session, &args),
         MemoryCommand::Timeline(args) => {
-            let (memories, anchor) = session.fresh_store()?.timeline(&args.name, args.window)?;
-            session.out.reply(&memories, |memories| {
-                let mut shown = show_memories(memories);
-                if let Some(at) = shown
-                    .match_indices('\n')
-                    .map(|(at, _)| at + 1)
-                    .nth(anchor.wrapping_sub(1))
-                    .or((anchor == 0).then_some(0))
-                {
-                    shown.insert_str(at, "→ ");
-                }
-                shown
+            let reply = session.fresh_store()?.timeline(&args.name, args.window)?;
+            session.out.reply(&reply, |reply| {
+                let mark = |at: usize| if at == reply.anchor { "→" } else { "" }.to_owned();
+                let rows = reply.memories.iter().enumerate();
+                let rows = rows.map(|(at, memory)| [vec![mark(at)], row_of(memory)].concat());
+                output::columns(&rows.collect::<Vec<_>>())
             })
         }
         MemoryCommand::ByType(args) => {
@@ -500,21 +494,22 @@ fn show_list(session: &Session, request: &MemoryListRequest) -> Result<()> {
 }
 
 fn show_memories(memories: &[Memory]) -> String {
-    let row = |memory: &Memory| {
-        let state = &memory.state;
-        let marks = [(state.pinned, "pinned"), (state.forgotten, "forgotten")];
-        let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
-        vec![
-            memory.created.rfc3339().chars().take(10).collect(),
-            state.tier.to_string(),
-            format!("{:.1}", state.importance),
-            format!("{}×", state.uses),
-            memory.kind.clone(),
-            memory.path.clone(),
-            marks.join(" "),
-        ]
-    };
-    output::columns(&memories.iter().map(row).collect::<Vec<_>>())
+    output::columns(&memories.iter().map(row_of).collect::<Vec<_>>())
+}
+
+fn row_of(memory: &Memory) -> Vec<String> {
+    let state = &memory.state;
+    let marks = [(state.pinned, "pinned"), (state.forgotten, "forgotten")];
+    let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+    vec![
+        memory.created.rfc3339().chars().take(10).collect(),
+        state.tier.to_string(),
+        format!("{:.1}", state.importance),
+        format!("{}×", state.uses),
+        memory.kind.clone(),
+        memory.path.clone(),
+        marks.join(" "),
+    ]
 }
 
 fn forget(session: &Session, args: &ForgetArgs) -> Result<()> {
@@ -606,7 +601,7 @@ fn show_stats(stats: &MemoryStats) -> String {
         output::bytes(stats.bytes),
         output::bytes(stats.max_bytes),
         stats.usage_percent,
-        if stats.usage_percent > 80.0 { "  nearly full: `sidenote memory cleanup` makes room" } else { "" }
+        if stats.usage_percent > 80.0 { "  nearly full" } else { "" }
     );
     let context = stats.context.as_ref().map_or_else(
         || "  none\n".to_owned(),
@@ -616,25 +611,21 @@ fn show_stats(stats: &MemoryStats) -> String {
             format!("  {}{until}\n", output::plain(&context.text))
         },
     );
-    let maintained = stats.maintained.map_or_else(|| "never".to_owned(), crate::clock::Timestamp::rfc3339);
     [
         head("Tiers"),
         show_tiers(stats),
         format!("  {} notes, {} pinned, {} forgotten\n", stats.memories, stats.pinned, stats.forgotten),
         head("Types"),
-        show_bars(&stats.types),
+        show_bars(&stats.types.iter().map(|item| (item.kind.clone(), item.notes)).collect::<Vec<_>>()),
         head("Uses"),
-        format!("  {} of {} notes\n", stats.uses, stats.used),
+        format!("  {} uses of {} notes\n", stats.uses, stats.used),
         head("Storage"),
         taken,
         head("Context"),
         context,
         head("Health"),
         format!("  model {}, {} passages wait for their vector\n", stats.embedder, stats.pending),
-        format!(
-            "  tiers were looked through: {maintained}; unreadable lines of the journal: {}\n",
-            stats.corrupt_lines
-        ),
+        format!("  {} unreadable lines of the journal\n", stats.corrupt_lines),
     ]
     .concat()
 }

@@ -106,16 +106,11 @@ struct Session {
 impl Session {
     /// Opens the store and prints what opening mended.
     fn store(&self) -> Result<Store> {
-        let store = self.open_store()?;
+        let store = Store::open(self.open.clone())?;
         for notice in store.notices() {
             self.out.say(&format!("notice: {notice}"));
         }
         Ok(store)
-    }
-
-    /// Opens the store and says nothing.
-    fn open_store(&self) -> Result<Store> {
-        Store::open(self.open.clone())
     }
 
     /// Opens the store and brings the index up to date, as far as this process may.

@@ -38,7 +38,7 @@ pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
         section: args.section.clone(),
         lines: args.lines.as_deref().map(split_lines).transpose()?,
     })?;
-    store.used(&reply.path, "read")?;
+    store.used(&reply.path, "read");
     session.out.reply(&reply, |reply| reply.text.clone())
 }
 

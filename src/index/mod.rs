@@ -376,6 +376,15 @@ impl Index {
         self.ask(None, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 
+    /// Says whether a vault has an index, in `folder` or where it is by default.
+    ///
+    /// # Errors
+    /// `Invalid` where its place is a symbolic link.
+    pub fn is_there(vault: &Vault, folder: Option<&Path>) -> Result<bool> {
+        let folder = folder.map_or_else(|| own_folder(vault.root()), |folder| Ok(folder.to_owned()))?;
+        Ok(folder.join("catalog.db").exists())
+    }
+
     /// Hands a job to the thread that writes; `None` where it takes longer than `limit`.
     fn ask<T>(
         &self,
@@ -514,8 +523,9 @@ impl Index {
             return Ok(());
         }
         match open_to_read(&self.shared.folder) {
+            // It is being made this moment, and holds nothing yet; the old one answers so long.
+            Ok(sides) if sides.catalog.generation()? == 0 && self.shared.current().generation > 0 => Ok(()),
             Ok(sides) => self.shared.adopt(sides),
-            // It is being made this moment; the old one answers so long.
             Err(error) => {
                 tracing::debug!("the index cannot be opened again yet: {error}");
                 Ok(())
@@ -662,6 +672,7 @@ fn open_to_write(
         model: options.embedder.as_ref().map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
         sealed: whole,
         emptying: None,
+        book: None,
     };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;
@@ -712,14 +723,6 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
         bm25.verify()?;
     }
     Ok((catalog, Arc::new(bm25)))
-}
-
-/// Keeps something derived in the index folder, whole or not at all.
-///
-/// # Errors
-/// `Io` where it cannot be written.
-pub fn keep(path: &Path, bytes: &[u8]) -> Result<()> {
-    vectors::replace(path, bytes)
 }
 
 /// A progress that nobody watches.

@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
-use crate::clock::{Timestamp, wall_nanos};
+use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analysis, Bm25, Bm25Writer};
-use crate::index::catalog::{Catalog, FileId, FileKind, FileRow, LinkGroup};
+use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
 use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
 use crate::index::document::{Document, Reading};
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::{VectorWriter, passage_key, remove_if_there};
 use crate::index::{Changes, Phase, Progress, seal};
 use crate::journal::Journal;
-use crate::journal::book::{self, Book};
+use crate::journal::book::Book;
+use crate::memory::usage::Subject;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::Names;
 use crate::vault::Vault;
@@ -39,8 +40,8 @@ const MANY_SEGMENTS: usize = 24;
 /// and more than this at once.
 const TOO_MANY_SEGMENTS: usize = 96;
 
-/// What changed within so long is embedded first.
-const NEW_NS: i64 = 72 * 3600 * 1_000_000_000;
+/// So many notes come forward because they are used.
+const MOST_USED: usize = 1000;
 /// A log of the catalog longer than this is emptied beside the work, or when there is none,
 const LONG_LOG: u64 = 16 << 20;
 /// and one longer than this at once: beside steady work it is never quite empty, and so it is never begun anew.
@@ -60,6 +61,8 @@ pub(crate) struct Writer {
     pub(crate) sealed: bool,
     /// The thread that empties the catalog's log, where there is one.
     pub(crate) emptying: Option<JoinHandle<()>>,
+    /// What was used, once somebody asked.
+    pub(crate) book: Option<Book>,
 }
 
 /// As many files go from a reading thread to the writing one at a time,
@@ -440,9 +443,8 @@ impl Writer {
         Ok(count)
     }
 
-    /// Lists the files that have passages without a vector: those changed within three days, then those used most, then
-    /// the rest; the newest first in each.
-    pub(crate) fn waiting_files(&self) -> Result<Vec<FileId>> {
+    /// Lists the files that have passages without a vector, the newest and the most used first.
+    pub(crate) fn waiting_files(&mut self) -> Result<Vec<FileId>> {
         let Some(vectors) = &self.vectors else {
             return Ok(Vec::new());
         };
@@ -457,22 +459,35 @@ impl Writer {
         }
         let mut order = self.catalog.newest_first()?;
         order.retain(|file| waiting.contains(file));
-        let mut book = Book::load(&self.folder.join(book::NAME));
-        if let Err(error) = book.refresh(&Journal::open(&self.vault, &self.vault.records())) {
+        let used = self.used_most(&waiting)?;
+        // One of these, one of those: both come first.
+        let (mut newest, mut used) = (order.into_iter(), used.into_iter());
+        let mut order = Vec::with_capacity(waiting.len());
+        while newest.len() > 0 {
+            for file in [newest.next(), used.next()].into_iter().flatten() {
+                if waiting.remove(&file) {
+                    order.push(file);
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    /// Lists those of these files that were used, the most used first.
+    fn used_most(&mut self, among: &HashSet<FileId>) -> Result<Vec<FileId>> {
+        let journal = Journal::open(&self.vault, &self.vault.records());
+        if let Err(error) = Book::renew(&mut self.book, &self.folder, &journal) {
             tracing::debug!("what is used most is not embedded first: {error}");
         }
-        if book.ledger().is_empty() {
-            return Ok(order);
+        let mut found = Vec::new();
+        for subject in self.book.iter().flat_map(|book| book.ledger().used_most()).take(MOST_USED) {
+            let rows = match subject {
+                Subject::Path(path) => self.catalog.row_at(path)?.into_iter().collect(),
+                Subject::Id(id) => self.catalog.named(id)?,
+            };
+            found.extend(rows.iter().map(|row| row.id).filter(|file| among.contains(file)));
         }
-        let new = Timestamp::from_nanos(wall_nanos() - NEW_NS);
-        let rows = self.catalog.rows(&order)?;
-        let uses = |row: &FileRow| {
-            let usage = book.ledger().usage(Some(&row.note_id), row.path.as_str());
-            if row.updated >= new { usize::MAX } else { usage.uses().count() }
-        };
-        let ranks: HashMap<FileId, usize> = rows.iter().map(|row| (row.id, uses(row))).collect();
-        order.sort_by_key(|file| std::cmp::Reverse(ranks.get(file).copied().unwrap_or(0)));
-        Ok(order)
+        Ok(found)
     }
 
     /// Embeds what these files still lack; gives the number of vectors made. `stop` is asked between passages, and

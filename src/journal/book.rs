@@ -17,7 +17,9 @@ use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
 use crate::text::edit::Place;
 
 /// The name of the kept ledger, in the index folder.
-pub const NAME: &str = "ledger";
+const NAME: &str = "ledger";
+/// It is kept again where so much came to it since.
+const KEEP: usize = 500;
 /// Changes where the form of the kept ledger does.
 const FORM: u8 = 1;
 /// So many bytes before the end of what was read must be as they were.
@@ -43,8 +45,30 @@ pub struct Book {
 }
 
 impl Book {
+    /// Brings a book in line with the journal. Where there is none yet, it begins with the one that is kept in `folder`,
+    /// and leaves a better one there for the next process.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn renew(book: &mut Option<Self>, folder: &Path, journal: &Journal) -> Result<()> {
+        if let Some(book) = book {
+            return book.refresh(journal);
+        }
+        let path = folder.join(NAME);
+        let mut fresh = Self::load(&path);
+        let before = fresh.ledger.len();
+        fresh.refresh(journal)?;
+        if fresh.ledger.len() >= before + KEEP
+            && let Err(error) = fresh.keep(&path)
+        {
+            tracing::debug!("the ledger is not kept: {error}");
+        }
+        *book = Some(fresh);
+        Ok(())
+    }
+
     /// Takes what was kept; an empty book where there is nothing, or nothing sound.
-    pub fn load(path: &Path) -> Self {
+    fn load(path: &Path) -> Self {
         let Ok(bytes) = std::fs::read(path) else { return Self::default() };
         let sound = bytes.split_at_checked(33).filter(|(head, body)| {
             head.first() == Some(&FORM) && head.get(1..) == Some(blake3::hash(body).as_bytes().as_slice())
@@ -52,14 +76,15 @@ impl Book {
         sound.and_then(|(_, body)| postcard::from_bytes(body).ok()).unwrap_or_default()
     }
 
-    /// Gives the bytes to keep.
-    ///
-    /// # Errors
-    /// `Internal` where it cannot be written down.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    fn keep(&self, path: &Path) -> Result<()> {
         let body = postcard::to_stdvec(self)
             .map_err(|error| Error::internal("the ledger cannot be written down").with_source(error))?;
-        Ok([[FORM].as_slice(), blake3::hash(&body).as_bytes(), &body].concat())
+        let bytes = [[FORM].as_slice(), blake3::hash(&body).as_bytes(), &body].concat();
+        // Two processes may keep theirs at once.
+        let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        let written = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
+        written.map_err(|error| Error::io("write", path, error))
     }
 
     /// Gives what the journal tells of every note.
@@ -72,39 +97,31 @@ impl Book {
         self.corrupt
     }
 
-    /// Brings the ledger in line with the journal; says whether there was anything new.
-    ///
-    /// # Errors
-    /// `Io` where the journal cannot be read.
-    pub fn refresh(&mut self, journal: &Journal) -> Result<bool> {
+    /// Brings the ledger in line with the journal.
+    fn refresh(&mut self, journal: &Journal) -> Result<()> {
         let months = journal.months()?;
-        let is_known = |name: &String| months.contains(name);
-        if self.marks.keys().all(is_known)
-            && let Some(changed) = self.extend(journal, &months)?
-        {
-            return Ok(changed);
+        if self.marks.keys().all(|name| months.contains(name)) && self.extend(journal, &months)? {
+            return Ok(());
         }
         *self = Self::default();
         let mut happenings = Vec::new();
         for name in &months {
-            let read = self.read(journal, name)?.unwrap_or_default();
-            happenings.extend(read);
+            happenings.extend(self.read(journal, name)?.into_iter().flatten());
         }
         self.ledger = Ledger::fold(happenings);
-        Ok(true)
+        Ok(())
     }
 
-    /// Takes what was appended; `None` where more than that happened.
-    fn extend(&mut self, journal: &Journal, months: &[String]) -> Result<Option<bool>> {
+    /// Takes what was appended; `false` where more than that happened.
+    fn extend(&mut self, journal: &Journal, months: &[String]) -> Result<bool> {
         let mut happenings = Vec::new();
         for name in months {
             match self.read(journal, name)? {
                 Some(read) => happenings.extend(read),
-                None => return Ok(None),
+                None => return Ok(false),
             }
         }
-        let changed = !happenings.is_empty();
-        Ok(self.ledger.extend(happenings).then_some(changed))
+        Ok(self.ledger.extend(happenings))
     }
 
     /// Reads what came to one file of the journal since; `None` where it is not the one that was read.
@@ -171,10 +188,6 @@ pub fn happenings(event: &Event) -> Vec<Happening> {
             let context = text
                 .map(|text| Context { text: text.to_owned(), expires_at: until.and_then(Timestamp::parse) });
             found.push(Happening::Context { at, id, context });
-            None
-        }
-        "maintain" => {
-            found.push(Happening::Maintained { at, id });
             None
         }
         _ => None,

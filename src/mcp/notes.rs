@@ -349,7 +349,7 @@ fn read(store: &Store, input: ReadInput) -> Result<ReadOutput> {
     let mut truncated = false;
     for name in names {
         let reply = store.read(&ReadRequest { note: name, section: input.section.clone(), lines })?;
-        store.used(&reply.path, "read")?;
+        store.used(&reply.path, "read");
         let note = describe(store, reply, left)?;
         left = left.saturating_sub(note.text.len());
         truncated |= note.next_line.is_some();

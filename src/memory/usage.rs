@@ -83,13 +83,6 @@ pub enum Happening {
         /// What; nothing where it is over.
         context: Option<Context>,
     },
-    /// Tiers were looked through.
-    Maintained {
-        /// When.
-        at: i64,
-        /// The name of the event.
-        id: DeedId,
-    },
 }
 
 impl Happening {
@@ -97,9 +90,7 @@ impl Happening {
     pub fn order(&self) -> (i64, DeedId) {
         match self {
             Self::Deed(_, deed) => deed.order(),
-            Self::Moves { at, id, .. } | Self::Context { at, id, .. } | Self::Maintained { at, id } => {
-                (*at, *id)
-            }
+            Self::Moves { at, id, .. } | Self::Context { at, id, .. } => (*at, *id),
         }
     }
 }
@@ -151,7 +142,6 @@ pub struct Ledger {
     newest: (i64, DeedId),
     newest_moves: (i64, DeedId),
     context: Option<Context>,
-    maintained: Option<i64>,
 }
 
 impl Ledger {
@@ -193,7 +183,6 @@ impl Ledger {
                 }
             }
             Happening::Context { context, .. } => self.context = context,
-            Happening::Maintained { at, .. } => self.maintained = Some(at),
             Happening::Moves { .. } if self.newest_moves == order => {}
             Happening::Moves { files, folders, made, .. } => {
                 self.newest_moves = order;
@@ -244,9 +233,17 @@ impl Ledger {
         self.context.as_ref()
     }
 
-    /// Says when tiers were looked through last.
-    pub fn maintained(&self) -> Option<Timestamp> {
-        self.maintained.map(Timestamp::from_millis)
+    /// Lists the notes that were used, those used most first.
+    pub fn used_most(&self) -> Vec<&Subject> {
+        let uses = |at: usize| self.notes.get(at).map_or(0, |usage| usage.uses().count());
+        let mut used: Vec<(usize, &Subject)> = self
+            .subjects
+            .iter()
+            .map(|(subject, &at)| (uses(at), subject))
+            .filter(|(uses, _)| *uses > 0)
+            .collect();
+        used.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
+        used.into_iter().map(|(_, subject)| subject).collect()
     }
 
     /// Counts the deeds of all notes.

@@ -225,6 +225,14 @@ impl Store {
         }
     }
 
+    /// As [`Store::freshen`], for whoever must not wait: what takes longer is left to others, or to the next time.
+    pub(super) fn freshen_within(&self, patience: Duration) -> Result<()> {
+        if self.index.promote()? {
+            self.index.sync_within(Changes::All, silent(), patience)?;
+        }
+        Ok(())
+    }
+
     /// Brings the index in line with the files where this process may, and says how far behind it is: the number of
     /// files that differ. A process that follows the files, or reads beside one that keeps the index, waits a moment
     /// only.

@@ -10,7 +10,7 @@ use super::Store;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileRow, Filter, path_id};
-use crate::journal::book::{self, Book};
+use crate::journal::book::Book;
 use crate::journal::{Event, Journal};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
 use crate::memory::recall::Context;
@@ -78,15 +78,34 @@ pub struct MemoryListRequest {
     pub limit: Option<usize>,
 }
 
+/// A type and how many notes have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TypeItem {
+    /// Its name.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Notes that have it.
+    pub notes: usize,
+}
+
+/// What was made around one note.
+#[derive(Debug, Clone, Serialize)]
+pub struct TimelineReply {
+    /// The place of that note in the list.
+    pub anchor: usize,
+    /// Oldest first.
+    pub memories: Vec<Memory>,
+}
+
 /// Totals of a vault's memories.
 #[derive(Debug, Clone, Serialize)]
 pub struct MemoryStats {
     /// Notes, forgotten ones too.
     pub memories: usize,
     /// By tier, the nearest first; forgotten ones are in none.
-    pub tiers: Vec<(Tier, usize)>,
+    pub tiers: BTreeMap<Tier, usize>,
     /// By type, the most first.
-    pub types: Vec<(String, usize)>,
+    pub types: Vec<TypeItem>,
     /// Pinned.
     pub pinned: usize,
     /// Forgotten.
@@ -103,8 +122,6 @@ pub struct MemoryStats {
     pub usage_percent: f64,
     /// What somebody works on.
     pub context: Option<Context>,
-    /// When tiers were looked through last.
-    pub maintained: Option<Timestamp>,
     /// Lines of the journal that are no events.
     pub corrupt_lines: usize,
     /// The model's name; `none` without one.
@@ -130,18 +147,7 @@ impl Store {
     /// Gives the ledger as the journal is this moment.
     pub(super) fn book(&self) -> Result<MutexGuard<'_, Option<Book>>> {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = self.index.folder().join(book::NAME);
-        let is_loaded = book.is_some();
-        let open = book.get_or_insert_with(|| Book::load(&path));
-        let before = open.ledger().len();
-        open.refresh(&self.journal())?;
-        // A process that lives long keeps it in memory; one that ends leaves it to the next.
-        if !is_loaded && open.ledger().len() >= before + KEEP {
-            let kept = open.to_bytes().and_then(|bytes| crate::index::keep(&path, &bytes));
-            if let Err(error) = kept {
-                tracing::debug!("the ledger is not kept: {error}");
-            }
-        }
+        Book::renew(&mut book, self.index.folder(), &self.journal())?;
         Ok(book)
     }
 
@@ -250,20 +256,19 @@ impl Store {
             *types.entry(&memory.kind).or_default() += 1;
             *tiers.entry(memory.state.tier).or_default() += usize::from(!memory.state.forgotten);
         }
-        let mut types: Vec<(String, usize)> =
-            types.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        types.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let mut types: Vec<TypeItem> =
+            types.into_iter().map(|(kind, notes)| TypeItem { kind: kind.to_owned(), notes }).collect();
+        types.sort_by_key(|item| std::cmp::Reverse(item.notes));
         let count = |holds: fn(&Memory) -> bool| memories.iter().filter(|memory| holds(memory)).count();
         let max_bytes = self.config.memory.max_bytes;
         let percent = if max_bytes == 0 { 0.0 } else { bytes as f64 / max_bytes as f64 * 100.0 };
         let context = self.context()?;
         let book = self.book()?;
-        let (maintained, corrupt_lines) =
-            book.as_ref().map_or((None, 0), |book| (book.ledger().maintained(), book.corrupt()));
+        let corrupt_lines = book.as_ref().map_or(0, Book::corrupt);
         drop(book);
         Ok(MemoryStats {
             memories: memories.len(),
-            tiers: tiers.into_iter().collect(),
+            tiers,
             types,
             pinned: count(|memory| memory.state.pinned),
             forgotten: count(|memory| memory.state.forgotten),
@@ -273,7 +278,6 @@ impl Store {
             max_bytes,
             usage_percent: (percent * 100.0).round() / 100.0,
             context,
-            maintained,
             corrupt_lines,
             embedder: self.embedder_name(),
             pending: self.index.snapshot()?.pending,
@@ -282,13 +286,12 @@ impl Store {
         })
     }
 
-    /// Lists notes by the time at which they were made, around one of them: up to `window` before it and as many after,
-    /// oldest first; gives them and the place of the one in the middle.
+    /// Lists notes by the time at which they were made, around one of them: up to `window` before it and as many after.
     ///
     /// # Errors
     /// As [`Store::find`].
     #[tracing::instrument(skip_all)]
-    pub fn timeline(&self, name: &str, window: usize) -> Result<(Vec<Memory>, usize)> {
+    pub fn timeline(&self, name: &str, window: usize) -> Result<TimelineReply> {
         let anchor = self.find(name)?;
         let mut rows = self.index.catalog().select(&Filter::default())?;
         rows.sort_by(|one, other| one.created.cmp(&other.created).then_with(|| one.path.cmp(&other.path)));
@@ -298,30 +301,28 @@ impl Store {
         })?;
         let from = at.saturating_sub(window);
         let near: Vec<FileRow> = rows.into_iter().skip(from).take(at - from + window + 1).collect();
-        Ok((self.weigh(near, self.clock.now())?, at - from))
+        Ok(TimelineReply { anchor: at - from, memories: self.weigh(near, self.clock.now())? })
     }
 
     /// Writes down that notes were used; a failure is logged and harms nobody.
     pub(super) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
-        let event = event_of("use", self.clock.now(), rows);
-        if event.more.get("notes").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
             return;
         }
-        let mut event = event;
+        let mut event = event_of("use", self.clock.now(), rows);
         event.more.insert("by".to_owned(), Value::from(by));
         if let Err(error) = self.journal().append_unwaited(&event) {
             tracing::debug!("a use is not written down: {error}");
         }
     }
 
-    /// Writes down that a note was read, which is a use.
-    ///
-    /// # Errors
-    /// As [`Store::find`].
-    pub fn used(&self, name: &str, by: &str) -> Result<()> {
-        let row = self.find(name)?;
-        self.note_use(std::iter::once(&row), by);
-        Ok(())
+    /// Writes down that the note at a path was read, which is a use; a failure is logged and harms nobody.
+    pub fn used(&self, path: &str, by: &str) {
+        match self.find(path) {
+            Ok(row) => self.note_use(std::iter::once(&row), by),
+            Err(error) => tracing::debug!("a use is not written down: {error}"),
+        }
     }
 
     /// Votes for or against a note; gives its usefulness after that.
@@ -426,8 +427,6 @@ impl Store {
 
 /// So many notes are looked up one by one; more are read in one pass.
 const FEW: usize = 200;
-/// The ledger is kept again once so much came to it.
-const KEEP: usize = 500;
 
 /// Makes an event that names notes: by their own id, where they have one, and by their path.
 pub(super) fn event_of<'a>(op: &str, at: Timestamp, rows: impl Iterator<Item = &'a FileRow>) -> Event {

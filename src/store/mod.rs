@@ -51,7 +51,7 @@ pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
-pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats};
+pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
 pub use merge::{ExtractRequest, MergeRequest};
 pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
@@ -70,6 +70,8 @@ pub struct Open {
     pub index: Option<PathBuf>,
     /// Throw the index away first.
     pub rebuild: bool,
+    /// Fail where there is no index yet, instead of making one.
+    pub existing: bool,
     /// Fill in missing vectors while idle.
     pub fill: bool,
     /// Settings that flags give: (key, value, flag).
@@ -162,6 +164,10 @@ impl Store {
             fill: open.fill,
             embedder,
         };
+        if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
+            return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
+                .with_hint("run: sidenote index"));
+        }
         let index = Index::open(Arc::clone(&vault), options)?;
         let mut store = Self {
             notices: index.notices().to_vec(),

@@ -1,5 +1,7 @@
 //! Recalling memories for a prompt, searching them with an intent, and explaining what they are worth.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::Store;
@@ -28,12 +30,8 @@ pub struct RecallRequest {
     pub prompt: String,
     /// How many at most.
     pub limit: Option<usize>,
-    /// Only of this tier.
-    pub tier: Option<Tier>,
-    /// What is given although it is put away.
-    pub include: PutAway,
-    /// Whether this counts as no use.
-    pub silent: bool,
+    /// So long it may take to look at the files; as long as it needs where not given. Then the index answers as it is.
+    pub patience: Option<Duration>,
 }
 
 /// What is recalled.
@@ -127,12 +125,15 @@ impl Store {
         if words.is_empty() || most == 0 {
             return Ok(RecallReply { context, memories: Vec::new() });
         }
-        self.freshen()?;
+        match request.patience {
+            Some(patience) => self.freshen_within(patience)?,
+            None => drop(self.freshen()?),
+        }
         let query = Query::plain(&words.join(" "));
         let found = self.candidates(
             &query,
             None,
-            hide(&Filter::default(), request.include),
+            hide(&Filter::default(), PutAway::default()),
             most.saturating_mul(3).max(30),
         )?;
         let now = self.clock.now();
@@ -146,8 +147,7 @@ impl Store {
             let score = composite(likeness, &memory.state, &kind, memory.created, now, &weights).total;
             (memory, score)
         });
-        let fits = |(memory, _): &(Memory, f64)| request.tier.is_none_or(|tier| memory.state.tier == tier);
-        let scored: Vec<(Memory, f64)> = scored.filter(fits).collect();
+        let scored: Vec<(Memory, f64)> = scored.collect();
         let share = |memory: &Memory| {
             if memory.state.pinned { Share::Pinned } else { Share::Tier(memory.state.tier) }
         };
@@ -169,9 +169,7 @@ impl Store {
                 text: body(&Reading::new(&memory.row.path, &bytes)),
             });
         }
-        if !request.silent {
-            self.note_use(given.into_iter(), "recall");
-        }
+        self.note_use(given.into_iter(), "recall");
         Ok(RecallReply { context, memories })
     }
 

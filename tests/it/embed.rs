@@ -357,17 +357,20 @@ impl Embed for Recorder {
 }
 
 #[test]
-fn what_is_new_or_used_most_is_embedded_first() {
-    let note = |day: &str, word: &str| format!("---\nupdated: {day}\n---\nThe {word} is here.\n");
+fn the_newest_and_the_most_used_are_embedded_first() {
+    let note = |word: &str| format!("The {word} is here.\n");
     let vault = TestVault::new(&[
-        ("a.md", &note("2026-01-01", "heron")),
-        ("b.md", &note("2026-01-02", "otter")),
-        ("c.md", &note("2026-01-03", "badger")),
-        ("d.md", &note("2999-01-01", "marten")),
+        ("a.md", &note("heron")),
+        ("b.md", &note("otter")),
+        ("c.md", &note("badger")),
+        ("d.md", &note("marten")),
     ]);
-    for _ in 0..2 {
-        assert!(vault.run(&["read", "a"]).status.success());
+    for (day, path) in ["a.md", "b.md", "c.md", "d.md"].into_iter().enumerate() {
+        let file = std::fs::File::options().write(true).open(vault.root().join(path)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(86_400 * day as u64))
+            .unwrap();
     }
+    assert!(vault.run(&["read", "a"]).status.success());
     let recorder = Arc::new(Recorder { model: ModelId::new("recorder", 4, "1"), texts: Mutex::default() });
     let embedder: Arc<dyn Embed> = Arc::<Recorder>::clone(&recorder);
     let options = Options { embedder: Some(embedder), ..Options::default() };

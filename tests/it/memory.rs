@@ -567,6 +567,9 @@ fn hook(vault: &TestVault, name: &str, input: &str) -> String {
 #[test]
 fn hooks_recall_and_capture_and_never_stand_in_the_way() {
     let vault = TestVault::new(&[("heron.md", "# Heron\n\nThe heron nests in the old alder.\n")]);
+    assert_eq!(hook(&vault, "recall", "{\"prompt\":\"heron\"}"), "");
+    assert!(!vault.root().join(".sidenote").exists(), "a hook makes no vault of a folder");
+    run(&vault, "2026-11-21", &["index", "--no-embed"]);
     let prompt = json!({
         "session_id": "s1", "transcript_path": "/nowhere", "cwd": "/", "hook_event_name": "UserPromptSubmit",
         "prompt": "Where does the heron nest?"
