@@ -243,12 +243,15 @@ impl Catalog {
         Ok(busy == 0)
     }
 
-    /// Empties the catalog of links and drops the secondary indexes, before the first load of files.
-    pub fn drop_indexes(&self) -> Result<()> {
+    /// Forgets every file and drops the secondary indexes, before the first load of files.
+    pub fn empty(&self) -> Result<()> {
         self.loading.set(true);
-        self.db.execute_batch("DELETE FROM links; DELETE FROM linkpaths").map_err(sql("write"))?;
         for (name, _) in INDEXES {
             self.db.execute_batch(&format!("DROP INDEX IF EXISTS {name}")).map_err(sql("write"))?;
+        }
+        for table in ["files", "details", "property_names", "names", "tags", "linkpaths", "links", "passages"] {
+            // Without a condition SQLite frees whole pages and looks at no row.
+            self.db.execute_batch(&format!("DELETE FROM {table}")).map_err(sql("write"))?;
         }
         Ok(())
     }

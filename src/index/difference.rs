@@ -77,6 +77,20 @@ pub(super) struct Difference {
     pub(super) report: SyncReport,
 }
 
+impl Difference {
+    /// Makes every file a new one, as if nothing had been known. Each keeps its number: between the commits of full
+    /// text and catalog a reader may look up in one what it found in the other.
+    pub(super) fn forget_known(&mut self) {
+        for candidate in &mut self.candidates {
+            candidate.fresh = true;
+            candidate.old_hash = None;
+            candidate.old_path = None;
+        }
+        self.removed.clear();
+        self.report.moved = 0;
+    }
+}
+
 /// Compares the files with the catalog; the reading thread has the last word, for only it sees bytes.
 pub(super) fn compare(
     vault: &Vault,

@@ -634,11 +634,11 @@ fn open_to_write(
 ) -> Result<Opened> {
     let mut notices = Vec::new();
     let mut verdict = seal::check(folder)?;
-    if options.rebuild {
-        writer::wipe(folder)?;
-    } else if let seal::Verdict::Damaged(files) = &verdict {
+    if let seal::Verdict::Damaged(files) = &verdict {
         if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
-            notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
+            if !options.rebuild {
+                notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
+            }
             writer::wipe(folder)?;
         } else if let Some(file) = files.first() {
             notices.push(format!(
@@ -649,7 +649,9 @@ fn open_to_write(
     let (catalog, bm25) = match open_sides(folder, verdict == seal::Verdict::Unsealed) {
         Ok(sides) => sides,
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
+            if !options.rebuild {
+                notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
+            }
             writer::wipe(folder)?;
             verdict = seal::Verdict::Unsealed;
             open_sides(folder, false)?
@@ -673,6 +675,7 @@ fn open_to_write(
         sealed: whole,
         emptying: None,
         book: None,
+        anew: options.rebuild,
     };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;

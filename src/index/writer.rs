@@ -63,6 +63,8 @@ pub(crate) struct Writer {
     pub(crate) emptying: Option<JoinHandle<()>>,
     /// What was used, once somebody asked.
     pub(crate) book: Option<Book>,
+    /// Whether the next sync reads everything anew, whatever is known.
+    pub(crate) anew: bool,
 }
 
 /// As many files go from a reading thread to the writing one at a time,
@@ -89,10 +91,13 @@ impl Writer {
         stop: &AtomicBool,
     ) -> Result<SyncReport> {
         let started = wall_nanos();
-        let redo = self.unfinished()?;
+        let redo = if self.anew { Redo::All } else { self.unfinished()? };
         let changes = if redo == Redo::Nothing { changes } else { &Changes::All };
         progress(Phase::Scan, 0, 0);
         let mut difference = compare(&self.vault, &self.catalog, changes, &redo)?;
+        if self.anew {
+            difference.forget_known();
+        }
         difference.report.generation = self.catalog.generation()?;
         if difference.candidates.is_empty() && difference.removed.is_empty() && redo == Redo::Nothing {
             return Ok(difference.report);
@@ -100,7 +105,7 @@ impl Writer {
         self.break_seal()?;
         let plan = Plan {
             bulk: difference.candidates.len() >= BULK || redo == Redo::All,
-            first: self.catalog.last_id()? == 0,
+            first: self.anew || self.catalog.last_id()? == 0,
             all: redo == Redo::All,
             unfinished: match redo {
                 Redo::Paths(paths) => paths.into_iter().collect(),
@@ -129,6 +134,7 @@ impl Writer {
             return Err(Error::new(ErrorKind::Conflict, "indexing was stopped before it was done")
                 .with_hint("what was indexed before still answers; run the command again to go on"));
         }
+        self.anew = false;
         difference.report.generation = self.catalog.generation()?;
         Ok(difference.report)
     }
@@ -183,7 +189,8 @@ impl Writer {
         }
         self.catalog.begin()?;
         if plan.first {
-            self.catalog.drop_indexes()?;
+            // Readers go on with what was there until this batch is committed.
+            self.catalog.empty()?;
         }
         if let Some((writer, _)) = &self.full_text {
             plan.unfinished.iter().for_each(|path| writer.remove(path));
@@ -640,7 +647,7 @@ impl Writer {
 struct Plan {
     /// Many files: heavy writer, counts taken at the end.
     bulk: bool,
-    /// The catalog was empty before.
+    /// The catalog starts from nothing.
     first: bool,
     /// The full text starts from nothing.
     all: bool,

@@ -128,7 +128,7 @@ fn many_search_while_the_index_is_made_anew() {
             times
         };
         let searchers: Vec<_> = (0..10).map(|_| scope.spawn(search)).collect();
-        for _ in 0..number("SIDENOTE_TEST_REBUILDS", 3) {
+        for _ in 0..number("SIDENOTE_TEST_REBUILDS", 6) {
             // The searchers take turns at the lock, too.
             while vault.run(&["index", "--rebuild", "--no-embed"]).status.code() == Some(5) {}
         }
