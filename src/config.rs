@@ -15,7 +15,15 @@ use crate::error::{Error, Result};
 const DEFAULTS: &str = include_str!("config.toml");
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
-const UNSAFE_IN_VAULT: &[&str] = &["embed.provider", "vault.config_dir", "undo.operations", "undo.days"];
+const UNSAFE_IN_VAULT: &[&str] = &[
+    "embed.provider",
+    "vault.config_dir",
+    "undo.operations",
+    "undo.days",
+    "privacy.redact",
+    "backup.dir",
+    "backup.keep",
+];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -132,10 +140,34 @@ pub struct MemoryConfig {
     pub folder: String,
     /// How many bytes memories may take.
     pub max_bytes: u64,
+    /// Whether maintenance evicts.
+    pub evict: bool,
+    /// Where handoffs go.
+    pub handoffs: String,
     /// What counts how much in recall.
     pub weights: WeightsConfig,
     /// Types with the words that tell of them, in the order in which they are tried.
     pub classify: Vec<Vec<String>>,
+}
+
+/// Settings about what is kept out of notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrivacyConfig {
+    /// Whether texts that look like keys are taken out.
+    pub redact: bool,
+}
+
+/// Settings about backups.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackupConfig {
+    /// Their folder; empty for the vault's own.
+    pub dir: PathBuf,
+    /// How many are kept.
+    pub keep: usize,
+    /// Whether they are made by themselves.
+    pub auto: bool,
 }
 
 /// What counts how much in recall (spec/memory.md, Scores).
@@ -192,6 +224,10 @@ pub struct Config {
     pub embed: EmbedConfig,
     /// About memory.
     pub memory: MemoryConfig,
+    /// About what is kept out.
+    pub privacy: PrivacyConfig,
+    /// About backups.
+    pub backup: BackupConfig,
     /// The types of memories.
     pub types: BTreeMap<String, TypeConfig>,
     origins: BTreeMap<String, (String, Origin)>,
@@ -206,6 +242,8 @@ struct Sections {
     undo: UndoConfig,
     embed: EmbedConfig,
     memory: MemoryConfig,
+    privacy: PrivacyConfig,
+    backup: BackupConfig,
     types: BTreeMap<String, TypeConfig>,
 }
 
@@ -245,6 +283,8 @@ impl Config {
             undo: sections.undo,
             embed: sections.embed,
             memory: sections.memory,
+            privacy: sections.privacy,
+            backup: sections.backup,
             types: checked(sections.types)?,
             origins,
         })

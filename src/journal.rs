@@ -1,6 +1,9 @@
-//! Owns the journal: what happened, one JSON event a line, appended and never rewritten; and what of it can be undone.
+//! Owns the journal: what happened, one JSON event a line, appended; and what of it can be undone.
+//!
+//! Lines stay as they were written, but for the uses of old months, which `compact` writes shorter.
 
 pub mod book;
+mod compact;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,6 +21,12 @@ use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::kept::Kept;
 use crate::vault::write::{Applied, WriteLock};
+
+/// The operation of files that somebody else moved, and that were only seen to have moved.
+pub const MOVED: &str = "moved";
+
+/// The operation of files that come back from a backup: they are what they were, and not new.
+pub const BROUGHT_BACK: &str = "restore-backup";
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -307,6 +316,37 @@ impl Journal {
             kept.settle(&id)?;
         }
         Ok(recorded)
+    }
+
+    /// Brings the lines of a month of a backup back that are not there any more.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be written.
+    pub fn bring_back(&self, lock: &WriteLock, month: &str, bytes: &[u8]) -> Result<()> {
+        if !is_month(month) {
+            return Ok(());
+        }
+        let failed = |error| Error::io("write the journal", self.records.join(month), error);
+        let there = match lock.folder.read(month) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(failed(error)),
+        };
+        let known: HashSet<&[u8]> = there.split(|&byte| byte == b'\n').collect();
+        let mut lines = Vec::new();
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !known.contains(line)) {
+            lines.extend_from_slice(line);
+            lines.push(b'\n');
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let mut file = lock.folder.append_to(month).map_err(failed)?;
+        if !ends_whole(&mut file).map_err(failed)? {
+            lines.insert(0, b'\n');
+        }
+        // Appended at once, whoever else appends; the order of lines means nothing.
+        file.write_all(&lines).and_then(|()| file.sync_data()).map_err(failed)
     }
 
     fn months(&self) -> Result<Vec<String>> {

@@ -5,7 +5,7 @@ use console::style;
 
 use super::change::{Dry, show_change, text_or_stdin};
 use super::search::FilterArgs;
-use super::{Session, output};
+use super::{Session, keep, output};
 use crate::error::{Error, Result};
 use crate::index::catalog::PutAway;
 use crate::store::{
@@ -48,6 +48,10 @@ enum MemoryCommand {
     ByTags(ByTagsArgs),
     ByDate(ByDateArgs),
     Audit(AuditArgs),
+    Maintain(keep::MaintainArgs),
+    Cleanup(keep::CleanupArgs),
+    Export(keep::ExportArgs),
+    Import(keep::ImportArgs),
 }
 
 /// Keep a text as a memory. Prints its path.
@@ -338,6 +342,10 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
                 output::columns(&rows.collect::<Vec<_>>())
             })
         }
+        MemoryCommand::Maintain(args) => keep::maintain(session, &args),
+        MemoryCommand::Cleanup(args) => keep::cleanup(session, &args),
+        MemoryCommand::Export(args) => keep::export(session, &args),
+        MemoryCommand::Import(args) => keep::import(session, &args),
         MemoryCommand::ByType(args) => {
             let mut request = important(args.limit);
             request.filter.note_type = Some(args.kind);
@@ -396,7 +404,8 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
         ));
     }
     if reply.redacted > 0 {
-        session.out.say(&format!("note: {} keys were taken out of the text", reply.redacted));
+        let keys = if reply.redacted == 1 { "key was" } else { "keys were" };
+        session.out.say(&format!("note: {} {keys} taken out of the text", reply.redacted));
     }
     session.out.reply(&reply, |reply| match &reply.memory {
         Some(memory) => format!("{}\n", output::plain(&memory.path)),
@@ -601,7 +610,7 @@ fn show_stats(stats: &MemoryStats) -> String {
         output::bytes(stats.bytes),
         output::bytes(stats.max_bytes),
         stats.usage_percent,
-        if stats.usage_percent > 80.0 { "  nearly full" } else { "" }
+        if stats.usage_percent > 80.0 { "  nearly full: `sidenote memory cleanup` makes room" } else { "" }
     );
     let context = stats.context.as_ref().map_or_else(
         || "  none\n".to_owned(),
@@ -623,6 +632,11 @@ fn show_stats(stats: &MemoryStats) -> String {
         taken,
         head("Context"),
         context,
+        head("Maintenance"),
+        stats.maintained.map_or_else(
+            || "  not done yet\n".to_owned(),
+            |last| format!("  tiers were looked at {}\n", last.rfc3339()),
+        ),
         head("Health"),
         format!("  model {}, {} passages wait for their vector\n", stats.embedder, stats.pending),
         format!("  {} unreadable lines of the journal\n", stats.corrupt_lines),

@@ -6,6 +6,7 @@ mod config;
 mod eval;
 mod hook;
 mod index;
+mod keep;
 mod links;
 mod list;
 mod mcp;
@@ -56,6 +57,9 @@ struct Global {
     /// Where the index lies. Default: .sidenote/index in the vault.
     #[arg(long, global = true, env = "SIDENOTE_INDEX", value_name = "FOLDER")]
     index: Option<PathBuf>,
+    /// The session that changes are made in: the journal tells it, and eviction spares its notes.
+    #[arg(long, global = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
+    session: Option<String>,
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
@@ -85,6 +89,18 @@ enum Command {
     #[command(flatten)]
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
+    Handoff(keep::HandoffArgs),
+    Backup(keep::BackupArgs),
+    Backups(keep::BackupsArgs),
+    RestoreBackup(keep::RestoreBackupArgs),
+    #[command(hide = true)]
+    Maintain(keep::MaintainArgs),
+    #[command(hide = true)]
+    Cleanup(keep::CleanupArgs),
+    #[command(hide = true)]
+    Export(keep::ExportArgs),
+    #[command(hide = true)]
+    Import(keep::ImportArgs),
     Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
     Config(config::ConfigArgs),
@@ -182,6 +198,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
     let open = Open {
         vault: cli.global.vault,
         index: cli.global.index,
+        session: cli.global.session,
         clock: Clock::from_env()?,
         ..Open::default()
     };
@@ -207,6 +224,14 @@ fn run(cli: Cli, out: Output) -> Result<()> {
             Ok(())
         }
         Command::Memory(args) => memory::run(&session, args),
+        Command::Handoff(args) => keep::handoff(&session, args),
+        Command::Backup(args) => keep::backup(&session, &args),
+        Command::Backups(args) => keep::backups(&session, &args),
+        Command::RestoreBackup(args) => keep::restore_backup(&session, &args),
+        Command::Maintain(args) => keep::maintain(&session, &args),
+        Command::Cleanup(args) => keep::cleanup(&session, &args),
+        Command::Export(args) => keep::export(&session, &args),
+        Command::Import(args) => keep::import(&session, &args),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),

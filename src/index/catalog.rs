@@ -249,7 +249,8 @@ impl Catalog {
         for (name, _) in INDEXES {
             self.db.execute_batch(&format!("DROP INDEX IF EXISTS {name}")).map_err(sql("write"))?;
         }
-        for table in ["files", "details", "property_names", "names", "tags", "linkpaths", "links", "passages"] {
+        for table in ["files", "details", "property_names", "names", "tags", "linkpaths", "links", "passages"]
+        {
             // Without a condition SQLite frees whole pages and looks at no row.
             self.db.execute_batch(&format!("DELETE FROM {table}")).map_err(sql("write"))?;
         }

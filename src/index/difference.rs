@@ -26,6 +26,9 @@ pub struct SyncReport {
     pub changed: usize,
     /// Files that moved, found by their hash.
     pub moved: usize,
+    /// Where they were, and where they are.
+    #[serde(skip)]
+    pub moves: Vec<(NotePath, NotePath)>,
     /// Files that are gone.
     pub removed: usize,
     /// Sentences about what could not be read; each names its path.

@@ -125,9 +125,15 @@ struct Shared {
     identity: Mutex<Option<(u64, u64)>>,
     vector_folder: Option<(PathBuf, usize)>,
     snapshot: RwLock<Arc<Snapshot>>,
+    /// Moves that were seen, and that nobody has asked for yet.
+    moves: Mutex<Vec<(NotePath, NotePath)>>,
 }
 
 impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Vec<(NotePath, NotePath)>> {
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn catalog(&self) -> MutexGuard<'_, Catalog> {
         // A panic while reading leaves nothing half-done behind.
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
@@ -345,6 +351,7 @@ impl Index {
                 catalog: Mutex::new(catalog),
                 vector_folder,
                 snapshot: RwLock::new(Arc::new(snapshot)),
+                moves: Mutex::default(),
             }),
             vault,
             options,
@@ -545,6 +552,11 @@ impl Index {
     /// Gives the catalog for reading. Do not hold it across anything slow.
     pub fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.shared.catalog()
+    }
+
+    /// Gives the moves of files that were seen since this was asked last.
+    pub fn take_moves(&self) -> Vec<(NotePath, NotePath)> {
+        std::mem::take(&mut self.shared.seen())
     }
 
     /// Gives the model, if one is set.

@@ -81,7 +81,8 @@ impl Worker {
             return Err(Error::new(ErrorKind::Conflict, "the index in the folder was replaced")
                 .with_hint("it is opened again in a moment"));
         }
-        let report = self.writer.sync(changes, progress, &self.stop)?;
+        let mut report = self.writer.sync(changes, progress, &self.stop)?;
+        self.shared.seen().append(&mut report.moves);
         if report.generation != self.shared.current().generation {
             self.shared.publish()?;
         }

@@ -135,6 +135,8 @@ impl Writer {
                 .with_hint("what was indexed before still answers; run the command again to go on"));
         }
         self.anew = false;
+        let moved = |new: &Candidate| Some((new.old_path.clone()?, new.stat.path.clone()));
+        difference.report.moves = difference.candidates.iter().filter_map(moved).collect();
         difference.report.generation = self.catalog.generation()?;
         Ok(difference.report)
     }

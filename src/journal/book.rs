@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::journal::{Event, Journal, read_lines};
+use crate::journal::compact::{SNAPSHOT, uses_of};
+use crate::journal::{BROUGHT_BACK, Event, Journal, MOVED, read_lines};
 use crate::memory::recall::Context;
+use crate::memory::state::Tier;
 use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
 use crate::text::edit::Place;
 
@@ -21,7 +23,7 @@ const NAME: &str = "ledger";
 /// It is kept again where so much came to it since.
 const KEEP: usize = 500;
 /// Changes where the form of the kept ledger does.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 /// So many bytes before the end of what was read must be as they were.
 const TAIL: usize = 4096;
 
@@ -157,7 +159,7 @@ fn tail(bytes: &[u8]) -> [u8; 32] {
 }
 
 /// Gives the number that an event's name stands for.
-fn number(id: &str) -> DeedId {
+pub(super) fn number(id: &str) -> DeedId {
     uuid::Uuid::parse_str(id).map_or_else(
         |_| {
             let hash = blake3::hash(id.as_bytes());
@@ -166,6 +168,21 @@ fn number(id: &str) -> DeedId {
         },
         |id| id.as_u128(),
     )
+}
+
+/// Lists the notes that an event names.
+pub(super) fn subjects(event: &Event) -> Vec<Subject> {
+    let notes = event.more.get("notes").and_then(|notes| notes.as_array());
+    let subject = |note: &serde_json::Value| {
+        let text = |name: &str| note.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+        text("id").map(Subject::Id).or_else(|| text("path").map(Subject::Path))
+    };
+    notes.into_iter().flatten().filter_map(subject).collect()
+}
+
+fn tenths(event: &Event) -> u8 {
+    let tenths = event.more.get("tenths").and_then(serde_json::Value::as_u64);
+    tenths.and_then(|tenths| u8::try_from(tenths).ok()).unwrap_or(0)
 }
 
 /// Says what an event means for the weight of notes.
@@ -181,7 +198,23 @@ pub fn happenings(event: &Event) -> Vec<Happening> {
             .more
             .get("importance")
             .and_then(serde_json::Value::as_f64)
-            .map(|importance| What::Checkpoint { importance }),
+            .map(|importance| What::Checkpoint { importance, tenths: tenths(event) }),
+        "promote" | "demote" => {
+            event.more.get("to").and_then(|tier| tier.as_str()).and_then(Tier::parse).map(What::Tier)
+        }
+        "maintain" => {
+            found.push(Happening::Maintained { at, id });
+            None
+        }
+        SNAPSHOT => {
+            let uses = uses_of(event);
+            let deed = |subject: &Subject, &(at, id): &(i64, DeedId)| {
+                Happening::Deed(subject.clone(), Deed { at, id, what: What::Use })
+            };
+            let subjects = subjects(event);
+            found.extend(subjects.iter().flat_map(|subject| uses.iter().map(|used| deed(subject, used))));
+            None
+        }
         "context" => {
             let text = event.more.get("text").and_then(|text| text.as_str());
             let until = event.more.get("expires_at").and_then(|until| until.as_str());
@@ -193,12 +226,8 @@ pub fn happenings(event: &Event) -> Vec<Happening> {
         _ => None,
     };
     if let Some(what) = what {
-        let notes = event.more.get("notes").and_then(|notes| notes.as_array());
-        for note in notes.into_iter().flatten() {
-            let text = |name: &str| note.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-            let subject = text("id").map(Subject::Id).or_else(|| text("path").map(Subject::Path));
-            found.extend(subject.map(|subject| Happening::Deed(subject, Deed { at, id, what })));
-        }
+        let deed = Deed { at, id, what };
+        found.extend(subjects(event).into_iter().map(|subject| Happening::Deed(subject, deed)));
     }
     let moved = |file: &&super::Touched| file.to.is_some();
     let path = |place: &Place| place.to_string();
@@ -208,10 +237,12 @@ pub fn happenings(event: &Event) -> Vec<Happening> {
     let folders: Vec<_> =
         event.folders.iter().map(|folder| (folder.from.to_string(), folder.to.to_string())).collect();
     let is_new = |file: &&super::Touched| file.before.is_none() && file.to.is_none() && file.after.is_some();
-    let made = event.files.iter().filter(is_new).filter(|_| event.undoes.is_none());
+    let made =
+        event.files.iter().filter(is_new).filter(|_| event.undoes.is_none() && event.op != BROUGHT_BACK);
     let made: Vec<_> = made.map(|file| path(&file.path)).collect();
     if !(files.is_empty() && folders.is_empty() && made.is_empty()) {
-        found.push(Happening::Moves { at, id, files, folders, made });
+        let is_seen = event.op == MOVED;
+        found.push(Happening::Moves { at, id, files, folders, made, is_seen });
     }
     found
 }

@@ -5,6 +5,8 @@
 
 pub mod capture;
 pub mod duplicate;
+pub mod evict;
+pub mod handoff;
 pub mod kind;
 pub mod private;
 pub mod recall;

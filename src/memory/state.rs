@@ -116,6 +116,9 @@ pub struct State {
     pub pinned: bool,
     /// Whether it is out of search and recall.
     pub forgotten: bool,
+    /// Uses that have not taken effect on importance yet.
+    #[serde(skip)]
+    pub tenths: u8,
 }
 
 /// Rounds to the nearest half, halves of halves upwards.
@@ -136,18 +139,18 @@ pub fn days(from: Timestamp, to: Timestamp) -> f64 {
     to.millis().saturating_sub(from.millis()).max(0) as f64 / DAY as f64
 }
 
-/// Follows importance through all uses up to now.
-fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> f64 {
+/// Follows importance through all uses up to now; gives it with the uses that have not taken effect yet.
+fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> (f64, u8) {
     let bounded = |number: f64| {
         if number.is_nan() { DEFAULT_IMPORTANCE } else { number }.clamp(LEAST, MOST).max(kind.floor)
     };
     let given = said.importance.unwrap_or(DEFAULT_IMPORTANCE);
     let base = bounded(given);
     if said.is_protected() {
-        return base;
+        return (base, 0);
     }
     // Where the number in the frontmatter is the one that was written down last, the story goes on from there.
-    let is_checkpoint = |what: What| matches!(what, What::Checkpoint { importance } if importance.to_bits() == given.to_bits());
+    let is_checkpoint = |what: What| matches!(what, What::Checkpoint { importance, .. } if importance.to_bits() == given.to_bits());
     let last_written = usage.deeds().iter().rposition(|deed| matches!(deed.what, What::Checkpoint { .. }));
     let begin = last_written.filter(|&at| usage.deeds().get(at).is_some_and(|deed| is_checkpoint(deed.what)));
     let (mut importance, mut tenths) = (base, 0);
@@ -156,10 +159,11 @@ fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> f64 {
     if let Some((deed, after)) = begin.and_then(|at| usage.deeds().get(at..)).and_then(<[_]>::split_first) {
         since = Timestamp::from_millis(deed.at);
         rest = after;
+        if let What::Checkpoint { tenths: left, .. } = deed.what {
+            tenths = left.min(TENTHS - 1);
+        }
     }
-    for deed in
-        rest.iter().filter(|deed| !matches!(deed.what, What::Checkpoint { .. }) && deed.at <= now.millis())
-    {
+    for deed in rest.iter().filter(|deed| deed.what.is_use() && deed.at <= now.millis()) {
         let at = Timestamp::from_millis(deed.at);
         importance = faded(importance, days(since, at), kind);
         since = since.max(at);
@@ -169,7 +173,7 @@ fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> f64 {
             tenths = 0;
         }
     }
-    bounded(faded(importance, days(since, now), kind))
+    (bounded(faded(importance, days(since, now), kind)), tenths)
 }
 
 /// Tells the tier (spec/memory.md, Tiers).
@@ -199,8 +203,10 @@ pub fn fold(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
         uses += 1;
         last_use = Some(at);
     }
+    let (importance, tenths) = importance(said, kind, usage, now);
     State {
-        importance: importance(said, kind, usage, now),
+        importance,
+        tenths,
         tier: tier(said, uses, days_used, last_use, now),
         uses,
         days_used,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::memory::recall::Context;
+use crate::memory::state::Tier;
 
 /// The name of an event, a UUID as a number; those of version 7 sort by time.
 pub type DeedId = u128;
@@ -27,7 +28,18 @@ pub enum What {
     Checkpoint {
         /// The number.
         importance: f64,
+        /// Uses that had not taken effect yet.
+        tenths: u8,
     },
+    /// It was seen to have come into this tier.
+    Tier(Tier),
+}
+
+impl What {
+    /// Says whether it counts as a use; a vote does.
+    pub fn is_use(self) -> bool {
+        matches!(self, Self::Use | Self::Vote { .. })
+    }
 }
 
 /// Something that was done with one note at one time.
@@ -73,6 +85,15 @@ pub enum Happening {
         folders: Vec<(String, String)>,
         /// Paths at which something new was made.
         made: Vec<String>,
+        /// Whether somebody else moved them, and it was only seen.
+        is_seen: bool,
+    },
+    /// The tiers of all notes were looked at.
+    Maintained {
+        /// When.
+        at: i64,
+        /// The name of the event.
+        id: DeedId,
     },
     /// Somebody said what they work on, or that it is over.
     Context {
@@ -90,7 +111,9 @@ impl Happening {
     pub fn order(&self) -> (i64, DeedId) {
         match self {
             Self::Deed(_, deed) => deed.order(),
-            Self::Moves { at, id, .. } | Self::Context { at, id, .. } => (*at, *id),
+            Self::Moves { at, id, .. } | Self::Maintained { at, id } | Self::Context { at, id, .. } => {
+                (*at, *id)
+            }
         }
     }
 }
@@ -114,8 +137,15 @@ impl Usage {
 
     /// Lists when the note was used, oldest first; a vote is a use.
     pub fn uses(&self) -> impl DoubleEndedIterator<Item = Timestamp> {
-        let is_use = |deed: &&Deed| !matches!(deed.what, What::Checkpoint { .. });
-        self.0.iter().filter(is_use).map(|deed| Timestamp::from_millis(deed.at))
+        self.0.iter().filter(|deed| deed.what.is_use()).map(|deed| Timestamp::from_millis(deed.at))
+    }
+
+    /// Gives the tier that was written down last.
+    pub fn tier(&self) -> Option<Tier> {
+        self.0.iter().rev().find_map(|deed| match deed.what {
+            What::Tier(tier) => Some(tier),
+            _ => None,
+        })
     }
 
     /// Gives votes for the note less those against it.
@@ -141,6 +171,12 @@ pub struct Ledger {
     /// What came last of all, and of moves.
     newest: (i64, DeedId),
     newest_moves: (i64, DeedId),
+    /// When the first of all happened.
+    oldest: Option<i64>,
+    /// When tiers were looked at last.
+    maintained: Option<i64>,
+    /// From where somebody else moved a file to where.
+    seen: HashMap<String, String>,
     context: Option<Context>,
 }
 
@@ -167,6 +203,7 @@ impl Ledger {
     fn take(&mut self, happening: Happening) {
         let order = happening.order();
         self.newest = self.newest.max(order);
+        self.oldest.get_or_insert(order.0);
         match happening {
             Happening::Deed(subject, deed) => {
                 let next = self.notes.len();
@@ -183,8 +220,9 @@ impl Ledger {
                 }
             }
             Happening::Context { context, .. } => self.context = context,
+            Happening::Maintained { at, .. } => self.maintained = self.maintained.max(Some(at)),
             Happening::Moves { .. } if self.newest_moves == order => {}
-            Happening::Moves { files, folders, made, .. } => {
+            Happening::Moves { files, folders, made, is_seen, .. } => {
                 self.newest_moves = order;
                 let mut landed: Vec<(Subject, Option<usize>)> = Vec::new();
                 for (from, to) in folders {
@@ -204,7 +242,15 @@ impl Ledger {
                     }
                 }
                 for (from, to) in files {
-                    landed.push((Subject::Path(to), self.subjects.remove(&Subject::Path(from))));
+                    let at = self.subjects.remove(&Subject::Path(from.clone()));
+                    // Another machine saw what was told of here, or the other way round: it came already.
+                    let came = is_seen || self.seen.get(&to) == Some(&from);
+                    if is_seen {
+                        self.seen.insert(to.clone(), from);
+                    }
+                    if at.is_some() || !came {
+                        landed.push((Subject::Path(to), at));
+                    }
                 }
                 landed.extend(made.into_iter().map(|path| (Subject::Path(path), None)));
                 for (subject, at) in landed {
@@ -231,6 +277,16 @@ impl Ledger {
     /// Gives what somebody works on, expired or not.
     pub fn context(&self) -> Option<&Context> {
         self.context.as_ref()
+    }
+
+    /// Gives the time of the first event of all.
+    pub fn begin(&self) -> Option<Timestamp> {
+        self.oldest.map(Timestamp::from_millis)
+    }
+
+    /// Gives the time at which tiers were looked at last.
+    pub fn maintained(&self) -> Option<Timestamp> {
+        self.maintained.map(Timestamp::from_millis)
     }
 
     /// Lists the notes that were used, those used most first.

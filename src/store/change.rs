@@ -12,13 +12,14 @@ use super::create::NewRequest;
 use super::edit::EditRequest;
 use super::merge::{ExtractRequest, MergeRequest};
 use super::moves::{MoveRequest, PartRequest};
+use super::privacy::told;
 use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileKind, Hash};
 use crate::index::{Changes, silent};
-use crate::journal::{Event, Events, Journal, Order, Standing};
+use crate::journal::{Event, Events, Journal, MOVED, Order, Standing};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Place, apply};
 use crate::text::path::NotePath;
 use crate::vault::kept::Kept;
@@ -79,6 +80,11 @@ impl Store {
     /// As the operation: `NotFound`, `Exists`, `Conflict` or `Invalid` where it cannot be done.
     #[tracing::instrument(skip_all)]
     pub fn plan(&self, operation: &Operation) -> Result<ChangeSet> {
+        self.plan_clean(&self.clean_operation(operation).0)
+    }
+
+    /// As [`Store::plan`], of an operation that brings nothing private.
+    fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
         let view = View::new(self)?;
         match operation {
             Operation::New(request) => self.plan_new(&view, request, self.clock.now()),
@@ -104,12 +110,24 @@ impl Store {
     /// files cannot be written. Nothing is half-done then.
     #[tracing::instrument(skip_all)]
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
+        let (operation, keys) = self.clean_operation(operation);
+        let mut reply = self.carry_out(|_| self.plan_clean(&operation), dry_run)?;
+        reply.notices.extend(told(keys));
+        Ok(reply)
+    }
+
+    /// Makes a plan and carries it out under the write lock, or with `dry_run` says what it would do.
+    pub(super) fn carry_out(
+        &self,
+        plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
+        dry_run: bool,
+    ) -> Result<ChangeReply> {
         if dry_run {
-            let plan = self.plan(operation)?;
+            let plan = plan(None)?;
             let diff = Some(self.diff(&plan)?);
             return Ok(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
         }
-        self.under_lock(|| self.plan(operation))
+        self.under_lock(plan)
     }
 
     /// Takes back the last `count` operations that can be, the newest first.
@@ -131,7 +149,7 @@ impl Store {
                 taken < count || !standing.is_kept
             })
             .filter(|Standing { event, is_kept }| {
-                !is_kept && (!event.files.is_empty() || !event.folders.is_empty())
+                !is_kept && event.op != MOVED && (!event.files.is_empty() || !event.folders.is_empty())
             })
             .map(|Standing { event, .. }| {
                 let path = event.files.first().map(|file| format!(" of {}", file.path)).unwrap_or_default();
@@ -143,7 +161,7 @@ impl Store {
                 .with_hint("`sidenote history` lists what was done"));
         }
         for _ in 0..count {
-            let plan = || {
+            let plan = |_: Option<&WriteLock>| {
                 let journal = Journal::open(&self.vault, &records);
                 let last = journal.undoable()?.into_iter().next().ok_or_else(|| {
                     Error::not_found("there is nothing to undo")
@@ -152,7 +170,7 @@ impl Store {
                 journal.inverse(&last)
             };
             if dry_run {
-                let plan = plan()?;
+                let plan = plan(None)?;
                 self.verify(&plan)?;
                 let diff = Some(self.diff(&plan)?);
                 replies.push(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
@@ -213,11 +231,11 @@ impl Store {
         Ok(())
     }
 
-    fn under_lock(&self, plan: impl FnOnce() -> Result<ChangeSet>) -> Result<ChangeReply> {
+    fn under_lock(&self, plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>) -> Result<ChangeReply> {
         let records = self.vault.records();
         let lock = self.vault.lock(&records)?;
         let mut notices = self.end_unfinished(&lock)?;
-        let plan = plan()?;
+        let plan = plan(Some(&lock))?;
         if plan.is_empty() {
             return Ok(ChangeReply { applied: false, id: None, plan, diff: None, notices });
         }
@@ -225,7 +243,9 @@ impl Store {
         notices.extend(applied.notices.iter().cloned());
         let journal = Journal::open(&self.vault, &records);
         let undo = &self.config.undo;
-        if let Err(error) = journal.record(&Event::of(&applied)) {
+        let mut event = Event::of(&applied);
+        self.sign(&mut event);
+        if let Err(error) = journal.record(&event) {
             notices.push(format!("{error}; the next change writes it into the journal"));
         } else if let Err(error) = journal.prune(&lock, undo.operations, undo.days, self.clock.now()) {
             notices.push(format!("{error}; the change itself is done"));
@@ -238,6 +258,7 @@ impl Store {
         if self.index.promote()? {
             let report = self.index.sync(touched(&plan), silent())?;
             notices.extend(report.warnings);
+            self.note_moves();
         } else if !self.index.wait_for(&left_behind(&applied), PATIENCE)?
             || (!applied.folders.is_empty() && self.freshen()? > 0)
         {

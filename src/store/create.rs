@@ -236,7 +236,7 @@ fn tags(request: &NewRequest) -> Result<Vec<&str>> {
 }
 
 /// Writes properties into the frontmatter of a text.
-fn with_properties(mut text: String, path: &NotePath, properties: Properties) -> Result<String> {
+pub(super) fn with_properties(mut text: String, path: &NotePath, properties: Properties) -> Result<String> {
     for (name, value) in properties {
         let edits = set(&text, &name, &value)
             .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
@@ -261,7 +261,7 @@ fn slug(text: &str) -> Result<String> {
 }
 
 /// Makes a file name of a title: without the signs that Obsidian forbids and those that break links.
-fn file_name(title: &str) -> Result<String> {
+pub(super) fn file_name(title: &str) -> Result<String> {
     let kept = |c: char| {
         !c.is_control()
             && !matches!(c, '\\' | '/' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '#' | '^' | '[' | ']')

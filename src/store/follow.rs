@@ -21,6 +21,9 @@ const FIRST: Duration = Duration::from_secs(5);
 /// How long a reader waits for the process that keeps the index to see what it sees.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// How often the process that follows the files looks whether maintenance is due.
+const TENDING: Duration = Duration::from_secs(60);
+
 /// So long one batch should take: an edit waits for the batch under way and for its own.
 const BATCH: Duration = Duration::from_millis(300);
 /// So many files go into the first batch, and at least so many into every one.
@@ -47,17 +50,17 @@ pub struct Followed {
 #[derive(Debug)]
 pub struct Follower {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
-        if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
-            tracing::error!("the thread that follows the files panicked");
+        self.threads.iter().for_each(|thread| thread.thread().unpark());
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread that follows the files panicked");
+            }
         }
     }
 }
@@ -93,10 +96,25 @@ impl Store {
                 }
                 store.follows.store(false, Ordering::Relaxed);
             })
-            .map_err(|error| {
-                Error::internal("cannot start the thread that follows the files").with_source(error)
-            })?;
-        Ok(Follower { stop, thread: Some(thread) })
+            .map_err(unstarted)?;
+        let mut follower = Follower { stop: Arc::clone(&stop), threads: vec![thread] };
+        let store = Arc::clone(self);
+        let tending = std::thread::Builder::new()
+            .name("sidenote-tend".to_owned())
+            .spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::park_timeout(TENDING);
+                    if !stop.load(Ordering::Relaxed)
+                        && store.is_following()
+                        && let Err(error) = store.tend()
+                    {
+                        tracing::warn!("maintenance is put off: {error}");
+                    }
+                }
+            })
+            .map_err(unstarted)?;
+        follower.threads.push(tending);
+        Ok(follower)
     }
 
     /// Says whether this process follows the files: a search then asks the watch instead of scanning.
@@ -125,6 +143,7 @@ impl Store {
                 // Another index stands there, whose lock somebody else may hold.
                 return Ok(());
             }
+            self.note_moves();
             // Whoever wants to catch up waits for what is being taken in.
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(batch) = watch.next(most) {
@@ -229,6 +248,7 @@ impl Store {
     pub(super) fn freshen_within(&self, patience: Duration) -> Result<()> {
         if self.index.promote()? {
             self.index.sync_within(Changes::All, silent(), patience)?;
+            self.note_moves();
         }
         Ok(())
     }
@@ -242,7 +262,9 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn freshen(&self) -> Result<usize> {
         if self.index.promote()? {
-            return self.catch_up_soon();
+            let behind = self.catch_up_soon()?;
+            self.note_moves();
+            return Ok(behind);
         }
         let is_empty = self.index.generation()? == 0;
         let end = Instant::now() + if is_empty { FIRST } else { PATIENCE };
@@ -260,6 +282,10 @@ impl Store {
             }
         }
     }
+}
+
+fn unstarted(error: std::io::Error) -> Error {
+    Error::internal("cannot start a thread that follows the files").with_source(error)
 }
 
 /// Tells of what a sync could not do; gives 0, for nothing is left to be taken in.

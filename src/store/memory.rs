@@ -11,11 +11,12 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileRow, Filter, path_id};
 use crate::journal::book::Book;
-use crate::journal::{Event, Journal};
+use crate::journal::{Event, Journal, MOVED, Touched};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
 use crate::memory::recall::Context;
 use crate::memory::state::{Said, State, Tier, fold};
-use crate::text::path::key;
+use crate::text::edit::Place;
+use crate::text::path::{NotePath, key};
 
 /// A note and what it is worth.
 #[derive(Debug, Clone, Serialize)]
@@ -45,6 +46,9 @@ pub struct Memory {
     pub(super) row: FileRow,
     #[serde(skip)]
     pub(super) said: Said,
+    /// The tier that was written down last.
+    #[serde(skip)]
+    pub(super) written: Option<Tier>,
 }
 
 /// What a list of memories is ordered by.
@@ -122,6 +126,8 @@ pub struct MemoryStats {
     pub usage_percent: f64,
     /// What somebody works on.
     pub context: Option<Context>,
+    /// When tiers were looked at last.
+    pub maintained: Option<Timestamp>,
     /// Lines of the journal that are no events.
     pub corrupt_lines: usize,
     /// The model's name; `none` without one.
@@ -178,6 +184,7 @@ impl Store {
             let own_id = (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str());
             let usage = ledger.usage(own_id, row.path.as_str());
             let state = fold(&said, &kinds.get(&kind), &usage, now);
+            let written = usage.tier();
             Memory {
                 id: row.note_id.clone(),
                 path: row.path.as_str().to_owned(),
@@ -188,11 +195,25 @@ impl Store {
                 updated: row.updated,
                 superseded_by: said.superseded_by.clone(),
                 state,
+                written,
                 said,
                 row,
             }
         };
         Ok(rows.into_iter().map(weigh).collect())
+    }
+
+    /// Tells what all notes are worth now.
+    pub(super) fn all_memories(&self, now: Timestamp) -> Result<Vec<Memory>> {
+        // A statement of its own: the catalog is free again when it is weighed.
+        let rows = self.index.catalog().select(&Filter::default())?;
+        self.weigh(rows, now)
+    }
+
+    /// Says whether a memory lies in the folder of memories: it was made as one.
+    pub(super) fn is_own(&self, memory: &Memory) -> bool {
+        let inside = memory.path.strip_prefix(self.config.memory.folder.trim_matches('/'));
+        inside.is_some_and(|rest| rest.starts_with('/'))
     }
 
     pub(super) fn kind_of(&self, memory: &Memory) -> Kind {
@@ -245,10 +266,8 @@ impl Store {
     /// As [`Store::memories`].
     #[tracing::instrument(skip_all)]
     pub fn memory_stats(&self) -> Result<MemoryStats> {
-        let rows = self.index.catalog().select(&Filter::default())?;
-        let memories = self.weigh(rows, self.clock.now())?;
-        let folder = format!("{}/", self.config.memory.folder.trim_matches('/'));
-        let own = memories.iter().filter(|memory| memory.path.starts_with(&folder));
+        let memories = self.all_memories(self.clock.now())?;
+        let own = memories.iter().filter(|memory| self.is_own(memory));
         let bytes: u64 = own.map(|memory| memory.row.size).sum();
         let mut types: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tiers: BTreeMap<Tier, usize> = Tier::ALL.into_iter().map(|tier| (tier, 0)).collect();
@@ -265,6 +284,7 @@ impl Store {
         let context = self.context()?;
         let book = self.book()?;
         let corrupt_lines = book.as_ref().map_or(0, Book::corrupt);
+        let maintained = book.as_ref().and_then(|book| book.ledger().maintained());
         drop(book);
         Ok(MemoryStats {
             memories: memories.len(),
@@ -278,6 +298,7 @@ impl Store {
             max_bytes,
             usage_percent: (percent * 100.0).round() / 100.0,
             context,
+            maintained,
             corrupt_lines,
             embedder: self.embedder_name(),
             pending: self.index.snapshot()?.pending,
@@ -310,7 +331,7 @@ impl Store {
         if rows.peek().is_none() {
             return;
         }
-        let mut event = event_of("use", self.clock.now(), rows);
+        let mut event = self.event_of("use", self.clock.now(), rows);
         event.more.insert("by".to_owned(), Value::from(by));
         if let Err(error) = self.journal().append_unwaited(&event) {
             tracing::debug!("a use is not written down: {error}");
@@ -325,6 +346,36 @@ impl Store {
         }
     }
 
+    /// Writes down where used notes were moved by others, so that their uses go with them; a failure is logged.
+    pub(super) fn note_moves(&self) {
+        let moves = self.index.take_moves();
+        if moves.is_empty() {
+            return;
+        }
+        let journal = || -> Result<()> {
+            let book = self.book()?;
+            let is_known = |path: &NotePath| {
+                book.as_ref().is_some_and(|book| !book.ledger().usage(None, path.as_str()).deeds().is_empty())
+            };
+            // What sidenote moved itself is known under its new path already.
+            let files = moves.into_iter().filter(|(from, _)| is_known(from)).map(|(from, to)| Touched {
+                path: Place::Vault(from),
+                to: Some(Place::Vault(to)),
+                before: None,
+                after: None,
+            });
+            let files: Vec<Touched> = files.collect();
+            drop(book);
+            if files.is_empty() {
+                return Ok(());
+            }
+            self.journal().append(&Event { files, ..Event::new(MOVED, self.clock.now()) })
+        };
+        if let Err(error) = journal() {
+            tracing::warn!("uses of notes that were moved do not go with them: {error}");
+        }
+    }
+
     /// Votes for or against a note; gives its usefulness after that.
     ///
     /// # Errors
@@ -332,7 +383,7 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn vote(&self, name: &str, useful: bool) -> Result<Memory> {
         let row = self.find(name)?;
-        let mut event = event_of("vote", self.clock.now(), std::iter::once(&row));
+        let mut event = self.event_of("vote", self.clock.now(), std::iter::once(&row));
         event.more.insert("useful".to_owned(), Value::from(useful));
         self.journal().append(&event)?;
         self.memory(row.path.as_str())
@@ -355,8 +406,9 @@ impl Store {
     /// `Invalid` for an empty text or hours that are none; `Io` where the journal cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn set_context(&self, text: &str, hours: Option<f64>) -> Result<Context> {
-        let text = crate::memory::private::without_private(text);
-        let (text, _) = crate::memory::private::without_secrets(text.trim());
+        let mut text = text.to_owned();
+        self.clean(&mut text);
+        let text = text.trim().to_owned();
         if text.is_empty() {
             return Err(
                 Error::invalid("the context is empty").with_hint("say in a sentence what is being done")
@@ -374,7 +426,7 @@ impl Store {
             }
             None => None,
         };
-        let context = Context { text: text.into_owned(), expires_at };
+        let context = Context { text, expires_at };
         let mut event = Event::new("context", now);
         event.more.insert("text".to_owned(), Value::from(context.text.as_str()));
         event.more.extend(expires_at.map(|until| ("expires_at".to_owned(), Value::from(until.rfc3339()))));
@@ -392,6 +444,34 @@ impl Store {
             self.journal().append(&Event::new("context", self.clock.now()))?;
         }
         Ok(was_set)
+    }
+
+    /// Says in which session something happened.
+    pub(super) fn sign(&self, event: &mut Event) {
+        if let Some(session) = &self.session {
+            event.more.insert("session".to_owned(), Value::from(session.as_str()));
+        }
+    }
+
+    /// Makes an event that names notes: by their own id, where they have one, and by their path.
+    pub(super) fn event_of<'a>(
+        &self,
+        op: &str,
+        at: Timestamp,
+        rows: impl Iterator<Item = &'a FileRow>,
+    ) -> Event {
+        let name = |row: &FileRow| {
+            let path = row.path.as_str();
+            if row.note_id == path_id(&row.path) {
+                json!({ "path": path })
+            } else {
+                json!({ "id": row.note_id, "path": path })
+            }
+        };
+        let mut event = Event::new(op, at);
+        event.more.insert("notes".to_owned(), rows.map(name).collect());
+        self.sign(&mut event);
+        event
     }
 
     /// Lists what the journal knows of a note's weight and files, or of all, the newest first.
@@ -427,21 +507,6 @@ impl Store {
 
 /// So many notes are looked up one by one; more are read in one pass.
 const FEW: usize = 200;
-
-/// Makes an event that names notes: by their own id, where they have one, and by their path.
-pub(super) fn event_of<'a>(op: &str, at: Timestamp, rows: impl Iterator<Item = &'a FileRow>) -> Event {
-    let name = |row: &FileRow| {
-        let path = row.path.as_str();
-        if row.note_id == path_id(&row.path) {
-            json!({ "path": path })
-        } else {
-            json!({ "id": row.note_id, "path": path })
-        }
-    };
-    let mut event = Event::new(op, at);
-    event.more.insert("notes".to_owned(), rows.map(name).collect());
-    event
-}
 
 /// Reads what a note's properties say of its weight.
 fn said(properties: &Map<String, Value>, tags: Vec<String>, created: Timestamp) -> Said {

@@ -118,7 +118,7 @@ impl Store {
         text = edited(&text, &edits)?;
         add_edits(&mut plan, &source, None, between(&source.text, &text).into_iter().collect(), Vec::new());
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        let to = Some(Place::Trash(self.free_in_trash(&from)?));
+        let to = Some(Place::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
         plan.files.push(FileChange {
             from: Some(Place::Vault(from)),
             to,

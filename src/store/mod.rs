@@ -2,27 +2,32 @@
 //!
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
+mod backup;
 mod change;
 mod check;
 mod create;
 mod edit;
 mod follow;
 mod graph;
+mod handoff;
 mod judge;
 mod list;
+mod maintain;
 mod memory;
 mod merge;
 mod moves;
+mod privacy;
 mod read;
 mod recall;
 mod relate;
 mod remember;
 mod rename;
 mod search;
+mod transfer;
 mod view;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
@@ -43,14 +48,17 @@ pub use crate::journal::Event;
 pub use crate::memory::recall::{Context, Item, xml};
 pub use crate::memory::score::{Intent, Part as ScorePart};
 pub use crate::memory::state::Tier;
+pub use backup::{BackupItem, RestoreReply};
 pub use change::{ChangeReply, Operation};
 pub use check::{CheckReply, Problem};
 pub use create::NewRequest;
 pub use edit::{EditRequest, NoteEdit};
 pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
+pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
+pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
 pub use merge::{ExtractRequest, MergeRequest};
 pub use moves::{MoveRequest, PartKind, PartRequest};
@@ -60,6 +68,7 @@ pub use relate::{DanglingLinks, DeleteRequest, RelateRequest};
 pub use remember::{Alike, SaveReply, SaveRequest};
 pub use rename::{RenameRequest, Renamed};
 pub use search::{SearchReply, SearchRequest, SearchResult};
+pub use transfer::{Form as ExportForm, ImportReply};
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +85,8 @@ pub struct Open {
     pub fill: bool,
     /// Settings that flags give: (key, value, flag).
     pub flags: Vec<(&'static str, String, &'static str)>,
+    /// The session that changes are made in.
+    pub session: Option<String>,
     /// Where the time comes from.
     pub clock: Clock,
 }
@@ -88,6 +99,7 @@ pub struct Store {
     notices: Vec<String>,
     config: Config,
     clock: Clock,
+    session: Option<String>,
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
     /// The watch over the files, while this process follows them and keeps the index.
     watch: Mutex<Option<Arc<Watch>>>,
@@ -95,6 +107,8 @@ pub struct Store {
     follows: AtomicBool,
     /// What the journal tells of every note, once it was read.
     book: Mutex<Option<Book>>,
+    /// When maintenance was done last by this process, in milliseconds since 1970.
+    tended: AtomicI64,
     /// Held while what the watch told is brought into the index.
     turn: Mutex<()>,
 }
@@ -175,10 +189,12 @@ impl Store {
             index,
             config,
             clock: open.clock,
+            session: open.session.filter(|session| !session.trim().is_empty()),
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
             watch: Mutex::new(None),
             follows: AtomicBool::new(false),
             turn: Mutex::new(()),
+            tended: AtomicI64::new(0),
             book: Mutex::new(None),
         };
         store.notices.extend(store.end_unfinished_at_start());

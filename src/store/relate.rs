@@ -1,6 +1,7 @@
 //! Planning links between two notes, both ways, and the removal of notes.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -162,7 +163,11 @@ impl Store {
     pub(super) fn plan_delete(&self, view: &View<'_>, request: &DeleteRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("delete");
         let path = self.file_named(view, &request.note)?;
-        let to = if request.permanent { None } else { Some(Place::Trash(self.free_in_trash(&path)?)) };
+        let to = if request.permanent {
+            None
+        } else {
+            Some(Place::Trash(self.free_in_trash(&path, &BTreeSet::new())?))
+        };
         let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
         sources.retain(|source| source.path != path);
         let mut keys: BTreeSet<String> = name_keys(path.name()).into_iter().collect();
@@ -204,8 +209,8 @@ impl Store {
         Ok(plan)
     }
 
-    /// Finds a name in the bin that is free (spec/obsidian.md 1.7).
-    pub(super) fn free_in_trash(&self, path: &NotePath) -> Result<NotePath> {
+    /// Finds a name in the bin that is free, and not taken by what goes along (spec/obsidian.md 1.7).
+    pub(super) fn free_in_trash(&self, path: &NotePath, taken: &BTreeSet<NotePath>) -> Result<NotePath> {
         let bin = self.vault.root().join(".trash");
         let (stem, extension) = match path.extension() {
             "" => (path.as_str(), String::new()),
@@ -216,9 +221,10 @@ impl Store {
         };
         let names = std::iter::once(path.as_str().to_owned())
             .chain((2..10_000).map(|number| format!("{stem} {number}{extension}")));
-        let free = names.into_iter().find(|name| std::fs::symlink_metadata(bin.join(name)).is_err());
-        free.and_then(|name| NotePath::from_disk(&name))
-            .ok_or_else(|| Error::invalid(format!("the bin has no free name for {path}")))
+        let names = names.filter(|name| std::fs::symlink_metadata(bin.join(name)).is_err());
+        let mut free =
+            names.filter_map(|name| NotePath::from_disk(&name)).filter(|name| !taken.contains(name));
+        free.next().ok_or_else(|| Error::invalid(format!("the bin has no free name for {path}")))
     }
 
     /// Plans the way back of a file from the vault's bin.
@@ -232,9 +238,9 @@ impl Store {
         let is_there = |path: &NotePath| bin.join(path.as_str()).is_file();
         let given = [wanted.to_owned(), format!("{wanted}.md")];
         let path = given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there);
-        let path = path.ok_or_else(|| {
+        let path = path.or_else(|| self.answering_in_trash(&bin, name)).ok_or_else(|| {
             Error::not_found(format!("the bin holds no {name:?}"))
-                .with_hint("give its path below .trash/, as `sidenote history` shows it")
+                .with_hint("give its path below .trash/, as `sidenote history` shows it, or its id")
         })?;
         let from = Place::Trash(path.clone());
         // The journal knows where it was, whatever name it has in the bin.
@@ -251,6 +257,28 @@ impl Store {
         let to = Place::Vault(to);
         plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
         Ok(plan)
+    }
+}
+
+impl Store {
+    /// Finds the one note in the bin that has this id, or this title where no other has it.
+    fn answering_in_trash(&self, bin: &Path, name: &str) -> Option<NotePath> {
+        let files = walkdir::WalkDir::new(bin).sort_by_file_name().into_iter().filter_map(|entry| {
+            let entry = entry.ok().filter(|entry| entry.file_type().is_file())?;
+            NotePath::from_disk(entry.path().strip_prefix(bin).ok()?.to_str()?).filter(NotePath::is_note)
+        });
+        let wanted = key(name);
+        let mut titled = Vec::new();
+        for path in files {
+            // Without a guess at what cannot be read.
+            let Ok(bytes) = std::fs::read(bin.join(path.as_str())) else { continue };
+            let source = Source::unplaced(path.clone(), &bytes);
+            if source.own_id().is_some_and(|id| key(&id) == wanted) {
+                return Some(path);
+            }
+            titled.extend(source.answers(&wanted).then_some(path));
+        }
+        if titled.len() == 1 { titled.pop() } else { None }
     }
 }
 

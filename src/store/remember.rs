@@ -9,8 +9,9 @@ use super::create::NewRequest;
 use super::edit::{EditRequest, NoteEdit};
 use super::memory::Memory;
 use super::relate::{DeleteRequest, RelateRequest};
+use super::search::hide;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{FileRow, Filter};
+use crate::index::catalog::{FileRow, Filter, PutAway};
 use crate::index::document::Reading;
 use crate::memory::capture::{MOST as MOST_CAPTURED, pick};
 use crate::memory::duplicate::{agree, digest};
@@ -92,8 +93,9 @@ impl Store {
     /// `Exists` where a note says exactly the same; `Invalid` for an empty text or an importance out of bounds.
     #[tracing::instrument(skip_all)]
     pub fn save_memory(&self, request: &SaveRequest, dry_run: bool) -> Result<SaveReply> {
-        let text = without_private(&request.text);
-        let (text, redacted) = without_secrets(text.trim());
+        let mut text = request.text.clone();
+        let redacted = self.clean(&mut text);
+        let text = text.trim().to_owned();
         if text.is_empty() {
             return Err(Error::invalid("there is no text to keep")
                 .with_hint("give the text, or - for standard input"));
@@ -118,10 +120,10 @@ impl Store {
             Some(kind) => kind.clone(),
             None => self.kinds().classify(&text).to_owned(),
         };
+        let session = request.session.clone().or_else(|| self.session.clone());
         let mut properties: Vec<(String, Value)> = Vec::new();
         properties.extend(request.importance.map(|importance| ("importance".to_owned(), number(importance))));
-        properties
-            .extend(request.session.clone().map(|session| ("session".to_owned(), Value::from(session))));
+        properties.extend(session.map(|session| ("session".to_owned(), Value::from(session))));
         properties.extend(request.source.clone().map(|source| ("source".to_owned(), Value::from(source))));
         let title = request
             .title
@@ -129,7 +131,7 @@ impl Store {
             .map_or_else(|| title_of(&text), |title| without_private(&title).into_owned());
         let mut new = NewRequest {
             title: title.clone(),
-            content: text.into_owned(),
+            content: text,
             folder: Some(folder),
             note_type: Some(kind),
             tags: request.tags.clone(),
@@ -217,7 +219,8 @@ impl Store {
             Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
         let threshold = self.index.embedder().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
-        for hit in self.candidates(&query, None, Filter::default(), ALIKE)? {
+        let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
+        for hit in self.candidates(&query, None, live, ALIKE)? {
             let Ok(bytes) = self.read_bytes(&hit.row.path) else { continue };
             let reading = Reading::new(&hit.row.path, &bytes);
             let begin = frontmatter::read(&reading.text).1;
@@ -331,12 +334,12 @@ impl Store {
 }
 
 /// Writes whole numbers without a point.
-fn number(number: f64) -> Value {
+pub(super) fn number(number: f64) -> Value {
     if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
 }
 
 /// Makes a title of a text: its first heading, else its first words.
-fn title_of(text: &str) -> String {
+pub(super) fn title_of(text: &str) -> String {
     let heading = text
         .lines()
         .find_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')));

@@ -39,8 +39,13 @@ impl Source {
         Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8, is_linked }
     }
 
+    /// Reads a note that lies in no place of the vault.
+    pub(super) fn unplaced(path: NotePath, bytes: &[u8]) -> Self {
+        Self::new(path, bytes, false)
+    }
+
     /// Says whether the note answers to a name, given as its key: file name, title, alias or id.
-    fn answers(&self, wanted: &str) -> bool {
+    pub(super) fn answers(&self, wanted: &str) -> bool {
         let front = self.note.frontmatter.as_ref();
         let title = front.and_then(|front| front.get("title")).and_then(|title| title.value.as_str());
         let opening = self.note.headings.first().filter(|heading| heading.level == 1);
@@ -52,13 +57,24 @@ impl Source {
 
     /// Gives the note's id: its own, else the one that its path makes.
     pub(super) fn id(&self) -> String {
+        self.own_id().unwrap_or_else(|| path_id(&self.path))
+    }
+
+    /// Gives the id that the note says it has.
+    pub(super) fn own_id(&self) -> Option<String> {
         let own = self.note.frontmatter.as_ref().and_then(|front| front.get("id"));
         let own = own.and_then(|property| match &property.value {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         });
-        own.filter(|id| !id.is_empty()).unwrap_or_else(|| path_id(&self.path))
+        own.filter(|id| !id.is_empty())
+    }
+
+    /// Gives the text without its frontmatter, and without white space around it.
+    pub(super) fn body(&self) -> &str {
+        let begin = crate::text::frontmatter::read(&self.text).1;
+        self.text.get(begin..).unwrap_or("").trim()
     }
 
     /// Says why nothing in the file is rewritten, where that is so.

@@ -2,6 +2,7 @@
 //!
 //! `write` alone changes notes; everything else here reads.
 
+pub mod backup;
 mod beneath;
 pub mod kept;
 mod land;

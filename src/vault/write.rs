@@ -302,7 +302,7 @@ fn make_outside(records: &Path) -> io::Result<()> {
 fn describe(state: Option<&Folder>, records: &Folder) -> io::Result<()> {
     let mut texts = vec![(records, ".gitignore", "lock\npending/\nundo/\n")];
     if let Some(state) = state {
-        texts.push((state, ".gitignore", "index/\n"));
+        texts.push((state, ".gitignore", "index/\nbackups/\n"));
         texts.push((state, ".gitattributes", "records/*.jsonl merge=union\n"));
     }
     for (folder, name, text) in texts {

@@ -469,7 +469,7 @@ fn a_second_writer_waits_and_then_says_who_writes() {
     drop(first);
     vault.lock(&records).unwrap();
     let text = |name: &str| fs::read_to_string(vault.root().join(".sidenote").join(name)).unwrap();
-    assert_eq!(text(".gitignore"), "index/\n");
+    assert_eq!(text(".gitignore"), "index/\nbackups/\n");
     assert_eq!(text(".gitattributes"), "records/*.jsonl merge=union\n");
     assert_eq!(text("records/.gitignore"), "lock\npending/\nundo/\n");
 }

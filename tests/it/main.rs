@@ -17,6 +17,7 @@ mod fm_edit;
 mod frontmatter;
 mod fusion;
 mod journal;
+mod keep;
 mod kill;
 mod links;
 mod memory;

@@ -127,7 +127,8 @@ fn importance_that_is_out_of_bounds_is_brought_in() {
 fn importance_that_was_written_down_is_where_the_story_goes_on() {
     let deeds = |written: f64| {
         let uses = (0..10).map(|id| Deed { at: BEGIN + id, id: id as u128, what: What::Use });
-        let written = Deed { at: BEGIN + 60 * DAY, id: 99, what: What::Checkpoint { importance: written } };
+        let written =
+            Deed { at: BEGIN + 60 * DAY, id: 99, what: What::Checkpoint { importance: written, tenths: 0 } };
         Usage::of(uses.chain([written]).collect())
     };
     // What is in the frontmatter is what was written then: nothing before it counts again.
@@ -632,7 +633,7 @@ fn story(raw: &[(u8, u8, i64)]) -> Vec<Happening> {
         match kind {
             0 | 1 => deed(What::Use),
             2 => deed(What::Vote { useful: hours % 2 == 0 }),
-            3 => deed(What::Checkpoint { importance: (hours % 10) as f64 }),
+            3 => deed(What::Checkpoint { importance: (hours % 10) as f64, tenths: (hours % 5) as u8 }),
             4 => Happening::Deed(Subject::Id(format!("id{note}")), Deed { at, id, what: What::Use }),
             _ => Happening::Moves {
                 at,
@@ -640,6 +641,7 @@ fn story(raw: &[(u8, u8, i64)]) -> Vec<Happening> {
                 files: vec![(path(note), path(note + 1))],
                 folders: Vec::new(),
                 made: Vec::new(),
+                is_seen: hours % 3 == 0,
             },
         }
     };

@@ -1,0 +1,201 @@
+//! Handoffs: one note for each project that says where its work stands.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::change::ChangeReply;
+use super::create::{file_name, with_properties};
+use super::memory::Memory;
+use super::view::{Source, View};
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileRow, Filter, path_id_at};
+use crate::memory::handoff::markdown;
+use crate::text::edit::{ChangeSet, FileChange, between};
+use crate::text::frontmatter;
+use crate::text::path::NotePath;
+
+pub use crate::memory::handoff::Handoff;
+
+/// The type of a handoff.
+const KIND: &str = "handoff";
+
+/// A handoff to keep.
+#[derive(Debug, Clone, Default)]
+pub struct HandoffRequest {
+    /// What it says.
+    pub handoff: Handoff,
+    /// Other properties of its note.
+    pub properties: Map<String, Value>,
+}
+
+/// What became of a handoff.
+#[derive(Debug, Clone, Serialize)]
+pub struct HandoffReply {
+    /// Its note; nothing after a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// What changed, or would.
+    pub change: ChangeReply,
+}
+
+/// A handoff as it was kept.
+#[derive(Debug, Clone, Serialize)]
+pub struct HandoffText {
+    /// The id of its note.
+    pub id: String,
+    /// Its path.
+    pub path: String,
+    /// What is worked on.
+    pub project: String,
+    /// When it was written.
+    pub updated: Timestamp,
+    /// Its Markdown.
+    pub text: String,
+    /// The memories that it names, with their texts; nothing for one that is gone.
+    pub memories: Vec<(String, Option<String>)>,
+}
+
+impl HandoffText {
+    /// Gives the Markdown, with the memories that it names behind it.
+    pub fn with_memories(&self) -> String {
+        let mut text = self.text.trim_end().to_owned();
+        if !self.memories.is_empty() {
+            text.push_str("\n\n## Referenced Memories");
+        }
+        for (id, content) in &self.memories {
+            let content = content.as_deref().unwrap_or("(gone)").trim();
+            text.push_str(&format!("\n\n### Memory: {id}\n\n{content}"));
+        }
+        text + "\n"
+    }
+}
+
+impl Store {
+    /// Keeps a handoff in place of the former one of its project; `undo` brings that one back. The memories that it
+    /// names are used by that.
+    ///
+    /// # Errors
+    /// `Invalid` where the project gives no file name or the summary is empty.
+    #[tracing::instrument(skip_all)]
+    pub fn store_handoff(&self, request: &HandoffRequest, dry_run: bool) -> Result<HandoffReply> {
+        let mut request = request.clone();
+        let Handoff { project, branch, summary, completed, in_progress, decisions, next, .. } =
+            &mut request.handoff;
+        let texts = [project, summary].into_iter().chain(branch);
+        let lists = [completed, in_progress, decisions, next].into_iter().flatten();
+        let mut keys: usize = texts.chain(lists).map(|text| self.clean(text)).sum();
+        keys += request.properties.values_mut().map(|value| self.clean_value(value)).sum::<usize>();
+        let handoff = &mut request.handoff;
+        handoff.project = handoff.project.trim().to_owned();
+        if handoff.summary.trim().is_empty() {
+            return Err(Error::invalid("the handoff has no summary").with_hint("say where the work stands"));
+        }
+        let folder = self.config.memory.handoffs.trim_matches('/');
+        let name = file_name(&handoff.project)?;
+        let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
+        let path = NotePath::parse_new(&path, false)?;
+        self.freshen()?;
+        let mut notices = Vec::new();
+        let mut named: Vec<FileRow> = Vec::new();
+        for id in &mut handoff.memories {
+            match self.find(id) {
+                Ok(row) => {
+                    id.clone_from(&row.note_id);
+                    named.push(row);
+                }
+                Err(error) => notices.push(format!("{error}; it is named all the same")),
+            }
+        }
+        let now = self.clock.now();
+        let mut change = self.carry_out(|_| self.plan_handoff(&request, &path, now), dry_run)?;
+        notices.extend(super::privacy::told(keys));
+        change.notices.extend(notices);
+        if dry_run {
+            return Ok(HandoffReply { memory: None, change });
+        }
+        self.note_use(named.iter(), KIND);
+        Ok(HandoffReply { memory: Some(self.memory(path.as_str())?), change })
+    }
+
+    fn plan_handoff(&self, request: &HandoffRequest, path: &NotePath, now: Timestamp) -> Result<ChangeSet> {
+        let view = View::new(self)?;
+        let handoff = &request.handoff;
+        let mut plan = ChangeSet::new(KIND);
+        let old = match view.source(path) {
+            Ok(source) => Some(source),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(refusal) = old.as_ref().and_then(|old| old.refusal()) {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        let mut properties: Vec<(String, Value)> = Vec::new();
+        if old.is_none() {
+            self.refuse_taken(path, None)?;
+            properties.push(("id".to_owned(), Value::from(path_id_at(path, now))));
+            properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
+        }
+        properties.push(("type".to_owned(), Value::from(KIND)));
+        properties.push(("project".to_owned(), Value::from(handoff.project.as_str())));
+        let branch = handoff.branch.as_deref().map_or(Value::Null, Value::from);
+        properties.push(("branch".to_owned(), branch));
+        properties.push(("updated_at".to_owned(), Value::from(now.rfc3339())));
+        properties.push(("memories".to_owned(), Value::from(handoff.memories.clone())));
+        properties.extend(request.properties.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let head = old.as_ref().map_or("", |old| {
+            let begin = frontmatter::read(&old.text).1;
+            old.text.get(..begin).unwrap_or("")
+        });
+        let text = with_properties(format!("{head}{}", markdown(handoff, now)), path, properties)?;
+        plan.files.extend(match &old {
+            Some(old) => {
+                between(&old.text, &text).map(|edit| FileChange::edit(path.clone(), old.hash, vec![edit]))
+            }
+            None => Some(FileChange::create(path.clone(), text.into_bytes())),
+        });
+        Ok(plan)
+    }
+
+    /// Gives the handoff of a project, or the newest of all.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none.
+    #[tracing::instrument(skip_all)]
+    pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
+        let filter = Filter { note_type: Some(KIND.to_owned()), ..Filter::default() };
+        let mut rows = self.index.catalog().select(&filter)?;
+        let wanted = project.map(crate::text::path::key);
+        rows.retain(|row| {
+            wanted.as_ref().is_none_or(|wanted| crate::text::path::key(row.path.stem()) == *wanted)
+        });
+        let newest = rows
+            .into_iter()
+            .max_by(|one, other| one.updated.cmp(&other.updated).then_with(|| other.path.cmp(&one.path)));
+        let row = newest.ok_or_else(|| {
+            Error::not_found(project.map_or_else(
+                || "there is no handoff".to_owned(),
+                |project| format!("there is no handoff of {project}"),
+            ))
+            .with_hint("`sidenote handoff store` keeps one")
+        })?;
+        let source = Source::unplaced(row.path.clone(), &self.read_bytes(&row.path)?);
+        let front = source.note.frontmatter.as_ref();
+        let get = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
+        let ids = get("memories").and_then(Value::as_array).into_iter().flatten();
+        let read = |id: &str| {
+            let row = self.find(id).ok()?;
+            Some(Source::unplaced(row.path.clone(), &self.read_bytes(&row.path).ok()?).body().to_owned())
+        };
+        let memories = ids.filter_map(Value::as_str).map(|id| (id.to_owned(), read(id))).collect();
+        Ok(HandoffText {
+            project: get("project").and_then(Value::as_str).unwrap_or(row.path.stem()).to_owned(),
+            text: source.body().to_owned(),
+            id: row.note_id,
+            path: row.path.to_string(),
+            updated: row.updated,
+            memories,
+        })
+    }
+}

@@ -1,0 +1,336 @@
+//! Maintenance: writing down how tiers changed, writing importance back, making room, and shortening the journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Store;
+use super::change::ChangeReply;
+use super::memory::Memory;
+use super::moves::add_edits;
+use super::remember::number;
+use super::view::View;
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::index::catalog::{FileRow, path_id};
+use crate::journal::{Event, Order as Reading};
+use crate::memory::evict::{Candidate, choose};
+use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
+use crate::text::edit::{ChangeSet, Content, FileChange, Place};
+use crate::text::frontmatter::edit::set;
+use crate::text::path::NotePath;
+use crate::vault::write::WriteLock;
+
+/// Maintenance that was done so lately is not done again.
+const INTERVAL: i64 = 6 * 3_600_000;
+/// One event names so many notes at most.
+const NAMED: usize = 500;
+/// So many notes go to the trash in one operation.
+const BATCH: usize = 200;
+
+/// A note whose tier is not what was written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TierChange {
+    /// Its id.
+    pub id: String,
+    /// Its path.
+    pub path: String,
+    /// The tier that it was in.
+    pub from: Tier,
+    /// The tier that it is in.
+    pub to: Tier,
+}
+
+/// How maintenance is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MaintainRequest {
+    /// Also write importance as it is now into frontmatter.
+    pub write_back: bool,
+    /// Although it was done a short while ago.
+    pub force: bool,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Write down that it was done only where something was.
+    pub quiet: bool,
+}
+
+/// What maintenance did, or would do.
+#[derive(Debug, Clone, Serialize)]
+pub struct MaintainReply {
+    /// Whether tiers were looked at; not where that was done a short while ago.
+    pub ran: bool,
+    /// When it was done before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// Notes that came into another tier.
+    pub tiers: Vec<TierChange>,
+    /// Months of the journal that were written shorter.
+    pub compacted: usize,
+    /// What went to make room, where settings say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evicted: Option<CleanupReply>,
+    /// What was written into frontmatter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeReply>,
+}
+
+/// What was evicted, or would be.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CleanupReply {
+    /// Notes that went to the trash.
+    pub evicted_count: usize,
+    /// Bytes that they had.
+    pub freed_bytes: u64,
+    /// Bytes of memories before.
+    pub bytes: u64,
+    /// How many they may be.
+    pub max_bytes: u64,
+    /// Where the notes were.
+    pub evicted: Vec<String>,
+}
+
+impl Store {
+    /// Writes down which notes came into another tier since this was done last; writes importance back where that is
+    /// asked for; evicts where settings say so; shortens old months of the journal.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes; `Io` where the journal or the notes cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn maintain(&self, request: MaintainRequest) -> Result<MaintainReply> {
+        self.freshen()?;
+        let now = self.clock.now();
+        let mut reply = if request.dry_run {
+            self.look_at_tiers(request, None, now)?
+        } else {
+            let lock = self.vault.lock(&self.vault.records())?;
+            self.look_at_tiers(request, Some(&lock), now)?
+        };
+        if request.write_back {
+            let change = self.carry_out(|lock| self.plan_write_back(lock, now), request.dry_run)?;
+            reply.change = Some(change);
+        }
+        if self.config.memory.evict {
+            let evicted = self.cleanup(false, request.dry_run)?;
+            reply.evicted = Some(evicted).filter(|evicted| evicted.evicted_count > 0);
+        }
+        Ok(reply)
+    }
+
+    /// Does what a process that stays does by itself: maintenance each six hours, and backups where settings ask for them.
+    ///
+    /// # Errors
+    /// As [`Store::maintain`] and [`Store::backup`].
+    pub fn tend(&self) -> Result<()> {
+        let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
+        let tended = self.tended.load(Ordering::Relaxed);
+        let now = self.clock.now().millis();
+        // Where nothing changed, nothing was written down.
+        let last = last.map_or(tended, |last| last.millis().max(tended));
+        if now.saturating_sub(last) >= INTERVAL {
+            self.maintain(MaintainRequest { quiet: true, ..MaintainRequest::default() })?;
+            self.tended.store(now, Ordering::Relaxed);
+        }
+        self.backup_if_due().map(drop)
+    }
+
+    fn look_at_tiers(
+        &self,
+        request: MaintainRequest,
+        lock: Option<&WriteLock>,
+        now: Timestamp,
+    ) -> Result<MaintainReply> {
+        let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
+        let is_due = |last: Timestamp| now.millis().saturating_sub(last.millis()) >= INTERVAL;
+        let ran = request.force || last.is_none_or(is_due);
+        let mut reply =
+            MaintainReply { ran, last, tiers: Vec::new(), compacted: 0, evicted: None, change: None };
+        if !ran {
+            return Ok(reply);
+        }
+        let memories = self.all_memories(now)?;
+        let changes = self.tier_changes(&memories, last, now)?;
+        let mut events = Vec::new();
+        let mut steps: BTreeMap<(Tier, Tier), Vec<&FileRow>> = BTreeMap::new();
+        for (memory, from) in &changes {
+            steps.entry((*from, memory.state.tier)).or_default().push(&memory.row);
+        }
+        for ((from, to), rows) in steps {
+            for rows in rows.chunks(NAMED) {
+                let op = if to < from { "promote" } else { "demote" };
+                let mut event = self.event_of(op, now, rows.iter().copied());
+                event.more.insert("from".to_owned(), Value::from(from.name()));
+                event.more.insert("to".to_owned(), Value::from(to.name()));
+                events.push(event);
+            }
+        }
+        let change = |(memory, from): &(&Memory, Tier)| TierChange {
+            id: memory.id.clone(),
+            path: memory.path.clone(),
+            from: *from,
+            to: memory.state.tier,
+        };
+        reply.tiers = changes.iter().map(change).collect();
+        let Some(lock) = lock else { return Ok(reply) };
+        if !events.is_empty() || !request.quiet {
+            let mut event = Event::new("maintain", now);
+            self.sign(&mut event);
+            events.push(event);
+            self.journal().append_all(&events)?;
+        }
+        reply.compacted = self.journal().compact(lock, now)?;
+        Ok(reply)
+    }
+
+    /// Finds the notes whose tier is not the one that was written down, with that one. Where nothing was written down,
+    /// a note was in the tier that its age and use gave it when this was done last; one that came after the journal
+    /// began, or as a memory, began hot; and what was there before is no change.
+    fn tier_changes<'a>(
+        &self,
+        memories: &'a [Memory],
+        last: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Vec<(&'a Memory, Tier)>> {
+        let kinds = self.kinds();
+        let book = self.book()?;
+        let begin = book.as_ref().and_then(|book| book.ledger().begin());
+        let before = |memory: &Memory| {
+            let then = match last {
+                Some(last) if memory.created <= last => last,
+                _ if self.is_own(memory) || begin.is_some_and(|begin| memory.created >= begin) => {
+                    return Tier::Hot;
+                }
+                _ => now,
+            };
+            let own_id = (memory.row.note_id != path_id(&memory.row.path)).then_some(memory.id.as_str());
+            let usage =
+                book.as_ref().map(|book| book.ledger().usage(own_id, &memory.path)).unwrap_or_default();
+            let said = Said { pinned: false, archived: false, ..memory.said.clone() };
+            fold(&said, &kinds.get(&memory.kind), &usage, then).tier
+        };
+        let found = memories.iter().map(|memory| (memory, memory.written.unwrap_or_else(|| before(memory))));
+        Ok(found.filter(|(memory, from)| memory.state.tier != *from).collect())
+    }
+
+    /// Plans to write importance as it is now into the frontmatter of notes that say one, and of memories. What is
+    /// written is told to the journal first, so that what happened before does not count again.
+    fn plan_write_back(&self, lock: Option<&WriteLock>, now: Timestamp) -> Result<ChangeSet> {
+        let view = View::new(self)?;
+        let memories = self.all_memories(now)?;
+        let mut plan = ChangeSet::new("importance");
+        let mut written: BTreeMap<(u64, u8), Vec<&FileRow>> = BTreeMap::new();
+        for memory in &memories {
+            let given = memory.said.importance;
+            let is_told = given.is_some() || self.is_own(memory);
+            let is_same = (memory.state.importance - given.unwrap_or(DEFAULT_IMPORTANCE)).abs() < 0.5;
+            if !is_told || is_same || memory.said.is_protected() {
+                continue;
+            }
+            let source = view.source(&memory.row.path)?;
+            match set(&source.text, "importance", &number(memory.state.importance)) {
+                Ok(edits) => add_edits(&mut plan, &source, None, edits, Vec::new()),
+                Err(refusal) => {
+                    plan.remarks.push(refusal.remark(source.path.clone(), &source.text));
+                    continue;
+                }
+            }
+            let key = (memory.state.importance.to_bits(), memory.state.tenths);
+            written.entry(key).or_default().push(&memory.row);
+        }
+        let mut events = Vec::new();
+        for ((importance, tenths), rows) in written {
+            for rows in rows.chunks(NAMED) {
+                let mut event = self.event_of("importance", now, rows.iter().copied());
+                event.more.insert("importance".to_owned(), Value::from(f64::from_bits(importance)));
+                event.more.insert("tenths".to_owned(), Value::from(tenths));
+                events.push(event);
+            }
+        }
+        if lock.is_some() {
+            self.journal().append_all(&events)?;
+        }
+        Ok(plan)
+    }
+
+    /// Moves the least used memories to the trash: where they take more than they may, down to 85 % of that; with
+    /// `force` 15 % of them although there is room. What is pinned or protected stays, and so do this session's own.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
+    #[tracing::instrument(skip_all)]
+    pub fn cleanup(&self, force: bool, dry_run: bool) -> Result<CleanupReply> {
+        self.freshen()?;
+        let mut memories = self.all_memories(self.clock.now())?;
+        memories.retain(|memory| self.is_own(memory));
+        let ours = self.made_in_session()?;
+        let kinds = self.kinds();
+        let candidates: Vec<Candidate> = memories
+            .iter()
+            .map(|memory| Candidate {
+                bytes: memory.row.size,
+                last: memory.state.last_use.map_or(memory.created, |last| last.max(memory.created)),
+                created: memory.created,
+                path: memory.path.clone(),
+                stays: memory.state.protected
+                    || kinds.get(&memory.kind).protected
+                    || ours.contains(&memory.path),
+            })
+            .collect();
+        let max_bytes = self.config.memory.max_bytes;
+        let chosen = choose(&candidates, max_bytes, force);
+        let going: Vec<&Memory> = chosen.into_iter().filter_map(|at| memories.get(at)).collect();
+        let mut reply = CleanupReply {
+            bytes: candidates.iter().map(|candidate| candidate.bytes).sum(),
+            max_bytes,
+            ..CleanupReply::default()
+        };
+        for batch in going.chunks(BATCH) {
+            let done = self.carry_out(|_| self.plan_eviction(batch), dry_run)?;
+            for change in &done.plan.files {
+                let gone = batch
+                    .iter()
+                    .find(|memory| change.from.as_ref().and_then(Place::in_vault) == Some(&memory.row.path));
+                reply.freed_bytes += gone.map_or(0, |memory| memory.row.size);
+                reply.evicted.extend(gone.map(|memory| memory.path.clone()));
+            }
+        }
+        reply.evicted_count = reply.evicted.len();
+        Ok(reply)
+    }
+
+    fn plan_eviction(&self, batch: &[&Memory]) -> Result<ChangeSet> {
+        let view = View::new(self)?;
+        let mut plan = ChangeSet::new("evict");
+        let mut taken = BTreeSet::new();
+        for memory in batch {
+            let path: &NotePath = &memory.row.path;
+            if !view.holds(path)? {
+                continue;
+            }
+            let to = self.free_in_trash(path, &taken)?;
+            taken.insert(to.clone());
+            plan.files.push(FileChange {
+                from: Some(Place::Vault(path.clone())),
+                to: Some(Place::Trash(to)),
+                before: None,
+                content: Content::Keep,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Lists the notes that this session made or changed.
+    fn made_in_session(&self) -> Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        let Some(session) = &self.session else { return Ok(found) };
+        for event in self.journal().events(Reading::NewestFirst)? {
+            let event = event?;
+            if event.more.get("session").and_then(Value::as_str) == Some(session) {
+                let ends = event.files.iter().map(|file| file.to.as_ref().unwrap_or(&file.path));
+                found.extend(ends.filter_map(Place::in_vault).map(ToString::to_string));
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,451 @@
+//! Taking memories out for other programs, and in from them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::create::{file_name, with_properties};
+use super::memory::Memory;
+use super::moves::follow;
+use super::remember::{number, title_of};
+use super::view::{Source, View};
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::path_id_at;
+use crate::memory::duplicate::digest;
+use crate::memory::state::{LEAST, MOST};
+use crate::text::edit::{ChangeSet, FileChange};
+use crate::text::frontmatter::tag_name;
+use crate::text::path::{NotePath, key};
+use crate::text::rewrite::{Moves, Options};
+
+/// So many notes are made in one operation.
+const BATCH: usize = 500;
+/// An id of another program is no longer than this.
+const LONGEST_ID: usize = 100;
+
+/// In which form memories are taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// One object: `export_timestamp`, `memories`, `total_memories`.
+    Json,
+    /// One object a line.
+    Jsonl,
+    /// A table with a head; tags are joined by `;`.
+    Csv,
+}
+
+/// A memory as other programs see it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    id: String,
+    path: String,
+    title: String,
+    content: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tags: Vec<String>,
+    importance: f64,
+    created_at: String,
+    updated_at: String,
+    tier: String,
+    uses: usize,
+    last_use: Option<String>,
+    usefulness: i64,
+    pinned: bool,
+    forgotten: bool,
+    properties: Map<String, Value>,
+}
+
+/// A row of a table.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    id: String,
+    path: String,
+    title: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tags: String,
+    importance: String,
+    created_at: String,
+    updated_at: String,
+    tier: String,
+    uses: String,
+    last_use: String,
+    usefulness: String,
+    pinned: String,
+    forgotten: String,
+    properties: String,
+    content: String,
+}
+
+/// What became of memories that were taken in.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ImportReply {
+    /// Notes that were made, or would be.
+    pub imported: Vec<String>,
+    /// Memories that are there already.
+    pub skipped: usize,
+    /// How many keys were taken out of texts.
+    pub redacted: usize,
+    /// Sentences about what somebody should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// A memory that comes in.
+#[derive(Debug, Clone, Default)]
+struct Incoming {
+    id: Option<String>,
+    /// The place that it had, where it comes from a vault.
+    path: Option<NotePath>,
+    title: Option<String>,
+    content: String,
+    kind: Option<String>,
+    tags: Vec<String>,
+    importance: Option<f64>,
+    created: Option<Timestamp>,
+    properties: Map<String, Value>,
+}
+
+impl Store {
+    fn record(&self, memory: &Memory) -> Result<Record> {
+        let source = Source::unplaced(memory.row.path.clone(), &self.read_bytes(&memory.row.path)?);
+        let front = source.note.frontmatter.as_ref();
+        Ok(Record {
+            id: memory.id.clone(),
+            path: memory.path.clone(),
+            title: memory.title.clone(),
+            content: source.body().to_owned(),
+            kind: memory.kind.clone(),
+            tags: memory.tags.clone(),
+            importance: memory.state.importance,
+            created_at: memory.created.rfc3339(),
+            updated_at: memory.updated.rfc3339(),
+            tier: memory.state.tier.to_string(),
+            uses: memory.state.uses,
+            last_use: memory.state.last_use.map(Timestamp::rfc3339),
+            usefulness: memory.state.usefulness,
+            pinned: memory.state.pinned,
+            forgotten: memory.state.forgotten,
+            properties: front.map(|front| front.values()).unwrap_or_default(),
+        })
+    }
+
+    /// Writes all notes with what they are worth; gives how many.
+    ///
+    /// # Errors
+    /// `Io` where a note cannot be read or the answer cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<usize> {
+        let now = self.clock.now();
+        let memories = self.all_memories(now)?;
+        let failed = |error| Error::io("write", "the export", error);
+        let unserial = |error| Error::internal("a memory cannot be written").with_source(error);
+        let mut count = 0;
+        let mut table = csv::Writer::from_writer(Vec::new());
+        if form == Form::Json {
+            write!(out, "{{\"export_timestamp\":\"{}\",\"memories\":[", now.rfc3339()).map_err(failed)?;
+        }
+        for memory in &memories {
+            let record = match self.record(memory) {
+                Ok(record) => record,
+                // It went away since it was listed.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            match form {
+                Form::Json => {
+                    out.write_all(if count == 0 { b"\n" } else { b",\n" }).map_err(failed)?;
+                    serde_json::to_writer(&mut *out, &record).map_err(unserial)?;
+                }
+                Form::Jsonl => {
+                    serde_json::to_writer(&mut *out, &record).map_err(unserial)?;
+                    out.write_all(b"\n").map_err(failed)?;
+                }
+                Form::Csv => {
+                    table
+                        .serialize(Row::of(record))
+                        .map_err(|error| Error::internal("a memory cannot be written").with_source(error))?;
+                    let bytes = table.into_inner().map_err(|error| {
+                        Error::internal("a memory cannot be written").with_source(error.into_error())
+                    })?;
+                    out.write_all(&bytes).map_err(failed)?;
+                    table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+                }
+            }
+            count += 1;
+        }
+        if form == Form::Json {
+            writeln!(out, "\n],\"total_memories\":{count}}}").map_err(failed)?;
+        }
+        out.flush().map_err(failed)?;
+        Ok(count)
+    }
+
+    /// Takes memories in: our own export in any form, an array of objects, or one object a line. What is there already
+    /// is passed over. Either all can be read, or none is taken.
+    ///
+    /// # Errors
+    /// `Invalid` naming the memory that cannot be read, before anything is written.
+    #[tracing::instrument(skip_all)]
+    pub fn import(&self, text: &str, dry_run: bool, told: &dyn Fn(usize, usize)) -> Result<ImportReply> {
+        let records = parse(text)?;
+        let total = records.len();
+        let mut incoming = Vec::with_capacity(total);
+        for (at, record) in records.iter().enumerate() {
+            let wrong = |error: Error| Error::invalid(format!("memory {}: {error}", at + 1));
+            incoming.push(read(record).map_err(wrong)?);
+        }
+        self.freshen()?;
+        let mut reply = ImportReply::default();
+        let mut known = self.known_texts()?;
+        let catalog = self.index.catalog();
+        let mut taken: HashSet<String> =
+            catalog.paths()?.iter().map(|(path, _)| key(path.as_str())).collect();
+        drop(catalog);
+        let mut done = 0;
+        for batch in incoming.chunks(BATCH) {
+            let mut made = Vec::new();
+            let now = self.clock.now();
+            for memory in batch {
+                let mut memory = memory.clone();
+                reply.redacted += self.clean(&mut memory.content);
+                reply.redacted += memory.title.iter_mut().map(|title| self.clean(title)).sum::<usize>();
+                reply.redacted +=
+                    memory.properties.values_mut().map(|value| self.clean_value(value)).sum::<usize>();
+                let is_there = memory.id.as_ref().is_some_and(|id| self.is_same(id, &memory.content));
+                if memory.content.trim().is_empty() || is_there || !known.insert(digest(&memory.content)) {
+                    reply.skipped += 1;
+                    continue;
+                }
+                let (path, bytes) = self.new_note(memory, &taken, now)?;
+                taken.insert(key(path.as_str()));
+                made.push((path, bytes));
+            }
+            done += batch.len();
+            reply.imported.extend(made.iter().map(|(path, _)| path.to_string()));
+            if !dry_run && !made.is_empty() {
+                let change = self.carry_out(|_| self.plan_import(&made), false)?;
+                reply.notices.extend(change.notices);
+            }
+            told(done, total);
+        }
+        Ok(reply)
+    }
+
+    /// Says whether the note of an id says just this.
+    fn is_same(&self, id: &str, content: &str) -> bool {
+        let found = self.find(id).ok().filter(|row| row.note_id == id);
+        let body = found.and_then(|row| {
+            Some(digest(Source::unplaced(row.path.clone(), &self.read_bytes(&row.path).ok()?).body()))
+        });
+        body.is_some_and(|body| body == digest(content))
+    }
+
+    /// Gathers what memories say, so that nothing comes twice.
+    fn known_texts(&self) -> Result<HashSet<String>> {
+        let memories = self.all_memories(self.clock.now())?;
+        let own = memories.into_iter().filter(|memory| self.is_own(memory));
+        let digests = own.filter_map(|memory| {
+            let bytes = self.read_bytes(&memory.row.path).ok()?;
+            Some(digest(Source::unplaced(memory.row.path, &bytes).body()))
+        });
+        Ok(digests.collect())
+    }
+
+    /// Makes the note of a memory that comes in.
+    fn new_note(
+        &self,
+        memory: Incoming,
+        taken: &HashSet<String>,
+        now: Timestamp,
+    ) -> Result<(NotePath, Vec<u8>)> {
+        let created = memory.created.unwrap_or(now);
+        let title = memory.title.clone().unwrap_or_else(|| title_of(&memory.content));
+        let (folder, stem) = match &memory.path {
+            Some(path) => (path.folder().to_owned(), path.stem().to_owned()),
+            None => (self.config.memory.folder.trim_matches('/').to_owned(), file_name(&title)?),
+        };
+        let named =
+            |stem: &str| if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") };
+        let names = (1_usize..)
+            .map(|count| if count == 1 { named(&stem) } else { named(&format!("{stem} {count}")) });
+        let mut free = names.filter(|name| !taken.contains(&key(name)));
+        let path = NotePath::parse_new(&free.next().unwrap_or_else(|| named(&stem)), false)?;
+        let mut properties: BTreeMap<usize, (String, Value)> = BTreeMap::new();
+        let mut add = |name: &str, value: Value| {
+            properties.insert(properties.len(), (name.to_owned(), value));
+        };
+        let own = &memory.properties;
+        if memory.path.is_none() || !own.contains_key("id") {
+            add("id", Value::from(memory.id.clone().unwrap_or_else(|| path_id_at(&path, created))));
+        }
+        if memory.path.is_none() {
+            if title != path.stem() {
+                add("title", Value::from(title));
+            }
+            if !memory.tags.is_empty() {
+                add("tags", Value::from(memory.tags.clone()));
+            }
+            let kind =
+                memory.kind.clone().unwrap_or_else(|| self.kinds().classify(&memory.content).to_owned());
+            add("type", Value::from(kind));
+            add("created_at", Value::from(created.rfc3339()));
+            if let Some(importance) = memory.importance {
+                add("importance", number(importance));
+            }
+        }
+        for (name, value) in own {
+            add(name, value.clone());
+        }
+        let mut text = memory.content;
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let text = with_properties(text, &path, properties.into_values().collect())?;
+        Ok((path, text.into_bytes()))
+    }
+
+    fn plan_import(&self, made: &[(NotePath, Vec<u8>)]) -> Result<ChangeSet> {
+        let view = View::new(self)?;
+        let mut plan = ChangeSet::new("import");
+        let paths: Vec<NotePath> = made.iter().map(|(path, _)| path.clone()).collect();
+        plan.files.extend(made.iter().map(|(path, bytes)| FileChange::create(path.clone(), bytes.clone())));
+        let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+        follow(&view, &Moves::default(), &[], &paths, options, &mut plan)?;
+        Ok(plan)
+    }
+}
+
+impl Row {
+    fn of(record: Record) -> Self {
+        Self {
+            id: record.id,
+            path: record.path,
+            title: record.title,
+            kind: record.kind,
+            tags: record.tags.join(";"),
+            importance: record.importance.to_string(),
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+            tier: record.tier,
+            uses: record.uses.to_string(),
+            last_use: record.last_use.unwrap_or_default(),
+            usefulness: record.usefulness.to_string(),
+            pinned: record.pinned.to_string(),
+            forgotten: record.forgotten.to_string(),
+            properties: Value::Object(record.properties).to_string(),
+            content: record.content,
+        }
+    }
+}
+
+/// Reads any of the forms that memories come in.
+fn parse(text: &str) -> Result<Vec<Value>> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let wrong = |what: &str| {
+        Error::invalid(format!("the import is {what}")).with_hint(
+            "give an export of sidenote, a JSON array of objects with content, one such object a line, or a table with a column content",
+        )
+    };
+    match text.chars().next() {
+        None => Err(wrong("empty")),
+        Some('[') => serde_json::from_str(text).map_err(|error| wrong("no sound JSON").with_source(error)),
+        Some('{') => match serde_json::from_str::<Value>(text) {
+            Ok(mut whole) => match whole.get_mut("memories").map(Value::take) {
+                Some(Value::Array(memories)) => Ok(memories),
+                _ => Ok(vec![whole]),
+            },
+            Err(_) => {
+                let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+                let read = |(at, line): (usize, &str)| {
+                    serde_json::from_str(line)
+                        .map_err(|error| wrong(&format!("no JSON in line {}", at + 1)).with_source(error))
+                };
+                lines.map(read).collect()
+            }
+        },
+        Some(_) => {
+            let mut table = csv::Reader::from_reader(text.as_bytes());
+            let head = table.headers().map_err(|error| wrong("no table").with_source(error))?.clone();
+            if !head.iter().any(|name| name == "content") {
+                return Err(wrong("neither JSON nor a table with a column content"));
+            }
+            let row = |row: csv::Result<csv::StringRecord>| {
+                let row = row.map_err(|error| wrong("no sound table").with_source(error))?;
+                let cells =
+                    head.iter().zip(row.iter()).filter(|(name, cell)| !cell.is_empty() || *name == "content");
+                let value = |name: &str, cell: &str| match name {
+                    "properties" => serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell)),
+                    "importance" => cell.parse::<f64>().map_or_else(|_| Value::from(cell), Value::from),
+                    _ => Value::from(cell),
+                };
+                Ok(cells
+                    .map(|(name, cell)| (name.to_owned(), value(name, cell)))
+                    .collect::<Map<_, _>>()
+                    .into())
+            };
+            table.records().map(row).collect()
+        }
+    }
+}
+
+/// Reads one memory, of ours or of another program.
+fn read(record: &Value) -> Result<Incoming> {
+    let text = |names: &[&str]| names.iter().find_map(|name| record.get(*name)?.as_str()).map(str::to_owned);
+    let content = text(&["content", "text"]).ok_or_else(|| Error::invalid("it has no text `content`"))?;
+    let tags = match record.get("tags") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(tags)) => tags.split([',', ';']).map(|tag| tag.trim().to_owned()).collect(),
+        Some(Value::Array(tags)) => tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(_) => return Err(Error::invalid("its `tags` are no list")),
+    };
+    // What is no tag for Obsidian becomes one.
+    let tag = |tag: String| {
+        let joined = tag.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join("-");
+        tag_name(&joined).is_some().then_some(joined)
+    };
+    let importance = match record.get("importance") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let number = value.as_f64().filter(|number| number.is_finite());
+            let number =
+                number.ok_or_else(|| Error::invalid(format!("its importance {value} is no number")))?;
+            Some(number.clamp(LEAST, MOST))
+        }
+    };
+    let created = match ["created_at", "createdAt", "timestamp"].iter().find_map(|name| record.get(*name)) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => {
+            Some(Timestamp::parse(text).ok_or_else(|| Error::invalid(format!("its time {text:?} is none")))?)
+        }
+        Some(Value::Number(number)) => {
+            // Seconds where they cannot be milliseconds of a time since 1973.
+            let number = number.as_f64().unwrap_or(0.0);
+            Some(Timestamp::from_millis(if number < 1e11 { number * 1000.0 } else { number } as i64))
+        }
+        Some(value) => return Err(Error::invalid(format!("its time {value} is none"))),
+    };
+    let given = ["properties", "metadata"].iter().find_map(|name| record.get(*name)?.as_object());
+    let path = text(&["path"]).filter(|_| record.get("properties").is_some_and(Value::is_object));
+    let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
+    let id = text(&["id"]).filter(|id| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n'));
+    let fixed = ["id", "title", "tags", "type", "created_at", "importance"];
+    let properties = given.cloned().unwrap_or_default().into_iter();
+    let properties = properties.filter(|(name, _)| path.is_some() || !fixed.contains(&name.as_str()));
+    Ok(Incoming {
+        id,
+        title: text(&["title"]).filter(|title| !title.trim().is_empty()),
+        kind: text(&["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
+        tags: tags.into_iter().filter_map(tag).collect(),
+        importance,
+        created,
+        properties: properties.collect(),
+        path,
+        content,
+    })
+}

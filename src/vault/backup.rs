@@ -1,0 +1,566 @@
+//! Owns backups: whole copies of a vault beside it, with a list of what they hold by which they are checked.
+//!
+//! A backup is made under another name and gets its own at the end, so that one that was cut short is never taken for
+//! one. Files are copied while others may write; at the end, with the write lock held, all that changed meanwhile is
+//! copied again.
+#![expect(clippy::disallowed_methods, reason = "a backup lies outside of the notes, in a folder of its own")]
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File, FileTimes};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cores;
+use crate::error::{Error, ErrorKind, Result};
+use crate::vault::write::WriteLock;
+use crate::vault::{STATE_DIR, Vault};
+
+/// Names of backups begin so; the time follows.
+pub const PREFIX: &str = "memory_backup_";
+/// The list of what a backup holds; it is written last.
+const LIST: &str = "manifest.json";
+/// The folder of what is in the vault.
+const NOTES: &str = "notes";
+/// The folder of the journal.
+const JOURNAL: &str = "journal";
+/// Notes and memories for other programs to read.
+const EXPORT: &str = "memories_export.json";
+/// The vault's own settings of sidenote.
+const CONFIG: &str = "config.toml";
+/// What is never copied: our own state, which is told apart, and histories of another kind.
+const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
+/// A file that changes while it is copied is copied so often.
+const ATTEMPTS: usize = 5;
+
+/// One file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copied {
+    /// Its length; 0 for a link.
+    pub bytes: u64,
+    /// The hash of its bytes, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blake3: Option<String>,
+    /// Where it leads, for a symbolic link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<PathBuf>,
+}
+
+/// What a backup holds, by path from its folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// When it was made, as RFC 3339.
+    pub at: String,
+    /// Notes in it.
+    pub notes: usize,
+    /// Its files.
+    pub files: BTreeMap<String, Copied>,
+    /// Folders without files.
+    #[serde(default)]
+    pub empty: Vec<String>,
+}
+
+impl Manifest {
+    /// Adds up the bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.values().map(|file| file.bytes).sum()
+    }
+
+    /// Lists what is in the vault: its path there, and the file.
+    pub fn of_vault(&self) -> impl Iterator<Item = (&str, &Copied)> {
+        self.files.iter().filter_map(|(path, file)| Some((path.strip_prefix("notes/")?, file)))
+    }
+}
+
+/// How a file looked when it was copied.
+type Look = (u64, i64, i64, i64, i64, u64);
+
+/// Something of the vault that belongs into a backup.
+#[derive(Debug, Clone)]
+struct Item {
+    /// Where it is on disk.
+    disk: PathBuf,
+    look: Look,
+    link: Option<PathBuf>,
+}
+
+/// Everything of a vault that belongs into a backup.
+#[derive(Debug, Default)]
+struct Tree {
+    items: BTreeMap<String, Item>,
+    empty: Vec<String>,
+}
+
+/// A backup that is being made. Dropped before its end, it goes.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    vault: &'a Vault,
+    folder: PathBuf,
+    aside: PathBuf,
+    /// Held as long as nobody else may make one here.
+    _lock: File,
+    looks: BTreeMap<String, Look>,
+    manifest: Manifest,
+    done: bool,
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.done
+            && let Err(error) = fs::remove_dir_all(&self.aside)
+        {
+            tracing::debug!("{} stays until the next backup: {error}", self.aside.display());
+        }
+    }
+}
+
+fn look_of(found: &fs::Metadata) -> Look {
+    (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.ino())
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a backup in a folder, and removes what one that was cut short left there.
+    ///
+    /// # Errors
+    /// `Conflict` where another process makes one there; `Invalid` where the folder lies among the notes; `Io` where it
+    /// cannot be written.
+    pub fn begin(vault: &'a Vault, folder: &Path) -> Result<Self> {
+        let failed = |error| Error::io("write the backup in", folder, error);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let folder = folder.canonicalize().map_err(failed)?;
+        if let Ok(inner) = folder.strip_prefix(vault.root())
+            && !inner.starts_with(STATE_DIR)
+        {
+            return Err(Error::invalid(format!("{} lies among the notes", folder.display()))
+                .with_hint("its copies would be notes themselves; choose a folder outside of the vault"));
+        }
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(folder.join(".lock"))
+            .map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!("another sidenote makes a backup in {}", folder.display()),
+                )
+                .with_hint("wait until it is done"));
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(&format!(".{PREFIX}")) {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
+            }
+        }
+        let aside = folder.join(format!(".{PREFIX}{}", std::process::id()));
+        fs::create_dir(&aside).map_err(failed)?;
+        let manifest = Manifest::default();
+        Ok(Self { vault, folder, aside, _lock: lock, looks: BTreeMap::new(), manifest, done: false })
+    }
+
+    /// Copies what is new or changed since the last call, and drops what is gone. Gives how many files were copied.
+    ///
+    /// # Errors
+    /// `Io` naming what cannot be read or written.
+    pub fn copy(&mut self) -> Result<usize> {
+        let tree = collect(self.vault.root())?;
+        self.manifest.empty = tree.empty;
+        let gone: Vec<String> =
+            self.looks.keys().filter(|path| !tree.items.contains_key(*path)).cloned().collect();
+        for path in gone {
+            self.looks.remove(&path);
+            let name = format!("{NOTES}/{path}");
+            self.manifest.files.remove(&name);
+            remove(&self.aside.join(name))?;
+        }
+        let fresh: Vec<(&String, &Item)> =
+            tree.items.iter().filter(|(path, item)| self.looks.get(*path) != Some(&item.look)).collect();
+        let aside = self.aside.join(NOTES);
+        let copied = cores::each(
+            &fresh,
+            64,
+            || vec![0_u8; 1 << 18],
+            |buffer, (path, item)| copy_item(item, &aside.join(path), buffer),
+        );
+        for ((path, item), copied) in fresh.iter().zip(copied) {
+            // What went away since it was listed is seen to be gone by the next call.
+            if let Some(file) = copied? {
+                self.looks.insert((*path).clone(), item.look);
+                self.manifest.files.insert(format!("{NOTES}/{path}"), file);
+            }
+        }
+        Ok(fresh.len())
+    }
+
+    /// Adds a file in which other programs read what is in the vault.
+    ///
+    /// # Errors
+    /// Those of `write`; `Io` where the file cannot be written.
+    pub fn export(&mut self, write: impl FnOnce(&mut dyn io::Write) -> Result<()>) -> Result<()> {
+        let path = self.aside.join(EXPORT);
+        let failed = |error| Error::io("write", &path, error);
+        let mut file = io::BufWriter::new(File::create(&path).map_err(failed)?);
+        write(&mut file)?;
+        file.flush().map_err(failed)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::open(&path).map_err(failed)?).map_err(failed)?;
+        let bytes = fs::metadata(&path).map_err(failed)?.len();
+        let blake3 = Some(hasher.finalize().to_hex().to_string());
+        self.manifest.files.insert(EXPORT.to_owned(), Copied { bytes, blake3, link: None });
+        Ok(())
+    }
+
+    /// Ends the backup under the write lock: copies what changed since, the journal and the settings, waits for the
+    /// disk and gives it its name. Gives its folder and what it holds.
+    ///
+    /// # Errors
+    /// As [`Draft::copy`].
+    pub fn end(
+        mut self,
+        lock: &WriteLock,
+        name: &str,
+        at: String,
+        notes: usize,
+    ) -> Result<(PathBuf, Manifest)> {
+        self.copy()?;
+        let mut buffer = vec![0_u8; 1 << 18];
+        let records = lock.records();
+        let state = self.vault.root().join(STATE_DIR);
+        let mut others = vec![(state.join(CONFIG), CONFIG.to_owned())];
+        let failed = |error| Error::io("read the journal in", records, error);
+        for entry in fs::read_dir(records).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".jsonl") {
+                others.push((entry.path(), format!("{JOURNAL}/{name}")));
+            }
+        }
+        for (disk, path) in others {
+            let item = match fs::metadata(&disk) {
+                Ok(found) if found.is_file() => Item { look: look_of(&found), disk, link: None },
+                Ok(_) => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("read", &disk, error)),
+            };
+            if let Some(file) = copy_item(&item, &self.aside.join(&path), &mut buffer)? {
+                self.manifest.files.insert(path, file);
+            }
+        }
+        self.manifest.at = at;
+        self.manifest.notes = notes;
+        let failed = |error| Error::io("write the backup in", &self.folder, error);
+        for path in &self.manifest.empty {
+            fs::create_dir_all(self.aside.join(NOTES).join(path)).map_err(failed)?;
+        }
+        let list = serde_json::to_vec(&self.manifest)
+            .map_err(|error| Error::internal("a backup cannot be listed").with_source(error))?;
+        fs::write(self.aside.join(LIST), list).map_err(failed)?;
+        let folder = File::open(&self.folder).map_err(failed)?;
+        // Everything at once, instead of file by file.
+        rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))?;
+        let place = free(&self.folder, name);
+        fs::rename(&self.aside, &place).map_err(failed)?;
+        folder.sync_all().map_err(failed)?;
+        self.done = true;
+        Ok((place, std::mem::take(&mut self.manifest)))
+    }
+}
+
+/// Finds a name that no backup has.
+fn free(folder: &Path, name: &str) -> PathBuf {
+    let names = (1..).map(|count| if count == 1 { name.to_owned() } else { format!("{name}_{count}") });
+    let mut free = names.map(|name| folder.join(name)).filter(|path| fs::symlink_metadata(path).is_err());
+    free.next().unwrap_or_else(|| folder.join(name))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Lists what is in a vault. Links that lead to what is in it stay links; others are followed, so that it is there.
+fn collect(root: &Path) -> Result<Tree> {
+    let mut tree = Tree::default();
+    let mut folders = vec![(String::new(), root.to_owned())];
+    let mut entered = HashSet::new();
+    while let Some((path, disk)) = folders.pop() {
+        let failed = |error| Error::io("list", &disk, error);
+        let entries = match fs::read_dir(&disk) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        let mut is_empty = true;
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                tracing::warn!("{} is not backed up: its name is no text", entry.path().display());
+                continue;
+            };
+            if path.is_empty() && LEFT_OUT.contains(&name) {
+                continue;
+            }
+            let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+            let Ok(mut found) = entry.metadata() else { continue };
+            is_empty = false;
+            if found.is_symlink() {
+                let link = fs::read_link(entry.path()).map_err(failed)?;
+                let leads_out = entry.path().canonicalize().is_ok_and(|target| !target.starts_with(root));
+                match fs::metadata(entry.path()) {
+                    Ok(target) if leads_out => found = target,
+                    _ => {
+                        let look = look_of(&found);
+                        tree.items.insert(inner, Item { disk: entry.path(), look, link: Some(link) });
+                        continue;
+                    }
+                }
+            }
+            if found.is_dir() {
+                // A link may lead to a folder that holds it.
+                if entered.insert((found.dev(), found.ino())) {
+                    folders.push((inner, entry.path()));
+                }
+            } else if found.is_file() {
+                tree.items.insert(inner, Item { disk: entry.path(), look: look_of(&found), link: None });
+            }
+        }
+        if is_empty && !path.is_empty() {
+            tree.empty.push(path);
+        }
+    }
+    tree.empty.sort();
+    Ok(tree)
+}
+
+/// Copies one file with its times and rights; nothing where it is gone.
+fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Option<Copied>> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+    }
+    if let Some(link) = &item.link {
+        remove(to)?;
+        std::os::unix::fs::symlink(link, to).map_err(|error| Error::io("write", to, error))?;
+        return Ok(Some(Copied { bytes: 0, blake3: None, link: Some(link.clone()) }));
+    }
+    for _ in 0..ATTEMPTS {
+        let mut from = match File::open(&item.disk) {
+            Ok(from) => from,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                remove(to)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(Error::io("read", &item.disk, error)),
+        };
+        let (before, copied) = copy_bytes(&mut from, &item.disk, to, buffer)?;
+        let after = from.metadata().map_err(|error| Error::io("read", &item.disk, error))?;
+        if before == look_of(&after) && copied.bytes == after.len() {
+            return Ok(Some(copied));
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Conflict,
+        format!("{} changes all the time, so it cannot be copied", item.disk.display()),
+    )
+    .with_hint("try again when nobody writes it"))
+}
+
+fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Result<(Look, Copied)> {
+    let unread = |error| Error::io("read", name, error);
+    let unwritten = |error| Error::io("write", to, error);
+    let found = from.metadata().map_err(unread)?;
+    // An earlier copy may be one that nobody may write to.
+    remove(to)?;
+    let mut copy = File::create(to).map_err(unwritten)?;
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
+    loop {
+        let count = from.read(buffer).map_err(unread)?;
+        let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else { break };
+        hasher.update(part);
+        copy.write_all(part).map_err(unwritten)?;
+        bytes += count as u64;
+    }
+    copy.set_permissions(found.permissions()).map_err(unwritten)?;
+    let times = found.modified().map(|modified| FileTimes::new().set_modified(modified));
+    times.and_then(|times| copy.set_times(times)).map_err(unwritten)?;
+    let blake3 = Some(hasher.finalize().to_hex().to_string());
+    Ok((look_of(&found), Copied { bytes, blake3, link: None }))
+}
+
+/// Lists the backups in a folder, the newest first, with what they hold. Those that were cut short are none.
+///
+/// # Errors
+/// `Io` where the folder cannot be listed.
+pub fn list(folder: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
+    let failed = |error| Error::io("list", folder, error);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX)) {
+            match open(&path) {
+                Ok(manifest) => found.push((path, manifest)),
+                Err(error) => tracing::warn!("{error}"),
+            }
+        }
+    }
+    found.sort_by_key(|(path, _)| std::cmp::Reverse(natural(path)));
+    Ok(found)
+}
+
+/// Orders names by time, and by their number where two have one time.
+fn natural(path: &Path) -> (String, usize) {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let parts: Vec<&str> = name.splitn(5, '_').collect();
+    let number = parts.get(4).and_then(|number| number.parse().ok()).unwrap_or(1);
+    (parts.iter().take(4).copied().collect::<Vec<_>>().join("_"), number)
+}
+
+/// Reads what a backup holds.
+///
+/// # Errors
+/// `NotFound` where there is none, `Corrupt` where its list cannot be read.
+pub fn open(backup: &Path) -> Result<Manifest> {
+    let path = backup.join(LIST);
+    let bytes = fs::read(&path).map_err(|error| Error::io("open the backup", &path, error))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::corrupt(format!("{} is damaged", path.display())).with_source(error))
+}
+
+/// Removes all but the newest `keep` backups; gives how many went.
+///
+/// # Errors
+/// `Io` where one cannot be removed.
+pub fn prune(folder: &Path, keep: usize) -> Result<usize> {
+    let backups = list(folder)?;
+    let going = backups.get(keep.max(1)..).unwrap_or_default();
+    for (path, _) in going {
+        // Renamed first: what is half removed is no backup.
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let aside = path.with_file_name(format!(".{name}"));
+        let gone = fs::rename(path, &aside).and_then(|()| fs::remove_dir_all(&aside));
+        gone.map_err(|error| Error::io("remove the backup", path, error))?;
+    }
+    Ok(going.len())
+}
+
+/// Reads one file of a backup, and checks it.
+///
+/// # Errors
+/// `Corrupt` where it is not what was copied.
+pub fn read(backup: &Path, path: &str, file: &Copied) -> Result<Vec<u8>> {
+    let disk = backup.join(path);
+    let bytes = fs::read(&disk).map_err(|error| Error::io("read", &disk, error))?;
+    if file.blake3.as_deref() == Some(blake3::hash(&bytes).to_hex().as_str()) {
+        Ok(bytes)
+    } else {
+        Err(damaged(&disk))
+    }
+}
+
+fn damaged(path: &Path) -> Error {
+    Error::corrupt(format!("{} in the backup is damaged", path.display()))
+        .with_hint("take an older backup; nothing was restored from this one")
+}
+
+/// Lists the files of the journal in a backup.
+pub fn journal(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &Copied)> {
+    manifest
+        .files
+        .iter()
+        .filter_map(|(path, file)| Some((path.as_str(), path.strip_prefix("journal/")?, file)))
+}
+
+/// Makes a vault of a backup in a folder that is empty or not there yet; all of it, or nothing.
+///
+/// # Errors
+/// `Exists` where something is in the folder; `Corrupt` where a file is not what was copied; `Io` where it cannot be
+/// written.
+pub fn restore(backup: &Path, to: &Path) -> Result<Manifest> {
+    let manifest = open(backup)?;
+    let failed = |error| Error::io("restore to", to, error);
+    match fs::read_dir(to).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => {
+            return Err(Error::new(ErrorKind::Exists, format!("{} is not empty", to.display()))
+                .with_hint("name a folder that is empty or not there yet"));
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let absolute = std::path::absolute(to).map_err(failed)?;
+    let (Some(parent), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+        return Err(Error::invalid(format!("{} is no place for a vault", to.display())));
+    };
+    fs::create_dir_all(parent).map_err(failed)?;
+    let aside = parent.join(format!(".{}.{}.restored", name.to_string_lossy(), std::process::id()));
+    let written = fs::create_dir(&aside).map_err(failed).and_then(|()| write_all(backup, &manifest, &aside));
+    let synced = written.and_then(|()| {
+        let folder = File::open(parent).map_err(failed)?;
+        rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))?;
+        fs::rename(&aside, &absolute).map_err(failed)?;
+        folder.sync_all().map_err(failed)
+    });
+    if let Err(error) = synced {
+        if let Err(left) = fs::remove_dir_all(&aside) {
+            tracing::debug!("{} is left: {left}", aside.display());
+        }
+        return Err(error);
+    }
+    Ok(manifest)
+}
+
+/// Writes what a backup holds to the places that it had, links last, so that nothing is written through one.
+fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
+    let mut buffer = vec![0_u8; 1 << 18];
+    let mut links = Vec::new();
+    for (path, file) in &manifest.files {
+        let inner = match path.split_once('/') {
+            Some((NOTES, inner)) => PathBuf::from(inner),
+            Some((JOURNAL, inner)) => Path::new(STATE_DIR).join("records").join(inner),
+            None if path == CONFIG => Path::new(STATE_DIR).join(CONFIG),
+            _ => continue,
+        };
+        // The list could have been written by anybody.
+        if !inner.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(damaged(&backup.join(path)));
+        }
+        let to = root.join(inner);
+        if let Some(link) = &file.link {
+            links.push((to, link));
+            continue;
+        }
+        let disk = backup.join(path);
+        let found = fs::symlink_metadata(&disk).map_err(|error| Error::io("read", &disk, error))?;
+        let item = Item { look: look_of(&found), disk: disk.clone(), link: None };
+        let copied = copy_item(&item, &to, &mut buffer)?.ok_or_else(|| damaged(&disk))?;
+        if !found.is_file() || copied.blake3 != file.blake3 {
+            return Err(damaged(&disk));
+        }
+    }
+    for path in &manifest.empty {
+        if Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+            let folder = root.join(path);
+            fs::create_dir_all(&folder).map_err(|error| Error::io("make", &folder, error))?;
+        }
+    }
+    for (to, link) in links {
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+        }
+        std::os::unix::fs::symlink(link, &to).map_err(|error| Error::io("write", &to, error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,738 @@
+//! What keeps memories over the years: maintenance, eviction, handoffs, backups, export and import, and the journal.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sidenote::clock::{Clock, Timestamp};
+use sidenote::index::silent;
+use sidenote::memory::evict::{Candidate, choose};
+use sidenote::memory::handoff::{Handoff, markdown};
+use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
+
+use crate::support::{TestVault, say, stderr, stdout, tree};
+
+/// Runs a command on a vault, at a time, and gives what it prints.
+#[track_caller]
+fn run(vault: &TestVault, now: &str, args: &[&str]) -> String {
+    let mut command = vault.command(args);
+    let done = command.env("SIDENOTE_NOW", now).output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", stderr(&done));
+    stdout(&done)
+}
+
+#[track_caller]
+fn json(vault: &TestVault, now: &str, args: &[&str]) -> Value {
+    serde_json::from_str(&run(vault, now, &[&["--json"], args].concat())).unwrap()
+}
+
+fn journal(vault: &TestVault, month: &str) -> String {
+    fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()
+}
+
+fn ops(vault: &TestVault, month: &str) -> Vec<String> {
+    let op = |line: &str| serde_json::from_str::<Value>(line).unwrap()["op"].as_str().unwrap().to_owned();
+    journal(vault, month).lines().map(op).collect()
+}
+
+#[test]
+fn what_is_used_least_goes_first_and_only_as_much_as_must() {
+    let note = |name: &str, bytes, last, created, stays| Candidate {
+        bytes,
+        last: Timestamp::from_millis(last),
+        created: Timestamp::from_millis(created),
+        path: name.to_owned(),
+        stays,
+    };
+    let notes = [
+        note("a", 30, 50, 1, false),
+        note("b", 30, 10, 9, false),
+        note("c", 30, 10, 2, false),
+        note("d", 10, 0, 0, true),
+    ];
+    // 100 bytes: down to 85 % of what they may have.
+    for (most, forced, goes) in [
+        (100, false, &[][..]),
+        (99, false, &["c"]),
+        (80, false, &["c", "b"]),
+        (83, false, &["c"]),
+        (40, false, &["c", "b", "a"]),
+        (0, false, &["c", "b", "a"]),
+        (100, true, &["c"]),
+        (99, true, &["c"]),
+    ] {
+        let chosen: Vec<&str> =
+            choose(&notes, most, forced).into_iter().map(|at| notes[at].path.as_str()).collect();
+        assert_eq!(chosen, goes, "{most} {forced}");
+    }
+    let many: Vec<Candidate> = (0..100).map(|at| note(&format!("{at}"), 1, at, at, false)).collect();
+    assert_eq!(choose(&many, 1000, true), (0..15).collect::<Vec<_>>());
+    assert_eq!(choose(&[], 0, true), [0; 0]);
+}
+
+#[test]
+fn a_change_of_tier_is_written_down_once() {
+    let vault = TestVault::new(&[("old.md", "---\ncreated_at: 2020-01-01\n---\nOld as the hills.\n")]);
+    run(&vault, "2026-01-01", &["memory", "save", "The heron nests in April.", "--title", "Heron"]);
+    let maintain = |now: &str, more: &[&str]| {
+        let reply = json(&vault, now, &[&["memory", "maintain"], more].concat());
+        let tiers = reply["tiers"].as_array().unwrap().iter();
+        let change = |tier: &Value| {
+            let text = |name: &str| tier[name].as_str().unwrap().to_owned();
+            format!("{} {} {}", text("path"), text("from"), text("to"))
+        };
+        (reply["ran"].as_bool().unwrap(), tiers.map(change).collect::<Vec<_>>())
+    };
+    assert_eq!(maintain("2026-01-02", &[]), (true, vec![]));
+    let demoted = vec!["Memories/Heron.md HOT COLD".to_owned()];
+    assert_eq!(maintain("2026-01-05", &["--dry-run"]), (true, demoted.clone()));
+    assert_eq!(maintain("2026-01-05", &[]), (true, demoted));
+    // What was done a short while ago is not done again, and done again changes nothing.
+    assert_eq!(maintain("2026-01-05T05:59", &[]), (false, vec![]));
+    assert_eq!(maintain("2026-01-05T05:59", &["--force"]), (true, vec![]));
+    for day in ["2026-01-06", "2026-01-06T01:00", "2026-01-07"] {
+        run(&vault, day, &["memory", "recall", "when does the heron nest?"]);
+    }
+    assert_eq!(maintain("2026-01-08", &[]).1, ["Memories/Heron.md COLD WARM"]);
+    run(&vault, "2026-01-08", &["memory", "pin", "old"]);
+    assert_eq!(maintain("2026-01-09", &[]).1, ["old.md COLD WARM"]);
+    run(&vault, "2026-01-09", &["memory", "unpin", "old"]);
+    assert_eq!(maintain("2026-01-10", &[]).1, ["old.md WARM COLD"]);
+    let written: Vec<String> = ops(&vault, "2026-01").into_iter().filter(|op| op.contains("mote")).collect();
+    assert_eq!(written, ["demote", "promote", "promote", "demote"]);
+    let stats = json(&vault, "2026-01-10", &["memory", "stats"]);
+    assert_eq!(stats["maintained"], "2026-01-10T00:00:00Z");
+}
+
+#[test]
+fn importance_is_written_back_once_and_the_story_goes_on_from_there() {
+    let plain = "---\ncreated_at: 2026-01-01\n---\nNobody spoke of weight here.\n";
+    let heron = "---\nid: heron-1\nimportance: 8 # for now\ncreated_at: 2026-01-01\n---\nThe heron nests.\n";
+    let vault = TestVault::new(&[("plain.md", plain), ("heron.md", heron)]);
+    let worth = |now: &str| json(&vault, now, &["memory", "explain", "heron-1"])["importance"].clone();
+    assert_eq!(worth("2026-03-02"), json!(4.0));
+    run(&vault, "2026-03-02", &["memory", "maintain", "--write-back"]);
+    let read = |path: &str| fs::read_to_string(vault.root().join(path)).unwrap();
+    assert_eq!(read("heron.md"), heron.replace("importance: 8", "importance: 4"));
+    assert_eq!(read("plain.md"), plain, "a note that says nothing of weight stays as it is");
+    assert_eq!(worth("2026-03-02"), json!(4.0), "what was written down does not fade again");
+    assert_eq!(worth("2026-05-01"), json!(2.0));
+    run(&vault, "2026-03-03", &["memory", "maintain", "--write-back"]);
+    assert_eq!(read("heron.md"), heron.replace("importance: 8", "importance: 4"));
+    // Four uses before, one after: five.
+    let vault = TestVault::new(&[("heron.md", "---\nimportance: 9\ncreated_at: 2026-01-01\n---\nHeron.\n")]);
+    let vote = |now: &str| drop(run(&vault, now, &["memory", "vote", "heron", "up"]));
+    let worth = |now: &str| json(&vault, now, &["memory", "explain", "heron"])["importance"].clone();
+    (0..4).for_each(|_| vote("2026-03-02"));
+    run(&vault, "2026-03-02T01:00", &["memory", "maintain", "--write-back"]);
+    assert_eq!(worth("2026-03-02T01:00"), json!(4.5));
+    vote("2026-03-02T02:00");
+    assert_eq!(worth("2026-03-02T02:00"), json!(5.0));
+    // Taken back, the whole story counts again.
+    run(&vault, "2026-03-02T03:00", &["undo"]);
+    assert_eq!(worth("2026-03-02T03:00"), json!(5.0));
+}
+
+#[test]
+fn eviction_spares_what_is_protected_and_everything_comes_back() {
+    let memory = |extra: &str, text: &str| format!("---\ncreated_at: 2026-01-01\n{extra}---\n{text}\n");
+    let vault = TestVault::new(&[
+        ("Elsewhere/note.md", memory("", "It was never a memory.").as_str()),
+        ("Memories/plain.md", &memory("id: plain-1\n", "Plain, and never used.")),
+        ("Memories/used.md", &memory("", "Used yesterday by a heron.")),
+        ("Memories/pinned.md", &memory("pinned: true\n", "Pinned.")),
+        ("Memories/core.md", &memory("tags: [core]\n", "A core thing.")),
+        ("Memories/choice.md", &memory("type: decision\n", "We chose.")),
+        (".trash/Memories/plain.md", "something else of that name"),
+    ]);
+    run(&vault, "2026-05-01", &["memory", "vote", "used", "up"]);
+    run(
+        &vault,
+        "2026-05-01",
+        &["--session", "s1", "memory", "save", "This session's own.", "--title", "ours"],
+    );
+    let before = tree(vault.root());
+    let cleanup = |args: &[&str]| json(&vault, "2027-05-01", &[args, &["memory", "cleanup"]].concat());
+    assert_eq!(cleanup(&[])["evicted_count"], 0, "there is room");
+    let dry = json(&vault, "2027-05-01", &["memory", "cleanup", "--force", "--dry-run"]);
+    assert_eq!((&dry["evicted"], tree(vault.root()) == before), (&json!(["Memories/plain.md"]), true));
+    let cleanup = |session: &str| {
+        let mut command = vault.command(&["--json", "--session", session, "memory", "cleanup"]);
+        let command = command.env("SIDENOTE_NOW", "2027-05-01").env("SIDENOTE_MEMORY_MAX_BYTES", "10");
+        serde_json::from_slice::<Value>(&command.output().unwrap().stdout).unwrap()
+    };
+    let gone = cleanup("s1");
+    assert_eq!(gone["evicted"], json!(["Memories/plain.md", "Memories/used.md"]));
+    let bytes = before[Path::new("Memories/plain.md")].len() + before[Path::new("Memories/used.md")].len();
+    assert_eq!(gone["freed_bytes"], json!(bytes));
+    assert_eq!(cleanup("s2")["evicted"], json!(["Memories/ours.md"]), "another session does not spare it");
+    assert_eq!(ops(&vault, "2027-05"), ["evict", "evict"]);
+    // By its id, although something else has its name in the trash; by its name; by its path there.
+    for name in ["plain-1", "used", ".trash/Memories/ours.md"] {
+        run(&vault, "2027-05-02", &["memory", "restore", name]);
+    }
+    assert_eq!(tree(vault.root()), before, "byte for byte");
+    assert_eq!(json(&vault, "2027-05-03", &["memory", "explain", "used"])["uses"], 1, "with its uses");
+}
+
+#[test]
+fn a_handoff_takes_the_place_of_the_former_one() {
+    let handoff = Handoff {
+        project: "Parser".to_owned(),
+        summary: "Tables parse.\n".to_owned(),
+        completed: vec!["tables\nof all kinds".to_owned()],
+        memories: vec!["heron-1".to_owned()],
+        ..Handoff::default()
+    };
+    let text = markdown(&handoff, Timestamp::parse("2026-11-21T12:00").unwrap());
+    // The time of day is that of the place.
+    insta::assert_snapshot!(text.lines().filter(|line| !line.starts_with("**Date")).collect::<Vec<_>>().join("\n"), @r"
+    # Handoff - Parser
+
+
+    ## Summary
+
+    Tables parse.
+
+    ## Completed
+
+    - tables
+      of all kinds
+
+    ## In Progress / Blocked
+
+    - (none)
+
+    ## Key Decisions
+
+    - (none)
+
+    ## Next Steps
+
+    - (none)
+
+    ## Memory IDs
+
+    - heron-1
+    ");
+    assert!(text.contains(" | **Branch:** unknown\n"), "{text}");
+    let vault =
+        TestVault::new(&[("heron.md", "---\nid: heron-1\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
+    let store = |now: &str, args: &[&str]| {
+        run(&vault, now, &[&["handoff", "store", "--project", "Parser/2"], args].concat())
+    };
+    assert_eq!(vault.run(&["handoff", "show"]).status.code(), Some(3));
+    store("2026-05-01", &["--summary", "first <private>pin 1234</private>", "--memory", "heron"]);
+    let path = vault.root().join("Handoffs/Parser 2.md");
+    let first = fs::read_to_string(&path).unwrap();
+    assert!(first.contains("type: handoff\nproject: Parser/2\n") && !first.contains("1234"), "{first}");
+    assert_eq!(json(&vault, "2026-05-02", &["memory", "explain", "heron"])["uses"], 1);
+    let shown = run(&vault, "2026-05-02", &["handoff", "show"]);
+    assert!(
+        shown.ends_with("## Referenced Memories\n\n### Memory: heron-1\n\nThe heron nests.\n"),
+        "{shown}"
+    );
+    store("2026-05-03", &["--summary", "second", "--next", "footnotes"]);
+    let second = fs::read_to_string(&path).unwrap();
+    assert!(
+        second.contains("second") && second.contains("- footnotes") && !second.contains("first"),
+        "{second}"
+    );
+    assert!(second.contains("created_at: \"2026-05-01T00:00:00Z\""), "{second}");
+    run(&vault, "2026-05-03", &["undo"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), first);
+    run(&vault, "2026-05-04", &["handoff", "store", "--project", "Other", "--summary", "newer"]);
+    assert!(run(&vault, "2026-05-05", &["handoff", "show"]).starts_with("# Handoff - Other\n"));
+    assert!(run(&vault, "2026-05-05", &["handoff", "show", "--project", "Parser 2"]).contains("first"));
+    for (args, code) in
+        [(["--project", "..", "--summary", "x"], 2), (["--project", "p", "--summary", " "], 2)]
+    {
+        assert_eq!(vault.run(&[&["handoff", "store"], &args[..]].concat()).status.code(), Some(code));
+    }
+}
+
+/// Tells what notes are worth, as commands show it.
+fn worth(vault: &TestVault, now: &str) -> [Value; 3] {
+    let ask = |args: &[&str]| json(vault, now, args);
+    [ask(&["memory", "list"]), ask(&["memory", "stats"]), ask(&["memory", "explain", "heron"])]
+}
+
+#[test]
+fn old_months_are_written_shorter_and_say_the_same() {
+    let vault = TestVault::new(&[
+        ("heron.md", "---\nid: heron-1\ncreated_at: 2026-01-01\n---\nThe heron nests.\n"),
+        ("otter.md", "---\ncreated_at: 2026-01-01\n---\nAn otter and a heron.\n"),
+    ]);
+    for day in 1..=20 {
+        run(&vault, &format!("2026-02-{day:02}"), &["memory", "recall", "heron"]);
+    }
+    run(&vault, "2026-02-21", &["memory", "vote", "heron", "up"]);
+    run(&vault, "2026-02-22", &["move", "otter", "Lutra"]);
+    run(&vault, "2026-02-23", &["memory", "recall", "heron"]);
+    let path = vault.root().join(".sidenote/records/2026-02.jsonl");
+    fs::write(&path, format!("{}torn line\n", journal(&vault, "2026-02"))).unwrap();
+    run(&vault, "2026-07-01", &["memory", "vote", "heron", "up"]);
+    let long = journal(&vault, "2026-02");
+    let before = worth(&vault, "2026-07-03");
+    let reply = json(&vault, "2026-07-02", &["memory", "maintain"]);
+    assert_eq!(reply["compacted"], 1);
+    let short = journal(&vault, "2026-02");
+    assert!(short.len() * 3 < long.len() * 2, "{} of {}", short.len(), long.len());
+    assert_eq!(ops(&vault, "2026-07"), ["vote", "maintain"]);
+    let kept = short.lines().filter(|line| !line.contains("\"snapshot\"")).collect::<Vec<_>>();
+    let edits: Vec<&str> = long.lines().filter(|line| !line.contains("\"op\":\"use\"")).collect();
+    assert_eq!(kept, edits, "votes, edits and what cannot be read stay as they were");
+    let same = |state: [Value; 3]| {
+        let [list, mut stats, explained] = state;
+        stats["maintained"] = Value::Null;
+        [list, stats, explained]
+    };
+    let before = same(before);
+    assert_eq!(same(worth(&vault, "2026-07-03")), before);
+    fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
+    assert_eq!(same(worth(&vault, "2026-07-03")), before);
+    // One branch compacted the month, another did not: the union says the same, and can be compacted again.
+    fs::write(&path, format!("{short}{}", long.replace("torn line\n", ""))).unwrap();
+    assert_eq!(same(worth(&vault, "2026-07-03")), before);
+    run(&vault, "2026-07-02", &["memory", "maintain", "--force"]);
+    assert_eq!(same(worth(&vault, "2026-07-03")), before);
+    let snapshots = |text: &str| {
+        let mut lines: Vec<String> =
+            text.lines().filter(|line| line.contains("\"snapshot\"")).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(snapshots(&journal(&vault, "2026-02")), snapshots(&short));
+}
+
+#[test]
+fn git_merges_what_two_branches_recalled_and_voted() {
+    if Command::new("git").arg("--version").output().is_err() {
+        return say("skipped: there is no git");
+    }
+    let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
+        let done = Command::new("git")
+            .env("HOME", vault.root().join(".home"))
+            .current_dir(vault.root())
+            .args([&who[..], args].concat())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{args:?}: {}{}", stdout(&done), stderr(&done));
+    };
+    run(&vault, "2026-05-01", &["memory", "vote", "heron", "up"]);
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "."]);
+    git(&["commit", "-qm", "first"]);
+    for (branch, day) in [("ours", "2026-05-02"), ("theirs", "2026-05-03")] {
+        git(&["checkout", "-q", "-b", branch, "main"]);
+        run(&vault, day, &["memory", "recall", "heron"]);
+        run(&vault, day, &["memory", "vote", "heron", "up"]);
+        git(&["commit", "-qam", branch]);
+    }
+    git(&["merge", "-q", "ours", "-m", "both"]);
+    let merged = json(&vault, "2026-05-04", &["memory", "explain", "heron"]);
+    let figures = (&merged["usefulness"], &merged["uses"], &merged["days_used"]);
+    assert_eq!(figures, (&json!(3), &json!(5), &json!(3)));
+    assert_eq!(json(&vault, "2026-05-04", &["memory", "stats"])["corrupt_lines"], 0);
+}
+
+#[test]
+fn uses_go_with_a_note_that_others_move() {
+    let vault = TestVault::new(&[
+        ("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n"),
+        ("otter.md", "The otter sleeps.\n"),
+    ]);
+    run(&vault, "2026-05-01", &["memory", "vote", "heron", "up"]);
+    vault.rename("heron.md", "Birds/Grey heron.md");
+    vault.rename("otter.md", "Lutra.md");
+    let moved = json(&vault, "2026-05-02", &["memory", "explain", "Grey heron"]);
+    assert_eq!((&moved["usefulness"], &moved["path"]), (&json!(1), &json!("Birds/Grey heron.md")));
+    assert_eq!(ops(&vault, "2026-05"), ["vote", "moved"]);
+    assert!(!journal(&vault, "2026-05").contains("Lutra"), "what was never used is nothing to tell of");
+    // What sidenote moves itself is told once.
+    run(&vault, "2026-05-03", &["move", "Grey heron", "Ardea"]);
+    assert_eq!(json(&vault, "2026-05-04", &["memory", "explain", "Ardea"])["usefulness"], 1);
+    assert_eq!(ops(&vault, "2026-05"), ["vote", "moved", "move"]);
+    // Another machine saw the move that was made here, and told of it too.
+    let line = r#"{"id":"0196f000000070008000000000000001","at":"2026-05-05T00:00:00Z","op":"moved","files":[{"path":"Birds/Grey heron.md","to":"Ardea.md"}]}"#;
+    fs::write(
+        vault.root().join(".sidenote/records/2026-05.jsonl"),
+        format!("{}{line}\n", journal(&vault, "2026-05")),
+    )
+    .unwrap();
+    assert_eq!(json(&vault, "2026-05-06", &["memory", "explain", "Ardea"])["usefulness"], 1);
+    assert!(stderr(&vault.run(&["undo"])).is_empty(), "a move by others is nothing to be taken back");
+    assert_eq!(json(&vault, "2026-05-06", &["memory", "explain", "Grey heron"])["usefulness"], 1);
+}
+
+#[test]
+fn nothing_private_reaches_the_disk_on_any_path() {
+    let vault = TestVault::new(&[("heron.md", "# Nests\n\nThe heron nests.\n"), ("otter.md", "An otter.\n")]);
+    const KEY: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let text = format!("said <private>xyzzy</private> with {KEY} in it");
+    let json_lines =
+        json!([{ "content": format!("imported {text}"), "metadata": { "where": text } }]).to_string();
+    fs::write(vault.root().join(".import.json"), json_lines).unwrap();
+    let import = vault.root().join(".import.json");
+    let commands: &[&[&str]] = &[
+        &["new", "A", "--content", &text, "--set", &format!("why={text}")],
+        &["append", "heron", &text],
+        &["prepend", "heron", &text, "--section", "Nests"],
+        &["replace", "otter", "--old", "An", "--new", &text],
+        &["set", "otter", "why", &text],
+        &["link", "heron", "otter", "--text", &text],
+        &["rename-heading", "heron", "Nests", &text],
+        &["memory", "save", &format!("saved {text}"), "--title", &text],
+        &["memory", "set-context", &text],
+        &["handoff", "store", "--project", "p", "--summary", &text, "--next", &text],
+        &["memory", "import", import.to_str().unwrap()],
+    ];
+    for args in commands {
+        let done = vault.run(args);
+        assert!(done.status.success(), "{args:?} {}", stderr(&done));
+    }
+    fs::remove_file(&import).unwrap();
+    let told = vault.run(&["append", "heron", &text]);
+    assert!(stderr(&told).contains("looks like a key went out"), "{}", stderr(&told));
+    let all = walkdir::WalkDir::new(vault.root()).into_iter().map(Result::unwrap);
+    let mut looked = 0;
+    for file in all.filter(|entry| entry.file_type().is_file()) {
+        let bytes = fs::read(file.path()).unwrap();
+        let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+        assert!(!holds(b"xyzzy") && !holds(KEY.as_bytes()), "{}", file.path().display());
+        looked += 1;
+    }
+    assert!(looked > 10);
+    // Whoever wants keys in notes says so.
+    let mut command = vault.command(&["append", "heron", &text]);
+    assert!(command.env("SIDENOTE_PRIVACY_REDACT", "false").output().unwrap().status.success());
+    let heron = fs::read_to_string(vault.root().join("heron.md")).unwrap();
+    assert!(heron.contains(KEY) && !heron.contains("xyzzy"));
+}
+
+#[test]
+fn an_export_comes_in_again_as_it_was() {
+    let vault = TestVault::example();
+    run(&vault, "2026-11-21", &["memory", "save", "A, \"quoted\" text;\nwith lines", "--tags", "a,b"]);
+    let store = vault.store();
+    let notes = store.totals().unwrap().0.notes;
+    drop(store);
+    let bodies = |vault: &TestVault| -> BTreeMap<String, (Value, Value)> {
+        let lines = run(vault, "2026-11-21", &["memory", "export", "--format", "jsonl"]);
+        let records = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let part = |record: Value| {
+            (record["path"].as_str().unwrap().to_owned(), (record["content"].clone(), record["tags"].clone()))
+        };
+        records.map(part).collect()
+    };
+    let there = bodies(&vault);
+    let whole: Value = serde_json::from_str(&run(&vault, "2026-11-21", &["memory", "export"])).unwrap();
+    assert_eq!(whole["total_memories"], json!(there.len()));
+    assert!(there.len() >= notes - 3, "{} of {notes}", there.len());
+    for format in ["json", "jsonl", "csv"] {
+        let file = vault.root().join(".export");
+        run(&vault, "2026-11-21", &["memory", "export", "--format", format, "-o", file.to_str().unwrap()]);
+        let fresh = TestVault::new(&[]);
+        let reply = json(&fresh, "2026-11-22", &["memory", "import", file.to_str().unwrap()]);
+        let count = reply["imported"].as_array().unwrap().len() + reply["skipped"].as_u64().unwrap() as usize;
+        assert_eq!(count, there.len(), "{format}");
+        let here = bodies(&fresh);
+        for (path, record) in &here {
+            assert_eq!(&there[path].0, &record.0, "{format} {path}");
+        }
+        // Nothing comes twice.
+        let again = json(&fresh, "2026-11-22", &["memory", "import", file.to_str().unwrap()]);
+        assert_eq!(again["imported"], json!([]), "{format}");
+    }
+}
+
+#[test]
+fn memories_of_other_programs_come_in_or_none_does() {
+    let vault = TestVault::new(&[("Memories/Known.md", "I am known.\n")]);
+    let import = |text: &str| {
+        fs::write(vault.root().join(".import"), text).unwrap();
+        let file = vault.root().join(".import");
+        vault.run(&["--json", "memory", "import", file.to_str().unwrap()])
+    };
+    let before = tree(vault.root()).len() + 1;
+    for (text, why) in [
+        ("", "empty"),
+        ("[{\"content\": \"a\"}, {\"text\": 7}]", "memory 2: it has no text `content`"),
+        (
+            "[{\"content\": \"a\", \"importance\": \"much\"}]",
+            "memory 1: its importance \"much\" is no number",
+        ),
+        ("[{\"content\": \"a\", \"created_at\": \"soon\"}]", "memory 1: its time \"soon\" is none"),
+        ("{\"content\": \"a\"}\n{\"content\"", "no JSON in line 2"),
+        ("[1", "no sound JSON"),
+        ("just words", "neither JSON nor a table"),
+    ] {
+        let done = import(text);
+        assert_eq!(done.status.code(), Some(2), "{text}");
+        assert!(stderr(&done).contains(&why.replace('"', "\\\"")), "{text}: {}", stderr(&done));
+    }
+    assert_eq!(tree(vault.root()).len(), before, "nothing came in");
+    let done = import(
+        r##"[{"content": "Herons nest.", "tags": "bird, two words,#x", "importance": 14, "type": "fact", "created_at": 1700000000},
+            {"content": "Herons nest too.", "title": "Herons nest.", "createdAt": "2026-01-02T03:04:05Z", "id": "m-7", "metadata": {"source": "elsewhere"}},
+            {"content": "I am known."}, {"content": "Herons nest."}, {"content": " "}]"##,
+    );
+    let reply: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(reply["imported"], json!(["Memories/Herons nest.md", "Memories/Herons nest 2.md"]));
+    assert_eq!(reply["skipped"], 3);
+    let read = |path: &str| fs::read_to_string(vault.root().join(path)).unwrap();
+    insta::assert_snapshot!(read("Memories/Herons nest.md"), @r#"
+    ---
+    id: a43ffa97-ea83-529d-8cca-21020329559f
+    title: Herons nest.
+    tags:
+      - bird
+      - two-words
+      - x
+    type: fact
+    created_at: "2023-11-14T22:13:20Z"
+    importance: 10
+    ---
+    Herons nest.
+    "#);
+    let second = read("Memories/Herons nest 2.md");
+    assert!(second.contains("id: m-7\n") && second.contains("source: elsewhere\n"), "{second}");
+    run(&vault, "2026-11-21", &["undo"]);
+    assert_eq!(tree(vault.root()).len(), before, "in one step, and back in one");
+}
+
+fn same_trees(one: &Path, other: &Path) {
+    assert_eq!(tree(one), tree(other));
+}
+
+#[test]
+fn a_backup_comes_back_whole() {
+    let vault = TestVault::example();
+    vault.write("image.png", [0, 159, 146, 150]);
+    vault.write(".obsidian/extra.json", "{}");
+    vault.write(".trash/old.md", "gone\n");
+    std::os::unix::fs::symlink("Start here.md", vault.root().join("link.md")).unwrap();
+    run(&vault, "2026-05-01", &["memory", "vote", "Start here", "up"]);
+    let name = |now: &str| {
+        let item = json(&vault, now, &["backup"]);
+        item["name"].as_str().unwrap().to_owned()
+    };
+    let first = name("2026-05-02");
+    assert!(first.starts_with("memory_backup_2026050"), "{first}");
+    let target = tempfile::tempdir().unwrap();
+    let to = target.path().join("new/vault");
+    run(&vault, "2026-05-03", &["restore-backup", &first, "--to", to.to_str().unwrap()]);
+    same_trees(vault.root(), &to);
+    assert!(fs::symlink_metadata(to.join("link.md")).unwrap().is_symlink());
+    let restored = TestVault::copy_of(&to);
+    fs::create_dir_all(restored.root().join(".sidenote/records")).unwrap();
+    for entry in fs::read_dir(to.join(".sidenote/records")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, restored.root().join(".sidenote/records").join(path.file_name().unwrap())).unwrap();
+    }
+    assert_eq!(json(&restored, "2026-05-03", &["memory", "explain", "Start here"])["usefulness"], 1);
+    let folder = vault.root().join(".sidenote/backups").join(&first);
+    let export: Value =
+        serde_json::from_slice(&fs::read(folder.join("memories_export.json")).unwrap()).unwrap();
+    assert_eq!(export["total_memories"], json!(export["memories"].as_array().unwrap().len()));
+    // Not over something that is there.
+    let refused = vault.run(&["restore-backup", &first, "--to", to.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(4), "{}", stderr(&refused));
+    // Into the vault itself: what is gone or different comes back, what came since stays.
+    let before = tree(vault.root());
+    vault.remove("Start here.md");
+    vault.write("Inbox.md", "overwritten\n");
+    vault.write("New.md", "since then\n");
+    let dry = run(&vault, "2026-05-04", &["restore-backup", &first, "--dry-run"]);
+    assert!(dry.contains("create Start here.md") && !dry.contains("New.md"), "{dry}");
+    fs::remove_dir_all(vault.root().join(".sidenote/records")).unwrap();
+    run(&vault, "2026-05-04", &["restore-backup", &first]);
+    assert_eq!(json(&vault, "2026-05-05", &["memory", "explain", "Start here"])["usefulness"], 1);
+    vault.remove("New.md");
+    assert_eq!(tree(vault.root()), before);
+    // The newest are kept.
+    for day in 1..=11 {
+        name(&format!("2026-06-{day:02}T12:00"));
+    }
+    let names = json(&vault, "2026-07-01", &["backups"]);
+    let names: Vec<&str> =
+        names.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 10);
+    assert!(names.is_sorted_by(|one, other| one > other) && !names.contains(&first.as_str()));
+    // One that is damaged is no way back, and leaves nothing behind.
+    let folder = vault.root().join(".sidenote/backups").join(names[0]);
+    fs::write(folder.join("notes/Start here.md"), "rotten").unwrap();
+    let bad = target.path().join("bad");
+    let refused = vault.run(&["restore-backup", names[0], "--to", bad.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(7), "{}", stderr(&refused));
+    assert_eq!(fs::read_dir(target.path()).unwrap().count(), 1, "nothing half-made is left");
+    let among = vault.run(&["backup", "--dir", vault.root().join("Copies").to_str().unwrap()]);
+    assert_eq!(among.status.code(), Some(2), "{}", stderr(&among));
+}
+
+#[test]
+fn a_backup_that_is_killed_is_none() {
+    let texts: Vec<(String, String)> = (0..400)
+        .map(|at| (format!("f{}/n{at}.md", at % 7), format!("# Note {at}\n\n{}\n", "words ".repeat(at))))
+        .collect();
+    let vault =
+        TestVault::new(&texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+    drop(vault.store());
+    let folder = vault.root().join(".sidenote/backups");
+    let aside = || {
+        let names = fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".memory_backup")).count()
+    };
+    let mut killed = 0;
+    for step in 0..12 {
+        let mut child =
+            vault.command(&["backup"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // At moments that are spread over the work: after so many files, or at its very end.
+        let target = step * 40;
+        loop {
+            let copied = walkdir::WalkDir::new(&folder).into_iter().flatten().count();
+            if copied > target + 3 || child.try_wait().unwrap().is_some() {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let listed = json(&vault, "2026-11-21", &["backups"]).as_array().unwrap().len();
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += usize::from(aside() > 0);
+        }
+        let whole = json(&vault, "2026-11-21", &["backups"]);
+        assert!(whole.as_array().unwrap().len() >= listed);
+        for item in whole.as_array().unwrap() {
+            let to = tempfile::tempdir().unwrap();
+            let to = to.path().join("vault");
+            run(
+                &vault,
+                "2026-11-21",
+                &["restore-backup", item["name"].as_str().unwrap(), "--to", to.to_str().unwrap()],
+            );
+            same_trees(vault.root(), &to);
+        }
+        fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("memory_backup"))
+            .for_each(|entry| fs::remove_dir_all(entry.path()).unwrap());
+    }
+    assert!(killed > 0, "no backup was cut short");
+    let name = json(&vault, "2026-11-21", &["backup"])["name"].as_str().unwrap().to_owned();
+    assert_eq!(aside(), 0, "what was left is gone");
+    let to = tempfile::tempdir().unwrap();
+    run(&vault, "2026-11-21", &["restore-backup", &name, "--to", to.path().to_str().unwrap()]);
+    same_trees(vault.root(), to.path());
+}
+
+#[test]
+fn a_backup_is_made_by_itself_where_settings_say_so() {
+    let vault = TestVault::new(&[("a.md", "A.\n")]);
+    let tend = |now: &str, auto: &str| {
+        let store = at(&vault, now, &[("backup.auto", auto)]);
+        store.tend().unwrap();
+        store.backups(None).unwrap().len()
+    };
+    assert_eq!(tend("2026-05-01", "false"), 0);
+    assert_eq!(tend("2026-05-01", "true"), 1);
+    assert_eq!(tend("2026-05-01T23:59", "true"), 1);
+    assert_eq!(tend("2026-05-02", "true"), 2);
+    (0..99).for_each(|at| vault.write(&format!("n{at}.md"), "N.\n"));
+    assert_eq!(tend("2026-05-02T01:00", "true"), 3, "at the hundredth note");
+    assert_eq!(tend("2026-05-02T02:00", "true"), 3);
+}
+
+/// Opens a vault at a time, without a model, and brings its index up to date.
+fn at(vault: &TestVault, now: &str, settings: &[(&'static str, &str)]) -> Store {
+    let none = [("embed.provider", "none")];
+    let store = Store::open(Open {
+        vault: Some(vault.root().to_owned()),
+        flags: none.iter().chain(settings).map(|(key, value)| (*key, (*value).to_owned(), "test")).collect(),
+        clock: Clock::Fixed(Timestamp::parse(now).unwrap()),
+        ..Open::default()
+    })
+    .unwrap();
+    store.sync(silent()).unwrap();
+    store
+}
+
+/// Finds the file of a memory: in the vault, or in the trash.
+fn places(vault: &TestVault, id: &str) -> Vec<(bool, Vec<u8>)> {
+    let line = format!("id: {id}\n");
+    let holds = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).contains(&line);
+    tree(vault.root())
+        .into_iter()
+        .filter(|(_, bytes)| holds(bytes))
+        .map(|(path, bytes)| (path.starts_with(".trash"), bytes))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+    #[test]
+    fn over_twenty_years_no_memory_becomes_unreachable(steps in prop::collection::vec((0..12_u8, 0..1000_usize, 20..180_i64), 70..75)) {
+        let vault = TestVault::new(&[("Home.md", "The vault's own note, which is no memory.\n")]);
+        let mut known: Vec<(String, String)> = Vec::new();
+        let mut day = Timestamp::parse("2026-01-01").unwrap().millis();
+        for (step, (what, which, days)) in steps.into_iter().enumerate() {
+            day += days * 86_400_000;
+            let store = at(&vault, &Timestamp::from_millis(day).rfc3339(), &[("memory.max_bytes", "1500"), ("memory.evict", "true")]);
+            let chosen = known.get(which % known.len().max(1)).cloned();
+            let alive = |id: &String| places(&vault, id).iter().any(|(trashed, _)| !trashed);
+            match (what, chosen) {
+                (0..=3, _) | (_, None) => {
+                    let text = format!("Memory number {step} tells of thing {which}.");
+                    let request = SaveRequest { text: text.clone(), allow_duplicate: true, ..SaveRequest::default() };
+                    known.push((store.save_memory(&request, false).unwrap().memory.unwrap().id, text));
+                }
+                (4, Some((id, _))) if alive(&id) => drop(store.vote(&id, which % 2 == 0).unwrap()),
+                // It may be pinned, forgotten or archived already.
+                (5, Some((id, _))) if alive(&id) => drop(store.pin(&id, false)),
+                (6, Some((id, _))) if alive(&id) => drop(store.forget(&id, which % 3 == 0, false)),
+                (7, Some((id, _))) if alive(&id) => drop(store.archive(&id, false)),
+                (8, Some((id, _))) if !alive(&id) => {
+                    let before = places(&vault, &id);
+                    store.restore_memory(&id, false).unwrap();
+                    let after = places(&vault, &id);
+                    prop_assert_eq!((after.len(), after[0].0), (1, false));
+                    prop_assert_eq!(&after[0].1, &before[0].1, "byte for byte");
+                }
+                (9, _) => drop(store.cleanup(true, false).unwrap()),
+                (10, _) => {
+                    let before: Vec<_> = known.iter().map(|(id, _)| places(&vault, id)).collect();
+                    store.maintain(MaintainRequest::default()).unwrap();
+                    // Maintenance moves rank and tier; a note that it puts away keeps its bytes.
+                    let bytes = |places: &[(bool, Vec<u8>)]| places[0].1.clone();
+                    for ((id, _), before) in known.iter().zip(before) {
+                        prop_assert_eq!(bytes(&places(&vault, id)), bytes(&before));
+                    }
+                }
+                _ => {
+                    store.maintain(MaintainRequest { write_back: true, force: true, ..MaintainRequest::default() }).unwrap();
+                }
+            }
+            for (id, text) in &known {
+                let places = places(&vault, id);
+                prop_assert_eq!(places.len(), 1, "{}", id);
+                prop_assert!(String::from_utf8_lossy(&places[0].1).contains(text.as_str()));
+            }
+        }
+        // Everything that went comes back.
+        let store = at(&vault, &Timestamp::from_millis(day).rfc3339(), &[]);
+        for (id, _) in &known {
+            let before = places(&vault, id);
+            if before[0].0 {
+                store.restore_memory(id, false).unwrap();
+                prop_assert_eq!(&places(&vault, id)[0], &(false, before[0].1.clone()));
+            }
+        }
+    }
+}
