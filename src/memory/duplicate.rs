@@ -1,11 +1,13 @@
 //! Owns the question whether two texts say the same: exactly, or so nearly that only the lexical guard can tell.
 //!
-//! Texts that a model finds alike are often updates or opposites of each other: another date, a number, a "not". Those
-//! words are what the guard compares (spec/memory.md, Duplicates).
+//! Texts that a model finds alike are often updates or opposites of each other, or one says more: another date, a number,
+//! a "not", a clause at the end. Those words are what the guard compares (spec/memory.md, Duplicates).
 
 use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
+
+use crate::text::terms::{Stem, TermKind, is_stop_word, terms};
 
 /// Gives the SHA-256 of a text with line feeds alone at its line ends and no white space around it, in hex.
 pub fn digest(text: &str) -> String {
@@ -18,6 +20,54 @@ const NEGATIONS: &[&str] = &[
     "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "cant", "dont",
     "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt", "hasnt",
     "havent", "hadnt", "stop", "stopped", "except", "unless", "instead",
+];
+
+/// Words that turn what is into what may be, or will.
+const MODALS: &[&str] =
+    &["will", "would", "shall", "should", "can", "could", "must", "might", "used", "former", "formerly"];
+
+/// Stems of words that say how far a thing has come, which is what an update changes.
+const STAGES: &[&str] = &[
+    "abandon",
+    "accept",
+    "activ",
+    "approv",
+    "archiv",
+    "block",
+    "cancel",
+    "close",
+    "complet",
+    "confirm",
+    "declin",
+    "defer",
+    "deprec",
+    "disabl",
+    "done",
+    "draft",
+    "enabl",
+    "fail",
+    "final",
+    "finalis",
+    "finish",
+    "fix",
+    "inact",
+    "ongo",
+    "open",
+    "paus",
+    "pend",
+    "postpon",
+    "propos",
+    "provision",
+    "reject",
+    "releas",
+    "replac",
+    "resolv",
+    "resum",
+    "ship",
+    "suspend",
+    "tentat",
+    "unconfirm",
+    "wip",
 ];
 
 /// Names of times that an update changes.
@@ -61,12 +111,51 @@ const ARROWS: &[&str] = &["→", "->", "=>", "⇒", "←", "<-"];
 struct Telling {
     /// Numbers, dates and times, in their order.
     numbers: Vec<String>,
-    /// Words that deny, and names of times.
+    /// Words that deny or turn into what may be, and names of times.
     words: Vec<String>,
     /// Code spans.
     code: BTreeSet<String>,
     /// What stands on either side of an arrow.
     directions: Vec<String>,
+    /// How far things have come.
+    stages: BTreeSet<String>,
+}
+
+/// What a text says in words, apart from the most common ones.
+#[derive(Debug, Default)]
+struct Saying {
+    /// The stems of all words.
+    words: BTreeSet<String>,
+    /// Those with a capital letter, in their order.
+    names: Vec<String>,
+}
+
+impl Saying {
+    fn of(text: &str) -> Self {
+        let mut saying = Self::default();
+        let mut stem = Stem::brief();
+        for term in terms(text) {
+            // Compounds count by their parts, however they are joined.
+            let is_whole = matches!(term.kind, TermKind::Whole | TermKind::Tail);
+            if is_whole || is_stop_word(&term.text) {
+                continue;
+            }
+            // What goes on is not what was done.
+            let word = if term.text.ends_with("ing") { &term.text } else { stem.of(&term.text) };
+            let is_name =
+                text.get(term.start..).and_then(|rest| rest.chars().next()).is_some_and(char::is_uppercase);
+            if is_name && !saying.names.iter().any(|name| name == word) {
+                saying.names.push(word.to_owned());
+            }
+            saying.words.insert(word.to_owned());
+        }
+        saying
+    }
+
+    /// Gives the names that another text has as well, in their order.
+    fn shared(&self, other: &Self) -> Vec<&String> {
+        self.names.iter().filter(|name| other.names.contains(name)).collect()
+    }
 }
 
 impl Telling {
@@ -100,17 +189,33 @@ impl Telling {
             } else {
                 let parts = word.split(|c: char| !c.is_alphanumeric());
                 telling.words.extend(
-                    parts.filter(|part| NEGATIONS.contains(part) || TIMES.contains(part)).map(str::to_owned),
+                    parts
+                        .filter(|part| {
+                            NEGATIONS.contains(part) || TIMES.contains(part) || MODALS.contains(part)
+                        })
+                        .map(str::to_owned),
                 );
             }
         }
         telling.words.sort_unstable();
+        let mut stem = Stem::brief();
+        for term in terms(&prose) {
+            let word = stem.of(&term.text);
+            if STAGES.contains(&word) {
+                telling.stages.insert(word.to_owned());
+            }
+        }
         telling
     }
 }
 
-/// Says whether two texts that a model finds alike agree in what tells updates and opposites apart: numbers, dates,
-/// times, negations, code spans, directions.
-pub fn agree(one: &str, other: &str) -> bool {
-    Telling::of(one) == Telling::of(other)
+/// Says whether a new text, which a model finds like a known one, says nothing else: they agree in what tells updates and
+/// opposites apart, which is numbers, dates, times, negations, stages, code spans and directions, the new one has no word
+/// of weight that the known one lacks, and the names that both have stand in the same order.
+pub fn agree(known: &str, new: &str) -> bool {
+    if Telling::of(known) != Telling::of(new) {
+        return false;
+    }
+    let (known, new) = (Saying::of(known), Saying::of(new));
+    new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
 }

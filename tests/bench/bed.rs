@@ -1,4 +1,5 @@
-//! Owns what is measured on: a synthetic vault, or a given one seen through links, and queries of words that occur.
+//! Owns what is measured on: a synthetic vault, or a given one seen through links, its past in the journal, and queries
+//! of words that occur.
 //!
 //! Everything follows from a seed. A given vault is never written to.
 
@@ -6,10 +7,21 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+use sidenote::clock::{Clock, Timestamp};
+use sidenote::journal::{Event, Journal, Touched};
+use sidenote::text::edit::{ContentHash, Place as Spot};
+use sidenote::text::path::NotePath;
+use sidenote::vault::Vault;
+
 use crate::Result;
 
 /// How many queries are made.
 const QUERIES: usize = 200;
+/// How many events the journal holds of each note,
+pub(crate) const EVENTS: usize = 10;
+/// over so many months of thirty days.
+const MONTHS: usize = 8;
 /// How many words the synthetic vault is written with.
 const VOCABULARY: usize = 30_000;
 
@@ -106,8 +118,53 @@ impl Bed {
             return Err(format!("{name} holds no words to ask with").into());
         }
         fs::write(work.join("queries"), queries.join("\n"))?;
+        remember(&root, &files, &mut Dice(seed ^ 1))?;
         Ok(Self { name, place: Place::new(root, work), notes: files.len(), bytes })
     }
+}
+
+/// Gives the vault a past: ten events of each note, nearly all of them uses, in the journal where it belongs.
+fn remember(root: &Path, files: &[PathBuf], dice: &mut Dice) -> Result<()> {
+    const DAY: i64 = 86_400_000;
+    let from = Clock::System.now().millis() - 30 * MONTHS as i64 * DAY;
+    let mut events = Vec::with_capacity(files.len() * EVENTS);
+    for file in files {
+        let Some(path) = file.strip_prefix(root).ok().and_then(Path::to_str).and_then(NotePath::from_disk)
+        else {
+            continue;
+        };
+        // One note in twenty had another name at first.
+        let former = NotePath::from_disk(&format!("Former/{path}")).filter(|_| dice.below(20) == 0);
+        let mut times: Vec<i64> =
+            (0..EVENTS).map(|_| from + (dice.unit() * (30 * MONTHS) as f64 * DAY as f64) as i64).collect();
+        times.sort_unstable();
+        for (at, time) in times.into_iter().enumerate() {
+            let name = former.as_ref().filter(|_| at <= EVENTS / 2).unwrap_or(&path);
+            let hash = ContentHash::of(name.as_str().as_bytes());
+            let touched =
+                |to| Touched { path: Spot::Vault(name.clone()), to, before: Some(hash), after: Some(hash) };
+            let is_move = at == EVENTS / 2 && former.is_some();
+            let (op, files, more) = match at {
+                _ if is_move => ("move", vec![touched(Some(Spot::Vault(path.clone())))], None),
+                2 => ("set", vec![touched(None)], None),
+                7 => ("vote", Vec::new(), Some(("useful", Value::from(dice.below(4) > 0)))),
+                _ => ("use", Vec::new(), Some(("by", Value::from("recall")))),
+            };
+            let mut event = Event { files, ..Event::new(op, Timestamp::from_millis(time)) };
+            if let Some((key, value)) = more {
+                event.more.insert("notes".to_owned(), json!([{ "path": name.as_str() }]));
+                event.more.insert(key.to_owned(), value);
+            }
+            events.push(event);
+        }
+    }
+    events.sort_by(|one, other| (one.at, &one.id).cmp(&(other.at, &other.id)));
+    let vault = Vault::open(root)?;
+    let journal = Journal::open(&vault, &vault.records());
+    let month = |event: &Event| event.at.rfc3339().get(..7).map(str::to_owned);
+    Ok(events
+        .chunk_by(|one, other| month(one) == month(other))
+        .try_for_each(|month| journal.append_all(month))?)
 }
 
 fn is_telling(word: &str) -> bool {

@@ -7,6 +7,7 @@
 mod bed;
 mod measure;
 mod meter;
+mod remember;
 
 use std::env;
 use std::error::Error;

@@ -21,15 +21,16 @@ use tantivy::{IndexWriter, TantivyDocument};
 use crate::Result;
 use crate::bed::{Dice, Place, notes};
 use crate::meter::Sample;
+use crate::remember;
 
 /// The note that is changed; it belongs to the bench, not to the vault.
 const CHANGED: &str = "sidenote-bench.md";
 /// How often something short is done.
-const RUNS: usize = 15;
+pub(crate) const RUNS: usize = 15;
 /// How often a note is edited.
 const EDITS: usize = 1000;
 /// Queries before the first that counts: they load what is loaded once.
-const WARMING: usize = 10;
+pub(crate) const WARMING: usize = 10;
 
 /// What must be there before a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +70,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 17] = [
+pub(crate) const MEASURES: [Measure; 23] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -87,6 +88,12 @@ pub(crate) const MEASURES: [Measure; 17] = [
     measure("hybrid", "warm search, query embedded each time", Needs::Vectors, 1, hybrid),
     measure("once-bm25", "search as a process, by words", Needs::Index, 1, once_bm25),
     measure("once-hybrid", "search as a process, hybrid", Needs::Vectors, 1, once_hybrid),
+    measure("fold", "fold the journal from scratch", Needs::Nothing, 1, remember::fold),
+    measure("fold-kept", "take up the kept ledger", Needs::Nothing, 1, remember::fold_kept),
+    measure("recall", "recall while following, a use journaled", Needs::Vectors, 1, remember::recall),
+    measure("intent", "warm search of memories for an intent", Needs::Vectors, 1, remember::intent),
+    measure("hook", "recall for a hook as a process", Needs::Vectors, 1, remember::hook),
+    measure("hook-fold", "the same without a kept ledger", Needs::Vectors, 1, remember::hook_fold),
 ];
 
 /// The least that any full-text index of these files has to do.
@@ -208,8 +215,8 @@ fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Resul
 }
 
 /// Opens a store and waits until it follows the files.
-fn following(place: &Place) -> Result<(Arc<Store>, Follower)> {
-    let store = Arc::new(open_store(place, "none")?);
+pub(crate) fn following(place: &Place, provider: &str) -> Result<(Arc<Store>, Follower)> {
+    let store = Arc::new(open_store(place, provider)?);
     let follower = store.follow(|_| {})?;
     while !store.is_following() {
         std::thread::yield_now();
@@ -218,7 +225,7 @@ fn following(place: &Place) -> Result<(Arc<Store>, Follower)> {
 }
 
 fn followed(place: &Place, sample: &mut Sample) -> Result<()> {
-    let (store, _follower) = following(place)?;
+    let (store, _follower) = following(place, "none")?;
     let queries = place.queries()?;
     let mut empty = 0;
     for query in &queries {
@@ -231,7 +238,7 @@ fn followed(place: &Place, sample: &mut Sample) -> Result<()> {
 /// Saves a note as editors do, by a temporary file, and asks until a search finds what is new in it. The search does
 /// not look at the files itself.
 fn edit(place: &Place, sample: &mut Sample) -> Result<()> {
-    let (store, _follower) = following(place)?;
+    let (store, _follower) = following(place, "none")?;
     (0..EDITS).try_for_each(|at| edit_once(place, &store, at, sample))
 }
 
@@ -250,7 +257,7 @@ fn edit_once(place: &Place, store: &Store, at: usize, sample: &mut Sample) -> Re
 }
 
 fn edit_copy(place: &Place, sample: &mut Sample) -> Result<()> {
-    let (store, _follower) = following(place)?;
+    let (store, _follower) = following(place, "none")?;
     let from: Vec<_> = notes(&place.root)?.into_iter().take(10_000).collect();
     let folder = place.root.join("copied");
     std::thread::scope(|scope| -> Result<()> {
@@ -283,7 +290,7 @@ fn rename_scan(place: &Place, sample: &mut Sample) -> Result<()> {
 
 fn rename_none(place: &Place, sample: &mut Sample) -> Result<()> {
     change(place, "renamed")?;
-    let (store, _follower) = following(place)?;
+    let (store, _follower) = following(place, "none")?;
     rename_there_and_back(&store, sample)
 }
 
@@ -371,7 +378,7 @@ fn once(place: &Place, sample: &mut Sample, mode: &str) -> Result<()> {
     Ok(())
 }
 
-fn open_store(place: &Place, provider: &str) -> Result<Store> {
+pub(crate) fn open_store(place: &Place, provider: &str) -> Result<Store> {
     Ok(Store::open(Open {
         vault: Some(place.root.clone()),
         index: Some(place.index()),
@@ -406,6 +413,6 @@ fn change(place: &Place, word: &str) -> Result<()> {
     Ok(fs::write(place.root.join(CHANGED), format!("# Changed by cargo bench\n\nIt says {word}.\n"))?)
 }
 
-fn ensure(holds: bool, otherwise: &str) -> Result<()> {
+pub(crate) fn ensure(holds: bool, otherwise: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(otherwise.into()) }
 }

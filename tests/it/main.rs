@@ -12,6 +12,7 @@ mod check;
 mod cli;
 mod compose;
 mod damage;
+mod duplicates;
 mod embed;
 mod fm_edit;
 mod frontmatter;

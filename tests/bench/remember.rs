@@ -1,0 +1,145 @@
+//! Owns the measures of the memory: folding the journal, recalling, and searching with an intent.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use sidenote::journal::Journal;
+use sidenote::journal::book::Book;
+use sidenote::store::{Intent, MemorySearchRequest, RecallRequest, SearchRequest};
+use sidenote::vault::Vault;
+
+use crate::Result;
+use crate::bed::{EVENTS, Place};
+use crate::measure::{RUNS, WARMING, ensure, following, open_store};
+use crate::meter::Sample;
+
+/// What the searches are for, one after the other.
+const INTENTS: [Intent; 5] =
+    [Intent::Continuity, Intent::FactCheck, Intent::Frequent, Intent::Associative, Intent::Explore];
+
+/// Gives a folder for a kept ledger that no index is in.
+fn shelf(place: &Place) -> Result<PathBuf> {
+    let folder = place.work.join("shelf");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Removes what is kept of the journal in a folder.
+fn unlearn(folder: &std::path::Path) -> Result<()> {
+    let ledger = folder.join("ledger");
+    if ledger.exists() { Ok(fs::remove_file(ledger)?) } else { Ok(()) }
+}
+
+/// Reads the whole journal, which keeps the ledger as well.
+pub(crate) fn fold(place: &Place, sample: &mut Sample) -> Result<()> {
+    let folder = shelf(place)?;
+    for _ in 0..RUNS {
+        unlearn(&folder)?;
+        renew(place, &folder, sample)?;
+    }
+    ensure(folder.join("ledger").exists(), "the ledger was not kept")
+}
+
+/// Takes up the ledger that was kept, as every process after the first does.
+pub(crate) fn fold_kept(place: &Place, sample: &mut Sample) -> Result<()> {
+    let folder = shelf(place)?;
+    renew(place, &folder, &mut Sample::default())?;
+    (0..RUNS).try_for_each(|_| renew(place, &folder, sample))
+}
+
+fn renew(place: &Place, folder: &std::path::Path, sample: &mut Sample) -> Result<()> {
+    let vault = Vault::open(&place.root)?;
+    let journal = Journal::open(&vault, &vault.records());
+    let mut book = None;
+    sample.time(|| Ok(Book::renew(&mut book, folder, &journal)?))?;
+    let deeds = book.map_or(0, |book| book.ledger().len());
+    ensure(deeds > EVENTS, "the journal tells of nothing")
+}
+
+/// Makes prompts as people write them out of the queries.
+fn prompts(place: &Place) -> Result<Vec<String>> {
+    let queries = place.queries()?;
+    let pairs = queries.iter().zip(queries.iter().skip(1));
+    Ok(pairs.map(|(one, other)| format!("What did we decide about {one}, and is {other} ready?")).collect())
+}
+
+/// Recalls as a server does, which follows the files; each use goes to the journal.
+pub(crate) fn recall(place: &Place, sample: &mut Sample) -> Result<()> {
+    let (store, _follower) = following(place, "minilm")?;
+    let ask = |prompt: &str| {
+        store.forget_query_vectors();
+        Ok(store.recall(&RecallRequest { prompt: prompt.to_owned(), ..RecallRequest::default() })?)
+    };
+    let prompts = prompts(place)?;
+    for prompt in prompts.iter().take(WARMING) {
+        ask(prompt)?;
+    }
+    for prompt in &prompts {
+        let reply = sample.time(|| ask(prompt))?;
+        ensure(reply.memories.len() == 10, "too little was recalled")?;
+    }
+    Ok(())
+}
+
+pub(crate) fn intent(place: &Place, sample: &mut Sample) -> Result<()> {
+    let store = open_store(place, "minilm")?;
+    let queries = place.queries()?;
+    let mut empty = 0;
+    for (at, query) in queries.iter().take(WARMING).chain(&queries).enumerate() {
+        let request = MemorySearchRequest {
+            search: SearchRequest { query: query.clone(), no_sync: true, ..SearchRequest::default() },
+            intent: INTENTS.get(at % INTENTS.len()).copied(),
+            ..MemorySearchRequest::default()
+        };
+        store.forget_query_vectors();
+        let mut warming = Sample::default();
+        let sample = if at < WARMING { &mut warming } else { &mut *sample };
+        empty += usize::from(sample.time(|| Ok(store.search_memories(&request)?))?.is_empty());
+    }
+    ensure(empty * 20 <= queries.len(), "the searches found nothing")
+}
+
+/// Does what a coding agent does at each prompt, the model loaded and the query embedded by that process.
+pub(crate) fn hook(place: &Place, sample: &mut Sample) -> Result<()> {
+    hooked(place, sample, false)
+}
+
+/// The same where no ledger is kept: the first time, and after the journal was changed by hand.
+pub(crate) fn hook_fold(place: &Place, sample: &mut Sample) -> Result<()> {
+    hooked(place, sample, true)
+}
+
+fn hooked(place: &Place, sample: &mut Sample, folds: bool) -> Result<()> {
+    let prompts = prompts(place)?;
+    for (at, prompt) in prompts.iter().take(RUNS + 1).enumerate() {
+        let input = json!({ "hook_event_name": "UserPromptSubmit", "session_id": "bench", "prompt": prompt });
+        if folds {
+            unlearn(&place.index())?;
+        }
+        // The first one keeps the ledger where that is not done yet.
+        let mut first = Sample::default();
+        let sample = if at == 0 { &mut first } else { &mut *sample };
+        let output = sample.time(|| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+            command.env_clear().arg("--vault").arg(&place.root).arg("--index").arg(place.index());
+            command
+                .args(["hook", "recall"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            let mut child = command.spawn()?;
+            if let Some(mut pipe) = child.stdin.take() {
+                pipe.write_all(input.to_string().as_bytes())?;
+            }
+            Ok(child.wait_with_output()?)
+        })?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        ensure(output.status.success() && said.contains("<memory "), "the hook recalled nothing")?;
+    }
+    // What this process holds says nothing of the other.
+    sample.peak = 0.0;
+    Ok(())
+}
