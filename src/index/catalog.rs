@@ -214,6 +214,20 @@ impl Catalog {
         self.db.execute_batch("COMMIT").map_err(sql("commit"))
     }
 
+    /// Reads many things as of one moment, which also spares a lock for each.
+    ///
+    /// # Errors
+    /// Those of `read`; `Corrupt` where the catalog cannot be read.
+    pub fn at_once<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.db.is_autocommit() {
+            return read();
+        }
+        self.db.execute_batch("BEGIN").map_err(sql("read"))?;
+        let read = read();
+        self.db.execute_batch("COMMIT").map_err(sql("read"))?;
+        read
+    }
+
     /// Gives up a batch.
     pub fn rollback(&self) -> Result<()> {
         self.loading.set(false);

@@ -3,16 +3,19 @@
 //! The kept ledger is a cache: where it is missing, damaged, or the journal is not what it was made of, all is folded
 //! again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::cores;
 use crate::error::{Error, Result};
 use crate::journal::compact::{SNAPSHOT, uses_of};
-use crate::journal::{BROUGHT_BACK, Event, Journal, MOVED, read_lines};
+use crate::journal::{BROUGHT_BACK, Event, Journal, MOVED};
 use crate::memory::recall::Context;
 use crate::memory::state::Tier;
 use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
@@ -24,6 +27,8 @@ const NAME: &str = "ledger";
 const KEEP: usize = 500;
 /// Changes where the form of the kept ledger does.
 const FORM: u8 = 2;
+/// So many lines are worth a core of their own.
+const LINES: usize = 2000;
 /// So many bytes before the end of what was read must be as they were.
 const TAIL: usize = 4096;
 
@@ -145,12 +150,56 @@ impl Book {
         }
         // A line that is being written this moment is read when it is whole.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(begin);
-        let (events, corrupt) = read_lines(bytes.get(begin..end).unwrap_or_default());
-        self.corrupt += corrupt;
+        let lines = bytes.get(begin..end).unwrap_or_default().split(|&byte| byte == b'\n');
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
+        let told = cores::each(&lines, LINES, || (), |(), line| tell(line));
+        self.corrupt += told.iter().filter(|told| told.is_none()).count();
         let mark = Mark { len: end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
         self.marks.insert(name.to_owned(), mark);
-        Ok(Some(events.iter().flat_map(happenings).collect()))
+        Ok(Some(told.into_iter().flatten().flatten().collect()))
     }
+}
+
+/// What most lines say: which notes were used.
+#[derive(Deserialize)]
+struct Used<'a> {
+    id: Cow<'a, str>,
+    at: Cow<'a, str>,
+    op: Cow<'a, str>,
+    #[serde(default)]
+    notes: Vec<Named<'a>>,
+    // Nothing of this belongs to a use.
+    files: Option<IgnoredAny>,
+    folders: Option<IgnoredAny>,
+    undoes: Option<IgnoredAny>,
+    note: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    id: Option<Cow<'a, str>>,
+    path: Option<Cow<'a, str>>,
+}
+
+/// Reads a line of the journal; nothing where it is no event. Uses, which most lines are, take a short way.
+fn tell(line: &[u8]) -> Option<Vec<Happening>> {
+    quick(line).or_else(|| Some(happenings(&serde_json::from_slice::<Event>(line).ok()?)))
+}
+
+fn quick(line: &[u8]) -> Option<Vec<Happening>> {
+    let used: Used<'_> = serde_json::from_slice(line).ok()?;
+    let bare = used.files.is_none() && used.folders.is_none() && used.undoes.is_none() && used.note.is_none();
+    if used.op != "use" || !bare {
+        return None;
+    }
+    let (at, id) = (Timestamp::parse(&used.at)?.millis(), number(&used.id));
+    let deed = Deed { at, id, what: What::Use };
+    let subject = |note: Named<'_>| {
+        let own = note.id.map(|id| Subject::Id(id.into_owned()));
+        own.or_else(|| note.path.map(|path| Subject::Path(path.into_owned())))
+    };
+    let subjects = used.notes.into_iter().filter_map(subject);
+    Some(subjects.map(|subject| Happening::Deed(subject, deed)).collect())
 }
 
 fn tail(bytes: &[u8]) -> [u8; 32] {

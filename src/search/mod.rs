@@ -69,6 +69,8 @@ pub struct Request<'a> {
     pub fusion: Fusion,
     /// How many notes at most.
     pub limit: usize,
+    /// How many notes each list gives; five times as many as are asked for, where nothing is said.
+    pub depth: Option<usize>,
     /// Conditions on the note.
     pub filter: Filter,
     /// A glob that the path must match.
@@ -133,7 +135,8 @@ pub fn run(
         return Ok(Vec::new());
     }
     let documents = usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX);
-    let depth = request.limit.saturating_mul(5).max(50).min(documents.max(1));
+    let depth = request.depth.unwrap_or_else(|| request.limit.saturating_mul(5));
+    let depth = depth.max(50).min(documents.max(1));
     let words = || text_list(snapshot, query, request, allowed.as_ref(), depth);
     let near = || match meaning()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
@@ -217,18 +220,21 @@ fn vector_list(
         let catalog = index.catalog();
         let mut list: Vec<Ranked> = Vec::new();
         let mut best: HashMap<FileId, usize> = HashMap::new();
-        for passage in near {
-            for (_, file, ord) in catalog.passages_at(&[passage.key])? {
-                if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
-                    continue;
+        catalog.at_once(|| {
+            for passage in near {
+                for (_, file, ord) in catalog.passages_at(&[passage.key])? {
+                    if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
+                        continue;
+                    }
+                    best.insert(file, ord);
+                    list.push(Ranked { file, score: passage.cosine });
                 }
-                best.insert(file, ord);
-                list.push(Ranked { file, score: passage.cosine });
+                if list.len() >= limit {
+                    break;
+                }
             }
-            if list.len() >= limit {
-                break;
-            }
-        }
+            Ok(())
+        })?;
         // A note has several passages, so that fewer notes than asked for are enough.
         if all || list.len() * 2 >= limit {
             return Ok((list, best));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Store;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::index::catalog::{FileRow, Filter, path_id};
+use crate::index::catalog::{FileId, FileRow, Filter, path_id};
 use crate::journal::book::Book;
 use crate::journal::{Event, Journal, MOVED, Touched};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
@@ -164,10 +164,14 @@ impl Store {
         let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
         let few = rows.len() <= FEW;
         if few {
-            for row in &rows {
-                tags.insert(row.id, catalog.tags_of(row.id)?);
-                properties.extend(catalog.details(row.id)?.map(|(map, _)| (row.id, map)));
-            }
+            let ids: Vec<FileId> = rows.iter().map(|row| row.id).collect();
+            catalog.at_once(|| {
+                for &id in &ids {
+                    tags.insert(id, catalog.tags_of(id)?);
+                }
+                properties = catalog.properties_of(&ids)?;
+                Ok(())
+            })?;
         } else {
             tags = catalog.all_tags()?;
             catalog.each_properties(|file, map| drop(properties.insert(file, map)))?;

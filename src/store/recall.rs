@@ -105,6 +105,8 @@ impl Store {
             mode: asked,
             fusion: Fusion::parse(&self.config.search.fusion)?,
             limit,
+            // What ranks these anew looks at all of them, and so need not look deeper.
+            depth: Some(limit.saturating_mul(2)),
             filter,
             ..Request::default()
         };

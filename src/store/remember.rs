@@ -228,9 +228,9 @@ impl Store {
             if digest(body) == wanted {
                 return Ok((Some(hit.row), None));
             }
-            if let Some(cosine) = hit.components.cosine.filter(|cosine| *cosine >= threshold)
-                && near.is_none()
+            if near.is_none()
                 && agree(body, text)
+                && let Some(cosine) = self.likeness(body, text)?.filter(|cosine| *cosine >= threshold)
             {
                 near = Some(Alike {
                     id: hit.row.note_id.clone(),
@@ -241,6 +241,14 @@ impl Store {
             }
         }
         Ok((None, near))
+    }
+
+    /// Gives the cosine of two texts, whatever their titles; nothing without a model.
+    fn likeness(&self, one: &str, other: &str) -> Result<Option<f32>> {
+        let (Some(one), Some(other)) = (self.query_vector(one)?, self.query_vector(other)?) else {
+            return Ok(None);
+        };
+        Ok(Some(one.iter().zip(other.iter()).map(|(one, other)| one * other).sum()))
     }
 
     fn say(&self, memory: &Memory, edit: NoteEdit, dry_run: bool) -> Result<ChangeReply> {

@@ -126,6 +126,7 @@ impl Store {
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
                 limit: request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS),
+                depth: None,
                 filter: hide(&request.filter, request.include),
                 path: request.path.clone(),
                 among,

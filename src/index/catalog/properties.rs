@@ -71,6 +71,23 @@ impl Catalog {
         Ok(())
     }
 
+    /// Gives the flat properties of some notes.
+    ///
+    /// # Errors
+    /// `Corrupt` where they cannot be read.
+    pub fn properties_of(&self, ids: &[FileId]) -> Result<HashMap<FileId, Map<String, Value>>> {
+        let names = self.names_of_properties()?;
+        let mut found = HashMap::with_capacity(ids.len());
+        for &id in ids {
+            let packed: Vec<String> =
+                self.collect("SELECT properties FROM details WHERE file = ?1", [id], |row| row.get(0))?;
+            for packed in packed {
+                found.insert(id, unpack(&packed, &names)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// Gives one note's flat properties, and its problems as JSON; `None` for attachments.
     ///
     /// # Errors
