@@ -159,6 +159,15 @@ impl Store {
 
     /// Tells what notes are worth now.
     pub(super) fn weigh(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        self.weigh_by(rows, now, true)
+    }
+
+    /// As [`Store::weigh`], for scores, which do not ask for importance and tags: those are left out.
+    pub(super) fn weigh_roughly(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        self.weigh_by(rows, now, false)
+    }
+
+    fn weigh_by(&self, rows: Vec<FileRow>, now: Timestamp, with_tags: bool) -> Result<Vec<Memory>> {
         let kinds = self.kinds();
         let catalog = self.index.catalog();
         let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
@@ -166,7 +175,7 @@ impl Store {
         if few {
             let ids: Vec<FileId> = rows.iter().map(|row| row.id).collect();
             catalog.at_once(|| {
-                for &id in &ids {
+                for &id in ids.iter().filter(|_| with_tags) {
                     tags.insert(id, catalog.tags_of(id)?);
                 }
                 properties = catalog.properties_of(&ids)?;

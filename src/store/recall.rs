@@ -106,7 +106,7 @@ impl Store {
             fusion: Fusion::parse(&self.config.search.fusion)?,
             limit,
             // What ranks these anew looks at all of them, and so need not look deeper.
-            depth: Some(limit.saturating_mul(2)),
+            depth: Some(limit),
             filter,
             ..Request::default()
         };
@@ -141,7 +141,7 @@ impl Store {
         let now = self.clock.now();
         let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
         let likeness: Vec<f64> = found.iter().map(|hit| f64::from(hit.score / best)).collect();
-        let memories = self.weigh(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
         let kinds = self.kinds();
         let weights = self.config.memory.weights;
         let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
@@ -192,7 +192,7 @@ impl Store {
         let filter = hide(&request.search.filter, request.search.include);
         let found = self.candidates(&query, request.search.mode, filter, most)?;
         let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();
-        let memories = self.weigh(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
+        let memories = self.weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
         let mut chance = Chance::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
         let relevance = normalised(&scores);
         let mut hits: Vec<(Memory, Found, f64, Option<Intended>)> = Vec::with_capacity(found.len());
@@ -212,7 +212,8 @@ impl Store {
         hits.truncate(limit);
         let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
         let shown = self.show(&page, &query, false);
-        let hits = hits.into_iter().filter_map(|(memory, _, score, parts)| {
+        let given = self.weigh(page.into_iter().map(|hit| hit.row).collect(), now)?;
+        let hits = given.into_iter().zip(hits).filter_map(|(memory, (_, _, score, parts))| {
             let snippet = shown.iter().find(|shown| shown.path == memory.path)?.snippet.clone();
             Some(MemoryHit { memory, snippet, score, parts })
         });

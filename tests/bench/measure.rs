@@ -92,6 +92,7 @@ pub(crate) const MEASURES: [Measure; 23] = [
     measure("fold-kept", "take up the kept ledger", Needs::Nothing, 1, remember::fold_kept),
     measure("recall", "recall while following, a use journaled", Needs::Vectors, 1, remember::recall),
     measure("intent", "warm search of memories for an intent", Needs::Vectors, 1, remember::intent),
+    measure("intent-again", "the same, its query asked before", Needs::Vectors, 1, remember::intent_again),
     measure("hook", "recall for a hook as a process", Needs::Vectors, 1, remember::hook),
     measure("hook-fold", "the same without a kept ledger", Needs::Vectors, 1, remember::hook_fold),
 ];

@@ -85,6 +85,15 @@ pub(crate) fn recall(place: &Place, sample: &mut Sample) -> Result<()> {
 }
 
 pub(crate) fn intent(place: &Place, sample: &mut Sample) -> Result<()> {
+    intended(place, sample, true)
+}
+
+/// The same for queries that were asked before, whose vectors are kept.
+pub(crate) fn intent_again(place: &Place, sample: &mut Sample) -> Result<()> {
+    intended(place, sample, false)
+}
+
+fn intended(place: &Place, sample: &mut Sample, forgets: bool) -> Result<()> {
     let store = open_store(place, "minilm")?;
     let queries = place.queries()?;
     let mut empty = 0;
@@ -94,7 +103,11 @@ pub(crate) fn intent(place: &Place, sample: &mut Sample) -> Result<()> {
             intent: INTENTS.get(at % INTENTS.len()).copied(),
             ..MemorySearchRequest::default()
         };
-        store.forget_query_vectors();
+        if forgets {
+            store.forget_query_vectors();
+        } else {
+            store.search_memories(&request)?;
+        }
         let mut warming = Sample::default();
         let sample = if at < WARMING { &mut warming } else { &mut *sample };
         empty += usize::from(sample.time(|| Ok(store.search_memories(&request)?))?.is_empty());
