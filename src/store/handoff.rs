@@ -7,7 +7,7 @@ use super::Store;
 use super::change::ChangeReply;
 use super::create::{file_name, with_properties};
 use super::memory::Memory;
-use super::view::{Source, View};
+use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, path_id_at};
@@ -186,7 +186,7 @@ impl Store {
         let ids = get("memories").and_then(Value::as_array).into_iter().flatten();
         let read = |id: &str| {
             let row = self.find(id).ok()?;
-            Some(Source::unplaced(row.path.clone(), &self.read_bytes(&row.path).ok()?).body().to_owned())
+            Some(body_of(&self.read_bytes(&row.path).ok()?))
         };
         let memories = ids.filter_map(Value::as_str).map(|id| (id.to_owned(), read(id))).collect();
         Ok(HandoffText {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Store;
 use super::memory::Memory;
 use super::search::{SearchRequest, hide};
+use super::view::body_of;
 use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
-use crate::index::document::Reading;
 use crate::memory::kind::Kind;
 use crate::memory::recall::{Context, Item, Share, choose, key_terms};
 use crate::memory::score::{Chance, Composite, Intended, Intent, composite, intended, normalised};
@@ -168,7 +168,7 @@ impl Store {
                 kind: memory.kind.clone(),
                 tier: memory.state.tier,
                 score: *score,
-                text: body(&Reading::new(&memory.row.path, &bytes)),
+                text: shortened(&body_of(&bytes)),
             });
         }
         self.note_use(given.into_iter(), "recall");
@@ -257,10 +257,8 @@ impl Store {
     }
 }
 
-/// Gives the text of a note without its frontmatter, cut where it is long.
-fn body(reading: &Reading) -> String {
-    let begin = crate::text::frontmatter::read(&reading.text).1;
-    let text = reading.text.get(begin..).unwrap_or("").trim();
+/// Cuts a text where it is long.
+fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("").trim_end()),

@@ -10,21 +10,24 @@ use super::edit::{EditRequest, NoteEdit};
 use super::memory::Memory;
 use super::relate::{DeleteRequest, RelateRequest};
 use super::search::hide;
+use super::transfer::Incoming;
+use super::view::body_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway};
-use crate::index::document::Reading;
 use crate::memory::capture::{MOST as MOST_CAPTURED, pick};
 use crate::memory::duplicate::{agree, digest};
-use crate::memory::private::{without_private, without_secrets};
+use crate::memory::private::without_private;
 use crate::memory::recall::{key_terms, without_injected};
 use crate::memory::state::{DEFAULT_IMPORTANCE, LEAST, MOST};
 use crate::search::query::Query;
-use crate::text::frontmatter;
+use crate::text::path::{NotePath, key};
 
 /// A title made of a text has so many characters at most.
 const TITLE: usize = 60;
 /// So many notes that are like a new one are compared with it.
 const ALIKE: usize = 20;
+/// So much lower than that of their texts may be the cosine of notes with titles of their own.
+const TITLED: f32 = 0.35;
 /// The source of what was captured.
 const CAPTURED: &str = "auto-capture";
 /// So many notes may have one name.
@@ -173,31 +176,42 @@ impl Store {
     pub fn capture(&self, text: &str, session: &str) -> Result<Vec<Memory>> {
         let text = without_private(text).into_owned();
         let parts = pick(&without_injected(&text));
-        let mut kept = Vec::new();
         if parts.is_empty() {
-            return Ok(kept);
+            return Ok(Vec::new());
         }
         self.freshen()?;
         let mut room = MOST_CAPTURED.saturating_sub(self.captured_in(session)?);
+        let now = self.clock.now();
+        let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
         for part in parts {
             if room == 0 {
                 break;
             }
-            let (same, near) = self.alike(&without_secrets(part.text.trim()).0)?;
+            let mut content = part.text.trim().to_owned();
+            self.clean(&mut content);
+            let (same, near) = self.alike(&content)?;
             if same.is_some() || near.is_some() {
                 continue;
             }
-            let request = SaveRequest {
-                text: part.text,
+            let properties = [("session", session), ("source", CAPTURED)].into_iter();
+            let properties = properties.filter(|(_, value)| !value.is_empty());
+            let memory = Incoming {
+                content,
                 importance: Some(DEFAULT_IMPORTANCE),
-                source: Some(CAPTURED.to_owned()),
-                session: Some(session.to_owned()).filter(|session| !session.is_empty()),
-                ..SaveRequest::default()
+                properties: properties.map(|(name, value)| (name.to_owned(), Value::from(value))).collect(),
+                ..Incoming::default()
             };
-            kept.extend(self.save_memory(&request, false)?.memory);
+            let is_taken = |name: &str| {
+                let is_made = made.iter().any(|(path, _)| key(path.as_str()) == key(name));
+                is_made || self.vault.root().join(name).symlink_metadata().is_ok()
+            };
+            made.push(self.note_of(memory, &is_taken, now)?);
             room -= 1;
         }
-        Ok(kept)
+        if !made.is_empty() {
+            self.carry_out(|_| self.plan_notes("capture", &made), false)?;
+        }
+        made.iter().map(|(path, _)| self.memory(path.as_str())).collect()
     }
 
     /// Counts what was captured in a session.
@@ -222,15 +236,16 @@ impl Store {
         let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
         for hit in self.candidates(&query, None, live, ALIKE)? {
             let Ok(bytes) = self.read_bytes(&hit.row.path) else { continue };
-            let reading = Reading::new(&hit.row.path, &bytes);
-            let begin = frontmatter::read(&reading.text).1;
-            let body = reading.text.get(begin..).unwrap_or("").trim();
-            if digest(body) == wanted {
+            let body = body_of(&bytes);
+            if digest(&body) == wanted {
                 return Ok((Some(hit.row), None));
             }
+            // The vectors of passages have titles in them, which take them apart, but not so far.
+            let is_far = hit.components.cosine.is_some_and(|cosine| cosine < threshold - TITLED);
             if near.is_none()
-                && agree(body, text)
-                && let Some(cosine) = self.likeness(body, text)?.filter(|cosine| *cosine >= threshold)
+                && !is_far
+                && agree(&body, text)
+                && let Some(cosine) = self.likeness(&body, text)?.filter(|cosine| *cosine >= threshold)
             {
                 near = Some(Alike {
                     id: hit.row.note_id.clone(),

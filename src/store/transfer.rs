@@ -11,7 +11,7 @@ use super::create::{file_name, with_properties};
 use super::memory::Memory;
 use super::moves::follow;
 use super::remember::{number, title_of};
-use super::view::{Source, View};
+use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
@@ -96,19 +96,19 @@ pub struct ImportReply {
     pub notices: Vec<String>,
 }
 
-/// A memory that comes in.
+/// A memory that is to become a note.
 #[derive(Debug, Clone, Default)]
-struct Incoming {
-    id: Option<String>,
+pub(super) struct Incoming {
+    pub(super) id: Option<String>,
     /// The place that it had, where it comes from a vault.
-    path: Option<NotePath>,
-    title: Option<String>,
-    content: String,
-    kind: Option<String>,
-    tags: Vec<String>,
-    importance: Option<f64>,
-    created: Option<Timestamp>,
-    properties: Map<String, Value>,
+    pub(super) path: Option<NotePath>,
+    pub(super) title: Option<String>,
+    pub(super) content: String,
+    pub(super) kind: Option<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) importance: Option<f64>,
+    pub(super) created: Option<Timestamp>,
+    pub(super) properties: Map<String, Value>,
 }
 
 impl Store {
@@ -222,14 +222,14 @@ impl Store {
                     reply.skipped += 1;
                     continue;
                 }
-                let (path, bytes) = self.new_note(memory, &taken, now)?;
+                let (path, bytes) = self.note_of(memory, &|path| taken.contains(&key(path)), now)?;
                 taken.insert(key(path.as_str()));
                 made.push((path, bytes));
             }
             done += batch.len();
             reply.imported.extend(made.iter().map(|(path, _)| path.to_string()));
             if !dry_run && !made.is_empty() {
-                let change = self.carry_out(|_| self.plan_import(&made), false)?;
+                let change = self.carry_out(|_| self.plan_notes("import", &made), false)?;
                 reply.notices.extend(change.notices);
             }
             told(done, total);
@@ -240,9 +240,7 @@ impl Store {
     /// Says whether the note of an id says just this.
     fn is_same(&self, id: &str, content: &str) -> bool {
         let found = self.find(id).ok().filter(|row| row.note_id == id);
-        let body = found.and_then(|row| {
-            Some(digest(Source::unplaced(row.path.clone(), &self.read_bytes(&row.path).ok()?).body()))
-        });
+        let body = found.and_then(|row| Some(digest(&body_of(&self.read_bytes(&row.path).ok()?))));
         body.is_some_and(|body| body == digest(content))
     }
 
@@ -252,16 +250,16 @@ impl Store {
         let own = memories.into_iter().filter(|memory| self.is_own(memory));
         let digests = own.filter_map(|memory| {
             let bytes = self.read_bytes(&memory.row.path).ok()?;
-            Some(digest(Source::unplaced(memory.row.path, &bytes).body()))
+            Some(digest(&body_of(&bytes)))
         });
         Ok(digests.collect())
     }
 
-    /// Makes the note of a memory that comes in.
-    fn new_note(
+    /// Makes the note of a memory: where it goes, and its bytes.
+    pub(super) fn note_of(
         &self,
         memory: Incoming,
-        taken: &HashSet<String>,
+        is_taken: &dyn Fn(&str) -> bool,
         now: Timestamp,
     ) -> Result<(NotePath, Vec<u8>)> {
         let created = memory.created.unwrap_or(now);
@@ -274,7 +272,7 @@ impl Store {
             |stem: &str| if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") };
         let names = (1_usize..)
             .map(|count| if count == 1 { named(&stem) } else { named(&format!("{stem} {count}")) });
-        let mut free = names.filter(|name| !taken.contains(&key(name)));
+        let mut free = names.filter(|name| !is_taken(name));
         let path = NotePath::parse_new(&free.next().unwrap_or_else(|| named(&stem)), false)?;
         let mut properties: BTreeMap<usize, (String, Value)> = BTreeMap::new();
         let mut add = |name: &str, value: Value| {
@@ -310,9 +308,10 @@ impl Store {
         Ok((path, text.into_bytes()))
     }
 
-    fn plan_import(&self, made: &[(NotePath, Vec<u8>)]) -> Result<ChangeSet> {
+    /// Plans new notes, all at once; links that their names would capture are lengthened.
+    pub(super) fn plan_notes(&self, operation: &str, made: &[(NotePath, Vec<u8>)]) -> Result<ChangeSet> {
         let view = View::new(self)?;
-        let mut plan = ChangeSet::new("import");
+        let mut plan = ChangeSet::new(operation);
         let paths: Vec<NotePath> = made.iter().map(|(path, _)| path.clone()).collect();
         plan.files.extend(made.iter().map(|(path, bytes)| FileChange::create(path.clone(), bytes.clone())));
         let options = Options { format: self.vault.settings().link_format, ..Options::default() };

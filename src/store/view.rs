@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Drift;
 use crate::index::catalog::{Catalog, FileKind, path_id};
 use crate::text::edit::{ContentHash, Remark};
+use crate::text::frontmatter;
 use crate::text::note::{Note, decode};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{Names, name_keys};
@@ -73,8 +74,7 @@ impl Source {
 
     /// Gives the text without its frontmatter, and without white space around it.
     pub(super) fn body(&self) -> &str {
-        let begin = crate::text::frontmatter::read(&self.text).1;
-        self.text.get(begin..).unwrap_or("").trim()
+        without_frontmatter(&self.text)
     }
 
     /// Says why nothing in the file is rewritten, where that is so.
@@ -89,6 +89,15 @@ impl Source {
         let (code, message) = (code.to_owned(), message.to_owned());
         Some(Remark { code, path: self.path.clone(), line: 1, column: 1, message })
     }
+}
+
+fn without_frontmatter(text: &str) -> &str {
+    text.get(frontmatter::read(text).1..).unwrap_or("").trim()
+}
+
+/// Gives the text of a note without its frontmatter, and without white space around it.
+pub(super) fn body_of(bytes: &[u8]) -> String {
+    without_frontmatter(&decode(bytes).text).to_owned()
 }
 
 /// The vault as a plan sees it.
