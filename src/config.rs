@@ -20,6 +20,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "vault.config_dir",
     "undo.operations",
     "undo.days",
+    "memory.evict",
     "privacy.redact",
     "backup.dir",
     "backup.keep",

@@ -1,7 +1,7 @@
 //! `sidenote memory maintain | cleanup | export | import`, `sidenote handoff`, `sidenote backup` and the way back.
 
 use std::io::{BufWriter, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use console::style;
@@ -150,6 +150,9 @@ pub(super) struct RestoreBackupArgs {
     /// A folder that is empty or not there yet.
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
+    /// The folder of backups.
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
     #[command(flatten)]
     dry: Dry,
 }
@@ -171,12 +174,15 @@ fn show_maintained(reply: &MaintainReply) -> String {
             vec![change.from.to_string(), "→".to_owned(), change.to.to_string(), change.path.clone()]
         });
         out.push_str(&output::columns(&rows.collect::<Vec<_>>()));
-        out.push_str(&format!("{} notes came into another tier\n", reply.tiers.len()));
+        out.push_str(&format!("{} came into another tier\n", output::count(reply.tiers.len(), "note")));
     } else if let Some(last) = reply.last {
         out.push_str(&format!("tiers were looked at {}; --force does it again\n", last.rfc3339()));
     }
     if reply.compacted > 0 {
-        out.push_str(&format!("{} months of the journal are shorter now\n", reply.compacted));
+        out.push_str(&format!(
+            "{} of the journal written shorter\n",
+            output::count(reply.compacted, "month")
+        ));
     }
     if let Some(change) = &reply.change {
         out.push_str(&show_change(change));
@@ -191,11 +197,15 @@ pub(super) fn cleanup(session: &Session, args: &CleanupArgs) -> Result<()> {
 fn show_cleaned(reply: &CleanupReply) -> String {
     let paths: String = reply.evicted.iter().map(|path| format!("{}\n", output::plain(path))).collect();
     format!(
-        "{paths}{} notes go to the trash, {}; memories had {} of {}\n",
-        reply.evicted_count,
+        "{paths}{} to the trash, {}; memories had {} of {}\n{}",
+        output::count(reply.evicted_count, "note"),
         output::bytes(reply.freed_bytes),
         output::bytes(reply.bytes),
-        output::bytes(reply.max_bytes)
+        output::bytes(reply.max_bytes),
+        match reply.operations {
+            0 => String::new(),
+            count => format!("`sidenote undo {count}` brings them all back\n"),
+        }
     )
 }
 
@@ -233,25 +243,32 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
         return store.export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock())))).map(drop);
     };
     let failed = |error| Error::io("write", path, error);
+    // Written beside it: what was there stays until the export is whole.
+    let aside = path.with_extension(format!("{}.tmp", std::process::id()));
     #[expect(clippy::disallowed_methods, reason = "the file that the user names")]
-    let file = std::fs::File::create(path).map_err(failed)?;
-    let mut out = BufWriter::new(file);
-    let count = store.export(form, &mut out)?;
-    out.flush().map_err(failed)?;
+    let written = std::fs::File::create(&aside).map_err(failed).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        let count = store.export(form, &mut out)?;
+        out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
+        Ok(count)
+    });
+    #[expect(clippy::disallowed_methods, reason = "our own file, which nobody has seen yet")]
+    let count = written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
     session.out.say(&format!("{count} notes are in {}", path.display()));
     Ok(())
 }
 
 pub(super) fn import(session: &Session, args: &ImportArgs) -> Result<()> {
     let mut bytes = Vec::new();
+    let name = if args.file.as_os_str() == "-" { Path::new("standard input") } else { &args.file };
     if args.file.as_os_str() == "-" {
         let read = std::io::stdin().read_to_end(&mut bytes);
         read.map_err(|error| Error::io("read", "standard input", error))?;
     } else {
         bytes = std::fs::read(&args.file).map_err(|error| Error::io("read", &args.file, error))?;
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Error::invalid(format!("{} is not UTF-8", args.file.display())))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} is not UTF-8", name.display())))?;
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("import {bar:30} {pos}/{len}");
     bar.set_style(style.map_err(|error| Error::internal("a bar has no style").with_source(error))?);
@@ -266,11 +283,7 @@ pub(super) fn import(session: &Session, args: &ImportArgs) -> Result<()> {
     }
     session.out.reply(&reply, |reply| {
         let verb = if args.dry.is_set() { "would be made" } else { "made" };
-        let keys = match reply.redacted {
-            0 => String::new(),
-            count => format!("{count} texts that look like a key went out\n"),
-        };
-        format!("{} notes {verb}, {} were there already\n{keys}", reply.imported.len(), reply.skipped)
+        format!("{} notes {verb}, {} were there already\n", reply.imported.len(), reply.skipped)
     })
 }
 
@@ -309,6 +322,9 @@ pub(super) fn backup(session: &Session, args: &BackupArgs) -> Result<()> {
         });
     }
     let item = store.backup(args.dir.as_deref())?;
+    for path in &item.left_out {
+        session.out.say(&format!("notice: {} is not in the backup", output::plain(path)));
+    }
     session.out.reply(&item, |item| format!("{}\n", item.path.display()))
 }
 
@@ -330,7 +346,8 @@ pub(super) fn backups(session: &Session, args: &BackupsArgs) -> Result<()> {
 
 pub(super) fn restore_backup(session: &Session, args: &RestoreBackupArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let reply = store.restore_backup(&args.backup, args.to.as_deref(), args.dry.is_set())?;
+    let (dir, to) = (args.dir.as_deref(), args.to.as_deref());
+    let reply = store.restore_backup(&args.backup, dir, to, args.dry.is_set())?;
     session.out.reply(&reply, |reply| match (&reply.to, &reply.change) {
         (Some(to), _) => format!("{}: {} files\n", to.display(), reply.backup.files),
         (None, Some(change)) => show_change(change),

@@ -403,9 +403,8 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
             near.path, near.cosine
         ));
     }
-    if reply.redacted > 0 {
-        let keys = if reply.redacted == 1 { "key was" } else { "keys were" };
-        session.out.say(&format!("note: {} {keys} taken out of the text", reply.redacted));
+    for notice in &reply.change.notices {
+        session.out.say(&format!("notice: {notice}"));
     }
     session.out.reply(&reply, |reply| match &reply.memory {
         Some(memory) => format!("{}\n", output::plain(&memory.path)),

@@ -106,6 +106,11 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// Says how many there are of something whose plural ends in s.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// Lays rows out in columns, two spaces apart; the last column runs free.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =

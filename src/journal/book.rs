@@ -148,8 +148,10 @@ impl Book {
         if !appended {
             return Ok(None);
         }
-        // A line that is being written this moment is read when it is whole.
+        // A line that is being written this moment is read when it is whole, be it without its end.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(begin);
+        let rest = bytes.get(end..).unwrap_or_default();
+        let end = if rest.is_empty() || tell(rest).is_none() { end } else { bytes.len() };
         let lines = bytes.get(begin..end).unwrap_or_default().split(|&byte| byte == b'\n');
         let lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
         let told = cores::each(&lines, LINES, || (), |(), line| tell(line));

@@ -1,5 +1,5 @@
-//! Owns compaction: the uses of an old month, a line each, become one line for each note. Nothing is lost by it: every
-//! use keeps its name and time, so a journal that was compacted on one branch merges with one that was not.
+//! Owns compaction: the uses of an old month, a line each, become one line for each note. Every use keeps its name,
+//! its time and what it came by; only the session that it was of goes. So a journal that was compacted on one branch merges with one that was not.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -37,7 +37,8 @@ fn name(id: &str, at: Timestamp) -> String {
 
 /// Rewrites one month; `None` where there is nothing to be made shorter.
 fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
-    let (mut kept, mut uses, mut lines) = (Vec::new(), BTreeMap::<String, Vec<(i64, String)>>::new(), 0);
+    let (mut kept, mut uses, mut lines) =
+        (Vec::new(), BTreeMap::<(String, Option<String>), Vec<(i64, String)>>::new(), 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let event = serde_json::from_slice::<Event>(line).ok().filter(is_plain);
         let Some(event) = event else {
@@ -56,14 +57,15 @@ fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
             lines += 1;
             vec![(event.at.millis(), name(&event.id, event.at))]
         };
+        let by = event.more.get("by").and_then(Value::as_str).map(str::to_owned);
         for note in event.more.get("notes").and_then(Value::as_array).into_iter().flatten() {
-            uses.entry(note.to_string()).or_default().extend(named.iter().cloned());
+            uses.entry((note.to_string(), by.clone())).or_default().extend(named.iter().cloned());
         }
     }
     if lines == 0 {
         return Ok(None);
     }
-    for (note, mut named) in uses {
+    for ((note, by), mut named) in uses {
         named.sort_unstable();
         named.dedup();
         let last = named.last().map_or(0, |(at, _)| *at);
@@ -72,9 +74,10 @@ fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
             .map_err(|error| Error::internal("a note of a use is no JSON").with_source(error))?;
         let mut event = Event::new(SNAPSHOT, Timestamp::from_millis(last));
         // Two machines that compact the same uses write the same line.
-        let digest = blake3::hash(json!([note, names]).to_string().as_bytes()).to_hex();
+        let digest = blake3::hash(json!([note, by, names]).to_string().as_bytes()).to_hex();
         event.id = digest.as_str().get(..32).unwrap_or_default().to_owned();
         event.more.insert("notes".to_owned(), Value::from(vec![note]));
+        event.more.extend(by.map(|by| ("by".to_owned(), Value::from(by))));
         event.more.insert("uses".to_owned(), Value::from(names));
         serde_json::to_writer(&mut kept, &event)
             .map_err(|error| Error::internal("an event cannot be written").with_source(error))?;
@@ -88,11 +91,16 @@ fn is_plain(event: &Event) -> bool {
     let is_bare =
         event.files.is_empty() && event.folders.is_empty() && event.undoes.is_none() && event.note.is_none();
     let is_known = |known: &[&str]| event.more.keys().all(|key| known.contains(&key.as_str()));
+    let notes = event.more.get("notes").and_then(Value::as_array);
+    let names = |note: &Value| ["id", "path"].iter().any(|name| note.get(name).is_some_and(Value::is_string));
+    if !notes.is_some_and(|notes| !notes.is_empty() && notes.iter().all(names)) {
+        return false;
+    }
     match event.op.as_str() {
         "use" => is_bare && is_known(KNOWN),
         SNAPSHOT => {
             let uses = event.more.get("uses").and_then(Value::as_array);
-            is_bare && is_known(&["notes", "uses"]) && uses.map(Vec::len) == Some(uses_of(event).len())
+            is_bare && is_known(&["notes", "by", "uses"]) && uses.map(Vec::len) == Some(uses_of(event).len())
         }
         _ => false,
     }

@@ -27,7 +27,8 @@ pub struct Candidate {
 /// the notes, one at least.
 pub fn choose(candidates: &[Candidate], most: u64, forced: bool) -> Vec<usize> {
     let mut taken: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
-    let is_over = taken > most;
+    // No room at all is no limit: nobody means that all shall go.
+    let is_over = most > 0 && taken > most;
     let mut order: Vec<(usize, &Candidate)> =
         candidates.iter().enumerate().filter(|(_, candidate)| !candidate.stays).collect();
     order.sort_by(|(_, one), (_, other)| {

@@ -71,6 +71,8 @@ impl std::fmt::Display for Tier {
 pub struct Said {
     /// `importance`.
     pub importance: Option<f64>,
+    /// Whether it says an importance that is no number.
+    pub is_garbled: bool,
     /// `pinned: true`.
     pub pinned: bool,
     /// `tier: archive`.
@@ -149,10 +151,10 @@ fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> (f64, 
     if said.is_protected() {
         return (base, 0);
     }
-    // Where the number in the frontmatter is the one that was written down last, the story goes on from there.
+    // Where the number in the frontmatter is one that was written down, the story goes on from there.
     let is_checkpoint = |what: What| matches!(what, What::Checkpoint { importance, .. } if importance.to_bits() == given.to_bits());
-    let last_written = usage.deeds().iter().rposition(|deed| matches!(deed.what, What::Checkpoint { .. }));
-    let begin = last_written.filter(|&at| usage.deeds().get(at).is_some_and(|deed| is_checkpoint(deed.what)));
+    // What was written later and taken back since is passed over.
+    let begin = usage.deeds().iter().rposition(|deed| is_checkpoint(deed.what));
     let (mut importance, mut tenths) = (base, 0);
     let mut since = said.created;
     let mut rest = usage.deeds();

@@ -244,7 +244,8 @@ impl Ledger {
                 for (from, to) in files {
                     let at = self.subjects.remove(&Subject::Path(from.clone()));
                     // Another machine saw what was told of here, or the other way round: it came already.
-                    let came = is_seen || self.seen.get(&to) == Some(&from);
+                    // And what others put into the bin comes back to the name that it had.
+                    let came = is_seen || self.seen.get(&to) == Some(&from) || from.starts_with(".trash/");
                     if is_seen {
                         self.seen.insert(to.clone(), from);
                     }

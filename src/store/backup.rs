@@ -11,9 +11,8 @@ use super::transfer::Form;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::journal::{BROUGHT_BACK, Event, Order};
-use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place};
+use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place, Remark};
 use crate::text::path::NotePath;
-use crate::vault::STATE_DIR;
 use crate::vault::backup::{self, Draft, Manifest, PREFIX};
 
 /// A backup that is made by itself waits so long after the last.
@@ -36,6 +35,9 @@ pub struct BackupItem {
     pub files: usize,
     /// Their bytes.
     pub bytes: u64,
+    /// What could not be read, or leads back into the vault, and so is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl BackupItem {
@@ -46,6 +48,7 @@ impl BackupItem {
             notes: manifest.notes,
             files: manifest.files.len(),
             bytes: manifest.bytes(),
+            left_out: manifest.left_out.clone(),
             path,
         }
     }
@@ -70,9 +73,13 @@ impl Store {
         match given {
             Some(folder) => folder.to_owned(),
             None if self.config.backup.dir.as_os_str().is_empty() => {
-                self.vault.root().join(STATE_DIR).join("backups")
+                self.vault.root().join(backup::own_folder())
             }
-            None => self.config.backup.dir.clone(),
+            // A home may be meant, and else the vault, wherever the command is given.
+            None => match (self.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
+                (Ok(rest), Some(home)) => home.join(rest),
+                _ => self.vault.root().join(&self.config.backup.dir),
+            },
         }
     }
 
@@ -92,7 +99,7 @@ impl Store {
         let notes = self.index.catalog().counts()?.notes;
         let name = format!("{PREFIX}{}", now.local().strftime("%Y%m%d_%H%M%S"));
         let lock = self.vault.lock(&self.vault.records())?;
-        let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes)?;
+        let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes, self.config.backup.keep)?;
         drop(lock);
         let item = BackupItem::of(path, &manifest);
         let mut event = Event::new("backup", now);
@@ -100,7 +107,6 @@ impl Store {
         event.more.insert("count".to_owned(), Value::from(notes));
         self.sign(&mut event);
         self.journal().append(&event)?;
-        backup::prune(&folder, self.config.backup.keep)?;
         Ok(item)
     }
 
@@ -127,7 +133,8 @@ impl Store {
                 let notes = self.index.catalog().counts()?.notes;
                 let before = last.more.get("count").and_then(Value::as_u64).unwrap_or(0);
                 let before = usize::try_from(before).unwrap_or(usize::MAX);
-                self.clock.now().millis().saturating_sub(last.at.millis()) >= DAY
+                // One of the future is that of a clock that went wrong.
+                !(0..DAY).contains(&(self.clock.now().millis() - last.at.millis()))
                     || notes / NOTES > before / NOTES
             }
         };
@@ -139,13 +146,13 @@ impl Store {
     /// # Errors
     /// `Io` where their folder cannot be listed.
     pub fn backups(&self, folder: Option<&Path>) -> Result<Vec<BackupItem>> {
-        let found = backup::list(&self.backup_folder(folder))?;
+        let found = backup::list(&self.backup_folder(folder), self.vault.root())?;
         Ok(found.into_iter().map(|(path, manifest)| BackupItem::of(path, &manifest)).collect())
     }
 
-    fn find_backup(&self, name: &str) -> Result<(PathBuf, Manifest)> {
+    fn find_backup(&self, name: &str, folder: Option<&Path>) -> Result<(PathBuf, Manifest)> {
         let given = PathBuf::from(name);
-        let path = if given.is_dir() { given } else { self.backup_folder(None).join(name) };
+        let path = if given.is_dir() { given } else { self.backup_folder(folder).join(name) };
         if !path.is_dir() {
             return Err(Error::not_found(format!("there is no backup {name:?}"))
                 .with_hint("`sidenote backups` lists them; or give the path of one"));
@@ -161,21 +168,28 @@ impl Store {
     /// `NotFound` where there is no such backup; `Exists` where the folder is not empty; `Corrupt` where the backup is
     /// damaged; else as [`Store::change`].
     #[tracing::instrument(skip_all)]
-    pub fn restore_backup(&self, name: &str, to: Option<&Path>, dry_run: bool) -> Result<RestoreReply> {
-        let (path, manifest) = self.find_backup(name)?;
+    pub fn restore_backup(
+        &self,
+        name: &str,
+        folder: Option<&Path>,
+        to: Option<&Path>,
+        dry_run: bool,
+    ) -> Result<RestoreReply> {
+        let (path, manifest) = self.find_backup(name, folder)?;
         let item = BackupItem::of(path.clone(), &manifest);
         if let Some(to) = to {
             if !dry_run {
-                backup::restore(&path, to)?;
+                backup::restore(&self.vault, &path, to)?;
             }
             return Ok(RestoreReply { backup: item, to: Some(to.to_owned()), change: None });
         }
         let change = self.carry_out(
             |lock| {
+                let plan = self.plan_return(&path, &manifest)?;
                 if let Some(lock) = lock {
                     self.bring_journal_back(lock, &path, &manifest)?;
                 }
-                self.plan_return(&path, &manifest)
+                Ok(plan)
             },
             dry_run,
         )?;
@@ -188,10 +202,9 @@ impl Store {
         backup: &Path,
         manifest: &Manifest,
     ) -> Result<()> {
-        for (path, name, file) in backup::journal(manifest) {
-            self.journal().bring_back(lock, name, &backup::read(backup, path, file)?)?;
-        }
-        Ok(())
+        let read = |(path, name, file)| Ok((name, backup::read(backup, path, file)?));
+        let months = backup::journal(manifest).map(read).collect::<Result<Vec<_>>>()?;
+        months.iter().try_for_each(|(name, bytes)| self.journal().bring_back(lock, name, bytes))
     }
 
     /// Plans to give notes and attachments that are gone or different the bytes of a backup.
@@ -206,12 +219,26 @@ impl Store {
             let before = match std::fs::File::open(&disk) {
                 Ok(found) => {
                     let mut hasher = blake3::Hasher::new();
-                    hasher.update_reader(found).map_err(|error| Error::io("read", &disk, error))?;
-                    Some(hasher.finalize())
+                    match hasher.update_reader(found) {
+                        Ok(_) => Some(hasher.finalize()),
+                        Err(error) => {
+                            plan.remarks.push(stays(&path, &error.to_string()));
+                            continue;
+                        }
+                    }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-                Err(error) => return Err(Error::io("read", &disk, error)),
+                // Something else stands in its place, or on the way to it.
+                Err(error) => {
+                    plan.remarks.push(stays(&path, &error.to_string()));
+                    continue;
+                }
             };
+            let is_link = std::fs::symlink_metadata(&disk).is_ok_and(|found| !found.is_file());
+            if is_link {
+                plan.remarks.push(stays(&path, "no plain file stands in its place"));
+                continue;
+            }
             if before.is_some_and(|before| file.blake3.as_deref() == Some(before.to_hex().as_str())) {
                 continue;
             }
@@ -226,4 +253,10 @@ impl Store {
         }
         Ok(plan)
     }
+}
+
+/// Tells that a file does not come back, and why.
+fn stays(path: &NotePath, why: &str) -> Remark {
+    let message = format!("it does not come back: {why}");
+    Remark { code: "in-the-way".to_owned(), path: path.clone(), line: 1, column: 1, message }
 }

@@ -12,7 +12,6 @@ use super::create::NewRequest;
 use super::edit::EditRequest;
 use super::merge::{ExtractRequest, MergeRequest};
 use super::moves::{MoveRequest, PartRequest};
-use super::privacy::told;
 use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
 use super::view::View;
@@ -27,6 +26,9 @@ use crate::vault::write::{Applied, WriteLock};
 
 /// How long a change waits until the process that keeps the index shows it.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A file longer than this is not shown line by line.
+const LONGEST_DIFF: usize = 4_000_000;
 
 /// Something that a user wants changed.
 #[derive(Debug, Clone)]
@@ -110,9 +112,9 @@ impl Store {
     /// files cannot be written. Nothing is half-done then.
     #[tracing::instrument(skip_all)]
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
-        let (operation, keys) = self.clean_operation(operation);
+        let (operation, cleaned) = self.clean_operation(operation);
         let mut reply = self.carry_out(|_| self.plan_clean(&operation), dry_run)?;
-        reply.notices.extend(told(keys));
+        reply.notices.extend(cleaned.notices());
         Ok(reply)
     }
 
@@ -319,8 +321,14 @@ impl Store {
                 Content::Edits(edits) => apply(&old, edits)?,
                 Content::Whole(bytes) => bytes.clone(),
             };
-            let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
-            let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
+            let (old, new) = match (std::str::from_utf8(&old), std::str::from_utf8(&new)) {
+                (Ok(old), Ok(new)) if old.len().max(new.len()) <= LONGEST_DIFF => (old, new),
+                _ => {
+                    out.push_str(&format!("other bytes: {from} {}, {to} {}\n", old.len(), new.len()));
+                    continue;
+                }
+            };
+            let diff = TextDiff::from_lines(old, new);
             out.push_str(&diff.unified_diff().context_radius(2).header(&from, &to).to_string());
         }
         Ok(out)

@@ -7,6 +7,7 @@ use super::Store;
 use super::change::ChangeReply;
 use super::create::{file_name, with_properties};
 use super::memory::Memory;
+use super::privacy::Cleaned;
 use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,7 +15,7 @@ use crate::index::catalog::{FileRow, Filter, path_id_at};
 use crate::memory::handoff::markdown;
 use crate::text::edit::{ChangeSet, FileChange, between};
 use crate::text::frontmatter;
-use crate::text::path::NotePath;
+use crate::text::path::{NotePath, key};
 
 pub use crate::memory::handoff::Handoff;
 
@@ -81,12 +82,20 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn store_handoff(&self, request: &HandoffRequest, dry_run: bool) -> Result<HandoffReply> {
         let mut request = request.clone();
-        let Handoff { project, branch, summary, completed, in_progress, decisions, next, .. } =
+        let Handoff { project, branch, summary, completed, in_progress, decisions, next, memories } =
             &mut request.handoff;
         let texts = [project, summary].into_iter().chain(branch);
-        let lists = [completed, in_progress, decisions, next].into_iter().flatten();
-        let mut keys: usize = texts.chain(lists).map(|text| self.clean(text)).sum();
-        keys += request.properties.values_mut().map(|value| self.clean_value(value)).sum::<usize>();
+        let mut lists = [completed, in_progress, decisions, next, memories];
+        let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
+        for list in &mut lists {
+            for text in list.iter_mut() {
+                // A lone carriage return is nothing that anybody means.
+                *text = text.replace("\r\n", "\n").replace('\r', "\n");
+                cleaned += self.clean(text);
+            }
+            list.retain(|text| !text.trim().is_empty());
+        }
+        cleaned += request.properties.values_mut().map(|value| self.clean_value(value)).sum();
         let handoff = &mut request.handoff;
         handoff.project = handoff.project.trim().to_owned();
         if handoff.summary.trim().is_empty() {
@@ -110,7 +119,7 @@ impl Store {
         }
         let now = self.clock.now();
         let mut change = self.carry_out(|_| self.plan_handoff(&request, &path, now), dry_run)?;
-        notices.extend(super::privacy::told(keys));
+        notices.extend(cleaned.notices());
         change.notices.extend(notices);
         if dry_run {
             return Ok(HandoffReply { memory: None, change });
@@ -131,6 +140,18 @@ impl Store {
         if let Some(refusal) = old.as_ref().and_then(|old| old.refusal()) {
             return Err(Error::invalid(refusal.to_string()));
         }
+        if let Some(old) = &old {
+            let get = |name: &str| old.note.frontmatter.as_ref()?.get(name)?.value.as_str();
+            let is_ours =
+                get("type") == Some(KIND) && get("project").is_none_or(|own| own == handoff.project);
+            if !is_ours {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("{path} is no handoff of {}", handoff.project),
+                )
+                .with_hint("move that note away, or name the project otherwise"));
+            }
+        }
         let mut properties: Vec<(String, Value)> = Vec::new();
         if old.is_none() {
             self.refuse_taken(path, None)?;
@@ -148,7 +169,9 @@ impl Store {
             let begin = frontmatter::read(&old.text).1;
             old.text.get(..begin).unwrap_or("")
         });
-        let text = with_properties(format!("{head}{}", markdown(handoff, now)), path, properties)?;
+        let body = markdown(handoff, now);
+        let body = if head.contains("\r\n") { body.replace('\n', "\r\n") } else { body };
+        let text = with_properties(format!("{head}{body}"), path, properties)?;
         plan.files.extend(match &old {
             Some(old) => {
                 between(&old.text, &text).map(|edit| FileChange::edit(path.clone(), old.hash, vec![edit]))
@@ -166,10 +189,8 @@ impl Store {
     pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
         let filter = Filter { note_type: Some(KIND.to_owned()), ..Filter::default() };
         let mut rows = self.index.catalog().select(&filter)?;
-        let wanted = project.map(crate::text::path::key);
-        rows.retain(|row| {
-            wanted.as_ref().is_none_or(|wanted| crate::text::path::key(row.path.stem()) == *wanted)
-        });
+        let wanted = project.map(|project| file_name(project).map(|name| key(&name))).transpose()?;
+        rows.retain(|row| wanted.as_ref().is_none_or(|wanted| key(row.path.stem()) == *wanted));
         let newest = rows
             .into_iter()
             .max_by(|one, other| one.updated.cmp(&other.updated).then_with(|| other.path.cmp(&one.path)));

@@ -11,20 +11,24 @@ use super::change::ChangeReply;
 use super::memory::Memory;
 use super::moves::add_edits;
 use super::remember::number;
-use super::view::View;
+use super::view::{Source, View};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{FileRow, path_id};
 use crate::journal::{Event, Order as Reading};
 use crate::memory::evict::{Candidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
-use crate::text::edit::{ChangeSet, Content, FileChange, Place};
-use crate::text::frontmatter::edit::set;
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
+use crate::text::frontmatter::edit::{Refusal, set};
 use crate::text::path::NotePath;
 use crate::vault::write::WriteLock;
 
 /// Maintenance that was done so lately is not done again.
 const INTERVAL: i64 = 6 * 3_600_000;
+/// A backup by itself is thought of no more often than this.
+const RETRY: i64 = 600_000;
+/// Properties that say when a note was made.
+const DATES: &[&str] = &["created_at", "created", "date"];
 /// One event names so many notes at most.
 const NAMED: usize = 500;
 /// So many notes go to the trash in one operation.
@@ -87,9 +91,16 @@ pub struct CleanupReply {
     pub bytes: u64,
     /// How many they may be.
     pub max_bytes: u64,
+    /// Operations that it took: so many `undo` takes back.
+    pub operations: usize,
     /// Where the notes were.
     pub evicted: Vec<String>,
+    /// Where they are now.
+    pub trashed: Vec<String>,
 }
+
+/// Importance as bits, and uses that have not taken effect, with the notes that have them.
+type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
 
 impl Store {
     /// Writes down which notes came into another tier since this was done last; writes importance back where that is
@@ -108,8 +119,15 @@ impl Store {
             self.look_at_tiers(request, Some(&lock), now)?
         };
         if request.write_back {
-            let change = self.carry_out(|lock| self.plan_write_back(lock, now), request.dry_run)?;
-            reply.change = Some(change);
+            let plan = |lock: Option<&WriteLock>| {
+                let (plan, written) = self.plan_write_back(now)?;
+                // Told first: a number that the note does not have yet counts for nothing.
+                if lock.is_some() {
+                    self.note_written(written, now)?;
+                }
+                Ok(plan)
+            };
+            reply.change = Some(self.carry_out(plan, request.dry_run)?);
         }
         if self.config.memory.evict {
             let evicted = self.cleanup(false, request.dry_run)?;
@@ -127,12 +145,17 @@ impl Store {
         let tended = self.tended.load(Ordering::Relaxed);
         let now = self.clock.now().millis();
         // Where nothing changed, nothing was written down.
-        let last = last.map_or(tended, |last| last.millis().max(tended));
-        if now.saturating_sub(last) >= INTERVAL {
+        let last =
+            last.map(Timestamp::millis).filter(|last| *last <= now).map_or(tended, |last| last.max(tended));
+        if !(0..INTERVAL).contains(&(now - last)) {
             self.maintain(MaintainRequest { quiet: true, ..MaintainRequest::default() })?;
             self.tended.store(now, Ordering::Relaxed);
         }
-        self.backup_if_due().map(drop)
+        // Where it fails, it is not tried again at once.
+        if !(0..RETRY).contains(&(now - self.backed_up.swap(now, Ordering::Relaxed))) {
+            self.backup_if_due()?;
+        }
+        Ok(())
     }
 
     fn look_at_tiers(
@@ -142,7 +165,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<MaintainReply> {
         let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
-        let is_due = |last: Timestamp| now.millis().saturating_sub(last.millis()) >= INTERVAL;
+        // One of the future is that of a clock that went wrong.
+        let is_due = |last: Timestamp| !(0..INTERVAL).contains(&(now.millis() - last.millis()));
         let ran = request.force || last.is_none_or(is_due);
         let mut reply =
             MaintainReply { ran, last, tiers: Vec::new(), compacted: 0, evicted: None, change: None };
@@ -150,7 +174,7 @@ impl Store {
             return Ok(reply);
         }
         let memories = self.all_memories(now)?;
-        let changes = self.tier_changes(&memories, last, now)?;
+        let changes = self.tier_changes(&memories, last)?;
         let mut events = Vec::new();
         let mut steps: BTreeMap<(Tier, Tier), Vec<&FileRow>> = BTreeMap::new();
         for (memory, from) in &changes {
@@ -185,12 +209,11 @@ impl Store {
 
     /// Finds the notes whose tier is not the one that was written down, with that one. Where nothing was written down,
     /// a note was in the tier that its age and use gave it when this was done last; one that came after the journal
-    /// began, or as a memory, began hot; and what was there before is no change.
+    /// began, began hot; and what was there before is no change.
     fn tier_changes<'a>(
         &self,
         memories: &'a [Memory],
         last: Option<Timestamp>,
-        now: Timestamp,
     ) -> Result<Vec<(&'a Memory, Tier)>> {
         let kinds = self.kinds();
         let book = self.book()?;
@@ -198,10 +221,8 @@ impl Store {
         let before = |memory: &Memory| {
             let then = match last {
                 Some(last) if memory.created <= last => last,
-                _ if self.is_own(memory) || begin.is_some_and(|begin| memory.created >= begin) => {
-                    return Tier::Hot;
-                }
-                _ => now,
+                _ if begin.is_some_and(|begin| memory.created >= begin) => return Tier::Hot,
+                _ => return memory.state.tier,
             };
             let own_id = (memory.row.note_id != path_id(&memory.row.path)).then_some(memory.id.as_str());
             let usage =
@@ -213,44 +234,54 @@ impl Store {
         Ok(found.filter(|(memory, from)| memory.state.tier != *from).collect())
     }
 
-    /// Plans to write importance as it is now into the frontmatter of notes that say one, and of memories. What is
-    /// written is told to the journal first, so that what happened before does not count again.
-    fn plan_write_back(&self, lock: Option<&WriteLock>, now: Timestamp) -> Result<ChangeSet> {
+    /// Plans to write importance as it is now into the frontmatter of notes that say one, and of memories; gives the plan
+    /// and what it writes. A note that does not say when it was made says so then, for its file's time goes.
+    fn plan_write_back(&self, now: Timestamp) -> Result<(ChangeSet, Written)> {
         let view = View::new(self)?;
         let memories = self.all_memories(now)?;
         let mut plan = ChangeSet::new("importance");
         let mut written: BTreeMap<(u64, u8), Vec<&FileRow>> = BTreeMap::new();
         for memory in &memories {
             let given = memory.said.importance;
-            let is_told = given.is_some() || self.is_own(memory);
+            let is_told = given.is_some() || (self.is_own(memory) && !memory.said.is_garbled);
             let is_same = (memory.state.importance - given.unwrap_or(DEFAULT_IMPORTANCE)).abs() < 0.5;
             if !is_told || is_same || memory.said.is_protected() {
                 continue;
             }
             let source = view.source(&memory.row.path)?;
-            match set(&source.text, "importance", &number(memory.state.importance)) {
+            match with_importance(&source, memory) {
                 Ok(edits) => add_edits(&mut plan, &source, None, edits, Vec::new()),
                 Err(refusal) => {
                     plan.remarks.push(refusal.remark(source.path.clone(), &source.text));
                     continue;
                 }
             }
+            // What stays as it is has a remark that says why.
+            let from = Some(Place::Vault(source.path.clone()));
+            if plan.files.last().is_none_or(|change| change.from != from) {
+                continue;
+            }
             let key = (memory.state.importance.to_bits(), memory.state.tenths);
             written.entry(key).or_default().push(&memory.row);
         }
+        Ok((
+            plan,
+            written.into_iter().map(|(key, rows)| (key, rows.into_iter().cloned().collect())).collect(),
+        ))
+    }
+
+    /// Tells the journal what importance was written into notes, so that what happened before does not count again.
+    fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
         let mut events = Vec::new();
         for ((importance, tenths), rows) in written {
             for rows in rows.chunks(NAMED) {
-                let mut event = self.event_of("importance", now, rows.iter().copied());
+                let mut event = self.event_of("importance", now, rows.iter());
                 event.more.insert("importance".to_owned(), Value::from(f64::from_bits(importance)));
                 event.more.insert("tenths".to_owned(), Value::from(tenths));
                 events.push(event);
             }
         }
-        if lock.is_some() {
-            self.journal().append_all(&events)?;
-        }
-        Ok(plan)
+        self.journal().append_all(&events)
     }
 
     /// Moves the least used memories to the trash: where they take more than they may, down to 85 % of that; with
@@ -287,11 +318,13 @@ impl Store {
         };
         for batch in going.chunks(BATCH) {
             let done = self.carry_out(|_| self.plan_eviction(batch), dry_run)?;
+            reply.operations += usize::from(done.applied);
             for change in &done.plan.files {
                 let gone = batch
                     .iter()
                     .find(|memory| change.from.as_ref().and_then(Place::in_vault) == Some(&memory.row.path));
                 reply.freed_bytes += gone.map_or(0, |memory| memory.row.size);
+                reply.trashed.extend(change.to.iter().map(ToString::to_string));
                 reply.evicted.extend(gone.map(|memory| memory.path.clone()));
             }
         }
@@ -333,4 +366,22 @@ impl Store {
         }
         Ok(found)
     }
+}
+
+/// Plans the bytes by which a note says what it is worth now, and since when it is there.
+fn with_importance(source: &Source, memory: &Memory) -> std::result::Result<Vec<Edit>, Refusal> {
+    let worth = set(&source.text, "importance", &number(memory.state.importance))?;
+    let front = source.note.frontmatter.as_ref();
+    let is_dated = front.is_some_and(|front| DATES.iter().any(|name| front.get(name).is_some()));
+    let Some(text) =
+        apply(source.text.as_bytes(), &worth).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+    else {
+        return Ok(worth);
+    };
+    if is_dated {
+        return Ok(worth);
+    }
+    let dated = set(&text, "created_at", &Value::from(memory.created.rfc3339()))?;
+    let both = apply(text.as_bytes(), &dated).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(both.and_then(|both| between(&source.text, &both)).into_iter().collect())
 }

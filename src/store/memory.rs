@@ -536,7 +536,9 @@ fn said(properties: &Map<String, Value>, tags: Vec<String>, created: Timestamp) 
     };
     let text = |name: &str| get(name).and_then(Value::as_str).map(str::to_owned);
     Said {
-        importance: number("importance"),
+        importance: number("importance").filter(|number| number.is_finite()),
+        is_garbled: get("importance").is_some_and(|value| !value.is_null())
+            && !number("importance").is_some_and(f64::is_finite),
         pinned: is_true("pinned"),
         archived: text("tier").is_some_and(|tier| tier.eq_ignore_ascii_case("archive")),
         forgotten: is_true("forgotten"),

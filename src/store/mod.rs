@@ -109,6 +109,8 @@ pub struct Store {
     book: Mutex<Option<Book>>,
     /// When maintenance was done last by this process, in milliseconds since 1970.
     tended: AtomicI64,
+    /// When this process thought of a backup last.
+    backed_up: AtomicI64,
     /// Held while what the watch told is brought into the index.
     turn: Mutex<()>,
 }
@@ -195,6 +197,7 @@ impl Store {
             follows: AtomicBool::new(false),
             turn: Mutex::new(()),
             tended: AtomicI64::new(0),
+            backed_up: AtomicI64::new(0),
             book: Mutex::new(None),
         };
         store.notices.extend(store.end_unfinished_at_start());

@@ -5,65 +5,115 @@ use serde_json::Value;
 use super::Store;
 use super::change::Operation;
 use super::edit::NoteEdit;
-use crate::memory::private::{without_private, without_secrets};
+use crate::memory::private::{without_passages, without_secrets};
+
+/// What was left out of what somebody wanted written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cleaned {
+    /// Texts that look like a key.
+    pub(super) keys: usize,
+    /// Passages between `<private>` and `</private>`.
+    pub(super) passages: usize,
+    /// Whether one of these was not closed.
+    pub(super) is_open: bool,
+}
+
+impl std::ops::AddAssign for Cleaned {
+    fn add_assign(&mut self, other: Self) {
+        self.keys += other.keys;
+        self.passages += other.passages;
+        self.is_open |= other.is_open;
+    }
+}
+
+impl std::iter::Sum for Cleaned {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        let mut sum = Self::default();
+        all.for_each(|one| sum += one);
+        sum
+    }
+}
+
+impl Cleaned {
+    /// Says what was left out, a sentence each.
+    pub(super) fn notices(self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.keys > 0 {
+            let what = if self.keys == 1 {
+                "a text that looks like a key".to_owned()
+            } else {
+                format!("{} texts that look like keys", self.keys)
+            };
+            told.push(format!("{what} went out; privacy.redact = false in your own settings keeps such"));
+        }
+        if self.passages > 0 {
+            let what = if self.passages == 1 {
+                "a private passage".to_owned()
+            } else {
+                format!("{} private passages", self.passages)
+            };
+            let end = if self.is_open { "; <private> was not closed, so all behind it went" } else { "" };
+            told.push(format!("{what} went out{end}"));
+        }
+        told
+    }
+}
 
 impl Store {
-    /// Takes private text out of what somebody wants written, and what looks like a key; gives how many keys went.
-    pub(super) fn clean(&self, text: &mut String) -> usize {
-        let kept = without_private(text);
-        let (clean, count) =
+    /// Takes private text out of what somebody wants written, and what looks like a key.
+    pub(super) fn clean(&self, text: &mut String) -> Cleaned {
+        let (kept, passages, is_open) = without_passages(text);
+        let (clean, keys) =
             if self.config.privacy.redact { without_secrets(&kept) } else { (kept.as_ref().into(), 0) };
         if *clean != *text {
             *text = clean.into_owned();
         }
-        count
+        Cleaned { keys, passages, is_open }
     }
 
-    pub(super) fn clean_value(&self, value: &mut Value) -> usize {
+    pub(super) fn clean_value(&self, value: &mut Value) -> Cleaned {
         match value {
             Value::String(text) => self.clean(text),
             Value::Array(items) => items.iter_mut().map(|item| self.clean_value(item)).sum(),
             Value::Object(map) => map.values_mut().map(|value| self.clean_value(value)).sum(),
-            _ => 0,
+            _ => Cleaned::default(),
         }
     }
 
     /// As [`Store::clean`], of all texts that an operation brings into notes.
-    pub(super) fn clean_operation(&self, operation: &Operation) -> (Operation, usize) {
+    pub(super) fn clean_operation(&self, operation: &Operation) -> (Operation, Cleaned) {
         let mut operation = operation.clone();
-        let count = match &mut operation {
+        let cleaned = match &mut operation {
             Operation::New(new) => {
                 let texts = [&mut new.title, &mut new.content].into_iter().chain(&mut new.tags);
-                let texts = texts.chain(&mut new.category).map(|text| self.clean(text)).sum::<usize>();
-                texts + new.properties.iter_mut().map(|(_, value)| self.clean_value(value)).sum::<usize>()
+                let texts = texts.chain(&mut new.category).chain(&mut new.note_type).chain(&mut new.folder);
+                let mut sum: Cleaned = texts.map(|text| self.clean(text)).sum();
+                for (name, value) in &mut new.properties {
+                    sum += self.clean(name);
+                    sum += self.clean_value(value);
+                }
+                sum
             }
             Operation::Edit(request) => match &mut request.edit {
                 NoteEdit::Append(text, _)
                 | NoteEdit::Prepend(text, _)
                 | NoteEdit::Replace { new: text, .. } => self.clean(text),
-                NoteEdit::Set(_, value) | NoteEdit::Add(_, value) => self.clean_value(value),
+                NoteEdit::Set(name, value) | NoteEdit::Add(name, value) => {
+                    [self.clean(name), self.clean_value(value)].into_iter().sum()
+                }
                 NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.clean(tag)).sum(),
-                NoteEdit::Unset(_) => 0,
+                NoteEdit::Unset(_) => Cleaned::default(),
             },
             Operation::Link(request) => request.text.iter_mut().map(|text| self.clean(text)).sum(),
             Operation::RenamePart(request) => self.clean(&mut request.new),
-            Operation::Move(_)
-            | Operation::RenameEverywhere(_)
-            | Operation::Unlink(_)
+            Operation::Move(request) => self.clean(&mut request.to),
+            Operation::RenameEverywhere(request) => self.clean(&mut request.new),
+            Operation::Unlink(_)
             | Operation::Merge(_)
             | Operation::Extract(_)
             | Operation::Delete(_)
-            | Operation::Restore(_) => 0,
+            | Operation::Restore(_) => Cleaned::default(),
         };
-        (operation, count)
+        (operation, cleaned)
     }
-}
-
-/// Says how many keys were taken out, where any were.
-pub(super) fn told(count: usize) -> Option<String> {
-    let what = if count == 1 { "1 text that looks" } else { "texts that look" };
-    let number = if count == 1 { String::new() } else { format!("{count} ") };
-    (count > 0).then(|| {
-        format!("{number}{what} like a key went out; privacy.redact = false in your own settings keeps such")
-    })
 }

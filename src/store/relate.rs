@@ -237,7 +237,9 @@ impl Store {
         let wanted = name.trim_start_matches(".trash/");
         let is_there = |path: &NotePath| bin.join(path.as_str()).is_file();
         let given = [wanted.to_owned(), format!("{wanted}.md")];
-        let path = given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there);
+        // Where it was tells which of the bin's files is meant; else its name there.
+        let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
+        let path = last.or_else(|| given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there));
         let path = path.or_else(|| self.answering_in_trash(&bin, name)).ok_or_else(|| {
             Error::not_found(format!("the bin holds no {name:?}"))
                 .with_hint("give its path below .trash/, as `sidenote history` shows it, or its id")
@@ -261,6 +263,28 @@ impl Store {
 }
 
 impl Store {
+    /// Finds the file of the bin that one of these paths of the vault went to last.
+    fn thrown_away(
+        &self,
+        paths: &[String],
+        is_there: &dyn Fn(&NotePath) -> bool,
+    ) -> Result<Option<NotePath>> {
+        for event in self.journal().events(Order::NewestFirst)? {
+            let event = event?;
+            let gone = event.files.iter().filter(|file| {
+                paths.iter().any(|path| file.path.in_vault().is_some_and(|own| own.as_str() == path))
+            });
+            let places = gone.filter_map(|file| match &file.to {
+                Some(Place::Trash(place)) => Some(place.clone()),
+                _ => None,
+            });
+            if let Some(place) = places.into_iter().find(|place| is_there(place)) {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
     /// Finds the one note in the bin that has this id, or this title where no other has it.
     fn answering_in_trash(&self, bin: &Path, name: &str) -> Option<NotePath> {
         let files = walkdir::WalkDir::new(bin).sort_by_file_name().into_iter().filter_map(|entry| {

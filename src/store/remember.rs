@@ -1,5 +1,7 @@
 //! Saving memories, and saying of one that it is forgotten, pinned, archived, or all of that no more.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -97,7 +99,8 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn save_memory(&self, request: &SaveRequest, dry_run: bool) -> Result<SaveReply> {
         let mut text = request.text.clone();
-        let redacted = self.clean(&mut text);
+        let cleaned = self.clean(&mut text);
+        let redacted = cleaned.keys;
         let text = text.trim().to_owned();
         if text.is_empty() {
             return Err(Error::invalid("there is no text to keep")
@@ -151,6 +154,7 @@ impl Store {
                 done => break done?,
             }
         };
+        change.notices.extend(cleaned.notices());
         let made =
             change.plan.files.iter().find(|file| file.from.is_none()).and_then(|file| file.to.as_ref());
         let made = made.map(ToString::to_string).ok_or_else(|| Error::internal("a new note has no place"))?;
@@ -205,7 +209,7 @@ impl Store {
                 let is_made = made.iter().any(|(path, _)| key(path.as_str()) == key(name));
                 is_made || self.vault.root().join(name).symlink_metadata().is_ok()
             };
-            made.push(self.note_of(memory, &is_taken, now)?);
+            made.push(self.note_of(memory, &is_taken, &mut HashMap::new(), now)?);
             room -= 1;
         }
         if !made.is_empty() {
@@ -366,7 +370,8 @@ pub(super) fn title_of(text: &str) -> String {
     let heading = text
         .lines()
         .find_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')));
-    let line = heading.or_else(|| text.lines().find(|line| !line.trim().is_empty())).unwrap_or("").trim();
+    let says = |line: &&str| line.contains(char::is_alphanumeric);
+    let line = heading.or_else(|| text.lines().find(says)).unwrap_or("").trim();
     let mut title = String::new();
     for word in line.split_whitespace() {
         let length = title.chars().count() + usize::from(!title.is_empty()) + word.chars().count();

@@ -1,6 +1,6 @@
 //! Taking memories out for other programs, and in from them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use super::Store;
 use super::create::{file_name, with_properties};
 use super::memory::Memory;
 use super::moves::follow;
+use super::privacy::Cleaned;
 use super::remember::{number, title_of};
 use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
@@ -18,12 +19,14 @@ use crate::index::catalog::path_id_at;
 use crate::memory::duplicate::digest;
 use crate::memory::state::{LEAST, MOST};
 use crate::text::edit::{ChangeSet, FileChange};
-use crate::text::frontmatter::tag_name;
+use crate::text::frontmatter::{self, tag_name};
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, Options};
 
 /// So many notes are made in one operation.
 const BATCH: usize = 500;
+/// The end of the year 9999, in milliseconds.
+const LATEST: f64 = 253_402_300_800_000.0;
 /// An id of another program is no longer than this.
 const LONGEST_ID: usize = 100;
 
@@ -58,6 +61,8 @@ struct Record {
     pinned: bool,
     forgotten: bool,
     properties: Map<String, Value>,
+    /// The frontmatter as it stands in the note, with its marks.
+    frontmatter: String,
 }
 
 /// A row of a table.
@@ -79,6 +84,7 @@ struct Row {
     pinned: String,
     forgotten: String,
     properties: String,
+    frontmatter: String,
     content: String,
 }
 
@@ -102,6 +108,8 @@ pub(super) struct Incoming {
     pub(super) id: Option<String>,
     /// The place that it had, where it comes from a vault.
     pub(super) path: Option<NotePath>,
+    /// The frontmatter that it had there, with its marks.
+    pub(super) frontmatter: Option<String>,
     pub(super) title: Option<String>,
     pub(super) content: String,
     pub(super) kind: Option<String>,
@@ -115,11 +123,13 @@ impl Store {
     fn record(&self, memory: &Memory) -> Result<Record> {
         let source = Source::unplaced(memory.row.path.clone(), &self.read_bytes(&memory.row.path)?);
         let front = source.note.frontmatter.as_ref();
+        let begin = frontmatter::read(&source.text).1;
         Ok(Record {
             id: memory.id.clone(),
             path: memory.path.clone(),
             title: memory.title.clone(),
-            content: source.body().to_owned(),
+            content: source.text.get(begin..).unwrap_or("").to_owned(),
+            frontmatter: source.text.get(..begin).unwrap_or("").to_owned(),
             kind: memory.kind.clone(),
             tags: memory.tags.clone(),
             importance: memory.state.importance,
@@ -207,34 +217,83 @@ impl Store {
         let mut taken: HashSet<String> =
             catalog.paths()?.iter().map(|(path, _)| key(path.as_str())).collect();
         drop(catalog);
-        let mut done = 0;
-        for batch in incoming.chunks(BATCH) {
-            let mut made = Vec::new();
-            let now = self.clock.now();
-            for memory in batch {
-                let mut memory = memory.clone();
-                reply.redacted += self.clean(&mut memory.content);
-                reply.redacted += memory.title.iter_mut().map(|title| self.clean(title)).sum::<usize>();
-                reply.redacted +=
-                    memory.properties.values_mut().map(|value| self.clean_value(value)).sum::<usize>();
-                let is_there = memory.id.as_ref().is_some_and(|id| self.is_same(id, &memory.content));
-                if memory.content.trim().is_empty() || is_there || !known.insert(digest(&memory.content)) {
-                    reply.skipped += 1;
-                    continue;
+        let now = self.clock.now();
+        let mut numbers = HashMap::new();
+        let mut made = Vec::new();
+        let mut cleaned = Cleaned::default();
+        // All of them are made before the first is written: one that cannot be is told of while nothing has changed.
+        for (at, mut memory) in incoming.into_iter().enumerate() {
+            cleaned += self.clean_incoming(&mut memory);
+            let is_there = match &memory.path {
+                Some(path) => self.holds(path, &memory),
+                None => {
+                    memory.content.trim().is_empty()
+                        || memory.id.as_ref().is_some_and(|id| self.is_same(id, &memory.content))
+                        || !known.insert(digest(&memory.content))
                 }
-                let (path, bytes) = self.note_of(memory, &|path| taken.contains(&key(path)), now)?;
-                taken.insert(key(path.as_str()));
-                made.push((path, bytes));
+            };
+            if is_there {
+                reply.skipped += 1;
+                continue;
             }
-            done += batch.len();
-            reply.imported.extend(made.iter().map(|(path, _)| path.to_string()));
-            if !dry_run && !made.is_empty() {
-                let change = self.carry_out(|_| self.plan_notes("import", &made), false)?;
+            let former = memory.path.clone();
+            let note = self.note_of(memory, &|path| taken.contains(&key(path)), &mut numbers, now);
+            let (path, bytes) =
+                note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
+            if let Some(former) = former.filter(|former| *former != path) {
+                reply.notices.push(format!("{former} comes in as {path}: that place is taken"));
+            }
+            taken.insert(key(path.as_str()));
+            made.push((path, bytes));
+        }
+        reply.redacted = cleaned.keys;
+        reply.notices.extend(cleaned.notices());
+        let total = made.len();
+        for batch in made.chunks(BATCH) {
+            if !dry_run {
+                let change =
+                    self.carry_out(|_| self.plan_notes("import", batch), false).map_err(|error| {
+                        let done = reply.imported.len();
+                        Error::new(
+                            error.kind(),
+                            format!("{done} of {total} notes came in, and then: {error}"),
+                        )
+                    })?;
                 reply.notices.extend(change.notices);
             }
-            told(done, total);
+            reply.imported.extend(batch.iter().map(|(path, _)| path.to_string()));
+            told(reply.imported.len(), total);
         }
         Ok(reply)
+    }
+
+    /// As [`Store::clean`], of everything that a memory brings.
+    fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
+        let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
+        let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);
+        let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
+        let properties = std::mem::take(&mut memory.properties);
+        for (mut name, mut value) in properties {
+            cleaned += self.clean(&mut name);
+            cleaned += self.clean_value(&mut value);
+            memory.properties.insert(name, value);
+        }
+        let path = memory.path.as_ref().map(|path| {
+            let mut text = path.to_string();
+            cleaned += self.clean(&mut text);
+            NotePath::parse_new(&text, false).ok()
+        });
+        memory.path = path.flatten();
+        cleaned
+    }
+
+    /// Says whether a note is at its place as it was, byte for byte.
+    fn holds(&self, path: &NotePath, memory: &Incoming) -> bool {
+        let whole = format!("{}{}", memory.frontmatter.as_deref().unwrap_or(""), memory.content);
+        self.read_bytes(path).is_ok_and(|bytes| {
+            bytes == whole.as_bytes()
+                || (memory.frontmatter.is_none() && digest(&body_of(&bytes)) == digest(&memory.content))
+        })
     }
 
     /// Says whether the note of an id says just this.
@@ -260,20 +319,39 @@ impl Store {
         &self,
         memory: Incoming,
         is_taken: &dyn Fn(&str) -> bool,
+        numbers: &mut HashMap<String, usize>,
         now: Timestamp,
     ) -> Result<(NotePath, Vec<u8>)> {
         let created = memory.created.unwrap_or(now);
         let title = memory.title.clone().unwrap_or_else(|| title_of(&memory.content));
-        let (folder, stem) = match &memory.path {
-            Some(path) => (path.folder().to_owned(), path.stem().to_owned()),
-            None => (self.config.memory.folder.trim_matches('/').to_owned(), file_name(&title)?),
+        let given = memory.path.as_ref().map(|path| (path.folder().to_owned(), path.stem().to_owned()));
+        let folder = self.config.memory.folder.trim_matches('/');
+        let (folder, stem) = match given {
+            Some(given) => given,
+            // A title that gives no file name is one all the same, and the note is named otherwise.
+            None => {
+                let names =
+                    [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
+                let fits = |name: &String| NotePath::parse_new(&format!("{folder}/{name}.md"), false).is_ok();
+                let name = names.into_iter().flatten().find(fits);
+                (folder.to_owned(), name.unwrap_or_else(|| "Memory".to_owned()))
+            }
         };
-        let named =
-            |stem: &str| if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") };
-        let names = (1_usize..)
-            .map(|count| if count == 1 { named(&stem) } else { named(&format!("{stem} {count}")) });
-        let mut free = names.filter(|name| !is_taken(name));
-        let path = NotePath::parse_new(&free.next().unwrap_or_else(|| named(&stem)), false)?;
+        let named = |stem: &str| {
+            if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") }
+        };
+        // Of many namesakes each goes on where the last one stopped.
+        let next = numbers.entry(key(&named(&stem))).or_insert(1);
+        let path = loop {
+            let name = if *next == 1 { named(&stem) } else { named(&format!("{stem} {next}")) };
+            *next += 1;
+            if !is_taken(&name) {
+                break NotePath::parse_new(&name, false)?;
+            }
+        };
+        if let (Some(_), Some(front)) = (&memory.path, &memory.frontmatter) {
+            return Ok((path, format!("{front}{}", memory.content).into_bytes()));
+        }
         let mut properties: BTreeMap<usize, (String, Value)> = BTreeMap::new();
         let mut add = |name: &str, value: Value| {
             properties.insert(properties.len(), (name.to_owned(), value));
@@ -300,11 +378,12 @@ impl Store {
         for (name, value) in own {
             add(name, value.clone());
         }
-        let mut text = memory.content;
+        // A block of its own: what the text begins with is text.
+        let mut text = with_properties(String::new(), &path, properties.into_values().collect())?;
+        text.push_str(&memory.content);
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        let text = with_properties(text, &path, properties.into_values().collect())?;
         Ok((path, text.into_bytes()))
     }
 
@@ -338,6 +417,7 @@ impl Row {
             pinned: record.pinned.to_string(),
             forgotten: record.forgotten.to_string(),
             properties: Value::Object(record.properties).to_string(),
+            frontmatter: record.frontmatter,
             content: record.content,
         }
     }
@@ -376,8 +456,10 @@ fn parse(text: &str) -> Result<Vec<Value>> {
             }
             let row = |row: csv::Result<csv::StringRecord>| {
                 let row = row.map_err(|error| wrong("no sound table").with_source(error))?;
-                let cells =
-                    head.iter().zip(row.iter()).filter(|(name, cell)| !cell.is_empty() || *name == "content");
+                let cells = head
+                    .iter()
+                    .zip(row.iter())
+                    .filter(|(name, cell)| !cell.is_empty() || matches!(*name, "content" | "frontmatter"));
                 let value = |name: &str, cell: &str| match name {
                     "properties" => serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell)),
                     "importance" => cell.parse::<f64>().map_or_else(|_| Value::from(cell), Value::from),
@@ -424,8 +506,12 @@ fn read(record: &Value) -> Result<Incoming> {
         }
         Some(Value::Number(number)) => {
             // Seconds where they cannot be milliseconds of a time since 1973.
-            let number = number.as_f64().unwrap_or(0.0);
-            Some(Timestamp::from_millis(if number < 1e11 { number * 1000.0 } else { number } as i64))
+            let millis = number.as_f64().unwrap_or(f64::NAN);
+            let millis = if millis < 1e11 { millis * 1000.0 } else { millis };
+            if !(0.0..LATEST).contains(&millis) {
+                return Err(Error::invalid(format!("its time {number} is none")));
+            }
+            Some(Timestamp::from_millis(millis as i64))
         }
         Some(value) => return Err(Error::invalid(format!("its time {value} is none"))),
     };
@@ -434,8 +520,29 @@ fn read(record: &Value) -> Result<Incoming> {
     let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
     let id = text(&["id"]).filter(|id| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n'));
     let fixed = ["id", "title", "tags", "type", "created_at", "importance"];
-    let properties = given.cloned().unwrap_or_default().into_iter();
-    let properties = properties.filter(|(name, _)| path.is_some() || !fixed.contains(&name.as_str()));
+    let mut properties = given.cloned().unwrap_or_default();
+    if path.is_none() {
+        properties.retain(|name, _| !fixed.contains(&name.as_str()));
+        // What says of a memory that it is pinned or put away.
+        for name in ["pinned", "forgotten"] {
+            let is_set = match record.get(name) {
+                Some(Value::Bool(flag)) => *flag,
+                Some(Value::String(text)) => text == "true",
+                _ => false,
+            };
+            if is_set && !properties.contains_key(name) {
+                properties.insert(name.to_owned(), Value::Bool(true));
+            }
+        }
+        if text(&["tier"]).is_some_and(|tier| tier.eq_ignore_ascii_case("archive")) {
+            properties.insert("tier".to_owned(), Value::from("archive"));
+        }
+        if let Some(usefulness) =
+            record.get("usefulness").filter(|value| value.as_i64().is_some_and(|n| n != 0))
+        {
+            properties.entry("usefulness".to_owned()).or_insert_with(|| usefulness.clone());
+        }
+    }
     Ok(Incoming {
         id,
         title: text(&["title"]).filter(|title| !title.trim().is_empty()),
@@ -443,7 +550,8 @@ fn read(record: &Value) -> Result<Incoming> {
         tags: tags.into_iter().filter_map(tag).collect(),
         importance,
         created,
-        properties: properties.collect(),
+        properties,
+        frontmatter: text(&["frontmatter"]).filter(|_| path.is_some()),
         path,
         content,
     })

@@ -32,6 +32,8 @@ const EXPORT: &str = "memories_export.json";
 const CONFIG: &str = "config.toml";
 /// What is never copied: our own state, which is told apart, and histories of another kind.
 const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
+/// What stands there is no file of anybody's.
+const SPECIAL: &[&str] = &["/proc", "/sys", "/dev"];
 /// A file that changes while it is copied is copied so often.
 const ATTEMPTS: usize = 5;
 
@@ -53,6 +55,9 @@ pub struct Copied {
 pub struct Manifest {
     /// When it was made, as RFC 3339.
     pub at: String,
+    /// The vault that it is of, by its folder.
+    #[serde(default)]
+    pub vault: PathBuf,
     /// Notes in it.
     pub notes: usize,
     /// Its files.
@@ -60,6 +65,9 @@ pub struct Manifest {
     /// Folders without files.
     #[serde(default)]
     pub empty: Vec<String>,
+    /// What could not be read, or leads back into the vault, and so is not in it.
+    #[serde(default)]
+    pub left_out: Vec<String>,
 }
 
 impl Manifest {
@@ -91,6 +99,7 @@ struct Item {
 struct Tree {
     items: BTreeMap<String, Item>,
     empty: Vec<String>,
+    left_out: Vec<String>,
 }
 
 /// A backup that is being made. Dropped before its end, it goes.
@@ -116,6 +125,19 @@ impl Drop for Draft<'_> {
     }
 }
 
+/// Gives the place of backups in a vault.
+pub fn own_folder() -> PathBuf {
+    Path::new(STATE_DIR).join("backups")
+}
+
+/// Gives the place of a folder without links on the way, where it need not be there yet.
+fn real_place(folder: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(folder)?;
+    let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
+    let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
+    Ok(there.canonicalize()?.join(rest))
+}
+
 fn look_of(found: &fs::Metadata) -> Look {
     (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.ino())
 }
@@ -128,14 +150,15 @@ impl<'a> Draft<'a> {
     /// cannot be written.
     pub fn begin(vault: &'a Vault, folder: &Path) -> Result<Self> {
         let failed = |error| Error::io("write the backup in", folder, error);
-        fs::create_dir_all(folder).map_err(failed)?;
-        let folder = folder.canonicalize().map_err(failed)?;
-        if let Ok(inner) = folder.strip_prefix(vault.root())
-            && !inner.starts_with(STATE_DIR)
+        let real = real_place(folder).map_err(failed)?;
+        if let Ok(inner) = real.strip_prefix(vault.root())
+            && !inner.starts_with(own_folder())
         {
-            return Err(Error::invalid(format!("{} lies among the notes", folder.display()))
+            return Err(Error::invalid(format!("{} lies in the vault", folder.display()))
                 .with_hint("its copies would be notes themselves; choose a folder outside of the vault"));
         }
+        fs::create_dir_all(&real).map_err(failed)?;
+        let folder = real;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -170,8 +193,9 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// `Io` naming what cannot be read or written.
     pub fn copy(&mut self) -> Result<usize> {
-        let tree = collect(self.vault.root())?;
+        let tree = collect(self.vault.root(), &self.folder)?;
         self.manifest.empty = tree.empty;
+        self.manifest.left_out = tree.left_out;
         let gone: Vec<String> =
             self.looks.keys().filter(|path| !tree.items.contains_key(*path)).cloned().collect();
         for path in gone {
@@ -190,10 +214,15 @@ impl<'a> Draft<'a> {
             |buffer, (path, item)| copy_item(item, &aside.join(path), buffer),
         );
         for ((path, item), copied) in fresh.iter().zip(copied) {
-            // What went away since it was listed is seen to be gone by the next call.
-            if let Some(file) = copied? {
-                self.looks.insert((*path).clone(), item.look);
-                self.manifest.files.insert(format!("{NOTES}/{path}"), file);
+            match copied {
+                Ok(Some(file)) => {
+                    self.looks.insert((*path).clone(), item.look);
+                    self.manifest.files.insert(format!("{NOTES}/{path}"), file);
+                }
+                // What went away since it was listed is seen to be gone by the next call.
+                Ok(None) => {}
+                Err(error) if is_denied(&error) => self.manifest.left_out.push((*path).clone()),
+                Err(error) => return Err(error),
             }
         }
         Ok(fresh.len())
@@ -218,7 +247,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Ends the backup under the write lock: copies what changed since, the journal and the settings, waits for the
-    /// disk and gives it its name. Gives its folder and what it holds.
+    /// disk, gives it its name, and removes all but the newest `keep` of this vault. Gives its folder and what it holds.
     ///
     /// # Errors
     /// As [`Draft::copy`].
@@ -228,6 +257,7 @@ impl<'a> Draft<'a> {
         name: &str,
         at: String,
         notes: usize,
+        keep: usize,
     ) -> Result<(PathBuf, Manifest)> {
         self.copy()?;
         let mut buffer = vec![0_u8; 1 << 18];
@@ -255,6 +285,7 @@ impl<'a> Draft<'a> {
         }
         self.manifest.at = at;
         self.manifest.notes = notes;
+        self.manifest.vault = self.vault.root().to_owned();
         let failed = |error| Error::io("write the backup in", &self.folder, error);
         for path in &self.manifest.empty {
             fs::create_dir_all(self.aside.join(NOTES).join(path)).map_err(failed)?;
@@ -269,6 +300,7 @@ impl<'a> Draft<'a> {
         fs::rename(&self.aside, &place).map_err(failed)?;
         folder.sync_all().map_err(failed)?;
         self.done = true;
+        prune(&self.folder, self.vault.root(), keep, &place)?;
         Ok((place, std::mem::take(&mut self.manifest)))
     }
 }
@@ -280,6 +312,11 @@ fn free(folder: &Path, name: &str) -> PathBuf {
     free.next().unwrap_or_else(|| folder.join(name))
 }
 
+fn is_denied(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::PermissionDenied)
+}
+
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
@@ -287,16 +324,23 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Lists what is in a vault. Links that lead to what is in it stay links; others are followed, so that it is there.
-fn collect(root: &Path) -> Result<Tree> {
+/// Lists what is in a vault. Links that lead to what is in it stay links; others are followed, so that it is there, but
+/// not to a folder that holds the vault or backups, or that was taken already.
+fn collect(root: &Path, backups: &Path) -> Result<Tree> {
     let mut tree = Tree::default();
     let mut folders = vec![(String::new(), root.to_owned())];
     let mut entered = HashSet::new();
+    let top = fs::metadata(root).map_err(|error| Error::io("list", root, error))?;
+    entered.insert((top.dev(), top.ino()));
     while let Some((path, disk)) = folders.pop() {
         let failed = |error| Error::io("list", &disk, error);
         let entries = match fs::read_dir(&disk) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => continue,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !path.is_empty() => {
+                tree.left_out.push(path);
+                continue;
+            }
             Err(error) => return Err(failed(error)),
         };
         let mut is_empty = true;
@@ -307,7 +351,7 @@ fn collect(root: &Path) -> Result<Tree> {
                 tracing::warn!("{} is not backed up: its name is no text", entry.path().display());
                 continue;
             };
-            if path.is_empty() && LEFT_OUT.contains(&name) {
+            if name == STATE_DIR || (path.is_empty() && LEFT_OUT.contains(&name)) {
                 continue;
             }
             let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
@@ -315,7 +359,17 @@ fn collect(root: &Path) -> Result<Tree> {
             is_empty = false;
             if found.is_symlink() {
                 let link = fs::read_link(entry.path()).map_err(failed)?;
-                let leads_out = entry.path().canonicalize().is_ok_and(|target| !target.starts_with(root));
+                let target = entry.path().canonicalize().ok();
+                let leads_out = target.as_ref().is_some_and(|target| !target.starts_with(root));
+                let leads_back = target.is_some_and(|target| {
+                    root.starts_with(&target)
+                        || backups.starts_with(&target)
+                        || SPECIAL.iter().any(|special| target.starts_with(special))
+                });
+                if leads_back {
+                    tree.left_out.push(inner);
+                    continue;
+                }
                 match fs::metadata(entry.path()) {
                     Ok(target) if leads_out => found = target,
                     _ => {
@@ -396,11 +450,11 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
     Ok((look_of(&found), Copied { bytes, blake3, link: None }))
 }
 
-/// Lists the backups in a folder, the newest first, with what they hold. Those that were cut short are none.
+/// Lists the backups of a vault in a folder, the newest first, with what they hold. Those that were cut short are none.
 ///
 /// # Errors
 /// `Io` where the folder cannot be listed.
-pub fn list(folder: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
+pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
     let failed = |error| Error::io("list", folder, error);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -412,21 +466,14 @@ pub fn list(folder: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
         let path = entry.map_err(failed)?.path();
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX)) {
             match open(&path) {
-                Ok(manifest) => found.push((path, manifest)),
+                Ok(manifest) if manifest.vault == vault => found.push((path, manifest)),
+                Ok(_) => {}
                 Err(error) => tracing::warn!("{error}"),
             }
         }
     }
-    found.sort_by_key(|(path, _)| std::cmp::Reverse(natural(path)));
+    found.sort_by(|(one, made), (other, later)| (&later.at, other).cmp(&(&made.at, one)));
     Ok(found)
-}
-
-/// Orders names by time, and by their number where two have one time.
-fn natural(path: &Path) -> (String, usize) {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let parts: Vec<&str> = name.splitn(5, '_').collect();
-    let number = parts.get(4).and_then(|number| number.parse().ok()).unwrap_or(1);
-    (parts.iter().take(4).copied().collect::<Vec<_>>().join("_"), number)
 }
 
 /// Reads what a backup holds.
@@ -440,21 +487,17 @@ pub fn open(backup: &Path) -> Result<Manifest> {
         .map_err(|error| Error::corrupt(format!("{} is damaged", path.display())).with_source(error))
 }
 
-/// Removes all but the newest `keep` backups; gives how many went.
-///
-/// # Errors
-/// `Io` where one cannot be removed.
-pub fn prune(folder: &Path, keep: usize) -> Result<usize> {
-    let backups = list(folder)?;
-    let going = backups.get(keep.max(1)..).unwrap_or_default();
-    for (path, _) in going {
+/// Removes all backups of a vault but the newest `keep`, and the one just made.
+fn prune(folder: &Path, vault: &Path, keep: usize, made: &Path) -> Result<()> {
+    let backups = list(folder, vault)?;
+    for (path, _) in backups.iter().skip(keep.max(1)).filter(|(path, _)| path != made) {
         // Renamed first: what is half removed is no backup.
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let aside = path.with_file_name(format!(".{name}"));
         let gone = fs::rename(path, &aside).and_then(|()| fs::remove_dir_all(&aside));
         gone.map_err(|error| Error::io("remove the backup", path, error))?;
     }
-    Ok(going.len())
+    Ok(())
 }
 
 /// Reads one file of a backup, and checks it.
@@ -463,12 +506,19 @@ pub fn prune(folder: &Path, keep: usize) -> Result<usize> {
 /// `Corrupt` where it is not what was copied.
 pub fn read(backup: &Path, path: &str, file: &Copied) -> Result<Vec<u8>> {
     let disk = backup.join(path);
+    regular(&disk, file)?;
     let bytes = fs::read(&disk).map_err(|error| Error::io("read", &disk, error))?;
     if file.blake3.as_deref() == Some(blake3::hash(&bytes).to_hex().as_str()) {
         Ok(bytes)
     } else {
         Err(damaged(&disk))
     }
+}
+
+/// Refuses what is no plain file of the length that was copied: a link, a pipe or a device.
+fn regular(disk: &Path, file: &Copied) -> Result<fs::Metadata> {
+    let found = fs::symlink_metadata(disk).map_err(|error| Error::io("read", disk, error))?;
+    if found.is_file() && found.len() == file.bytes { Ok(found) } else { Err(damaged(disk)) }
 }
 
 fn damaged(path: &Path) -> Error {
@@ -484,14 +534,18 @@ pub fn journal(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &Copied
         .filter_map(|(path, file)| Some((path.as_str(), path.strip_prefix("journal/")?, file)))
 }
 
-/// Makes a vault of a backup in a folder that is empty or not there yet; all of it, or nothing.
+/// Makes a vault of a backup in a folder that is empty or not there yet, and not in `vault`; all of it, or nothing.
 ///
 /// # Errors
-/// `Exists` where something is in the folder; `Corrupt` where a file is not what was copied; `Io` where it cannot be
+/// `Invalid` where the folder lies in the vault; `Exists` where something is in it; `Corrupt` where a file is not what was copied; `Io` where it cannot be
 /// written.
-pub fn restore(backup: &Path, to: &Path) -> Result<Manifest> {
+pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<Manifest> {
     let manifest = open(backup)?;
     let failed = |error| Error::io("restore to", to, error);
+    if real_place(to).map_err(failed)?.starts_with(vault.root()) {
+        return Err(Error::invalid(format!("{} lies in the vault", to.display()))
+            .with_hint("every note would be there twice; leave --to out, or name a folder elsewhere"));
+    }
     match fs::read_dir(to).map(|mut entries| entries.next().is_some()) {
         Ok(true) => {
             return Err(Error::new(ErrorKind::Exists, format!("{} is not empty", to.display()))
@@ -500,12 +554,17 @@ pub fn restore(backup: &Path, to: &Path) -> Result<Manifest> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let absolute = std::path::absolute(to).map_err(failed)?;
+    let absolute = real_place(to).map_err(failed)?;
     let (Some(parent), Some(name)) = (absolute.parent(), absolute.file_name()) else {
         return Err(Error::invalid(format!("{} is no place for a vault", to.display())));
     };
     fs::create_dir_all(parent).map_err(failed)?;
-    let aside = parent.join(format!(".{}.{}.restored", name.to_string_lossy(), std::process::id()));
+    let aside = parent.join(format!(".{}.restored", name.to_string_lossy()));
+    // One that was cut short may have left it.
+    match fs::remove_dir_all(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
     let written = fs::create_dir(&aside).map_err(failed).and_then(|()| write_all(backup, &manifest, &aside));
     let synced = written.and_then(|()| {
         let folder = File::open(parent).map_err(failed)?;
@@ -533,8 +592,12 @@ fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
             None if path == CONFIG => Path::new(STATE_DIR).join(CONFIG),
             _ => continue,
         };
-        // The list could have been written by anybody.
-        if !inner.components().all(|part| matches!(part, Component::Normal(_))) {
+        // The list could have been written by anybody: nothing leads out, into our own state, or through a link.
+        let is_plain = inner.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_ours = path.starts_with("notes/") && LEFT_OUT.iter().any(|name| inner.starts_with(name));
+        let above = inner.ancestors().skip(1).filter_map(Path::to_str);
+        let through = above.filter_map(|above| manifest.files.get(&format!("{NOTES}/{above}")));
+        if !is_plain || is_ours || through.count() > 0 {
             return Err(damaged(&backup.join(path)));
         }
         let to = root.join(inner);
@@ -543,10 +606,10 @@ fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
             continue;
         }
         let disk = backup.join(path);
-        let found = fs::symlink_metadata(&disk).map_err(|error| Error::io("read", &disk, error))?;
+        let found = regular(&disk, file)?;
         let item = Item { look: look_of(&found), disk: disk.clone(), link: None };
         let copied = copy_item(&item, &to, &mut buffer)?.ok_or_else(|| damaged(&disk))?;
-        if !found.is_file() || copied.blake3 != file.blake3 {
+        if copied.blake3 != file.blake3 {
             return Err(damaged(&disk));
         }
     }

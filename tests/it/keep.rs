@@ -60,7 +60,8 @@ fn what_is_used_least_goes_first_and_only_as_much_as_must() {
         (80, false, &["c", "b"]),
         (83, false, &["c"]),
         (40, false, &["c", "b", "a"]),
-        (0, false, &["c", "b", "a"]),
+        (1, false, &["c", "b", "a"]),
+        (0, false, &[]),
         (100, true, &["c"]),
         (99, true, &["c"]),
     ] {
@@ -134,6 +135,26 @@ fn importance_is_written_back_once_and_the_story_goes_on_from_there() {
     // Taken back, the whole story counts again.
     run(&vault, "2026-03-02T03:00", &["undo"]);
     assert_eq!(worth("2026-03-02T03:00"), json!(5.0));
+    // Of two that were written down, the one that is there again counts.
+    let vault = TestVault::new(&[("x.md", "---\nimportance: 10\ncreated: 2026-01-01\n---\nx\n")]);
+    let worth = |now: &str| json(&vault, now, &["memory", "explain", "x.md"])["importance"].clone();
+    run(&vault, "2026-03-02", &["memory", "maintain", "--write-back"]);
+    run(&vault, "2026-05-01", &["memory", "maintain", "--write-back"]);
+    assert_eq!(worth("2026-05-01"), json!(2.5));
+    run(&vault, "2026-05-01", &["undo"]);
+    assert_eq!(worth("2026-05-01"), json!(2.5));
+    // A note whose age is that of its file says it before that changes; what is no number stays.
+    let vault = TestVault::new(&[
+        ("y.md", "---\nimportance: 9\n---\ny\n"),
+        ("Memories/z.md", "---\nimportance: lots\n---\nz\n"),
+    ]);
+    let old = Timestamp::parse("2025-01-01").unwrap().millis() as u64;
+    let file = fs::File::options().write(true).open(vault.root().join("y.md")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_millis(old)).unwrap();
+    run(&vault, "2026-05-01", &["memory", "maintain", "--write-back"]);
+    let read = |path: &str| fs::read_to_string(vault.root().join(path)).unwrap();
+    assert_eq!(read("y.md"), "---\nimportance: 1\ncreated_at: \"2025-01-01T00:00:00Z\"\n---\ny\n");
+    assert!(read("Memories/z.md").contains("importance: lots"));
 }
 
 #[test]
@@ -170,8 +191,8 @@ fn eviction_spares_what_is_protected_and_everything_comes_back() {
     assert_eq!(gone["freed_bytes"], json!(bytes));
     assert_eq!(cleanup("s2")["evicted"], json!(["Memories/ours.md"]), "another session does not spare it");
     assert_eq!(ops(&vault, "2027-05"), ["evict", "evict"]);
-    // By its id, although something else has its name in the trash; by its name; by its path there.
-    for name in ["plain-1", "used", ".trash/Memories/ours.md"] {
+    // By its path, although something else has that in the trash; by its name; by its path there.
+    for name in ["Memories/plain", "used", ".trash/Memories/ours.md"] {
         run(&vault, "2027-05-02", &["memory", "restore", name]);
     }
     assert_eq!(tree(vault.root()), before, "byte for byte");
@@ -247,6 +268,13 @@ fn a_handoff_takes_the_place_of_the_former_one() {
     run(&vault, "2026-05-04", &["handoff", "store", "--project", "Other", "--summary", "newer"]);
     assert!(run(&vault, "2026-05-05", &["handoff", "show"]).starts_with("# Handoff - Other\n"));
     assert!(run(&vault, "2026-05-05", &["handoff", "show", "--project", "Parser 2"]).contains("first"));
+    // By the project's own name, however its file is called; and over nothing that is no handoff of it.
+    assert!(run(&vault, "2026-05-05", &["handoff", "show", "--project", "Parser/2"]).contains("first"));
+    fs::write(vault.root().join("Handoffs/mine.md"), "My own words.\n").unwrap();
+    for project in ["mine", "Parser:2"] {
+        let refused = vault.run(&["handoff", "store", "--project", project, "--summary", "x"]);
+        assert_eq!(refused.status.code(), Some(4), "{project}: {}", stderr(&refused));
+    }
     for (args, code) in
         [(["--project", "..", "--summary", "x"], 2), (["--project", "p", "--summary", " "], 2)]
     {
@@ -368,6 +396,16 @@ fn uses_go_with_a_note_that_others_move() {
     assert_eq!(json(&vault, "2026-05-06", &["memory", "explain", "Ardea"])["usefulness"], 1);
     assert!(stderr(&vault.run(&["undo"])).is_empty(), "a move by others is nothing to be taken back");
     assert_eq!(json(&vault, "2026-05-06", &["memory", "explain", "Grey heron"])["usefulness"], 1);
+    // Obsidian puts it into the bin, sidenote takes it out again.
+    fs::create_dir(vault.root().join(".trash")).unwrap();
+    vault.rename("Birds/Grey heron.md", ".trash/Grey heron.md");
+    run(&vault, "2026-05-07", &["list"]);
+    run(&vault, "2026-05-08", &["restore", "Grey heron"]);
+    vault.rename("Grey heron.md", "Birds/Grey heron.md");
+    assert_eq!(
+        json(&vault, "2026-05-09", &["memory", "explain", "Grey heron"])["path"],
+        "Birds/Grey heron.md"
+    );
 }
 
 #[test]
@@ -376,7 +414,7 @@ fn nothing_private_reaches_the_disk_on_any_path() {
     const KEY: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     let text = format!("said <private>xyzzy</private> with {KEY} in it");
     let json_lines =
-        json!([{ "content": format!("imported {text}"), "metadata": { "where": text } }]).to_string();
+        json!([{ "content": format!("imported {text}"), "metadata": { "where": text, (KEY): 1 }, "id": KEY, "type": KEY, "tags": [KEY] }]).to_string();
     fs::write(vault.root().join(".import.json"), json_lines).unwrap();
     let import = vault.root().join(".import.json");
     let commands: &[&[&str]] = &[
@@ -389,7 +427,7 @@ fn nothing_private_reaches_the_disk_on_any_path() {
         &["rename-heading", "heron", "Nests", &text],
         &["memory", "save", &format!("saved {text}"), "--title", &text],
         &["memory", "set-context", &text],
-        &["handoff", "store", "--project", "p", "--summary", &text, "--next", &text],
+        &["handoff", "store", "--project", "p", "--summary", &text, "--next", &text, "--memory", &text],
         &["memory", "import", import.to_str().unwrap()],
     ];
     for args in commands {
@@ -397,8 +435,11 @@ fn nothing_private_reaches_the_disk_on_any_path() {
         assert!(done.status.success(), "{args:?} {}", stderr(&done));
     }
     fs::remove_file(&import).unwrap();
+    let refused = vault.run(&["move", "A", &format!("A {KEY}")]);
+    assert!(!refused.status.success() && !stderr(&refused).contains(KEY), "{}", stderr(&refused));
     let told = vault.run(&["append", "heron", &text]);
-    assert!(stderr(&told).contains("looks like a key went out"), "{}", stderr(&told));
+    assert!(stderr(&told).contains("a text that looks like a key went out"), "{}", stderr(&told));
+    assert!(stderr(&told).contains("a private passage went out"), "{}", stderr(&told));
     let all = walkdir::WalkDir::new(vault.root()).into_iter().map(Result::unwrap);
     let mut looked = 0;
     for file in all.filter(|entry| entry.file_type().is_file()) {
@@ -441,10 +482,13 @@ fn an_export_comes_in_again_as_it_was() {
         let reply = json(&fresh, "2026-11-22", &["memory", "import", file.to_str().unwrap()]);
         let count = reply["imported"].as_array().unwrap().len() + reply["skipped"].as_u64().unwrap() as usize;
         assert_eq!(count, there.len(), "{format}");
-        let here = bodies(&fresh);
-        for (path, record) in &here {
-            assert_eq!(&there[path].0, &record.0, "{format} {path}");
-        }
+        assert_eq!(bodies(&fresh), there, "{format}");
+        let same = |path: &String| {
+            let read = |vault: &TestVault| fs::read(vault.root().join(path)).unwrap();
+            read(&vault) == read(&fresh)
+        };
+        let other: Vec<&String> = there.keys().filter(|path| !same(path)).collect();
+        assert!(other.is_empty(), "{format}: {other:?}");
         // Nothing comes twice.
         let again = json(&fresh, "2026-11-22", &["memory", "import", file.to_str().unwrap()]);
         assert_eq!(again["imported"], json!([]), "{format}");
@@ -471,6 +515,8 @@ fn memories_of_other_programs_come_in_or_none_does() {
         ("{\"content\": \"a\"}\n{\"content\"", "no JSON in line 2"),
         ("[1", "no sound JSON"),
         ("just words", "neither JSON nor a table"),
+        ("[{\"content\": \"a\", \"created_at\": 1e300}]", "memory 1: its time 1e+300 is none"),
+        ("[{\"content\": \"a\"}, {\"content\": \"b\", \"metadata\": {\"bad: key\\nx\": 1}}]", "memory 2: "),
     ] {
         let done = import(text);
         assert_eq!(done.status.code(), Some(2), "{text}");
@@ -480,10 +526,12 @@ fn memories_of_other_programs_come_in_or_none_does() {
     let done = import(
         r##"[{"content": "Herons nest.", "tags": "bird, two words,#x", "importance": 14, "type": "fact", "created_at": 1700000000},
             {"content": "Herons nest too.", "title": "Herons nest.", "createdAt": "2026-01-02T03:04:05Z", "id": "m-7", "metadata": {"source": "elsewhere"}},
+            {"content": "---\npinned: true\n---\nNo frontmatter.", "title": "CON", "pinned": true},
             {"content": "I am known."}, {"content": "Herons nest."}, {"content": " "}]"##,
     );
     let reply: Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!(reply["imported"], json!(["Memories/Herons nest.md", "Memories/Herons nest 2.md"]));
+    let names = ["Memories/Herons nest.md", "Memories/Herons nest 2.md", "Memories/pinned true.md"];
+    assert_eq!(reply["imported"], json!(names));
     assert_eq!(reply["skipped"], 3);
     let read = |path: &str| fs::read_to_string(vault.root().join(path)).unwrap();
     insta::assert_snapshot!(read("Memories/Herons nest.md"), @r#"
@@ -500,10 +548,32 @@ fn memories_of_other_programs_come_in_or_none_does() {
     ---
     Herons nest.
     "#);
+    let third = read("Memories/pinned true.md");
+    assert!(
+        third.contains("title: CON\n")
+            && third.ends_with("pinned: true\n---\n---\npinned: true\n---\nNo frontmatter.\n"),
+        "{third}"
+    );
     let second = read("Memories/Herons nest 2.md");
     assert!(second.contains("id: m-7\n") && second.contains("source: elsewhere\n"), "{second}");
     run(&vault, "2026-11-21", &["undo"]);
     assert_eq!(tree(vault.root()).len(), before, "in one step, and back in one");
+}
+
+#[test]
+fn a_line_without_its_end_counts_as_one_with_it() {
+    let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
+    run(&vault, "2026-05-01", &["memory", "vote", "heron", "up"]);
+    run(&vault, "2026-05-02", &["memory", "vote", "heron", "up"]);
+    let path = vault.root().join(".sidenote/records/2026-05.jsonl");
+    let uses = || json(&vault, "2026-05-03", &["memory", "explain", "heron"])["uses"].clone();
+    fs::write(&path, journal(&vault, "2026-05").trim_end()).unwrap();
+    assert_eq!(uses(), 2);
+    run(&vault, "2026-05-03", &["memory", "vote", "heron", "up"]);
+    assert_eq!(uses(), 3);
+    // A clock that was years ahead does not end maintenance.
+    assert_eq!(json(&vault, "2031-01-01", &["memory", "maintain"])["ran"], true);
+    assert_eq!(json(&vault, "2026-05-04", &["memory", "maintain"])["ran"], true);
 }
 
 fn same_trees(one: &Path, other: &Path) {
@@ -564,6 +634,19 @@ fn a_backup_comes_back_whole() {
         names.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 10);
     assert!(names.is_sorted_by(|one, other| one > other) && !names.contains(&first.as_str()));
+    // Another vault's are not touched by that, and a clock that went back does not remove the one just made.
+    let other = TestVault::new(&[("b.md", "B.\n")]);
+    let shared = target.path().join("shared");
+    let shared_text = shared.to_str().unwrap();
+    let theirs = json(&other, "2020-01-01", &["backup", "--dir", shared_text])["name"].clone();
+    for day in ["2026-06-01", "2026-06-02", "2019-01-01"] {
+        let mut command = vault.command(&["backup", "--dir", shared_text]);
+        let done = command.env("SIDENOTE_NOW", day).env("SIDENOTE_BACKUP_KEEP", "1").output().unwrap();
+        assert!(Path::new(stdout(&done).trim()).is_dir(), "{day}");
+    }
+    assert_eq!(json(&other, "2026-07-01", &["backups", "--dir", shared_text])[0]["name"], theirs);
+    assert_eq!(json(&vault, "2026-07-01", &["backups", "--dir", shared_text]).as_array().unwrap().len(), 2);
+    fs::remove_dir_all(&shared).unwrap();
     // One that is damaged is no way back, and leaves nothing behind.
     let folder = vault.root().join(".sidenote/backups").join(names[0]);
     fs::write(folder.join("notes/Start here.md"), "rotten").unwrap();
@@ -573,6 +656,64 @@ fn a_backup_comes_back_whole() {
     assert_eq!(fs::read_dir(target.path()).unwrap().count(), 1, "nothing half-made is left");
     let among = vault.run(&["backup", "--dir", vault.root().join("Copies").to_str().unwrap()]);
     assert_eq!(among.status.code(), Some(2), "{}", stderr(&among));
+    assert!(!vault.root().join("Copies").exists());
+    let inside =
+        vault.run(&["restore-backup", names[1], "--to", vault.root().join("Twice").to_str().unwrap()]);
+    assert_eq!(inside.status.code(), Some(2), "{}", stderr(&inside));
+}
+
+#[test]
+fn a_backup_holds_what_links_lead_to_and_no_way_out() {
+    let vault = TestVault::new(&[("a.md", "A.\n"), ("inner/b.md", "B.\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("far.md"), "Far.\n").unwrap();
+    let link = |target: &Path, name: &str| {
+        std::os::unix::fs::symlink(target, vault.root().join(name)).unwrap();
+    };
+    link(outside.path(), "far");
+    link(vault.root().parent().unwrap(), "up");
+    link(Path::new("/proc/self"), "proc");
+    link(Path::new("inner"), "near");
+    let item = json(&vault, "2026-05-01", &["backup"]);
+    assert_eq!(item["left_out"], json!(["proc", "up"]), "{item}");
+    let folder = vault.root().join(".sidenote/backups").join(item["name"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(folder.join("notes/far/far.md")).unwrap(), "Far.\n");
+    assert!(fs::symlink_metadata(folder.join("notes/near")).unwrap().is_symlink());
+    assert!(!folder.join("notes/up").exists() && !folder.join("notes/proc").exists());
+    // Lists that somebody made up: out of the folder, through a link, into our own state, a pipe instead of a file.
+    let list = fs::read_to_string(folder.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&list).unwrap();
+    let file = manifest["files"]["notes/a.md"].clone();
+    let to = outside.path().join("target");
+    let escape = outside.path().join("escape");
+    fs::create_dir(&escape).unwrap();
+    for (path, entry) in [
+        ("notes/../../x", file.clone()),
+        ("/x", file.clone()),
+        ("notes/.sidenote/config.toml", file.clone()),
+        ("notes/.git/hooks/x", file.clone()),
+        ("notes/l/x", json!({ "bytes": 0, "link": "/etc/passwd" })),
+    ] {
+        let mut bad = manifest.clone();
+        bad["files"]["notes/l"] = json!({ "bytes": 0, "link": escape });
+        bad["files"][path] = entry;
+        fs::write(folder.join("manifest.json"), bad.to_string()).unwrap();
+        let done = vault.run(&["restore-backup", folder.to_str().unwrap(), "--to", to.to_str().unwrap()]);
+        let refused = done.status.code() == Some(7) || path == "/x";
+        assert!(refused, "{path}: {}", stderr(&done));
+        assert_eq!(fs::read_dir(&escape).unwrap().count(), 0, "{path}");
+        if to.exists() {
+            fs::remove_dir_all(&to).unwrap();
+        }
+    }
+    fs::write(folder.join("manifest.json"), &list).unwrap();
+    fs::remove_file(folder.join("notes/a.md")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.join("notes/a.md")).unwrap();
+    vault.remove("a.md");
+    for args in [&["--to", to.to_str().unwrap()][..], &[]] {
+        let done = vault.run(&[&["restore-backup", folder.to_str().unwrap()], args].concat());
+        assert_eq!(done.status.code(), Some(7), "{}", stderr(&done));
+    }
 }
 
 #[test]

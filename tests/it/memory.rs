@@ -329,9 +329,25 @@ fn what_looks_like_a_key_is_taken_out_and_counted() {
         ("commit 0123456789abcdef0123456789abcdef01234567", 0),
         ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0),
         ("ThisIsALongCamelCaseNameOfAClassInJavaWithoutANumber", 0),
+        ("MyVeryLongFunctionNameThatConvertsUtf8To16ForWindows", 0),
+        ("[[sk-learn-pipeline-notes]] and sk-learn-pipeline-notes", 0),
+        ("[[Projects/2024/Meeting-Notes-With-Alice-And-Bob]]", 0),
+        ("https://docs.google.com/document/d/1aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z/edit", 0),
+        ("https://example.com/Images/2023/Summer-Holiday/IMG_20230714_101112_0042.jpg", 0),
+        ("![x](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk)", 0),
+        ("sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", 0),
+        ("~/Documents/Work/Clients/AcmeCorp2024/Invoices/Quarter1", 0),
+        ("It begins with -----BEGIN RSA PRIVATE KEY----- as a rule, and more follows.", 1),
+        ("token: Zx9Kq2Lm8Pw4Rt6Yv1Bn3Cd5Fg7Hj0Ks", 1),
     ] {
         assert_eq!(without_secrets(text).1, count, "{text}: {:?}", without_secrets(text));
     }
+    // A block without its end takes along what looks like one, and no more.
+    let (kept, _) =
+        without_secrets("a\n-----BEGIN PRIVATE KEY-----\nMIIEow+/=\nAbC=\n\nWords again, with dots.");
+    assert_eq!(kept, "a\n[redacted]\n\nWords again, with dots.");
+    let (kept, _) = without_secrets("It begins with -----BEGIN RSA PRIVATE KEY----- as a rule.");
+    assert_eq!(kept, "It begins with [redacted] as a rule.");
 }
 
 #[test]
