@@ -27,6 +27,9 @@ use crate::vault::write::WriteLock;
 const INTERVAL: i64 = 6 * 3_600_000;
 /// A backup by itself is thought of no more often than this.
 const RETRY: i64 = 600_000;
+/// A note was made so long before the event that tells of it, at most: its own time has whole seconds, and many come in
+/// at once.
+const AROUND: i64 = 3_600_000;
 /// Properties that say when a note was made.
 const DATES: &[&str] = &["created_at", "created", "date"];
 /// One event names so many notes at most.
@@ -221,7 +224,9 @@ impl Store {
         let before = |memory: &Memory| {
             let then = match last {
                 Some(last) if memory.created <= last => last,
-                _ if begin.is_some_and(|begin| memory.created >= begin) => return Tier::Hot,
+                _ if begin.is_some_and(|begin| memory.created.millis() >= begin.millis() - AROUND) => {
+                    return Tier::Hot;
+                }
                 _ => return memory.state.tier,
             };
             let own_id = (memory.row.note_id != path_id(&memory.row.path)).then_some(memory.id.as_str());

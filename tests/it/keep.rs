@@ -77,7 +77,9 @@ fn what_is_used_least_goes_first_and_only_as_much_as_must() {
 #[test]
 fn a_change_of_tier_is_written_down_once() {
     let vault = TestVault::new(&[("old.md", "---\ncreated_at: 2020-01-01\n---\nOld as the hills.\n")]);
-    run(&vault, "2026-01-01", &["memory", "save", "The heron nests in April.", "--title", "Heron"]);
+    // Its own time has whole seconds, and is before that of the event.
+    let made = "2026-01-01T00:00:00.750Z";
+    run(&vault, made, &["memory", "save", "The heron nests in April.", "--title", "Heron"]);
     let maintain = |now: &str, more: &[&str]| {
         let reply = json(&vault, now, &[&["memory", "maintain"], more].concat());
         let tiers = reply["tiers"].as_array().unwrap().iter();
