@@ -505,12 +505,10 @@ impl Catalog {
     /// Gives the rows of these files, in the order asked for; missing ones are left out.
     pub fn rows(&self, ids: &[FileId]) -> Result<Vec<FileRow>> {
         let mut rows = Vec::with_capacity(ids.len());
+        let select = format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.id = ?1");
+        let mut statement = self.db.prepare_cached(&select).map_err(sql("read"))?;
         for id in ids {
-            rows.extend(self.collect(
-                &format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.id = ?1"),
-                [id],
-                read_file,
-            )?);
+            rows.extend(statement.query_row([id], read_file).optional().map_err(sql("read"))?);
         }
         Ok(rows)
     }

@@ -158,8 +158,10 @@ pub fn run(
     let mut fused = fuse::fuse(&text, &vector, request.fusion);
     fused.truncate(request.limit);
     let ids: Vec<FileId> = fused.iter().map(|hit| hit.file).collect();
-    let rows: HashMap<FileId, FileRow> =
-        index.catalog().rows(&ids)?.into_iter().map(|row| (row.id, row)).collect();
+    let catalog = index.catalog();
+    let rows = catalog.at_once(|| catalog.rows(&ids))?;
+    drop(catalog);
+    let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     Ok(fused
         .into_iter()
         .filter_map(|hit| {

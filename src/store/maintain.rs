@@ -14,7 +14,7 @@ use super::remember::number;
 use super::view::{Source, View};
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::catalog::{FileRow, path_id};
+use crate::index::catalog::FileRow;
 use crate::journal::{Event, Order as Reading};
 use crate::memory::evict::{Candidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
@@ -219,8 +219,7 @@ impl Store {
         last: Option<Timestamp>,
     ) -> Result<Vec<(&'a Memory, Tier)>> {
         let kinds = self.kinds();
-        let book = self.book()?;
-        let begin = book.as_ref().and_then(|book| book.ledger().begin());
+        let begin = self.book()?.as_ref().and_then(|book| book.ledger().begin());
         let before = |memory: &Memory| {
             let then = match last {
                 Some(last) if memory.created <= last => last,
@@ -229,13 +228,11 @@ impl Store {
                 }
                 _ => return memory.state.tier,
             };
-            let own_id = (memory.row.note_id != path_id(&memory.row.path)).then_some(memory.id.as_str());
-            let usage =
-                book.as_ref().map(|book| book.ledger().usage(own_id, &memory.path)).unwrap_or_default();
             let said = Said { pinned: false, archived: false, ..memory.said.clone() };
-            fold(&said, &kinds.get(&memory.kind), &usage, then).tier
+            fold(&said, &kinds.get(&memory.kind), &memory.usage, then).tier
         };
-        let found = memories.iter().map(|memory| (memory, memory.written.unwrap_or_else(|| before(memory))));
+        let found =
+            memories.iter().map(|memory| (memory, memory.usage.tier().unwrap_or_else(|| before(memory))));
         Ok(found.filter(|(memory, from)| memory.state.tier != *from).collect())
     }
 

@@ -15,6 +15,7 @@ use crate::journal::{Event, Journal, MOVED, Touched};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
 use crate::memory::recall::Context;
 use crate::memory::state::{Said, State, Tier, fold};
+use crate::memory::usage::Usage;
 use crate::text::edit::Place;
 use crate::text::path::{NotePath, key};
 
@@ -46,9 +47,9 @@ pub struct Memory {
     pub(super) row: FileRow,
     #[serde(skip)]
     pub(super) said: Said,
-    /// The tier that was written down last.
+    /// What was done with it.
     #[serde(skip)]
-    pub(super) written: Option<Tier>,
+    pub(super) usage: Usage,
 }
 
 /// What a list of memories is ordered by.
@@ -167,6 +168,20 @@ impl Store {
         self.weigh_by(rows, now, false)
     }
 
+    /// Adds what [`Store::weigh_roughly`] left out.
+    pub(super) fn complete(&self, memories: &mut [Memory], now: Timestamp) -> Result<()> {
+        let catalog = self.index.catalog();
+        let kinds = self.kinds();
+        catalog.at_once(|| {
+            for memory in memories {
+                memory.tags = catalog.tags_of(memory.row.id)?;
+                memory.said.tags.clone_from(&memory.tags);
+                memory.state = fold(&memory.said, &kinds.get(&memory.kind), &memory.usage, now);
+            }
+            Ok(())
+        })
+    }
+
     fn weigh_by(&self, rows: Vec<FileRow>, now: Timestamp, with_tags: bool) -> Result<Vec<Memory>> {
         let kinds = self.kinds();
         let catalog = self.index.catalog();
@@ -197,7 +212,6 @@ impl Store {
             let own_id = (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str());
             let usage = ledger.usage(own_id, row.path.as_str());
             let state = fold(&said, &kinds.get(&kind), &usage, now);
-            let written = usage.tier();
             Memory {
                 id: row.note_id.clone(),
                 path: row.path.as_str().to_owned(),
@@ -208,7 +222,7 @@ impl Store {
                 updated: row.updated,
                 superseded_by: said.superseded_by.clone(),
                 state,
-                written,
+                usage,
                 said,
                 row,
             }

@@ -212,8 +212,10 @@ impl Store {
         hits.truncate(limit);
         let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
         let shown = self.show(&page, &query, false);
-        let given = self.weigh(page.into_iter().map(|hit| hit.row).collect(), now)?;
-        let hits = given.into_iter().zip(hits).filter_map(|(memory, (_, _, score, parts))| {
+        let (mut memories, scores): (Vec<_>, Vec<_>) =
+            hits.into_iter().map(|(memory, _, score, parts)| (memory, (score, parts))).unzip();
+        self.complete(&mut memories, now)?;
+        let hits = memories.into_iter().zip(scores).filter_map(|(memory, (score, parts))| {
             let snippet = shown.iter().find(|shown| shown.path == memory.path)?.snippet.clone();
             Some(MemoryHit { memory, snippet, score, parts })
         });

@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway};
 use crate::memory::capture::{MOST as MOST_CAPTURED, pick};
 use crate::memory::duplicate::{agree, digest};
+use crate::memory::preview::preview;
 use crate::memory::private::without_private;
 use crate::memory::recall::{key_terms, without_injected};
 use crate::memory::state::{DEFAULT_IMPORTANCE, LEAST, MOST};
@@ -75,6 +76,8 @@ pub struct SaveReply {
     /// The memory; nothing after a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// How its text begins.
+    pub preview: String,
     /// The note that says nearly the same, which is linked to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<Alike>,
@@ -102,6 +105,7 @@ impl Store {
         let cleaned = self.clean(&mut text);
         let redacted = cleaned.keys;
         let text = text.trim().to_owned();
+        let preview = preview(&text);
         if text.is_empty() {
             return Err(Error::invalid("there is no text to keep")
                 .with_hint("give the text, or - for standard input"));
@@ -159,7 +163,7 @@ impl Store {
             change.plan.files.iter().find(|file| file.from.is_none()).and_then(|file| file.to.as_ref());
         let made = made.map(ToString::to_string).ok_or_else(|| Error::internal("a new note has no place"))?;
         if dry_run {
-            return Ok(SaveReply { memory: None, near, redacted, change });
+            return Ok(SaveReply { memory: None, preview, near, redacted, change });
         }
         if let Some(near) = &near {
             let link = RelateRequest { a: made.clone(), b: near.path.clone(), text: None };
@@ -168,7 +172,7 @@ impl Store {
                 Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
             }
         }
-        Ok(SaveReply { memory: Some(self.memory(&made)?), near, redacted, change })
+        Ok(SaveReply { memory: Some(self.memory(&made)?), preview, near, redacted, change })
     }
 
     /// Keeps the best parts of what an agent said, three of one conversation at most, each as a memory of its own. What

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sidenote::clock::Timestamp;
 use sidenote::memory::kind::{Kind, Kinds};
+use sidenote::memory::preview::preview;
 use sidenote::memory::private::{without_private, without_secrets};
 use sidenote::memory::recall::{
     Context, Item, Share, choose, is_injected, key_terms, tokens, without_injected, xml,
@@ -397,6 +398,15 @@ fn an_answer_is_cut_to_its_best_parts() {
     assert_eq!(capture::parts("1234567890"), ["1234567890"]);
     assert_eq!(capture::parts(&"x".repeat(501)), [""; 0]);
     assert_eq!(capture::parts(&"x".repeat(500)).len(), 1);
+}
+
+#[test]
+fn a_preview_has_a_hundred_and_twenty_characters() {
+    for (length, shown) in [(0, 0), (119, 119), (120, 120), (121, 123), (500, 123)] {
+        let short = preview(&"ü".repeat(length));
+        assert_eq!(short.chars().count(), shown, "{length}");
+        assert_eq!(short.ends_with("..."), length > 120, "{length}");
+    }
 }
 
 #[test]
