@@ -13,21 +13,7 @@ use sidenote::memory::evict::{Candidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
-use crate::support::{TestVault, say, stderr, stdout, tree};
-
-/// Runs a command on a vault, at a time, and gives what it prints.
-#[track_caller]
-fn run(vault: &TestVault, now: &str, args: &[&str]) -> String {
-    let mut command = vault.command(args);
-    let done = command.env("SIDENOTE_NOW", now).output().unwrap();
-    assert!(done.status.success(), "{args:?}: {}", stderr(&done));
-    stdout(&done)
-}
-
-#[track_caller]
-fn json(vault: &TestVault, now: &str, args: &[&str]) -> Value {
-    serde_json::from_str(&run(vault, now, &[&["--json"], args].concat())).unwrap()
-}
+use crate::support::{TestVault, json, run, say, stderr, stdout, tree};
 
 fn journal(vault: &TestVault, month: &str) -> String {
     fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()

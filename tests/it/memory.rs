@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use sidenote::clock::Timestamp;
 use sidenote::memory::kind::{Kind, Kinds};
 use sidenote::memory::preview::preview;
@@ -19,7 +19,7 @@ use sidenote::memory::state::{Said, State, Tier, faded, fold, to_half};
 use sidenote::memory::usage::{Deed, Happening, Ledger, Subject, Usage, What};
 use sidenote::memory::{capture, duplicate};
 
-use crate::support::{TestVault, stderr, stdout, tree};
+use crate::support::{TestVault, json, run, stderr, stdout, tree};
 
 const WEIGHTS: Weights = Weights { similarity: 0.5, recency: 0.3, frequency: 0.2 };
 const HOUR: i64 = 3_600_000;
@@ -425,19 +425,6 @@ fn types_are_told_by_whole_words() {
     }
     assert_eq!(kinds.get("FACT"), FACT);
     assert_eq!(kinds.get("unheard of").half_life_days, 60.0);
-}
-
-/// Runs `memory` commands on a vault, at a time, and gives what they print.
-#[track_caller]
-fn run(vault: &TestVault, now: &str, args: &[&str]) -> String {
-    let mut command = vault.command(args);
-    let done = command.env("SIDENOTE_NOW", now).output().unwrap();
-    assert!(done.status.success(), "{args:?}: {}", stderr(&done));
-    stdout(&done)
-}
-
-fn json(vault: &TestVault, now: &str, args: &[&str]) -> Value {
-    serde_json::from_str(&run(vault, now, &[&["--json"], args].concat())).unwrap()
 }
 
 #[test]

@@ -152,6 +152,21 @@ pub(crate) fn found(store: &Store, request: &SearchRequest) -> Vec<String> {
     store.search(request).unwrap().results.into_iter().map(|result| result.path).collect()
 }
 
+/// Runs a command on a vault, at a time, and gives what it prints.
+#[track_caller]
+pub(crate) fn run(vault: &TestVault, now: &str, args: &[&str]) -> String {
+    let mut command = vault.command(args);
+    let done = command.env("SIDENOTE_NOW", now).output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", stderr(&done));
+    stdout(&done)
+}
+
+/// As [`run`], of an answer in JSON.
+#[track_caller]
+pub(crate) fn json(vault: &TestVault, now: &str, args: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&run(vault, now, &[&["--json"], args].concat())).unwrap()
+}
+
 /// Gives what a program printed, as text.
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
