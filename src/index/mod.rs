@@ -201,7 +201,7 @@ pub struct Index {
 struct Writing {
     jobs: Sender<Job>,
     worker: JoinHandle<()>,
-    _lock: File,
+    lock: File,
 }
 
 impl Writing {
@@ -211,6 +211,10 @@ impl Writing {
         drop(self.jobs.send(Job::Stop));
         if self.worker.join().is_err() {
             tracing::error!("the index thread panicked; the next command checks the index");
+        }
+        // Closing alone would not do where a process that is being started holds the file for a moment longer.
+        if let Err(error) = self.lock.unlock() {
+            tracing::debug!("the index lock goes with its file: {error}");
         }
     }
 }
@@ -291,7 +295,7 @@ impl Index {
             .name("sidenote-index".to_owned())
             .spawn(move || worker.run(&receiver))
             .map_err(|error| Error::internal("cannot start the index thread").with_source(error))?;
-        Ok(Writing { jobs, worker, _lock: lock })
+        Ok(Writing { jobs, worker, lock })
     }
 
     /// Becomes the process that writes the index, where no other is any more; says whether it is now.

@@ -46,9 +46,18 @@ pub(crate) const IMAGES: &str = "images";
 /// The right to write in a vault, until it is dropped.
 #[derive(Debug)]
 pub struct WriteLock {
-    _file: File,
+    file: File,
     records: PathBuf,
     pub(crate) folder: Folder,
+}
+
+impl Drop for WriteLock {
+    fn drop(&mut self) {
+        // Closing alone would not do where a process that is being started holds the file for a moment longer.
+        if let Err(error) = self.file.unlock() {
+            tracing::debug!("the write lock goes with its file: {error}");
+        }
+    }
 }
 
 impl WriteLock {
@@ -161,7 +170,7 @@ impl Vault {
         }
         file.set_len(0).map_err(failed)?;
         file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(failed)?;
-        Ok(WriteLock { _file: file, records: records.to_owned(), folder })
+        Ok(WriteLock { file, records: records.to_owned(), folder })
     }
 
     /// Makes the folder of the records where it is missing, beneath the root where it lies there.
