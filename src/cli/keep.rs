@@ -240,7 +240,9 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     };
     let store = session.fresh_store()?;
     let Some(path) = &args.output else {
-        return store.export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock())))).map(drop);
+        let reply = store.export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock()))))?;
+        warn_unread(&reply.left_out);
+        return Ok(());
     };
     let failed = |error| Error::io("write", path, error);
     // Written beside it: what was there stays until the export is whole.
@@ -248,14 +250,21 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     #[expect(clippy::disallowed_methods, reason = "the file that the user names")]
     let written = std::fs::File::create(&aside).map_err(failed).and_then(|file| {
         let mut out = BufWriter::new(file);
-        let count = store.export(form, &mut out)?;
+        let reply = store.export(form, &mut out)?;
         out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
-        Ok(count)
+        Ok(reply)
     });
     #[expect(clippy::disallowed_methods, reason = "our own file, which nobody has seen yet")]
-    let count = written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
-    session.out.say(&format!("{count} notes are in {}", path.display()));
+    let reply = written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
+    warn_unread(&reply.left_out);
+    session.out.say(&format!("{} notes are in {}", reply.exported, path.display()));
     Ok(())
+}
+
+fn warn_unread(left_out: &[String]) {
+    for path in left_out {
+        tracing::warn!("{path} cannot be read, so it is left out");
+    }
 }
 
 pub(super) fn import(session: &Session, args: &ImportArgs) -> Result<()> {

@@ -68,7 +68,7 @@ pub use relate::{DanglingLinks, DeleteRequest, RelateRequest};
 pub use remember::{Alike, SaveReply, SaveRequest};
 pub use rename::{RenameRequest, Renamed};
 pub use search::{SearchReply, SearchRequest, SearchResult};
-pub use transfer::{Form as ExportForm, ImportReply};
+pub use transfer::{ExportReply, Form as ExportForm, ImportReply};
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]

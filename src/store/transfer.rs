@@ -88,6 +88,15 @@ struct Row {
     content: String,
 }
 
+/// What became of memories that were taken out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ExportReply {
+    /// Notes that were written.
+    pub exported: usize,
+    /// Notes that nobody may read, and that are not among them.
+    pub left_out: Vec<String>,
+}
+
 /// What became of memories that were taken in.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ImportReply {
@@ -145,16 +154,17 @@ impl Store {
         })
     }
 
-    /// Writes all notes with what they are worth; gives how many.
+    /// Writes all notes with what they are worth.
     ///
     /// # Errors
-    /// `Io` where a note cannot be read or the answer cannot be written.
+    /// `Io` where a note cannot be read for another reason than its rights, or the answer cannot be written.
     #[tracing::instrument(skip_all)]
-    pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<usize> {
+    pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<ExportReply> {
         let now = self.clock.now();
         let memories = self.all_memories(now)?;
         let failed = |error| Error::io("write", "the export", error);
         let unserial = |error| Error::internal("a memory cannot be written").with_source(error);
+        let mut left_out = Vec::new();
         let mut count = 0;
         let mut table = csv::Writer::from_writer(Vec::new());
         if form == Form::Json {
@@ -165,6 +175,10 @@ impl Store {
                 Ok(record) => record,
                 // It went away since it was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) if error.is_refusal() => {
+                    left_out.push(memory.path.clone());
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             match form {
@@ -193,7 +207,7 @@ impl Store {
             writeln!(out, "\n],\"total_memories\":{count}}}").map_err(failed)?;
         }
         out.flush().map_err(failed)?;
-        Ok(count)
+        Ok(ExportReply { exported: count, left_out })
     }
 
     /// Takes memories in: our own export in any form, an array of objects, or one object a line. What is there already

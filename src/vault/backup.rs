@@ -215,13 +215,13 @@ impl<'a> Draft<'a> {
         );
         for ((path, item), copied) in fresh.iter().zip(copied) {
             match copied {
-                Ok(Some(file)) => {
+                Ok(Taken::Copied(file)) => {
                     self.looks.insert((*path).clone(), item.look);
                     self.manifest.files.insert(format!("{NOTES}/{path}"), file);
                 }
                 // What went away since it was listed is seen to be gone by the next call.
-                Ok(None) => {}
-                Err(error) if is_denied(&error) => self.manifest.left_out.push((*path).clone()),
+                Ok(Taken::Gone) => {}
+                Ok(Taken::Refused) => self.manifest.left_out.push((*path).clone()),
                 Err(error) => return Err(error),
             }
         }
@@ -279,8 +279,10 @@ impl<'a> Draft<'a> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::io("read", &disk, error)),
             };
-            if let Some(file) = copy_item(&item, &self.aside.join(&path), &mut buffer)? {
-                self.manifest.files.insert(path, file);
+            match copy_item(&item, &self.aside.join(&path), &mut buffer)? {
+                Taken::Copied(file) => drop(self.manifest.files.insert(path, file)),
+                Taken::Gone => {}
+                Taken::Refused => return Err(Error::io("read", &item.disk, io::ErrorKind::PermissionDenied.into())),
             }
         }
         self.manifest.at = at;
@@ -310,11 +312,6 @@ fn free(folder: &Path, name: &str) -> PathBuf {
     let names = (1..).map(|count| if count == 1 { name.to_owned() } else { format!("{name}_{count}") });
     let mut free = names.map(|name| folder.join(name)).filter(|path| fs::symlink_metadata(path).is_err());
     free.next().unwrap_or_else(|| folder.join(name))
-}
-
-fn is_denied(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
-    source.is_some_and(|source| source.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -396,29 +393,39 @@ fn collect(root: &Path, backups: &Path) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Copies one file with its times and rights; nothing where it is gone.
-fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Option<Copied>> {
+/// What became of a file that was to be copied.
+enum Taken {
+    Copied(Copied),
+    /// It went away since it was listed.
+    Gone,
+    /// We may not read it.
+    Refused,
+}
+
+/// Copies one file with its times and rights.
+fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     }
     if let Some(link) = &item.link {
         remove(to)?;
         std::os::unix::fs::symlink(link, to).map_err(|error| Error::io("write", to, error))?;
-        return Ok(Some(Copied { bytes: 0, blake3: None, link: Some(link.clone()) }));
+        return Ok(Taken::Copied(Copied { bytes: 0, blake3: None, link: Some(link.clone()) }));
     }
     for _ in 0..ATTEMPTS {
         let mut from = match File::open(&item.disk) {
             Ok(from) => from,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 remove(to)?;
-                return Ok(None);
+                return Ok(Taken::Gone);
             }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Taken::Refused),
             Err(error) => return Err(Error::io("read", &item.disk, error)),
         };
         let (before, copied) = copy_bytes(&mut from, &item.disk, to, buffer)?;
         let after = from.metadata().map_err(|error| Error::io("read", &item.disk, error))?;
         if before == look_of(&after) && copied.bytes == after.len() {
-            return Ok(Some(copied));
+            return Ok(Taken::Copied(copied));
         }
     }
     Err(Error::new(
@@ -608,7 +615,7 @@ fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
         let disk = backup.join(path);
         let found = regular(&disk, file)?;
         let item = Item { look: look_of(&found), disk: disk.clone(), link: None };
-        let copied = copy_item(&item, &to, &mut buffer)?.ok_or_else(|| damaged(&disk))?;
+        let Taken::Copied(copied) = copy_item(&item, &to, &mut buffer)? else { return Err(damaged(&disk)) };
         if copied.blake3 != file.blake3 {
             return Err(damaged(&disk));
         }

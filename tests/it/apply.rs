@@ -18,7 +18,7 @@ use sidenote::vault::Vault;
 use sidenote::vault::write::Applied;
 use tempfile::TempDir;
 
-use crate::support::{TestVault, say};
+use crate::support::{TestVault, permissions_hold, say};
 
 /// Every file outside `.sidenote` with its bytes, and every folder without.
 pub(crate) type Snapshot = BTreeMap<String, Option<Vec<u8>>>;
@@ -375,18 +375,6 @@ fn a_read_only_file_is_refused_before_anything_is_written() {
     check_refused(root, &both, ErrorKind::Io, "b.md is read-only");
     let removed = plan(vec![change(root, Some("b.md"), None, Content::Keep)]);
     check_refused(root, &removed, ErrorKind::Io, "b.md is read-only");
-}
-
-/// Says whether permissions hold for us; the superuser may do anything.
-fn permissions_hold() -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
-    let hold = fs::write(folder.path().join("x"), "x").is_err();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    if !hold {
-        say("skipped: permissions do not hold for the superuser");
-    }
-    hold
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -13,7 +14,7 @@ use sidenote::memory::evict::{Candidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
-use crate::support::{TestVault, json, run, say, stderr, stdout, tree};
+use crate::support::{TestVault, json, permissions_hold, run, say, stderr, stdout, tree};
 
 fn journal(vault: &TestVault, month: &str) -> String {
     fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()
@@ -702,6 +703,30 @@ fn a_backup_holds_what_links_lead_to_and_no_way_out() {
         let done = vault.run(&[&["restore-backup", folder.to_str().unwrap()], args].concat());
         assert_eq!(done.status.code(), Some(7), "{}", stderr(&done));
     }
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_and_named() {
+    if !permissions_hold() {
+        return;
+    }
+    let vault = TestVault::new(&[("a.md", "A.\n"), ("b.md", "B.\n"), ("c.png", "C")]);
+    json(&vault, "2026-05-01", &["list"]);
+    let root = vault.root();
+    for name in ["b.md", "c.png"] {
+        fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let item = json(&vault, "2026-05-01", &["backup"]);
+    assert_eq!(item["left_out"], json!(["b.md", "c.png"]), "{item}");
+    let done = vault.run(&["memory", "export", "--format", "jsonl"]);
+    assert!(stderr(&done).contains("b.md cannot be read, so it is left out"), "{}", stderr(&done));
+    assert!(done.status.success() && stdout(&done).lines().count() == 1, "{}", stdout(&done));
+    // What cannot be written is no less a failure.
+    let folder = root.join(".sidenote/backups");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let refused = vault.run(&["backup"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", stderr(&refused));
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What tests share: a vault in a temporary folder, a store on it, and the program itself with a clean environment.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -186,6 +187,18 @@ pub(crate) fn number(name: &str, default: usize) -> usize {
 #[expect(clippy::print_stderr, reason = "it is for whoever runs the tests")]
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
+}
+
+/// Says whether permissions hold for us; the superuser may do anything.
+pub(crate) fn permissions_hold() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+    let hold = fs::write(folder.path().join("x"), "x").is_err();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    if !hold {
+        say("skipped: permissions do not hold for the superuser");
+    }
+    hold
 }
 
 /// Gives every file outside `.sidenote`, hidden ones too, by its path from the root.
