@@ -26,6 +26,21 @@ fmt:
 bench *args:
     cargo bench -- {{args}}
 
+# Run the official conformance suite, both revisions of the protocol; installs it (PyPI, npm) in a temporary folder.
+conformance:
+    cargo build --release --features conformance
+    tests/clients/conformance.sh target/release/sidenote
+
+# Let real clients call every tool; installs them (PyPI, npm) in a temporary folder.
+clients:
+    cargo build --release
+    tests/clients/run.sh target/release/sidenote
+
 # Take over changed snapshots, to be read in the diff; needs cargo-insta.
 accept-snapshots:
     cargo insta test --release --accept
+
+# Make an MCP bundle of the release binary, and the registry's description of it, in target/bundle.
+bundle:
+    cargo build --release
+    python3 assets/mcp/bundle.py target/release/sidenote target/bundle

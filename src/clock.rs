@@ -62,6 +62,21 @@ impl Timestamp {
         instant.to_zoned(TimeZone::system()).datetime()
     }
 
+    /// Names the time zone where this machine is: `Europe/Berlin`, or `UTC` with the distance from it.
+    pub fn zone(self) -> String {
+        let zone = TimeZone::system();
+        let instant = Instant::from_millisecond(self.0).unwrap_or_default();
+        if let Some(name) = zone.iana_name() {
+            return name.to_owned();
+        }
+        let minutes = zone.to_offset(instant).seconds() / 60;
+        let sign = if minutes < 0 { '-' } else { '+' };
+        match minutes.abs() {
+            0 => "UTC".to_owned(),
+            minutes => format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
+        }
+    }
+
     /// Writes RFC 3339 in UTC with whole seconds.
     pub fn rfc3339(self) -> String {
         Instant::from_millisecond(self.0).map_or_else(

@@ -76,6 +76,17 @@ pub enum Layout {
     Memories,
 }
 
+/// Which notes the toolsets of other memory servers see (spec/toolsets.md, Rules).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The whole vault.
+    #[default]
+    Vault,
+    /// Only what lies in the folder of memories.
+    Memories,
+}
+
 /// Settings about taking operations back.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -137,8 +148,12 @@ pub struct EmbedConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryConfig {
+    /// Whether the toolset `rulebook` answers.
+    pub enabled: bool,
     /// Where new memories go.
     pub folder: String,
+    /// Which notes the toolsets of other memory servers see.
+    pub scope: Scope,
     /// How many bytes memories may take.
     pub max_bytes: u64,
     /// Whether maintenance evicts.

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -98,6 +99,18 @@ fn read_moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, 
     Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
 }
 
+/// Lets what happens later within one millisecond have the later name: by it a ledger tells what came last.
+fn behind_the_last(millis: u64, id: Uuid) -> Uuid {
+    static LAST: Mutex<(u64, u128)> = Mutex::new((0, 0));
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut id = id.as_u128();
+    if last.0 == millis && id <= last.1 {
+        id = last.1.saturating_add(1);
+    }
+    *last = (millis, id);
+    Uuid::from_u128(id)
+}
+
 /// Writes a place as people know it: `.trash/…` for what is in the bin.
 fn write_place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(place)
@@ -133,7 +146,7 @@ impl Event {
         let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;
         let id = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, millis / 1000, nanos));
         Self {
-            id: id.simple().to_string(),
+            id: behind_the_last(millis, id).simple().to_string(),
             at,
             op: op.into(),
             folders: Vec::new(),

@@ -450,6 +450,7 @@ fn new_request(args: NewArgs) -> Result<NewRequest> {
         properties: args.set.iter().map(property).collect::<Result<_>>()?,
         template: args.template,
         daily: args.daily,
+        ..NewRequest::default()
     })
 }
 

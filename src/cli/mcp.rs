@@ -1,14 +1,189 @@
-//! `sidenote mcp`: hands the store to the server.
+//! `sidenote mcp`: reads where, for whom and with which tools to serve, and hands the store to the server.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
 
 use super::Session;
-use crate::error::Result;
+use super::clients::{self, Client};
+use crate::error::{Error, Result};
+use crate::mcp::{Http, Toolset};
 use crate::store::Event;
 
-pub(super) fn run(session: &mut Session) -> Result<()> {
+/// Serve agents (Model Context Protocol), over standard input and output or over HTTP.
+///
+/// The client decides what it calls; `sidenote mcp config CLIENT` prints what to paste into its settings.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub(super) struct McpArgs {
+    #[command(subcommand)]
+    action: Option<McpAction>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  sidenote --vault ~/notes mcp
+  sidenote --vault ~/notes mcp --toolset notes,longterm --read-only
+  sidenote --vault ~/notes mcp --http 127.0.0.1:3000
+  sidenote mcp --notestore_path ~/memories
+  sidenote --vault ~/notes mcp config claude-desktop --write";
+
+#[derive(Debug, Subcommand)]
+enum McpAction {
+    /// Print what a client's settings need to start this server, or write it there.
+    Config(ConfigArgs),
+}
+
+#[derive(Debug, Args)]
+struct ConfigArgs {
+    /// The client.
+    client: Client,
+    /// Merge it into the client's settings file; what was there is kept beside it, as FILE.bak.
+    #[arg(long)]
+    write: bool,
+    /// The settings file, where it is not where the client looks first.
+    #[arg(long, value_name = "FILE", requires = "write")]
+    file: Option<PathBuf>,
+    /// Say what would be written, and write nothing.
+    #[arg(long, requires = "write")]
+    dry_run: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// The tools to serve: notes (our own), mem, longterm, vector, tiered, rulebook; several with commas.
+    #[arg(long, value_name = "SETS")]
+    toolset: Option<String>,
+    /// Offer no tool that writes, and write nothing at all, the journal included.
+    #[arg(long)]
+    read_only: bool,
+    /// Serve at this address, POST /mcp, instead of over standard input and output.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
+    http: Option<SocketAddr>,
+    /// The file with the token that callers must show; made where it is missing. Needed beyond this machine.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// A web page's origin that may call, such as https://notes.example:8443. Those of this machine may.
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+    /// The folder of memories: as --vault, with the toolset mem and the layout memories. Default: ./memories
+    #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories")]
+    notestore_path: Option<PathBuf>,
+    /// The index of these memories: as --index. Default: index in their folder.
+    #[arg(long = "index_path", alias = "index-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories/index")]
+    index_path: Option<PathBuf>,
+}
+
+impl ServeArgs {
+    fn sets(&self) -> Result<Vec<Toolset>> {
+        let names = match (&self.toolset, &self.notestore_path) {
+            (Some(names), _) => names.as_str(),
+            (None, Some(_)) => "mem",
+            (None, None) => "notes",
+        };
+        names.split(',').map(Toolset::parse).collect()
+    }
+}
+
+pub(super) fn run(session: &mut Session, args: &McpArgs) -> Result<()> {
+    match &args.action {
+        Some(McpAction::Config(args)) => configure(session, args),
+        None => serve(session, &args.serve),
+    }
+}
+
+fn serve(session: &mut Session, args: &ServeArgs) -> Result<()> {
+    let sets = args.sets()?;
+    settle(session, args, &sets)?;
     session.open.fill = true;
-    // Over standard input and output there is one connection, and that is a session.
-    let now = session.open.clock.now();
-    session.open.session.get_or_insert_with(|| Event::new("session", now).id);
+    session.open.read_only = args.read_only;
+    // Over standard input and output there is one connection, and that is a session; over HTTP each makes its own, and
+    // calls without one share this.
+    if args.http.is_none() {
+        let now = session.open.clock.now();
+        session.open.session.get_or_insert_with(|| Event::new("session", now).id);
+    }
     let store = session.store()?;
-    crate::mcp::serve_stdio(store)
+    let Some(address) = args.http else { return crate::mcp::serve_stdio(store, &sets) };
+    let http = Http { address, token_file: args.token_file.clone(), origins: args.allow_origin.clone() };
+    let out = session.out;
+    crate::mcp::serve_http(store, &sets, &http, |address| {
+        out.say(&format!("serving at http://{address}/mcp; end with Ctrl-C"));
+    })
+}
+
+/// Takes the names by which other servers are told of their folders (spec/toolsets.md, `mem` and `longterm`).
+fn settle(session: &mut Session, args: &ServeArgs, sets: &[Toolset]) -> Result<()> {
+    let open = &mut session.open;
+    if let Some(folder) = &args.notestore_path {
+        open.vault = Some(made(folder)?);
+        open.flags.push(("vault.layout", "memories".to_owned(), "--notestore_path"));
+        open.index.get_or_insert_with(|| folder.join("index"));
+    }
+    if let Some(folder) = &args.index_path {
+        open.index = Some(folder.clone());
+    }
+    if sets.contains(&Toolset::Longterm) {
+        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        if open.vault.is_none()
+            && let Some(folder) = named("MEMORY_DB_PATH")
+        {
+            open.vault = Some(made(Path::new(&folder))?);
+        }
+        if let Some(folder) = named("MEMORY_BACKUP_PATH") {
+            let folder =
+                folder.into_string().map_err(|_| Error::invalid("MEMORY_BACKUP_PATH is not UTF-8"))?;
+            // What a variable names is meant from here, and not from the vault.
+            let absolute = std::path::absolute(&folder).map_err(|error| Error::io("find", &folder, error))?;
+            open.flags.push(("backup.dir", absolute.display().to_string(), "MEMORY_BACKUP_PATH"));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folder of memories where it is missing, as the servers do that are set up so.
+fn made(folder: &Path) -> Result<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the folder that the user names")]
+    std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+    Ok(folder.to_owned())
+}
+
+/// Prints a client's settings, or writes them.
+fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
+    args.serve.sets()?;
+    let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| Error::io("find", path, error));
+    let mut line = Vec::new();
+    if let Some(folder) = &args.serve.notestore_path {
+        line.extend([
+            "mcp".to_owned(),
+            "--notestore_path".to_owned(),
+            absolute(folder)?.display().to_string(),
+        ]);
+    } else {
+        let vault = match &session.open.vault {
+            Some(vault) => absolute(vault)?,
+            None => {
+                let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
+                crate::vault::Vault::discover(&here)
+            }
+        };
+        line.extend(["--vault".to_owned(), vault.display().to_string(), "mcp".to_owned()]);
+    }
+    if let Some(sets) = &args.serve.toolset {
+        line.extend(["--toolset".to_owned(), sets.clone()]);
+    }
+    if args.serve.read_only {
+        line.push("--read-only".to_owned());
+    }
+    let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
+    let server = clients::Server { program: program.display().to_string(), arguments: line };
+    if !args.write {
+        return session.out.print(&args.client.snippet(&server)?);
+    }
+    let reply = args.client.write(&server, args.file.as_deref(), args.dry_run)?;
+    session.out.reply(&reply, |reply| reply.to_string())
 }

@@ -392,9 +392,8 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
         kind: args.kind.clone(),
         tags: args.tags.clone(),
         importance: args.importance,
-        source: None,
-        session: None,
         allow_duplicate: args.allow_duplicate,
+        ..SaveRequest::default()
     };
     let reply = session.fresh_store()?.save_memory(&request, args.dry.is_set())?;
     if let Some(near) = &reply.near {

@@ -2,6 +2,7 @@
 
 mod change;
 mod check;
+mod clients;
 mod config;
 mod eval;
 mod hook;
@@ -106,8 +107,7 @@ enum Command {
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
     Watch(watch::WatchArgs),
-    /// Serve agents over standard input and output (Model Context Protocol).
-    Mcp,
+    Mcp(mcp::McpArgs),
     /// Print the whole index, one line for each fact, to compare two indexes.
     #[command(hide = true)]
     Dump,
@@ -236,7 +236,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),
         Command::Watch(args) => watch::run(&mut session, &args),
-        Command::Mcp => mcp::run(&mut session),
+        Command::Mcp(args) => mcp::run(&mut session, &args),
         Command::Dump => status::dump(&session),
     }
 }

@@ -108,6 +108,7 @@ impl FilterArgs {
 pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let store = session.store()?;
     let reply = store.search(&SearchRequest {
+        plain: false,
         include: PutAway::default(),
         query: args.query.join(" "),
         mode: args.mode.map(Mode::from),

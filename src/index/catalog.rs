@@ -520,6 +520,17 @@ impl Catalog {
             .pop())
     }
 
+    /// Lists the files behind a path that settings do not hide, ordered by path.
+    pub fn files_after(&self, after: &str, limit: usize) -> Result<Vec<FileRow>> {
+        self.collect(
+            &format!(
+                "SELECT {FILE_COLUMNS} FROM files f WHERE f.path > ?1 AND NOT f.excluded ORDER BY f.path LIMIT ?2"
+            ),
+            params![after, limit as i64],
+            read_file,
+        )
+    }
+
     /// Lists the notes that answer to a name as id, file name, title or alias: those of the best kind of match only.
     pub fn named(&self, name: &str) -> Result<Vec<FileRow>> {
         let wanted = key(name);
@@ -530,10 +541,7 @@ impl Catalog {
                 read_file,
             )
         };
-        let mut rows = by_name(NAME_ID)?;
-        if rows.is_empty() && Uuid::parse_str(name).is_ok() {
-            rows = self.with_path_id(&wanted)?;
-        }
+        let mut rows = self.with_id(name)?;
         if rows.is_empty() {
             rows = self.collect(
                 &format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.name_key IN (?1 || '.md', ?1 || '.canvas') ORDER BY f.path"),
@@ -547,6 +555,29 @@ impl Catalog {
             }
         }
         Ok(rows)
+    }
+
+    /// Lists the notes that have this id, their own or that of their path; what settings hide is left out.
+    pub fn with_id(&self, id: &str) -> Result<Vec<FileRow>> {
+        let wanted = key(id);
+        let mut rows = self.collect(
+            &format!("SELECT DISTINCT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
+            params![wanted, NAME_ID],
+            read_file,
+        )?;
+        if rows.is_empty() && Uuid::parse_str(id).is_ok() {
+            rows = self.with_path_id(&wanted)?;
+        }
+        rows.retain(|row| row.kind == FileKind::Note && !row.excluded);
+        Ok(rows)
+    }
+
+    /// Finds the note whose path makes this id, whatever id it says it has.
+    pub fn with_id_of_path(&self, id: &str) -> Result<Option<FileRow>> {
+        let paths = self.paths()?;
+        let found = paths.iter().find(|(path, _)| path_id(path) == id);
+        let row = found.map(|(path, _)| self.row_at(path.as_str())).transpose()?.flatten();
+        Ok(row.filter(|row| row.kind == FileKind::Note && !row.excluded))
     }
 
     /// Finds the note without an id of its own whose path makes this one.

@@ -31,6 +31,9 @@ pub struct SyncReport {
     pub moves: Vec<(NotePath, NotePath)>,
     /// Files that are gone.
     pub removed: usize,
+    /// The names of all these, old ones and new ones.
+    #[serde(skip)]
+    pub touched: Vec<NotePath>,
     /// Sentences about what could not be read; each names its path.
     pub warnings: Vec<String>,
     /// The generation that holds it all.
@@ -120,7 +123,9 @@ pub(super) fn compare(
                 paths.extend(catalog.paths_below(place)?);
             }
             for path in &paths {
-                found.extend(scan::stat(vault.root(), path)?);
+                if !vault.hides(path) {
+                    found.extend(scan::stat(vault.root(), path)?);
+                }
                 known.extend(catalog.known_at(path.as_str())?);
             }
             let report = SyncReport { scanned: found.len(), ..SyncReport::default() };
@@ -265,8 +270,9 @@ pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
 /// Scans the vault while it reads what is known of it; both are ordered by path. What is known of places that could
 /// not be looked at is left out, for nothing can be said of it.
 fn look(vault: &Vault, catalog: &Catalog) -> Result<(scan::Scan, Vec<Known>)> {
+    let options = ScanOptions { hidden: vault.hidden().to_owned(), ..ScanOptions::default() };
     let (scan, known) = std::thread::scope(|scope| {
-        let scan = scope.spawn(|| scan::scan(vault.root(), &ScanOptions::default()));
+        let scan = scope.spawn(|| scan::scan(vault.root(), &options));
         let known = catalog.known();
         (scan.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), known)
     });

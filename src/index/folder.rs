@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::config;
 use crate::error::{Error, ErrorKind, Result};
+use crate::vault::STATE_DIR;
 use crate::vault::watch::PULSE_DIR;
 
 /// Who writes the index.
@@ -27,11 +28,17 @@ pub(super) fn identity_of(folder: &Path) -> Option<(u64, u64)> {
     Some((found.dev(), found.ino()))
 }
 
+/// Gives the place of the index in a vault.
+pub(super) fn kept_folder(root: &Path) -> PathBuf {
+    root.join(STATE_DIR).join("index")
+}
+
 /// Gives the index folder of a vault: in the vault, or in the user's cache where that can only be read. A vault may be a
-/// download, and a link in it must not lead our writes elsewhere.
-pub(super) fn own_folder(root: &Path) -> Result<PathBuf> {
-    let state = root.join(".sidenote");
-    let index = state.join("index");
+/// download, and a link in it must not lead our writes elsewhere. One that is to be read only (`spares`) is not written to
+/// even where that could be done.
+pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
+    let index = kept_folder(root);
+    let state = root.join(STATE_DIR);
     for folder in [&state, &index] {
         if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
             return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
@@ -40,7 +47,7 @@ pub(super) fn own_folder(root: &Path) -> Result<PathBuf> {
     }
     let lock = index.join("lock");
     let there = [&lock, &index, &state].into_iter().find(|path| path.exists());
-    if access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok() {
+    if !spares && access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok() {
         return Ok(index);
     }
     let uid = rustix::process::getuid().as_raw();

@@ -33,7 +33,7 @@ use crate::vault::Vault;
 
 pub use difference::{Drift, SyncReport};
 pub use folder::Holder;
-use folder::{folder_size, holder, identity_of, own_folder, take_lock};
+use folder::{folder_size, holder, identity_of, kept_folder, own_folder, take_lock};
 use writer::Writer;
 
 /// How often a process that waits for its change looks whether the files are still as it left them.
@@ -127,11 +127,21 @@ struct Shared {
     snapshot: RwLock<Arc<Snapshot>>,
     /// Moves that were seen, and that nobody has asked for yet.
     moves: Mutex<Vec<(NotePath, NotePath)>>,
+    /// Who hears of every sync that changed something.
+    hearer: Mutex<Option<Hearer>>,
 }
+
+type Hearer = Box<dyn FnMut(&SyncReport) + Send>;
 
 impl Shared {
     fn seen(&self) -> MutexGuard<'_, Vec<(NotePath, NotePath)>> {
         self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, report: &SyncReport) {
+        if let Some(hearer) = self.hearer.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            hearer(report);
+        }
     }
 
     fn catalog(&self) -> MutexGuard<'_, Catalog> {
@@ -248,10 +258,15 @@ impl Index {
     /// # Errors
     /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where the process that holds
     /// the lock does not make one.
-    pub fn open(vault: Arc<Vault>, options: Options) -> Result<Self> {
+    pub fn open(vault: Arc<Vault>, mut options: Options) -> Result<Self> {
         let folder = match &options.folder {
             Some(folder) => folder.clone(),
-            None => own_folder(vault.root())?,
+            // A vault that is not to be written to is searched with the index that another process keeps in it.
+            None if vault.is_read_only() && holder(&kept_folder(vault.root())).is_some() => {
+                options.read_only = true;
+                kept_folder(vault.root())
+            }
+            None => own_folder(vault.root(), vault.is_read_only())?,
         };
         let vector_folder = vector_folder(&options, &folder);
         let end = Instant::now() + FIRST;
@@ -356,6 +371,7 @@ impl Index {
                 vector_folder,
                 snapshot: RwLock::new(Arc::new(snapshot)),
                 moves: Mutex::default(),
+                hearer: Mutex::default(),
             }),
             vault,
             options,
@@ -392,7 +408,8 @@ impl Index {
     /// # Errors
     /// `Invalid` where its place is a symbolic link.
     pub fn is_there(vault: &Vault, folder: Option<&Path>) -> Result<bool> {
-        let folder = folder.map_or_else(|| own_folder(vault.root()), |folder| Ok(folder.to_owned()))?;
+        let folder = folder
+            .map_or_else(|| own_folder(vault.root(), vault.is_read_only()), |folder| Ok(folder.to_owned()))?;
         Ok(folder.join("catalog.db").exists())
     }
 
@@ -561,6 +578,11 @@ impl Index {
     /// Gives the moves of files that were seen since this was asked last.
     pub fn take_moves(&self) -> Vec<(NotePath, NotePath)> {
         std::mem::take(&mut self.shared.seen())
+    }
+
+    /// Tells `hearer` of every sync of this process that changes something, whoever asked for it.
+    pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
+        *self.shared.hearer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hearer));
     }
 
     /// Gives the model, if one is set.

@@ -86,6 +86,9 @@ impl Worker {
         if report.generation != self.shared.current().generation {
             self.shared.publish()?;
         }
+        if report.changed_anything() {
+            self.shared.tell(&report);
+        }
         Ok(report)
     }
 

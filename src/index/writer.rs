@@ -208,6 +208,7 @@ impl Writer {
         for known in removed.iter() {
             self.remove_file(known.id, &known.path, &mut batch, plan)?;
             report.removed += 1;
+            report.touched.push(known.path.clone());
         }
         if !self.read_all(candidates, plan, &mut batch, report, progress, stop)? {
             return Ok(false);
@@ -346,6 +347,7 @@ impl Writer {
             if let Some(old) = &candidate.old_path {
                 report.moved = report.moved.saturating_sub(1);
                 report.removed += 1;
+                report.touched.push(old.clone());
                 batch.changed = true;
                 self.remove_file(candidate.id, old, batch, plan)?;
             }
@@ -360,6 +362,8 @@ impl Writer {
             return self.catalog.touch(candidate.id, &record.stat, record.racy);
         }
         batch.changed = true;
+        report.touched.push(record.row.path.clone());
+        report.touched.extend(candidate.old_path.clone());
         if candidate.fresh {
             report.added += 1;
             batch.names.insert(key(record.row.path.name()));
@@ -485,7 +489,7 @@ impl Writer {
     /// Lists those of these files that were used, the most used first.
     fn used_most(&mut self, among: &HashSet<FileId>) -> Result<Vec<FileId>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
-        if let Err(error) = Book::renew(&mut self.book, &self.folder, &journal) {
+        if let Err(error) = Book::renew(&mut self.book, &self.folder, true, &journal) {
             tracing::debug!("what is used most is not embedded first: {error}");
         }
         let mut found = Vec::new();

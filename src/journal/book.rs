@@ -53,11 +53,11 @@ pub struct Book {
 
 impl Book {
     /// Brings a book in line with the journal. Where there is none yet, it begins with the one that is kept in `folder`,
-    /// and leaves a better one there for the next process.
+    /// and leaves a better one there for the next process, unless that folder is to be read only (`keeps`).
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn renew(book: &mut Option<Self>, folder: &Path, journal: &Journal) -> Result<()> {
+    pub fn renew(book: &mut Option<Self>, folder: &Path, keeps: bool, journal: &Journal) -> Result<()> {
         if let Some(book) = book {
             return book.refresh(journal);
         }
@@ -65,7 +65,8 @@ impl Book {
         let mut fresh = Self::load(&path);
         let before = fresh.ledger.len();
         fresh.refresh(journal)?;
-        if fresh.ledger.len() >= before + KEEP
+        if keeps
+            && fresh.ledger.len() >= before + KEEP
             && let Err(error) = fresh.keep(&path)
         {
             tracing::debug!("the ledger is not kept: {error}");

@@ -8,6 +8,7 @@ pub mod duplicate;
 pub mod evict;
 pub mod handoff;
 pub mod kind;
+pub mod likeness;
 pub mod preview;
 pub mod private;
 pub mod recall;

@@ -90,6 +90,7 @@ impl Store {
     /// cannot be read or written. What was copied by then is no backup, and goes.
     #[tracing::instrument(skip_all)]
     pub fn backup(&self, folder: Option<&Path>) -> Result<BackupItem> {
+        self.vault.refuse_read_only()?;
         self.freshen()?;
         let folder = self.backup_folder(folder);
         let mut draft = Draft::begin(&self.vault, &folder)?;

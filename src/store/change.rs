@@ -14,6 +14,7 @@ use super::merge::{ExtractRequest, MergeRequest};
 use super::moves::{MoveRequest, PartRequest};
 use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
+use super::revise::ReviseRequest;
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileKind, Hash};
@@ -21,6 +22,7 @@ use crate::index::{Changes, silent};
 use crate::journal::{Event, Events, Journal, MOVED, Order, Standing};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Place, apply};
 use crate::text::path::NotePath;
+use crate::vault::Vault;
 use crate::vault::kept::Kept;
 use crate::vault::write::{Applied, WriteLock};
 
@@ -37,6 +39,8 @@ pub enum Operation {
     New(NewRequest),
     /// One note's text or properties change.
     Edit(EditRequest),
+    /// One note gets another title, text or properties, all at once.
+    Revise(ReviseRequest),
     /// A file or folder goes to another place, or gets another name.
     Move(MoveRequest),
     /// A heading or block gets another name.
@@ -75,6 +79,14 @@ pub struct ChangeReply {
     pub notices: Vec<String>,
 }
 
+impl ChangeReply {
+    /// Gives the path of the note that was made, or would be.
+    pub fn made(&self) -> Option<String> {
+        let made = self.plan.files.iter().find(|file| file.from.is_none());
+        made.and_then(|file| file.to.as_ref()).map(ToString::to_string)
+    }
+}
+
 impl Store {
     /// Plans an operation on the files as they are this moment, and changes nothing.
     ///
@@ -86,11 +98,12 @@ impl Store {
     }
 
     /// As [`Store::plan`], of an operation that brings nothing private.
-    fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
+    pub(super) fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
         let view = View::new(self)?;
         match operation {
             Operation::New(request) => self.plan_new(&view, request, self.clock.now()),
             Operation::Edit(request) => self.plan_edit(&view, request),
+            Operation::Revise(request) => self.plan_revise(&view, request, self.clock.now()),
             Operation::Move(request) => self.plan_move(&view, request),
             Operation::RenamePart(request) => self.plan_part(&view, request),
             Operation::RenameEverywhere(request) => self.plan_rename(&view, request),
@@ -236,7 +249,7 @@ impl Store {
     fn under_lock(&self, plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>) -> Result<ChangeReply> {
         let records = self.vault.records();
         let lock = self.vault.lock(&records)?;
-        let mut notices = self.end_unfinished(&lock)?;
+        let mut notices = end_unfinished(&self.vault, &lock)?;
         let plan = plan(Some(&lock))?;
         if plan.is_empty() {
             return Ok(ChangeReply { applied: false, id: None, plan, diff: None, notices });
@@ -269,29 +282,6 @@ impl Store {
             notices.push(format!("the index{holder} does not show the change yet"));
         }
         Ok(ChangeReply { applied: true, id: Some(applied.id), plan, diff: None, notices })
-    }
-
-    /// Finishes or undoes what a crash left half-done, and says so.
-    fn end_unfinished(&self, lock: &WriteLock) -> Result<Vec<String>> {
-        let recovery = self.vault.recover(lock)?;
-        Journal::open(&self.vault, &self.vault.records()).catch_up(lock)?;
-        Ok(recovery.notices)
-    }
-
-    /// As [`Store::end_unfinished`], where there is anything to end; called before the files are first looked at.
-    pub(super) fn end_unfinished_at_start(&self) -> Vec<String> {
-        let records = self.vault.records();
-        if !self.vault.has_unfinished(&records) {
-            return Vec::new();
-        }
-        let ended =
-            self.vault.lock_within(&records, Duration::ZERO).and_then(|lock| self.end_unfinished(&lock));
-        match ended {
-            Ok(notices) => notices,
-            // Another process is at it this moment, and it is not unfinished at all.
-            Err(error) if error.kind() == ErrorKind::Conflict => Vec::new(),
-            Err(error) => vec![format!("a change that was cut short could not be ended: {error}")],
-        }
     }
 
     /// Writes a plan as a unified diff.
@@ -332,6 +322,28 @@ impl Store {
             out.push_str(&diff.unified_diff().context_radius(2).header(&from, &to).to_string());
         }
         Ok(out)
+    }
+}
+
+/// Finishes or undoes what a crash left half-done, and says so.
+fn end_unfinished(vault: &Vault, lock: &WriteLock) -> Result<Vec<String>> {
+    let recovery = vault.recover(lock)?;
+    Journal::open(vault, &vault.records()).catch_up(lock)?;
+    Ok(recovery.notices)
+}
+
+/// As [`end_unfinished`], where there is anything to end; called before the files are first looked at.
+pub(super) fn end_unfinished_at_start(vault: &Vault) -> Vec<String> {
+    let records = vault.records();
+    if !vault.has_unfinished(&records) {
+        return Vec::new();
+    }
+    let ended = vault.lock_within(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock));
+    match ended {
+        Ok(notices) => notices,
+        // Another process is at it this moment, and it is not unfinished at all.
+        Err(error) if error.kind() == ErrorKind::Conflict => Vec::new(),
+        Err(error) => vec![format!("a change that was cut short could not be ended: {error}")],
     }
 }
 

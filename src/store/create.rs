@@ -1,5 +1,7 @@
 //! Planning new notes: their place, their frontmatter, templates and daily notes.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::Store;
@@ -13,9 +15,13 @@ use crate::text::edit::{ChangeSet, FileChange, apply};
 use crate::text::frontmatter::edit::set;
 use crate::text::frontmatter::tag_name;
 use crate::text::moment;
+use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, Options};
 use crate::vault::obsidian::Location;
+
+/// So many ids are tried for one place and time.
+const NAMESAKES: i64 = 10_000;
 
 /// A note that is to be made.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +44,10 @@ pub struct NewRequest {
     pub template: Option<String>,
     /// Make the daily note of today.
     pub daily: bool,
+    /// Whether another note of this name is no obstacle: the file of the new one gets a number then.
+    pub numbered: bool,
+    /// Whether the text is text alone, whatever it begins with: it brings no properties along, and no title.
+    pub verbatim: bool,
 }
 
 impl Store {
@@ -71,10 +81,15 @@ impl Store {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let text = if is_memory {
-            with_properties(text, &path, memory_properties(request, &title, &id, now)?)?
+        let properties = if is_memory {
+            memory_properties(request, &title, &id, now)?
         } else {
-            with_properties(text, &path, properties(request, &path, &title, &id, now)?)?
+            properties(request, &path, &title, &id, now)?
+        };
+        let text = if request.verbatim {
+            with_properties(String::new(), &path, properties)? + &text
+        } else {
+            with_properties(text, &path, properties)?
         };
         let mut plan = ChangeSet::new("new");
         plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
@@ -90,9 +105,8 @@ impl Store {
             self.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
         let title = request.title.trim().to_owned();
         if is_memory {
-            let parts = request.category.as_deref().into_iter().chain([title.as_str()]);
-            let stem = parts.map(slug).collect::<Result<Vec<_>>>()?.join("-");
-            let id = path_id_at(&NotePath::parse_new(&format!("{stem}.md"), false)?, now);
+            let stem = memory_stem(request.category.as_deref(), &title)?;
+            let id = self.new_id(&NotePath::parse_new(&format!("{stem}.md"), false)?, now)?;
             let path = NotePath::parse_new(&format!("{stem}-{id}.md"), false)?;
             return Ok(Named { path, title, id, is_memory });
         }
@@ -111,12 +125,51 @@ impl Store {
                 (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
                 _ => String::new(),
             };
-            let path = if place.is_empty() { format!("{name}.md") } else { format!("{place}/{name}.md") };
-            (NotePath::parse_new(&path, false)?, title)
+            let path = if request.numbered {
+                self.numbered(&place, &name)?
+            } else {
+                NotePath::parse_new(&placed(&place, &name), false)?
+            };
+            (path, title)
         };
-        // It follows from place and time, so that a dry run tells the id, too.
-        let id = path_id_at(&path, now);
+        let id = self.new_id(&path, now)?;
         Ok(Named { path, title, id, is_memory })
+    }
+
+    /// Makes an id for a note that is made at a path and time: it follows from these, so that a dry run tells it, too.
+    fn new_id(&self, path: &NotePath, now: Timestamp) -> Result<String> {
+        // What had this place at this moment may have gone elsewhere, with its id.
+        for later in 0..NAMESAKES {
+            let id = path_id_at(path, Timestamp::from_millis(now.millis().saturating_add(later)));
+            if self.index.catalog().with_id(&id)?.is_empty() {
+                return Ok(id);
+            }
+        }
+        Err(Error::internal(format!("no id is free for {path}")))
+    }
+
+    /// Finds a path in a folder for a note of this name: where others have it, with a number behind it.
+    pub(super) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
+        let path = NotePath::parse_new(&placed(folder, name), false)?;
+        let disk = self.vault.root().join(path.folder());
+        let mut taken = HashSet::new();
+        match std::fs::read_dir(&disk) {
+            Ok(entries) => {
+                for entry in entries {
+                    let entry = entry.map_err(|error| Error::io("list", &disk, error))?;
+                    taken.insert(key(&entry.file_name().to_string_lossy()));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("list", &disk, error)),
+        }
+        let mut number = 1;
+        let mut free = path;
+        while taken.contains(&key(free.name())) {
+            number += 1;
+            free = NotePath::parse_new(&placed(folder, &format!("{name} {number}")), false)?;
+        }
+        Ok(free)
     }
 
     fn template(&self, name: &str) -> Result<String> {
@@ -130,6 +183,10 @@ impl Store {
 
     /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
     pub(super) fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
+        if self.vault.hides(to) {
+            return Err(Error::invalid(format!("{to} lies in the folder of the index"))
+                .with_hint("choose another folder"));
+        }
         let mut known = String::new();
         let mut rest = to.as_str();
         loop {
@@ -192,7 +249,12 @@ fn properties(
     now: Timestamp,
 ) -> Result<Properties> {
     let mut properties = vec![("id".to_owned(), Value::from(id))];
-    if title != path.stem() {
+    // What the text opens with would be taken for the title.
+    let opens_otherwise = || {
+        let note = Note::parse(&request.content);
+        note.headings.first().is_some_and(|heading| heading.level == 1 && heading.text != title)
+    };
+    if title != path.stem() || request.verbatim && opens_otherwise() {
         properties.push(("title".to_owned(), Value::from(title)));
     }
     let tags = tags(request)?;
@@ -246,8 +308,19 @@ pub(super) fn with_properties(mut text: String, path: &NotePath, properties: Pro
     Ok(text)
 }
 
+/// Gives the path of a note in a folder.
+fn placed(folder: &str, name: &str) -> String {
+    if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") }
+}
+
+/// Gives the file name, without its ending, of a note in the layout `memories`.
+pub(super) fn memory_stem(category: Option<&str>, title: &str) -> Result<String> {
+    let parts = category.filter(|category| !category.trim().is_empty()).into_iter().chain([title]);
+    Ok(parts.map(slug).collect::<Result<Vec<_>>>()?.join("-"))
+}
+
 /// Makes a part of a file name in the layout `memories`: lower-case letters, digits and hyphens.
-fn slug(text: &str) -> Result<String> {
+pub(super) fn slug(text: &str) -> Result<String> {
     /// With category, id and ending, a name stays below what file systems take.
     const LONGEST: usize = 80;
     let mut slug = slug::slugify(text);

@@ -28,6 +28,8 @@ pub enum NoteEdit {
         /// How often it must occur.
         count: usize,
     },
+    /// All that stands below a heading is replaced: the heading, and the text.
+    ReplaceSection(String, String),
     /// A property gets a value.
     Set(String, Value),
     /// A property goes.
@@ -59,7 +61,7 @@ impl NoteEdit {
         match self {
             Self::Append(..) => "append",
             Self::Prepend(..) => "prepend",
-            Self::Replace { .. } => "replace",
+            Self::Replace { .. } | Self::ReplaceSection(..) => "replace",
             Self::Set(..) => "set",
             Self::Unset(..) => "unset",
             Self::Add(..) => "add",
@@ -109,6 +111,9 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
             compose::prepend_to_section(text, note, heading(source, section)?, added)
         }
         NoteEdit::Replace { old, new, count } => compose::replace(text, old, new, Some(*count)),
+        NoteEdit::ReplaceSection(section, new) => {
+            compose::replace_section(text, note, heading(source, section)?, new)
+        }
         NoteEdit::Set(name, value) => edit::set(text, name, value),
         NoteEdit::Unset(name) => edit::unset(text, name),
         NoteEdit::Add(name, value) => edit::add(text, name, std::slice::from_ref(value)),

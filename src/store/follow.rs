@@ -71,10 +71,10 @@ impl Store {
     ///
     /// # Errors
     /// `Internal` where no thread can be started.
-    pub fn follow(self: &Arc<Self>, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
+    pub fn follow(&self, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
         self.follows.store(true, Ordering::Relaxed);
         let stop = Arc::new(AtomicBool::new(false));
-        let (store, stopped) = (Arc::clone(self), Arc::clone(&stop));
+        let (store, stopped) = (self.clone(), Arc::clone(&stop));
         let mut told = told;
         let thread = std::thread::Builder::new()
             .name("sidenote-follow".to_owned())
@@ -98,7 +98,7 @@ impl Store {
             })
             .map_err(unstarted)?;
         let mut follower = Follower { stop: Arc::clone(&stop), threads: vec![thread] };
-        let store = Arc::clone(self);
+        let store = self.clone();
         let tending = std::thread::Builder::new()
             .name("sidenote-tend".to_owned())
             .spawn(move || {
@@ -127,7 +127,8 @@ impl Store {
             return Ok(());
         }
         let settings = self.vault.config_folder();
-        let watch = Arc::new(Watch::start(self.vault.root(), &settings, self.index.folder())?);
+        let watch =
+            Arc::new(Watch::start(self.vault.root(), &settings, self.index.folder(), self.vault.hidden())?);
         // What happened before the watch began is found by one look at everything.
         let begun = Batch {
             rescan: Some("the watch begins".to_owned()),

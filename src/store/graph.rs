@@ -1,7 +1,7 @@
 //! The link graph: links of a note both ways, dead ends, lone notes, shortest paths.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serde::Serialize;
 
@@ -218,6 +218,31 @@ impl Store {
     pub fn orphans(&self) -> Result<Vec<NoteItem>> {
         let catalog = self.index.catalog();
         catalog.orphans()?.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+    }
+
+    /// Lists the notes within so many links of one, either way round, the nearest first, each with its distance.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn around(&self, name: &str, depth: usize) -> Result<Vec<(String, usize)>> {
+        let start = self.find(name)?;
+        let catalog = self.index.catalog();
+        let mut known = HashSet::from([start.id]);
+        let mut ring = vec![start.id];
+        let mut found = Vec::new();
+        for distance in 1..=depth {
+            let mut next = Vec::new();
+            for id in ring {
+                next.extend(catalog.neighbours(id)?.into_iter().filter(|other| known.insert(*other)));
+            }
+            let mut paths: Vec<String> =
+                catalog.rows(&next)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
+            paths.sort();
+            found.extend(paths.into_iter().map(|path| (path, distance)));
+            ring = next;
+        }
+        Ok(found)
     }
 
     /// Finds the shortest chain of links between two notes, either way round.

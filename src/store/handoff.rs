@@ -11,16 +11,19 @@ use super::privacy::Cleaned;
 use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{FileRow, Filter, path_id_at};
+use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
 use crate::memory::handoff::markdown;
-use crate::text::edit::{ChangeSet, FileChange, between};
+use crate::text::edit::{ChangeSet, FileChange, apply, between};
 use crate::text::frontmatter;
+use crate::text::frontmatter::edit::unset;
 use crate::text::path::{NotePath, key};
 
 pub use crate::memory::handoff::Handoff;
 
 /// The type of a handoff.
 const KIND: &str = "handoff";
+/// What the former handoff of a project said for itself alone: the new one stands in its place.
+const REPLACED: &[&str] = &["metadata", "forgotten"];
 
 /// A handoff to keep.
 #[derive(Debug, Clone, Default)]
@@ -171,7 +174,14 @@ impl Store {
         });
         let body = markdown(handoff, now);
         let body = if head.contains("\r\n") { body.replace('\n', "\r\n") } else { body };
-        let text = with_properties(format!("{head}{body}"), path, properties)?;
+        let mut text = format!("{head}{body}");
+        for name in REPLACED.iter().filter(|name| !request.properties.contains_key(**name)) {
+            let edits = unset(&text, name)
+                .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+            text = String::from_utf8(apply(text.as_bytes(), &edits)?)
+                .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        }
+        let text = with_properties(text, path, properties)?;
         plan.files.extend(match &old {
             Some(old) => {
                 between(&old.text, &text).map(|edit| FileChange::edit(path.clone(), old.hash, vec![edit]))
@@ -187,7 +197,9 @@ impl Store {
     /// `NotFound` where there is none.
     #[tracing::instrument(skip_all)]
     pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
-        let filter = Filter { note_type: Some(KIND.to_owned()), ..Filter::default() };
+        // One that was forgotten is none any more.
+        let hidden = PutAway { forgotten: true, archived: false };
+        let filter = Filter { note_type: Some(KIND.to_owned()), hidden, ..Filter::default() };
         let mut rows = self.index.catalog().select(&filter)?;
         let wanted = project.map(|project| file_name(project).map(|name| key(&name))).transpose()?;
         rows.retain(|row| wanted.as_ref().is_none_or(|wanted| key(row.path.stem()) == *wanted));

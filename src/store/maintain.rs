@@ -14,7 +14,7 @@ use super::remember::number;
 use super::view::{Source, View};
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::catalog::FileRow;
+use crate::index::catalog::{FileRow, path_id};
 use crate::journal::{Event, Order as Reading};
 use crate::memory::evict::{Candidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
@@ -103,7 +103,7 @@ pub struct CleanupReply {
 }
 
 /// Importance as bits, and uses that have not taken effect, with the notes that have them.
-type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
+pub(super) type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
 
 impl Store {
     /// Writes down which notes came into another tier since this was done last; writes importance back where that is
@@ -144,6 +144,9 @@ impl Store {
     /// # Errors
     /// As [`Store::maintain`] and [`Store::backup`].
     pub fn tend(&self) -> Result<()> {
+        if self.vault.is_read_only() {
+            return Ok(());
+        }
         let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
         let tended = self.tended.load(Ordering::Relaxed);
         let now = self.clock.now().millis();
@@ -273,7 +276,7 @@ impl Store {
     }
 
     /// Tells the journal what importance was written into notes, so that what happened before does not count again.
-    fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
+    pub(super) fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
         let mut events = Vec::new();
         for ((importance, tenths), rows) in written {
             for rows in rows.chunks(NAMED) {
@@ -319,7 +322,7 @@ impl Store {
             ..CleanupReply::default()
         };
         for batch in going.chunks(BATCH) {
-            let done = self.carry_out(|_| self.plan_eviction(batch), dry_run)?;
+            let done = self.carry_out(|_| self.plan_trash("evict", batch), dry_run)?;
             reply.operations += usize::from(done.applied);
             for change in &done.plan.files {
                 let gone = batch
@@ -334,9 +337,9 @@ impl Store {
         Ok(reply)
     }
 
-    fn plan_eviction(&self, batch: &[&Memory]) -> Result<ChangeSet> {
+    fn plan_trash(&self, operation: &str, batch: &[&Memory]) -> Result<ChangeSet> {
         let view = View::new(self)?;
-        let mut plan = ChangeSet::new("evict");
+        let mut plan = ChangeSet::new(operation);
         let mut taken = BTreeSet::new();
         for memory in batch {
             let path: &NotePath = &memory.row.path;
@@ -353,6 +356,24 @@ impl Store {
             });
         }
         Ok(plan)
+    }
+
+    /// Moves every note that was made as a memory in their folder to the trash; gives how many went. A note without an
+    /// id of its own was put there by somebody else, and stays.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
+    #[tracing::instrument(skip_all)]
+    pub fn discard_memories(&self) -> Result<usize> {
+        self.freshen()?;
+        let mut memories = self.all_memories(self.clock.now())?;
+        memories.retain(|memory| self.is_own(memory) && memory.id != path_id(&memory.row.path));
+        let all: Vec<&Memory> = memories.iter().collect();
+        let mut gone = 0;
+        for batch in all.chunks(BATCH) {
+            gone += self.carry_out(|_| self.plan_trash("delete", batch), false)?.plan.files.len();
+        }
+        Ok(gone)
     }
 
     /// Lists the notes that this session made or changed.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Store;
 use crate::clock::Timestamp;
+use crate::config::Layout;
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileId, FileRow, Filter, path_id};
 use crate::journal::book::Book;
@@ -50,6 +51,14 @@ pub struct Memory {
     /// What was done with it.
     #[serde(skip)]
     pub(super) usage: Usage,
+}
+
+impl Memory {
+    /// Says whether it has a tag, or one below it.
+    pub(super) fn has_tag(&self, tag: &str) -> bool {
+        let wanted = key(tag.trim_start_matches('#'));
+        self.tags.iter().any(|own| key(own) == wanted || key(own).starts_with(&format!("{wanted}/")))
+    }
 }
 
 /// What a list of memories is ordered by.
@@ -154,7 +163,7 @@ impl Store {
     /// Gives the ledger as the journal is this moment.
     pub(super) fn book(&self) -> Result<MutexGuard<'_, Option<Book>>> {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        Book::renew(&mut book, self.index.folder(), &self.journal())?;
+        Book::renew(&mut book, self.index.folder(), !self.vault.is_read_only(), &self.journal())?;
         Ok(book)
     }
 
@@ -237,8 +246,11 @@ impl Store {
         self.weigh(rows, now)
     }
 
-    /// Says whether a memory lies in the folder of memories: it was made as one.
+    /// Says whether a memory was made as one: it lies in their folder, or, in the layout `memories`, is called as they are.
     pub(super) fn is_own(&self, memory: &Memory) -> bool {
+        if self.config.vault.layout == Layout::Memories {
+            return memory.row.path.stem().ends_with(&format!("-{}", memory.id));
+        }
         let inside = memory.path.strip_prefix(self.config.memory.folder.trim_matches('/'));
         inside.is_some_and(|rest| rest.starts_with('/'))
     }
@@ -265,15 +277,11 @@ impl Store {
     pub fn memories(&self, request: &MemoryListRequest) -> Result<Vec<Memory>> {
         let rows = self.index.catalog().select(&request.filter)?;
         let mut found = self.weigh(rows, self.clock.now())?;
-        let has_tag = |memory: &Memory, tag: &String| {
-            let wanted = key(tag.trim_start_matches('#'));
-            memory.tags.iter().any(|own| key(own) == wanted || key(own).starts_with(&format!("{wanted}/")))
-        };
         found.retain(|memory| {
             request.tier.is_none_or(|tier| memory.state.tier == tier)
                 && memory.state.forgotten == request.forgotten
                 && (!request.pinned || memory.state.pinned)
-                && (request.any_tag.is_empty() || request.any_tag.iter().any(|tag| has_tag(memory, tag)))
+                && (request.any_tag.is_empty() || request.any_tag.iter().any(|tag| memory.has_tag(tag)))
         });
         found.sort_by(|one, other| {
             let newer = other.created.cmp(&one.created).then_with(|| one.path.cmp(&other.path));
@@ -293,7 +301,16 @@ impl Store {
     /// As [`Store::memories`].
     #[tracing::instrument(skip_all)]
     pub fn memory_stats(&self) -> Result<MemoryStats> {
-        let memories = self.all_memories(self.clock.now())?;
+        self.memory_stats_among(&Filter::default())
+    }
+
+    /// As [`Store::memory_stats`], of the notes that pass a filter.
+    ///
+    /// # Errors
+    /// As [`Store::memories`].
+    pub fn memory_stats_among(&self, filter: &Filter) -> Result<MemoryStats> {
+        let rows = self.index.catalog().select(filter)?;
+        let memories = self.weigh(rows, self.clock.now())?;
         let own = memories.iter().filter(|memory| self.is_own(memory));
         let bytes: u64 = own.map(|memory| memory.row.size).sum();
         let mut types: BTreeMap<&str, usize> = BTreeMap::new();
@@ -340,22 +357,31 @@ impl Store {
     /// As [`Store::find`].
     #[tracing::instrument(skip_all)]
     pub fn timeline(&self, name: &str, window: usize) -> Result<TimelineReply> {
+        self.timeline_among(name, window, &Filter::default())
+    }
+
+    /// As [`Store::timeline`], of the notes that pass a filter.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn timeline_among(&self, name: &str, window: usize, filter: &Filter) -> Result<TimelineReply> {
         let anchor = self.find(name)?;
-        let mut rows = self.index.catalog().select(&Filter::default())?;
+        let mut rows = self.index.catalog().select(filter)?;
         rows.sort_by(|one, other| one.created.cmp(&other.created).then_with(|| one.path.cmp(&other.path)));
         let at = rows.iter().position(|row| row.id == anchor.id).ok_or_else(|| {
             Error::not_found(format!("{} is in no list of notes", anchor.path))
                 .with_hint("excluded files and attachments have no place in time")
         })?;
         let from = at.saturating_sub(window);
-        let near: Vec<FileRow> = rows.into_iter().skip(from).take(at - from + window + 1).collect();
+        let near: Vec<FileRow> =
+            rows.into_iter().skip(from).take((at - from + 1).saturating_add(window)).collect();
         Ok(TimelineReply { anchor: at - from, memories: self.weigh(near, self.clock.now())? })
     }
 
     /// Writes down that notes were used; a failure is logged and harms nobody.
     pub(super) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
         let mut rows = rows.peekable();
-        if rows.peek().is_none() {
+        if rows.peek().is_none() || self.vault.is_read_only() {
             return;
         }
         let mut event = self.event_of("use", self.clock.now(), rows);
@@ -376,7 +402,7 @@ impl Store {
     /// Writes down where used notes were moved by others, so that their uses go with them; a failure is logged.
     pub(super) fn note_moves(&self) {
         let moves = self.index.take_moves();
-        if moves.is_empty() {
+        if moves.is_empty() || self.vault.is_read_only() {
             return;
         }
         let journal = || -> Result<()> {

@@ -7,10 +7,13 @@ mod change;
 mod check;
 mod create;
 mod edit;
+mod content;
+mod files;
 mod follow;
 mod graph;
 mod handoff;
 mod judge;
+mod keep;
 mod list;
 mod maintain;
 mod memory;
@@ -22,10 +25,15 @@ mod recall;
 mod relate;
 mod remember;
 mod rename;
+mod revise;
+mod scope;
 mod search;
+mod texts;
 mod transfer;
 mod view;
+mod write;
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,26 +57,35 @@ pub use crate::memory::recall::{Context, Item, xml};
 pub use crate::memory::score::{Intent, Part as ScorePart};
 pub use crate::memory::state::Tier;
 pub use backup::{BackupItem, RestoreReply};
+use change::end_unfinished_at_start;
 pub use change::{ChangeReply, Operation};
 pub use check::{CheckReply, Problem};
+pub use content::MemoryContent;
 pub use create::NewRequest;
 pub use edit::{EditRequest, NoteEdit};
+pub use files::FileItem;
 pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
 pub use judge::{EvalReply, EvalRequest, ModeScores};
+pub use keep::{KeepRequest, Kept};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
 pub use merge::{ExtractRequest, MergeRequest};
 pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
-pub use recall::{ExplainReply, MemoryHit, MemorySearchRequest, RecallReply, RecallRequest};
+pub use recall::{
+    ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchRequest, RecallReply, RecallRequest, Recalled,
+};
 pub use relate::{DanglingLinks, DeleteRequest, RelateRequest};
-pub use remember::{Alike, SaveReply, SaveRequest};
+pub use remember::{Alike, SaveReply, SaveRequest, number};
 pub use rename::{RenameRequest, Renamed};
+pub use revise::ReviseRequest;
 pub use search::{SearchReply, SearchRequest, SearchResult};
+pub use texts::{MemoryText, TextOrder, TextsRequest};
 pub use transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use write::{WriteReply, WriteRequest};
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +100,8 @@ pub struct Open {
     pub existing: bool,
     /// Fill in missing vectors while idle.
     pub fill: bool,
+    /// Write nothing in the vault, the journal included.
+    pub read_only: bool,
     /// Settings that flags give: (key, value, flag).
     pub flags: Vec<(&'static str, String, &'static str)>,
     /// The session that changes are made in.
@@ -91,15 +110,30 @@ pub struct Open {
     pub clock: Clock,
 }
 
-/// A vault with its index: everything that sidenote can do.
-#[derive(Debug)]
+/// A vault with its index: everything that sidenote can do. Clones share all but the session.
+#[derive(Debug, Clone)]
 pub struct Store {
+    shared: Arc<Shared>,
+    /// The session that changes are made in.
+    session: Option<String>,
+}
+
+impl Deref for Store {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+/// What all sessions share.
+#[derive(Debug)]
+pub struct Shared {
     vault: Arc<Vault>,
     index: Index,
     notices: Vec<String>,
     config: Config,
     clock: Clock,
-    session: Option<String>,
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
     /// The watch over the files, while this process follows them and keeps the index.
     watch: Mutex<Option<Arc<Watch>>>,
@@ -164,6 +198,11 @@ impl Store {
         let config = Config::load(vault.root(), &open.flags)?;
         let vault =
             vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
+        let vault = vault.with_read_only(open.read_only);
+        let vault = match &open.index {
+            Some(folder) => vault.with_index_in(folder)?,
+            None => vault,
+        };
         let vault = Arc::new(vault);
         let embedder: Option<Arc<dyn Embed>> = match config.embed.provider.as_str() {
             "auto" | "minilm" => Some(Arc::new(MiniLm::default())),
@@ -185,13 +224,12 @@ impl Store {
                 .with_hint("run: sidenote index"));
         }
         let index = Index::open(Arc::clone(&vault), options)?;
-        let mut store = Self {
+        let mut shared = Shared {
             notices: index.notices().to_vec(),
             vault,
             index,
             config,
             clock: open.clock,
-            session: open.session.filter(|session| !session.trim().is_empty()),
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
             watch: Mutex::new(None),
             follows: AtomicBool::new(false),
@@ -200,8 +238,32 @@ impl Store {
             backed_up: AtomicI64::new(0),
             book: Mutex::new(None),
         };
-        store.notices.extend(store.end_unfinished_at_start());
-        Ok(store)
+        if !open.read_only {
+            shared.notices.extend(end_unfinished_at_start(&shared.vault));
+        }
+        let session = open.session.filter(|session| !session.trim().is_empty());
+        Ok(Self { shared: Arc::new(shared), session })
+    }
+
+    /// Gives the same store for changes that another session makes.
+    #[must_use]
+    pub fn in_session(&self, name: &str) -> Self {
+        Self { shared: Arc::clone(&self.shared), session: Some(name.to_owned()) }
+    }
+
+    /// Says whether changes are made in a session with a name.
+    pub fn is_session_named(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Says whether nothing is written here.
+    pub fn is_read_only(&self) -> bool {
+        self.vault.is_read_only()
+    }
+
+    /// Reads the clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Gives the vault's folder.
@@ -236,6 +298,19 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
         self.index.sync(Changes::All, progress)
+    }
+
+    /// Tells `hearer` of every change that comes into the index here: by an editor, by us, in whichever way it was seen.
+    pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
+        self.index.on_change(hearer);
+    }
+
+    /// Counts the batches that the index took in, also those of another process that keeps it.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read.
+    pub fn generation(&self) -> Result<i64> {
+        self.index.generation()
     }
 
     /// Embeds every passage that waits; gives the number of vectors made.

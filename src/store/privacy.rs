@@ -97,6 +97,7 @@ impl Store {
             Operation::Edit(request) => match &mut request.edit {
                 NoteEdit::Append(text, _)
                 | NoteEdit::Prepend(text, _)
+                | NoteEdit::ReplaceSection(_, text)
                 | NoteEdit::Replace { new: text, .. } => self.clean(text),
                 NoteEdit::Set(name, value) | NoteEdit::Add(name, value) => {
                     [self.clean(name), self.clean_value(value)].into_iter().sum()
@@ -104,6 +105,16 @@ impl Store {
                 NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.clean(tag)).sum(),
                 NoteEdit::Unset(_) => Cleaned::default(),
             },
+            Operation::Revise(request) => {
+                let texts = request.title.iter_mut().chain(&mut request.content).chain(&mut request.category);
+                let texts = texts.chain(request.tags.iter_mut().flatten());
+                let mut sum: Cleaned = texts.map(|text| self.clean(text)).sum();
+                for (name, value) in &mut request.properties {
+                    sum += self.clean(name);
+                    sum += self.clean_value(value);
+                }
+                sum
+            }
             Operation::Link(request) => request.text.iter_mut().map(|text| self.clean(text)).sum(),
             Operation::RenamePart(request) => self.clean(&mut request.new),
             Operation::Move(request) => self.clean(&mut request.to),

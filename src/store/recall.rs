@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Store;
+use super::content::MemoryContent;
 use super::memory::Memory;
-use super::search::{SearchRequest, hide};
+use super::search::{SearchRequest, SearchResult, hide};
 use super::view::body_of;
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::kind::Kind;
@@ -64,11 +66,40 @@ pub struct MemoryHit {
     pub memory: Memory,
     /// Source text around the best matches.
     pub snippet: String,
+    /// Where these are.
+    #[serde(skip)]
+    pub found: SearchResult,
     /// Comparable within one reply.
     pub score: f64,
     /// How the score came about, where an intent was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Intended>,
+}
+
+/// A search of memories that are given at once, with all that they say, which is a use of each.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryRecallRequest {
+    /// Words alone, in which no sign has a meaning.
+    pub query: String,
+    /// How many at most.
+    pub limit: usize,
+    /// Only of this tier.
+    pub tier: Option<Tier>,
+    /// What is given although it is put away.
+    pub include: PutAway,
+    /// Conditions on the note.
+    pub filter: Filter,
+}
+
+/// A memory that is given.
+#[derive(Debug, Clone)]
+pub struct Recalled {
+    /// The memory.
+    pub memory: Memory,
+    /// How its score came about.
+    pub score: Composite,
+    /// What it says.
+    pub content: MemoryContent,
 }
 
 /// What a memory is worth, and why.
@@ -132,24 +163,10 @@ impl Store {
             None => drop(self.freshen()?),
         }
         let query = Query::plain(&words.join(" "));
-        let found = self.candidates(
-            &query,
-            None,
-            hide(&Filter::default(), PutAway::default()),
-            most.saturating_mul(3).max(30),
-        )?;
-        let now = self.clock.now();
-        let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
-        let likeness: Vec<f64> = found.iter().map(|hit| f64::from(hit.score / best)).collect();
-        let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
-        let kinds = self.kinds();
-        let weights = self.config.memory.weights;
-        let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
-            let kind = kinds.get(&memory.kind);
-            let score = composite(likeness, &memory.state, &kind, memory.created, now, &weights).total;
-            (memory, score)
-        });
-        let scored: Vec<(Memory, f64)> = scored.collect();
+        let scored =
+            self.scored(&query, hide(&Filter::default(), PutAway::default()), most, self.clock.now())?;
+        let scored: Vec<(Memory, f64)> =
+            scored.into_iter().map(|(memory, score)| (memory, score.total)).collect();
         let share = |memory: &Memory| {
             if memory.state.pinned { Share::Pinned } else { Share::Tier(memory.state.tier) }
         };
@@ -175,6 +192,54 @@ impl Store {
         Ok(RecallReply { context, memories })
     }
 
+    /// Finds memories by words and meaning, with the composite score of each, for `most` to be given.
+    fn scored(
+        &self,
+        query: &Query,
+        filter: Filter,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<(Memory, Composite)>> {
+        let found = self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
+        let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
+        let likeness: Vec<f64> = found.iter().map(|hit| f64::from(hit.score / best)).collect();
+        let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let kinds = self.kinds();
+        let weights = self.config.memory.weights;
+        let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
+            let kind = kinds.get(&memory.kind);
+            let score = composite(likeness, &memory.state, &kind, memory.created, now, &weights);
+            (memory, score)
+        });
+        Ok(scored.collect())
+    }
+
+    /// Gives the memories that answer a query, those with the best composite score first, and counts a use of each.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<Vec<Recalled>> {
+        self.freshen()?;
+        let now = self.clock.now();
+        let filter = hide(&request.filter, request.include);
+        let mut scored = self.scored(&Query::plain(&request.query), filter, request.limit, now)?;
+        scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
+        // Of equals the one that was found first stays first.
+        scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
+        scored.truncate(request.limit);
+        let (mut memories, scores): (Vec<Memory>, Vec<Composite>) = scored.into_iter().unzip();
+        self.complete(&mut memories, now)?;
+        let mut given = Vec::new();
+        for (memory, score) in memories.into_iter().zip(scores) {
+            // What is gone since is not given.
+            let Ok(content) = self.content(&memory) else { continue };
+            given.push(Recalled { memory, score, content });
+        }
+        self.note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
+        Ok(given)
+    }
+
     /// Searches memories, by relevance or for an intent. A search is no use.
     ///
     /// # Errors
@@ -188,7 +253,7 @@ impl Store {
             self.freshen()?;
         }
         let now = self.clock.now();
-        let query = Query::parse(&request.search.query);
+        let query = request.search.parsed();
         let filter = hide(&request.search.filter, request.search.include);
         let found = self.candidates(&query, request.search.mode, filter, most)?;
         let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();
@@ -216,8 +281,8 @@ impl Store {
             hits.into_iter().map(|(memory, _, score, parts)| (memory, (score, parts))).unzip();
         self.complete(&mut memories, now)?;
         let hits = memories.into_iter().zip(scores).filter_map(|(memory, (score, parts))| {
-            let snippet = shown.iter().find(|shown| shown.path == memory.path)?.snippet.clone();
-            Some(MemoryHit { memory, snippet, score, parts })
+            let found = shown.iter().find(|shown| shown.path == memory.path)?.clone();
+            Some(MemoryHit { memory, snippet: found.snippet.clone(), found, score, parts })
         });
         Ok(hits.collect())
     }

@@ -52,7 +52,7 @@ pub struct DeleteRequest {
 }
 
 impl Store {
-    fn related_section(&self) -> Section {
+    pub(super) fn related_section(&self) -> Section {
         let config = &self.config.links;
         let is_memories = self.config.vault.layout == Layout::Memories;
         let name = match config.section.as_str() {

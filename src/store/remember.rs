@@ -22,6 +22,7 @@ use crate::memory::preview::preview;
 use crate::memory::private::without_private;
 use crate::memory::recall::{key_terms, without_injected};
 use crate::memory::state::{DEFAULT_IMPORTANCE, LEAST, MOST};
+use crate::search::Mode;
 use crate::search::query::Query;
 use crate::text::path::{NotePath, key};
 
@@ -29,6 +30,10 @@ use crate::text::path::{NotePath, key};
 const TITLE: usize = 60;
 /// So many notes that are like a new one are compared with it.
 const ALIKE: usize = 20;
+/// So many notes with the same words as a text are compared with it.
+const SAME: usize = 50;
+/// Of a text longer than this, in bytes, the key terms alone are looked for.
+const SHORT: usize = 1000;
 /// So much lower than that of their texts may be the cosine of notes with titles of their own.
 const TITLED: f32 = 0.35;
 /// The source of what was captured.
@@ -55,6 +60,11 @@ pub struct SaveRequest {
     pub session: Option<String>,
     /// Whether it is kept although another note says exactly the same.
     pub allow_duplicate: bool,
+    /// Other properties, in order.
+    pub properties: Vec<(String, Value)>,
+    /// Whether its note is all that is written: what says nearly the same is not looked for, and not linked to it, and
+    /// the text is text alone, whatever it begins with.
+    pub alone: bool,
 }
 
 /// A note that says nearly the same as a new one.
@@ -117,7 +127,9 @@ impl Store {
             );
         }
         self.freshen()?;
-        let (same, near) = self.alike(&text)?;
+        let (same, near) =
+            if request.alone && request.allow_duplicate { (None, None) } else { self.alike(&text)? };
+        let near = near.filter(|_| !request.alone);
         if let Some(same) = same.filter(|_| !request.allow_duplicate) {
             return Err(Error::new(
                 ErrorKind::Exists,
@@ -135,6 +147,7 @@ impl Store {
         properties.extend(request.importance.map(|importance| ("importance".to_owned(), number(importance))));
         properties.extend(session.map(|session| ("session".to_owned(), Value::from(session))));
         properties.extend(request.source.clone().map(|source| ("source".to_owned(), Value::from(source))));
+        properties.extend(request.properties.iter().cloned());
         let title = request
             .title
             .clone()
@@ -146,6 +159,7 @@ impl Store {
             note_type: Some(kind),
             tags: request.tags.clone(),
             properties,
+            verbatim: request.alone,
             ..NewRequest::default()
         };
         let mut namesakes = 1;
@@ -159,9 +173,7 @@ impl Store {
             }
         };
         change.notices.extend(cleaned.notices());
-        let made =
-            change.plan.files.iter().find(|file| file.from.is_none()).and_then(|file| file.to.as_ref());
-        let made = made.map(ToString::to_string).ok_or_else(|| Error::internal("a new note has no place"))?;
+        let made = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
         if dry_run {
             return Ok(SaveReply { memory: None, preview, near, redacted, change });
         }
@@ -234,8 +246,30 @@ impl Store {
         Ok(count)
     }
 
+    /// Finds a live note, other than that of an id, that says exactly the same as a text once that is cleaned.
+    ///
+    /// # Errors
+    /// `Corrupt` where the index cannot be read.
+    pub fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
+        let mut text = text.to_owned();
+        self.clean(&mut text);
+        let wanted = digest(&text);
+        let words = if text.len() > SHORT { key_terms(&text).join(" ") } else { String::new() };
+        let query = Query::plain(if words.is_empty() { &text } else { &words });
+        let live = hide(&self.scoped(Filter::default()), PutAway { archived: true, forgotten: false });
+        for hit in self.candidates(&query, Some(Mode::Bm25), live, SAME)? {
+            let is_other = except.is_none_or(|except| hit.row.note_id != except);
+            if is_other
+                && self.read_bytes(&hit.row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
+            {
+                return Ok(self.weigh(vec![hit.row], self.clock.now())?.pop());
+            }
+        }
+        Ok(None)
+    }
+
     /// Finds the note that says exactly the same as a text, and the one that says nearly so.
-    fn alike(&self, text: &str) -> Result<(Option<FileRow>, Option<Alike>)> {
+    pub(super) fn alike(&self, text: &str) -> Result<(Option<FileRow>, Option<Alike>)> {
         let words = key_terms(text).join(" ");
         let query =
             Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
@@ -267,7 +301,7 @@ impl Store {
     }
 
     /// Gives the cosine of two texts, whatever their titles; nothing without a model.
-    fn likeness(&self, one: &str, other: &str) -> Result<Option<f32>> {
+    pub(super) fn likeness(&self, one: &str, other: &str) -> Result<Option<f32>> {
         let (Some(one), Some(other)) = (self.query_vector(one)?, self.query_vector(other)?) else {
             return Ok(None);
         };
@@ -365,7 +399,7 @@ impl Store {
 }
 
 /// Writes whole numbers without a point.
-pub(super) fn number(number: f64) -> Value {
+pub fn number(number: f64) -> Value {
     if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
 }
 

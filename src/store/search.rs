@@ -22,6 +22,8 @@ const MOST_RESULTS: usize = 10_000;
 pub struct SearchRequest {
     /// What was typed.
     pub query: String,
+    /// Whether it is words alone, in which no sign has a meaning.
+    pub plain: bool,
     /// Which lists answer; the configured mode where not given.
     pub mode: Option<Mode>,
     /// How many notes; the configured number where not given.
@@ -88,6 +90,13 @@ pub struct SearchReply {
     pub took_ms: f64,
 }
 
+impl SearchRequest {
+    /// Reads the query.
+    pub(super) fn parsed(&self) -> Query {
+        if self.plain { Query::plain(&self.query) } else { Query::parse(&self.query) }
+    }
+}
+
 impl Store {
     /// Searches the vault.
     ///
@@ -114,7 +123,7 @@ impl Store {
     ) -> Result<SearchReply> {
         let config = &self.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let query = Query::parse(&request.query);
+        let query = request.parsed();
         let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
         let mut mode = asked;

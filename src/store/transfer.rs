@@ -19,7 +19,7 @@ use crate::index::catalog::path_id_at;
 use crate::memory::duplicate::digest;
 use crate::memory::state::{LEAST, MOST};
 use crate::text::edit::{ChangeSet, FileChange};
-use crate::text::frontmatter::{self, tag_name};
+use crate::text::frontmatter::{self, as_tag};
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, Options};
 
@@ -282,7 +282,7 @@ impl Store {
     }
 
     /// As [`Store::clean`], of everything that a memory brings.
-    fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
+    pub(super) fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
         let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
         let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);
         let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
@@ -499,11 +499,6 @@ fn read(record: &Value) -> Result<Incoming> {
         Some(Value::Array(tags)) => tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(_) => return Err(Error::invalid("its `tags` are no list")),
     };
-    // What is no tag for Obsidian becomes one.
-    let tag = |tag: String| {
-        let joined = tag.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join("-");
-        tag_name(&joined).is_some().then_some(joined)
-    };
     let importance = match record.get("importance") {
         None | Some(Value::Null) => None,
         Some(value) => {
@@ -561,7 +556,8 @@ fn read(record: &Value) -> Result<Incoming> {
         id,
         title: text(&["title"]).filter(|title| !title.trim().is_empty()),
         kind: text(&["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
-        tags: tags.into_iter().filter_map(tag).collect(),
+        // What is no tag for Obsidian becomes one.
+        tags: tags.into_iter().filter_map(|tag| as_tag(&tag)).collect(),
         importance,
         created,
         properties,

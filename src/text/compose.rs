@@ -82,9 +82,7 @@ pub fn append_to_section(
         at = next;
     }
     let above = Span::new(start, place).of(text);
-    // Text right above a setext heading, which spans lines, would become part of it.
-    let next = note.headings.iter().skip(heading + 1).find(|next| next.span.start >= end);
-    let swallowed = place == end && next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']));
+    let swallowed = place == end && is_set_below(text, note, heading, end);
     let edit = added.insert(place, usize::from(!added.joins_below(above)), 1 + usize::from(swallowed));
     kept(text, vec![edit])
 }
@@ -117,6 +115,41 @@ pub fn prepend_to_section(
     };
     let below = text.get(place..).unwrap_or("");
     kept(text, vec![added.insert(place, 0, 1 + usize::from(!added.joins_above(below)))])
+}
+
+/// Puts other text in the place of all that stands below a heading, inner sections included. The heading stays, and so
+/// do the blank lines around that text.
+///
+/// # Errors
+/// Refuses a heading that the note does not have (`no-heading`).
+pub fn replace_section(text: &str, note: &Note, heading: usize, new: &str) -> Result<Vec<Edit>, Refusal> {
+    let (_, end) = section(text, note, heading)?;
+    let own = note.headings.get(heading).map_or(end, |heading| heading.span.end);
+    let mut at = line_at(text, own).1;
+    // From the start of the first line that holds something to the end of the last one, without its line ending.
+    let mut old: Option<Span> = None;
+    let mut behind = at;
+    while at < end {
+        let (line, next) = line_at(text, at);
+        if !line.trim().is_empty() {
+            old = Some(Span::new(old.map_or(at, |old| old.start), at + line.len()));
+            behind = next;
+        }
+        at = next;
+    }
+    let Some(old) = old else { return append_to_section(text, note, heading, new) };
+    let Some(added) = Addition::new(text, new) else {
+        return kept(text, vec![Edit::remove(Span::new(old.start, behind))]);
+    };
+    let swallowed = behind == end && is_set_below(text, note, heading, end);
+    let line_end = if swallowed { added.line_end } else { "" };
+    kept(text, vec![Edit::replace(old, format!("{}{line_end}", added.text))])
+}
+
+/// Says whether the heading behind a section spans lines (setext): text right above it would become part of it.
+fn is_set_below(text: &str, note: &Note, heading: usize, end: usize) -> bool {
+    let next = note.headings.iter().skip(heading + 1).find(|next| next.span.start >= end);
+    next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']))
 }
 
 /// Replaces text of the body by other text, everywhere or where it stands `expected` times.

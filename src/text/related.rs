@@ -83,6 +83,23 @@ pub fn add(text: &str, note: &Note, section: &Section, link: &str) -> Edit {
     }
 }
 
+/// Lists the links of the section that stand alone in a bullet, as they are written.
+pub fn alone<'n>(text: &str, note: &'n Note, section: &Section) -> Vec<&'n Link> {
+    let lines = Lines::new(text);
+    let Some((_, inside)) = section.find(text, note, &lines) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut at = inside.start;
+    for line in inside.of(text).split_inclusive('\n') {
+        let span = Span::new(at, at + line.len());
+        at = span.end;
+        let said = line.trim().get(1..).map(str::trim).filter(|_| is_bullet(line));
+        found.extend(
+            note.links.iter().find(|link| span.encloses(link.span) && said == Some(link.span.of(text))),
+        );
+    }
+    found
+}
+
 /// Removes the bullets of the section that are nothing but one of these links; a section that holds nothing else goes
 /// with the last of them.
 pub fn remove(text: &str, note: &Note, section: &Section, goes: impl Fn(&Link) -> bool) -> Vec<Edit> {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vault::write::WriteLock;
-use crate::vault::{STATE_DIR, Vault};
+use crate::vault::{STATE_DIR, Vault, real_place};
 
 /// Names of backups begin so; the time follows.
 pub const PREFIX: &str = "memory_backup_";
@@ -130,14 +130,6 @@ pub fn own_folder() -> PathBuf {
     Path::new(STATE_DIR).join("backups")
 }
 
-/// Gives the place of a folder without links on the way, where it need not be there yet.
-fn real_place(folder: &Path) -> io::Result<PathBuf> {
-    let absolute = std::path::absolute(folder)?;
-    let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
-    let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
-    Ok(there.canonicalize()?.join(rest))
-}
-
 fn look_of(found: &fs::Metadata) -> Look {
     (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.ino())
 }
@@ -193,7 +185,7 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// `Io` naming what cannot be read or written.
     pub fn copy(&mut self) -> Result<usize> {
-        let tree = collect(self.vault.root(), &self.folder)?;
+        let tree = collect(self.vault.root(), &self.folder, self.vault.hidden())?;
         self.manifest.empty = tree.empty;
         self.manifest.left_out = tree.left_out;
         let gone: Vec<String> =
@@ -282,7 +274,9 @@ impl<'a> Draft<'a> {
             match copy_item(&item, &self.aside.join(&path), &mut buffer)? {
                 Taken::Copied(file) => drop(self.manifest.files.insert(path, file)),
                 Taken::Gone => {}
-                Taken::Refused => return Err(Error::io("read", &item.disk, io::ErrorKind::PermissionDenied.into())),
+                Taken::Refused => {
+                    return Err(Error::io("read", &item.disk, io::ErrorKind::PermissionDenied.into()));
+                }
             }
         }
         self.manifest.at = at;
@@ -323,7 +317,7 @@ fn remove(path: &Path) -> Result<()> {
 
 /// Lists what is in a vault. Links that lead to what is in it stay links; others are followed, so that it is there, but
 /// not to a folder that holds the vault or backups, or that was taken already.
-fn collect(root: &Path, backups: &Path) -> Result<Tree> {
+fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
     let mut tree = Tree::default();
     let mut folders = vec![(String::new(), root.to_owned())];
     let mut entered = HashSet::new();
@@ -352,6 +346,9 @@ fn collect(root: &Path, backups: &Path) -> Result<Tree> {
                 continue;
             }
             let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+            if inner == hidden {
+                continue;
+            }
             let Ok(mut found) = entry.metadata() else { continue };
             is_empty = false;
             if found.is_symlink() {

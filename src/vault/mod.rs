@@ -29,6 +29,10 @@ pub const STATE_DIR: &str = ".sidenote";
 /// The name of Obsidian's configuration folder where nothing else is said.
 pub const CONFIG_DIR: &str = ".obsidian";
 
+/// The name of the file at the root by which another program turns memory off, and how long it may be.
+const RULEBOOK: &str = ".rulebook";
+const MAX_RULEBOOK: u64 = 1_000_000;
+
 /// How many bytes a file may have to be read, where nothing else is said.
 pub const MAX_FILE_SIZE: u64 = 100_000_000;
 
@@ -38,6 +42,9 @@ pub struct Vault {
     root: PathBuf,
     config_dir: String,
     max_file_size: u64,
+    read_only: bool,
+    /// The folder of an index that lies among the notes, as a path from the root; empty for none.
+    hidden: String,
 }
 
 impl Vault {
@@ -52,7 +59,9 @@ impl Vault {
             return Err(Error::invalid(format!("{} is no folder", root.display()))
                 .with_hint("name the folder that holds the notes"));
         }
-        Ok(Self { root: real, config_dir: CONFIG_DIR.to_owned(), max_file_size: MAX_FILE_SIZE })
+        let config_dir = CONFIG_DIR.to_owned();
+        let hidden = String::new();
+        Ok(Self { root: real, config_dir, max_file_size: MAX_FILE_SIZE, read_only: false, hidden })
     }
 
     /// Looks for Obsidian's settings in a folder of another name (spec/obsidian.md 1.1).
@@ -73,6 +82,56 @@ impl Vault {
     pub fn with_max_file_size(mut self, bytes: u64) -> Self {
         self.max_file_size = bytes;
         self
+    }
+
+    /// Refuses to write anything, the journal included.
+    #[must_use]
+    pub fn with_read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Passes over the folder of the index where it lies among the notes: what is in it is neither note nor attachment.
+    ///
+    /// # Errors
+    /// `Invalid` where it is the vault's own folder; `Io` where its place cannot be told.
+    pub fn with_index_in(mut self, folder: &Path) -> Result<Self> {
+        let real = real_place(folder).map_err(|error| Error::io("find", folder, error))?;
+        if real == self.root {
+            let folder = folder.display();
+            return Err(Error::invalid(format!("{folder} is the vault itself, so no index is made there"))
+                .with_hint("give a folder of its own: --index PATH"));
+        }
+        let inner = real.strip_prefix(&self.root).ok().and_then(Path::to_str);
+        self.hidden = inner.unwrap_or_default().to_owned();
+        Ok(self)
+    }
+
+    /// Gives the folder of the index where it lies among the notes, as a path from the root; else nothing, as text.
+    pub fn hidden(&self) -> &str {
+        &self.hidden
+    }
+
+    /// Says whether a path lies in the folder of the index.
+    pub fn hides(&self, path: &NotePath) -> bool {
+        scan::lies_in(path.as_str(), &self.hidden)
+    }
+
+    /// Fails where nothing may be written.
+    ///
+    /// # Errors
+    /// `Invalid` in a vault that was opened to be read only.
+    pub fn refuse_read_only(&self) -> Result<()> {
+        if !self.read_only {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("{} is opened to be read only", self.root.display()))
+            .with_hint("start sidenote without --read-only to change notes"))
+    }
+
+    /// Says whether nothing may be written here.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Finds the root of the vault that `start` lies in: the nearest folder upwards that holds `.sidenote` or
@@ -116,10 +175,26 @@ impl Vault {
         self.root.join(&self.config_dir)
     }
 
+    /// Says whether the file `.rulebook` at the root turns memory off. One that is not there, cannot be read or says
+    /// something else does not.
+    pub fn turns_memory_off(&self) -> bool {
+        let Ok(bytes) = read_regular(&self.root.join(RULEBOOK), MAX_RULEBOOK) else { return false };
+        let said: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
+        said.and_then(|said| said.pointer("/memory/enabled")?.as_bool()) == Some(false)
+    }
+
     /// Reads Obsidian's settings as they are now.
     pub fn settings(&self) -> Settings {
         Settings::read(&self.root.join(&self.config_dir))
     }
+}
+
+/// Gives the place of a folder without links on the way, where it need not be there yet.
+fn real_place(folder: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(folder)?;
+    let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
+    let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
+    Ok(there.canonicalize()?.join(rest))
 }
 
 /// Reads a regular file of at most `max` bytes: `InvalidInput` for any other kind of file, `FileTooLarge` beyond.

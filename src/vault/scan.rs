@@ -23,12 +23,14 @@ pub struct ScanOptions {
     pub recursive: bool,
     /// How many threads share the work.
     pub threads: usize,
+    /// A folder that is passed over with all that is in it, as a path from the root; empty for none.
+    pub hidden: String,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        Self { below: String::new(), recursive: true, threads: cores.clamp(2, 4) }
+        Self { below: String::new(), recursive: true, threads: cores.clamp(2, 4), hidden: String::new() }
     }
 }
 
@@ -91,7 +93,8 @@ struct Folder {
 /// Lists the files of a vault, or of one folder of it; none where a scan of the whole vault would not go.
 pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
     let mut scan = Scan::default();
-    let is_visible = options.below.is_empty() || NotePath::from_disk(&options.below).is_some();
+    let is_visible = options.below.is_empty()
+        || NotePath::from_disk(&options.below).is_some() && !lies_in(&options.below, &options.hidden);
     if !is_visible || leads_back(root, &options.below).unwrap_or(false) {
         return scan;
     }
@@ -149,6 +152,12 @@ pub fn stat(root: &Path, path: &NotePath) -> Result<Option<FileStat>> {
         }
         found => found.map_err(|error| Error::io("look at", path.as_str(), error)),
     }
+}
+
+/// Says whether a path is that of a folder, or lies below it; both are paths from the root, and no folder holds nothing.
+pub(super) fn lies_in(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder).filter(|_| !folder.is_empty());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Says whether a folder is reached through a link back into the vault, where no scan goes.
@@ -247,6 +256,7 @@ fn walk(folders: Vec<Folder>, options: &ScanOptions, scan: &mut Scan) -> BTreeSe
         while let Some(folder) = next(&queue, &ready) {
             let mut inner = Vec::new();
             list(folder, &mut scan, &mut inner, &mut links);
+            inner.retain(|folder| !lies_in(&folder.path, &options.hidden));
             let mut queue = lock(&queue);
             if options.recursive {
                 queue.folders.append(&mut inner);

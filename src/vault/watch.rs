@@ -17,7 +17,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
 use crate::text::path::NotePath;
-use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, scan};
+use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, scan};
 
 /// So long nothing may happen before a batch counts as whole: a save is several events.
 const QUIET: Duration = Duration::from_millis(25);
@@ -189,14 +189,15 @@ enum Message {
 }
 
 impl Watch {
-    /// Watches a vault. `sidecar` is a folder of ours that may be written to, and `settings` Obsidian's.
+    /// Watches a vault. `sidecar` is a folder of ours that may be written to, `settings` Obsidian's, and `hidden`
+    /// one that is passed over, as a path from the root.
     ///
     /// Where the system gives no events, the watch asks for a look at everything now and then, and
     /// [`Watch::blind`] says why.
     ///
     /// # Errors
     /// `Internal` where no thread can be started.
-    pub fn start(root: &Path, settings: &Path, sidecar: &Path) -> Result<Self> {
+    pub fn start(root: &Path, settings: &Path, sidecar: &Path, hidden: &str) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (messages, received) = channel();
         let pulse = sidecar.join(PULSE_DIR);
@@ -204,6 +205,7 @@ impl Watch {
             root: root.to_owned(),
             settings: settings.to_owned(),
             pulse: pulse.clone(),
+            hidden: hidden.to_owned(),
             shared: Arc::clone(&shared),
             messages: messages.clone(),
             watcher: None,
@@ -320,6 +322,7 @@ struct Gatherer {
     root: PathBuf,
     settings: PathBuf,
     pulse: PathBuf,
+    hidden: String,
     shared: Arc<Shared>,
     messages: Sender<Message>,
     watcher: Option<RecommendedWatcher>,
@@ -396,8 +399,10 @@ impl Gatherer {
     /// Watches a folder and those below it, as far as a scan goes, and gives what the scan found.
     fn watch_below(&mut self, path: &str) -> std::result::Result<Scan, String> {
         let mut watched: BTreeSet<PathBuf> = BTreeSet::new();
+        let (below, hidden) = (path.to_owned(), self.hidden.clone());
+        let options = ScanOptions { below, hidden, ..ScanOptions::default() };
         loop {
-            let found = scan(&self.root, &ScanOptions { below: path.to_owned(), ..ScanOptions::default() });
+            let found = scan(&self.root, &options);
             let fresh: Vec<PathBuf> =
                 found.folders.iter().filter(|folder| !watched.contains(*folder)).cloned().collect();
             if fresh.is_empty() {
@@ -498,6 +503,7 @@ impl Gatherer {
                 }
             } else if let Ok(inner) = path.strip_prefix(&self.root) {
                 match inner.to_str() {
+                    Some(inner) if lies_in(inner, &self.hidden) => {}
                     Some("") if !self.root.is_dir() => {
                         return self.lose(format!("{} is gone", self.root.display()));
                     }

@@ -175,6 +175,7 @@ impl Vault {
 
     /// Makes the folder of the records where it is missing, beneath the root where it lies there.
     pub(crate) fn make_records(&self, records: &Path) -> Result<Folder> {
+        self.refuse_read_only()?;
         let failed = |error| Error::io("make", records, error);
         let inner = records.strip_prefix(self.root()).ok();
         let Some(inner) = inner.and_then(Path::to_str).filter(|inner| !inner.is_empty()) else {

@@ -8,6 +8,7 @@ mod bed;
 mod measure;
 mod meter;
 mod remember;
+mod serve;
 
 use std::env;
 use std::error::Error;

@@ -21,7 +21,7 @@ use tantivy::{IndexWriter, TantivyDocument};
 use crate::Result;
 use crate::bed::{Dice, Place, notes};
 use crate::meter::Sample;
-use crate::remember;
+use crate::{remember, serve};
 
 /// The note that is changed; it belongs to the bench, not to the vault.
 const CHANGED: &str = "sidenote-bench.md";
@@ -70,7 +70,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 24] = [
+pub(crate) const MEASURES: [Measure; 28] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -95,6 +95,10 @@ pub(crate) const MEASURES: [Measure; 24] = [
     measure("intent-again", "the same, its query asked before", Needs::Vectors, 1, remember::intent_again),
     measure("hook", "recall for a hook as a process", Needs::Vectors, 1, remember::hook),
     measure("hook-fold", "the same without a kept ledger", Needs::Vectors, 1, remember::hook_fold),
+    measure("mcp-stdio", "search by words, over MCP and stdio", Needs::Index, 1, serve::stdio),
+    measure("mcp-http", "the same over HTTP", Needs::Index, 1, serve::http),
+    measure("mcp-many", "6,400 of them, from 64 clients at once", Needs::Index, 1, serve::many),
+    measure("mcp-first", "start a server, first answer", Needs::Index, 1, serve::first),
 ];
 
 /// The least that any full-text index of these files has to do.

@@ -54,7 +54,7 @@ fn renew(place: &Place, folder: &std::path::Path, sample: &mut Sample) -> Result
     let vault = Vault::open(&place.root)?;
     let journal = Journal::open(&vault, &vault.records());
     let mut book = None;
-    sample.time(|| Ok(Book::renew(&mut book, folder, &journal)?))?;
+    sample.time(|| Ok(Book::renew(&mut book, folder, true, &journal)?))?;
     let deeds = book.map_or(0, |book| book.ledger().len());
     ensure(deeds > EVENTS, "the journal tells of nothing")
 }

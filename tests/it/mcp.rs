@@ -1,67 +1,11 @@
 //! The server over standard input and output, spoken to line by line as a client does.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::client::Client;
 use crate::support::TestVault;
-
-struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    next_id: u64,
-}
-
-impl Client {
-    fn start(vault: &TestVault) -> Self {
-        let mut child = vault
-            .command(&["mcp"])
-            .env("SIDENOTE_LOG", "trace")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let mut client = Self { child, input, output, next_id: 0 };
-        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-        let hello = client.request("initialize", params);
-        assert_eq!(hello["serverInfo"]["name"], "sidenote");
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
-    }
-
-    fn send(&mut self, message: &Value) {
-        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: Value) -> Value {
-        self.next_id += 1;
-        let id = self.next_id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server closed its output");
-            let message: Value = serde_json::from_str(&line).expect("standard output carries JSON-RPC alone");
-            if message["id"] == id {
-                assert!(message.get("error").is_none(), "{message}");
-                return message["result"].clone();
-            }
-        }
-    }
-
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
-    }
-
-    fn finish(mut self) {
-        drop(self.input.take());
-        assert!(self.child.wait().unwrap().success());
-    }
-}
 
 fn vault() -> TestVault {
     TestVault::new(&[
@@ -72,18 +16,34 @@ fn vault() -> TestVault {
 }
 
 #[test]
-fn three_tools_are_listed_within_their_budget() {
+fn a_dozen_tools_are_listed_within_their_budget() {
     let vault = vault();
-    let mut client = Client::start(&vault);
+    let mut client = Client::start(&vault, &[]);
     let list = client.request("tools/list", json!({}));
     let names: Vec<&str> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["list_notes", "read_note", "search_notes"]);
+    assert_eq!(
+        names,
+        [
+            "search_notes",
+            "read_note",
+            "write_note",
+            "edit_note",
+            "move_note",
+            "delete_note",
+            "link_notes",
+            "explore_links",
+            "list_notes",
+            "set_memory",
+            "recall",
+            "session"
+        ]
+    );
     let text = list.to_string();
-    assert!(text.len() < 8192, "{}", text.len());
+    assert!(text.len() <= 8192, "{}", text.len());
     assert!(!text.contains("uint") && !text.contains("ignore all instructions"));
     for tool in list["tools"].as_array().unwrap() {
-        assert_eq!(tool["annotations"]["readOnlyHint"], true);
+        assert_eq!(tool["annotations"]["openWorldHint"], false);
         assert_eq!(tool["outputSchema"]["type"], "object");
     }
     insta::assert_json_snapshot!("tools", list["tools"]);
@@ -93,7 +53,7 @@ fn three_tools_are_listed_within_their_budget() {
 #[test]
 fn search_read_and_list_answer() {
     let vault = vault();
-    let mut client = Client::start(&vault);
+    let mut client = Client::start(&vault, &[]);
     let reply = client.call("search_notes", json!({ "query": "water level", "mode": "bm25" }));
     let results = &reply["structuredContent"]["results"];
     assert_eq!((&results[0]["path"], results.as_array().unwrap().len()), (&json!("Start.md"), 2));
@@ -112,7 +72,7 @@ fn search_read_and_list_answer() {
 #[test]
 fn pages_go_on_where_they_stopped() {
     let vault = vault();
-    let mut client = Client::start(&vault);
+    let mut client = Client::start(&vault, &[]);
     let first = client.call("list_notes", json!({ "limit": 2 }))["structuredContent"].clone();
     let next =
         client.call("list_notes", json!({ "limit": 2, "cursor": first["next_cursor"] }))["structuredContent"]
@@ -125,14 +85,41 @@ fn pages_go_on_where_they_stopped() {
 #[test]
 fn bad_requests_are_told_what_to_do() {
     let vault = vault();
-    let mut client = Client::start(&vault);
+    let mut client = Client::start(&vault, &[]);
     for (tool, arguments, says) in [
         ("read_note", json!({ "notes": "Nope" }), "no note answers to"),
         ("read_note", json!({ "notes": "../../etc/passwd" }), "no note answers to"),
         ("search_notes", json!({ "query": "x", "created_after": "soon" }), "is not a date"),
         ("search_notes", json!({ "query": "x", "path": "a[" }), "is not a glob"),
         ("list_notes", json!({ "cursor": "x" }), "is no cursor"),
-        ("search_notes", json!({}), "query"),
+        (
+            "search_notes",
+            json!({}),
+            "missing field `query`. A valid call: {\"query\": \"dragon boat\", \"limit\": 5}",
+        ),
+        (
+            "search_notes",
+            json!({ "query": "x", "limt": 3 }),
+            "search_notes has no argument \"limt\". It takes query, ",
+        ),
+        ("search_notes", json!({ "query": "x", "limit": 0 }), "limit is 0. Give one from 1 to 100"),
+        ("edit_note", json!({ "note": "Plan", "action": "append" }), "edit_note needs text for this action"),
+        ("edit_note", json!({ "note": "Plan", "action": "burn", "text": "x" }), "unknown variant `burn`"),
+        (
+            "edit_note",
+            json!({ "note": "Plan", "action": "replace", "old": "plan", "text": "x", "expected_replacements": 2 }),
+            "once",
+        ),
+        ("write_note", json!({ "title": "../x", "content": "y", "folder": "../.." }), "../.."),
+        ("move_note", json!({ "from": "Plan", "to": "../Plan.md" }), ".."),
+        ("move_note", json!({ "from": "Plan", "to": ".obsidian/Plan.md" }), ".obsidian"),
+        (
+            "set_memory",
+            json!({ "note": "Plan", "importance": 11 }),
+            "importance is 11. Give one from 1 to 10",
+        ),
+        ("explore_links", json!({}), "explore_links needs a note"),
+        ("session", json!({ "action": "handoff_store", "project": "x" }), "session needs summary"),
     ] {
         let reply = client.call(tool, arguments);
         assert_eq!(reply["isError"], true, "{tool}: {reply}");
@@ -144,7 +131,7 @@ fn bad_requests_are_told_what_to_do() {
 #[test]
 fn a_change_by_another_editor_shows_at_once() {
     let vault = vault();
-    let mut client = Client::start(&vault);
+    let mut client = Client::start(&vault, &[]);
     vault.write("New.md", "kingfisher");
     let reply = client.call("search_notes", json!({ "query": "kingfisher" }));
     assert_eq!(reply["structuredContent"]["results"][0]["path"], "New.md");

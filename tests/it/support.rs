@@ -201,6 +201,16 @@ pub(crate) fn permissions_hold() -> bool {
     hold
 }
 
+/// Gives the text of a file of a vault.
+pub(crate) fn text_of(vault: &TestVault, path: &str) -> String {
+    fs::read_to_string(vault.root().join(path)).expect(path)
+}
+
+/// Counts the uses of a memory.
+pub(crate) fn uses(vault: &TestVault, id: &str) -> u64 {
+    json(vault, "2026-11-23", &["memory", "explain", id])["uses"].as_u64().unwrap()
+}
+
 /// Gives every file outside `.sidenote`, hidden ones too, by its path from the root.
 pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();

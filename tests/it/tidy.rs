@@ -17,7 +17,7 @@ const LAYERS: [&str; 14] = [
 ];
 
 /// Crates that one module alone may name; a module is its file and the folder beside it.
-const OWNERS: [(&str, &str); 11] = [
+const OWNERS: [(&str, &str); 14] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -27,6 +27,9 @@ const OWNERS: [(&str, &str); 11] = [
     ("granit_parser", "text/frontmatter/yaml"),
     ("rmcp", "mcp"),
     ("tokio", "mcp"),
+    ("axum", "mcp"),
+    ("hyper", "mcp"),
+    ("hyper_util", "mcp"),
     ("schemars", "mcp"),
     ("clap", "cli"),
 ];

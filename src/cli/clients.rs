@@ -1,0 +1,191 @@
+//! Owns what clients need to start our server: their settings files, as text to paste, and merged into what is there.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use etcetera::BaseStrategy as _;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use toml_edit::{Array, DocumentMut, Item, Table, value};
+
+use crate::error::{Error, Result};
+
+/// The name of our server in a client's settings.
+const NAME: &str = "sidenote";
+
+/// A program that talks to MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Client {
+    /// Claude Code: .mcp.json in the project's folder.
+    ClaudeCode,
+    /// Claude Desktop: claude_desktop_config.json.
+    ClaudeDesktop,
+    /// Cursor: ~/.cursor/mcp.json.
+    Cursor,
+    /// VS Code: .vscode/mcp.json in the project's folder.
+    Vscode,
+    /// Codex: ~/.codex/config.toml.
+    Codex,
+}
+
+/// How the server is started.
+pub(super) struct Server {
+    /// The program.
+    pub(super) program: String,
+    /// Its arguments.
+    pub(super) arguments: Vec<String>,
+}
+
+/// What became of a client's settings.
+#[derive(Debug, Serialize)]
+pub(super) struct Written {
+    file: PathBuf,
+    /// Where the file is kept as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<PathBuf>,
+    /// The whole file, as it is now or would be.
+    text: String,
+    /// Whether it was written.
+    applied: bool,
+    /// Whether it said so already.
+    unchanged: bool,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.display();
+        match (self.applied, self.unchanged, &self.backup) {
+            (_, true, _) => writeln!(f, "{file} says so already"),
+            (false, ..) => write!(f, "{file} would be:\n{}", self.text),
+            (true, _, Some(backup)) => {
+                writeln!(f, "{file} starts sidenote; as it was it is in {}", backup.display())
+            }
+            (true, _, None) => writeln!(f, "{file} starts sidenote"),
+        }
+    }
+}
+
+impl Client {
+    /// Gives what to paste into the client's settings.
+    pub(super) fn snippet(self, server: &Server) -> Result<String> {
+        self.merged("", Path::new("the snippet"), server)
+    }
+
+    /// Merges the server into the client's settings; what was there is kept beside the file.
+    ///
+    /// # Errors
+    /// `Invalid` where the file cannot be read as its form; `Io` where it cannot be read or written.
+    pub(super) fn write(self, server: &Server, file: Option<&Path>, dry_run: bool) -> Result<Written> {
+        let file = match file {
+            Some(file) => file.to_owned(),
+            None => self.file()?,
+        };
+        let before = match std::fs::read_to_string(&file) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io("read", &file, error)),
+        };
+        let text = self.merged(before.as_deref().unwrap_or(""), &file, server)?;
+        let unchanged = before.as_deref() == Some(text.as_str());
+        let applied = !dry_run && !unchanged;
+        let backup = before.filter(|_| applied).map(|before| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            (file.with_file_name(format!("{name}.bak")), before)
+        });
+        if applied {
+            save(&file, &text, backup.as_ref())?;
+        }
+        Ok(Written { file, backup: backup.map(|(path, _)| path), text, applied, unchanged })
+    }
+
+    /// Gives the place of the client's settings.
+    fn file(self) -> Result<PathBuf> {
+        let dirs = etcetera::choose_base_strategy()
+            .map_err(|error| Error::invalid("there is no home folder").with_source(error))?;
+        let home = dirs.home_dir();
+        Ok(match self {
+            Self::ClaudeCode => PathBuf::from(".mcp.json"),
+            Self::Vscode => Path::new(".vscode").join("mcp.json"),
+            Self::Cursor => home.join(".cursor").join("mcp.json"),
+            Self::Codex => home.join(".codex").join("config.toml"),
+            Self::ClaudeDesktop if cfg!(target_os = "macos") => {
+                home.join("Library/Application Support/Claude/claude_desktop_config.json")
+            }
+            Self::ClaudeDesktop => dirs.config_dir().join("Claude").join("claude_desktop_config.json"),
+        })
+    }
+
+    fn merged(self, text: &str, file: &Path, server: &Server) -> Result<String> {
+        let plain = json!({ "command": server.program, "args": server.arguments });
+        match self {
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor => {
+                merged_json(text, file, "mcpServers", plain)
+            }
+            Self::Vscode => {
+                let typed = json!({ "type": "stdio", "command": server.program, "args": server.arguments });
+                merged_json(text, file, "servers", typed)
+            }
+            Self::Codex => merged_toml(text, file, server),
+        }
+    }
+}
+
+fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<String> {
+    let unreadable = |why: &str| {
+        Error::invalid(format!("{} {why}", file.display()))
+            .with_hint("paste what the command prints without --write")
+    };
+    let mut settings: Map<String, Value> = if text.trim().is_empty() {
+        Map::new()
+    } else {
+        serde_json::from_str(text).map_err(|error| unreadable("is not plain JSON").with_source(error))?
+    };
+    let servers = settings.entry(section).or_insert_with(|| Value::Object(Map::new()));
+    let servers =
+        servers.as_object_mut().ok_or_else(|| unreadable(&format!("holds no object at {section}")))?;
+    if servers.get(NAME) == Some(&server) {
+        return Ok(text.to_owned());
+    }
+    servers.insert(NAME.to_owned(), server);
+    let text = serde_json::to_string_pretty(&settings)
+        .map_err(|error| Error::internal("settings cannot be written as JSON").with_source(error))?;
+    Ok(text + "\n")
+}
+
+fn merged_toml(text: &str, file: &Path, server: &Server) -> Result<String> {
+    let unreadable = || {
+        Error::invalid(format!("{} is not the TOML that Codex reads", file.display()))
+            .with_hint("paste what the command prints without --write")
+    };
+    let mut settings: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| unreadable().with_source(error))?;
+    let hidden = || {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    };
+    let servers = settings.entry("mcp_servers").or_insert_with(hidden);
+    let servers = servers.as_table_mut().ok_or_else(unreadable)?;
+    let mut ours = Table::new();
+    ours.insert("command", value(&server.program));
+    ours.insert("args", value(server.arguments.iter().collect::<Array>()));
+    servers.insert(NAME, Item::Table(ours));
+    Ok(settings.to_string())
+}
+
+/// Keeps what was there, and puts the new text in its place.
+#[expect(clippy::disallowed_methods, reason = "a settings file that the user names")]
+fn save(file: &Path, text: &str, backup: Option<&(PathBuf, String)>) -> Result<()> {
+    let failed = |error| Error::io("write", file, error);
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    if let Some((path, before)) = backup {
+        std::fs::write(path, before).map_err(|error| Error::io("write", path, error))?;
+    }
+    // A link stays one: settings are often kept elsewhere.
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let aside = real.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, &real)).map_err(failed)
+}

@@ -1,0 +1,323 @@
+//! Tools that change notes. Each is one operation, which `undo` takes back.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::super::tool::Answer;
+use super::LONGEST;
+use crate::error::{Error, Result};
+use crate::store::{
+    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Operation,
+    RelateRequest, Store, WriteRequest,
+};
+
+/// So many changed files are named.
+const NAMED: usize = 100;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct WriteInput {
+    title: String,
+    content: String,
+    #[serde(default)]
+    tags: Vec<String>,
+    category: Option<String>,
+    #[serde(rename = "type")]
+    note_type: Option<String>,
+    #[schemars(range(min = 1, max = 10))]
+    importance: Option<f64>,
+    metadata: Option<Map<String, Value>>,
+    folder: Option<String>,
+    #[serde(default)]
+    allow_duplicate: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EditAction {
+    Append,
+    Prepend,
+    Replace,
+    ReplaceSection,
+    Set,
+    Remove,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct EditInput {
+    note: String,
+    /// set, remove: a frontmatter key
+    action: EditAction,
+    text: Option<String>,
+    /// What text replaces
+    old: Option<String>,
+    expected_replacements: Option<usize>,
+    /// The section
+    heading: Option<String>,
+    key: Option<String>,
+    value: Option<Value>,
+    expected_hash: Option<String>,
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct MoveInput {
+    from: String,
+    /// Path; Folder/ keeps the name
+    to: String,
+    #[serde(default)]
+    keep_alias: bool,
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum How {
+    #[default]
+    Trash,
+    Forget,
+    Permanent,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct DeleteInput {
+    note: String,
+    /// forget: kept, out of search
+    how: Option<How>,
+    /// Bring it back
+    #[serde(default)]
+    restore: bool,
+    /// Links to it become text
+    #[serde(default)]
+    unlink: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct LinkInput {
+    a: String,
+    b: String,
+    /// Shown in a
+    text: Option<String>,
+    /// Unlink
+    #[serde(default)]
+    remove: bool,
+}
+
+/// What a change did, or would do.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Changed {
+    applied: bool,
+    /// Where the note is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Its content hash now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// The name of the operation in the journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
+    /// Files that changed: `a.md`, or `a.md -> b.md`.
+    files: Vec<String>,
+    /// How many, where not all are named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_total: Option<usize>,
+    /// The note that says nearly the same, which is linked now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near_duplicate: Option<Near>,
+    /// Links that lead nowhere now: `path:line`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dangling: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
+    /// What would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Near {
+    path: String,
+    id: String,
+    title: String,
+    cosine: f32,
+}
+
+impl Changed {
+    fn of(reply: ChangeReply) -> Self {
+        let folders = reply.plan.folders.iter().map(|folder| format!("{}/ -> {}/", folder.from, folder.to));
+        let files = reply.plan.files.iter().map(|file| match (&file.from, &file.to) {
+            (Some(from), Some(to)) if from != to => format!("{from} -> {to}"),
+            (Some(from), None) => format!("{from} -> nothing"),
+            (Some(place), _) | (None, Some(place)) => place.to_string(),
+            (None, None) => String::new(),
+        });
+        let total = reply.plan.folders.len() + reply.plan.files.len();
+        let remarks = reply.plan.remarks.iter().map(ToString::to_string);
+        Self {
+            applied: reply.applied,
+            operation: reply.id,
+            files: folders.chain(files).take(NAMED).collect(),
+            files_total: (total > NAMED).then_some(total),
+            notices: remarks.take(NAMED).chain(reply.notices).collect(),
+            diff: reply.diff.map(|diff| shortened(&diff)),
+            ..Self::default()
+        }
+    }
+
+    /// Adds where a note is now, and its hash.
+    fn at(mut self, store: &Store, name: &str) -> Result<Self> {
+        if self.applied || self.diff.is_none() {
+            let note = store.read(&crate::store::ReadRequest {
+                note: name.to_owned(),
+                section: None,
+                lines: None,
+            })?;
+            (self.path, self.id, self.hash) = (Some(note.path), Some(note.id), Some(note.hash));
+        }
+        Ok(self)
+    }
+
+    fn answer(self) -> Result<Answer> {
+        let mut lines = Vec::new();
+        match (&self.diff, self.applied, &self.path) {
+            (Some(diff), ..) if diff.is_empty() => lines.push("nothing would change".to_owned()),
+            (Some(diff), ..) => lines.push(diff.clone()),
+            (None, false, _) => lines.push("nothing to change".to_owned()),
+            (None, true, Some(path)) => lines.push(format!("done: {path}")),
+            (None, true, None) => lines.push("done".to_owned()),
+        }
+        if self.diff.is_none() {
+            lines.extend(self.files.iter().filter(|file| Some(*file) != self.path.as_ref()).cloned());
+        }
+        if let Some(near) = &self.near_duplicate {
+            lines.push(format!("nearly the same: {}", near.path));
+        }
+        if !self.dangling.is_empty() {
+            lines.push(format!("links that lead nowhere now: {}", self.dangling.join(", ")));
+        }
+        lines.extend(self.notices.iter().map(|notice| format!("notice: {notice}")));
+        Answer::text(lines.join("\n")).with(&self)
+    }
+}
+
+/// Cuts a diff that no reply has room for.
+fn shortened(diff: &str) -> String {
+    if diff.len() <= LONGEST {
+        return diff.to_owned();
+    }
+    let end = diff.floor_char_boundary(LONGEST);
+    format!("{}\n(cut: the diff has {} bytes)\n", diff.get(..end).unwrap_or(""), diff.len())
+}
+
+pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
+    let mut properties: Vec<(String, Value)> = Vec::new();
+    if let Some(importance) = input.importance {
+        let importance = super::super::tool::within("importance", importance, 1.0, 10.0)?;
+        properties.push(("importance".to_owned(), crate::store::number(importance)));
+    }
+    properties.extend(input.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
+    let new = NewRequest {
+        title: input.title,
+        content: input.content,
+        folder: input.folder,
+        category: input.category,
+        tags: input.tags,
+        note_type: input.note_type,
+        properties,
+        ..NewRequest::default()
+    };
+    let request = WriteRequest { new, allow_duplicate: input.allow_duplicate };
+    let reply = store.write_note(&request, false)?;
+    let near =
+        reply.near.map(|near| Near { path: near.path, id: near.id, title: near.title, cosine: near.cosine });
+    let changed = Changed { near_duplicate: near, ..Changed::of(reply.change) };
+    changed.at(store, &reply.path)?.answer()
+}
+
+pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
+    store.freshen()?;
+    let needs = |name: &str| {
+        Error::invalid(format!("edit_note needs {name} for this action")).with_hint(
+            r#"A valid call: {"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}"#,
+        )
+    };
+    let text = || input.text.clone().ok_or_else(|| needs("text"));
+    let key = || input.key.clone().ok_or_else(|| needs("key"));
+    let edit = match input.action {
+        EditAction::Append => NoteEdit::Append(text()?, input.heading.clone()),
+        EditAction::Prepend => NoteEdit::Prepend(text()?, input.heading.clone()),
+        EditAction::Replace => NoteEdit::Replace {
+            old: input.old.clone().ok_or_else(|| needs("old"))?,
+            new: text()?,
+            count: input.expected_replacements.unwrap_or(1),
+        },
+        EditAction::ReplaceSection => {
+            NoteEdit::ReplaceSection(input.heading.clone().ok_or_else(|| needs("heading"))?, text()?)
+        }
+        EditAction::Set => NoteEdit::Set(key()?, input.value.clone().ok_or_else(|| needs("value"))?),
+        EditAction::Remove => NoteEdit::Unset(key()?),
+    };
+    let expect = input.expected_hash.as_deref().map(str::parse).transpose()?;
+    let path = store.find(&input.note)?.path.to_string();
+    let request = EditRequest { note: path.clone(), edit, expect };
+    let reply = store.change(&Operation::Edit(request), input.dry_run)?;
+    Changed::of(reply).at(store, &path)?.answer()
+}
+
+pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
+    store.freshen()?;
+    let request = MoveRequest {
+        from: input.from,
+        to: input.to,
+        keep_alias: input.keep_alias,
+        ..MoveRequest::default()
+    };
+    let reply = store.change(&Operation::Move(request), input.dry_run)?;
+    let moved = reply.plan.files.iter().find(|file| file.from != file.to && file.from.is_some());
+    let to = moved.and_then(|file| file.to.as_ref()).map(ToString::to_string);
+    let is_note = reply.plan.folders.is_empty();
+    let changed = Changed::of(reply);
+    match to.filter(|_| is_note && changed.applied) {
+        Some(to) => changed.at(store, &to)?.answer(),
+        None => changed.answer(),
+    }
+}
+
+pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
+    store.freshen()?;
+    if input.restore {
+        let reply = store.restore_memory(&input.note, false)?;
+        let back = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
+        let changed = Changed::of(reply);
+        return match back.filter(|_| changed.applied) {
+            Some(path) => changed.at(store, &path)?.answer(),
+            None => changed.answer(),
+        };
+    }
+    let how = input.how.unwrap_or_default();
+    let path = store.find(&input.note)?.path.to_string();
+    if how == How::Forget {
+        return Changed::of(store.forget(&path, false, false)?).at(store, &path)?.answer();
+    }
+    let dangling = if input.unlink { Vec::new() } else { store.neighbours(&path)?.1 };
+    let request = DeleteRequest {
+        note: path.clone(),
+        permanent: how == How::Permanent,
+        links: if input.unlink { DanglingLinks::Plain } else { DanglingLinks::Leave },
+    };
+    let reply = store.change(&Operation::Delete(request), false)?;
+    let others = dangling.into_iter().filter(|(source, _)| *source != path);
+    let dangling = others.take(NAMED).map(|(source, line)| format!("{source}:{line}")).collect();
+    Changed { dangling, ..Changed::of(reply) }.answer()
+}
+
+pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {
+    store.freshen()?;
+    let request = RelateRequest { a: input.a, b: input.b, text: input.text };
+    let operation = if input.remove { Operation::Unlink(request) } else { Operation::Link(request) };
+    Changed::of(store.change(&operation, false)?).answer()
+}

@@ -1,0 +1,359 @@
+//! Tools of memory: what a note is worth, what helps with a prompt, and what one session leaves to the next.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::super::tool::{Answer, within};
+use super::LONGEST;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{
+    EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallRequest, Store, number, xml,
+};
+
+/// So many lines of an audit trail are given.
+const TRAIL: usize = 50;
+/// The lists of a handoff.
+const LISTS: [&str; 5] = ["completed", "in_progress", "decisions", "next_steps", "memory_ids"];
+/// So many operations are taken back at once, at most.
+const MOST_UNDONE: usize = 100;
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum TierInput {
+    Archive,
+    None,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct SetInput {
+    note: String,
+    pinned: Option<bool>,
+    #[schemars(range(min = 1, max = 10))]
+    importance: Option<f64>,
+    /// none: use and time decide
+    tier: Option<TierInput>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// A vote
+    useful: Option<bool>,
+    #[serde(default)]
+    reviewed: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct SetOutput {
+    path: String,
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tier: String,
+    importance: f64,
+    pinned: bool,
+    forgotten: bool,
+    usefulness: i64,
+    uses: usize,
+}
+
+pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
+    store.freshen()?;
+    let path = store.find(&input.note)?.path.to_string();
+    let importance =
+        input.importance.map(|importance| within("importance", importance, 1.0, 10.0)).transpose()?;
+    let edit = |edit: NoteEdit| {
+        store
+            .change(&Operation::Edit(EditRequest { note: path.clone(), edit, expect: None }), false)
+            .map(drop)
+    };
+    let pinned = store.memory(&path)?.state.pinned;
+    match input.pinned {
+        Some(true) if !pinned => drop(store.pin(&path, false)?),
+        Some(false) if pinned => drop(store.unpin(&path, false)?),
+        _ => {}
+    }
+    if let Some(importance) = importance {
+        edit(NoteEdit::Set("importance".to_owned(), number(importance)))?;
+    }
+    match input.tier {
+        Some(TierInput::Archive) => edit(NoteEdit::Set("tier".to_owned(), Value::from("archive")))?,
+        Some(TierInput::None) => edit(NoteEdit::Unset("tier".to_owned()))?,
+        None => {}
+    }
+    if let Some(kind) = input.kind {
+        edit(NoteEdit::Set("type".to_owned(), Value::from(kind)))?;
+    }
+    if input.reviewed {
+        edit(NoteEdit::Set("last_reviewed".to_owned(), Value::from(store.now().rfc3339())))?;
+    }
+    if let Some(useful) = input.useful {
+        store.vote(&path, useful)?;
+    }
+    let memory = store.memory(&path)?;
+    let state = &memory.state;
+    let output = SetOutput {
+        kind: memory.kind,
+        tier: state.tier.to_string(),
+        importance: state.importance,
+        pinned: state.pinned,
+        forgotten: state.forgotten,
+        usefulness: state.usefulness,
+        uses: state.uses,
+        path: memory.path,
+        id: memory.id,
+    };
+    let pinned = if output.pinned { ", pinned" } else { "" };
+    let text = format!(
+        "{}: {} {}, importance {}, usefulness {}{pinned}",
+        output.path, output.tier, output.kind, output.importance, output.usefulness
+    );
+    Answer::text(text).with(&output)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct RecallInput {
+    prompt: String,
+    limit: Option<usize>,
+    /// Tokens (2000)
+    budget: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct RecallOutput {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Value>,
+    /// Best first.
+    memories: Vec<Recalled>,
+    /// The same as XML, within the budget.
+    xml: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Recalled {
+    id: String,
+    path: String,
+    title: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tier: String,
+    score: f64,
+    text: String,
+}
+
+pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
+    /// What an agent's context has room for.
+    const BUDGET: usize = 2_000;
+    let limit = input.limit.map(|limit| within("limit", limit, 1, 50)).transpose()?;
+    let reply = store.recall(&RecallRequest { prompt: input.prompt, limit, patience: None })?;
+    let xml = xml(reply.context.as_ref(), &reply.memories, Some(input.budget.unwrap_or(BUDGET)));
+    let context = reply.context.map(|context| serde_json::to_value(context).unwrap_or_default());
+    let memories = reply.memories.into_iter().map(|item| Recalled {
+        id: item.id,
+        path: item.path,
+        title: item.title,
+        kind: item.kind,
+        tier: item.tier.to_string(),
+        score: item.score,
+        text: item.text,
+    });
+    let output = RecallOutput { context, memories: memories.collect(), xml };
+    let shown = if output.xml.is_empty() { "nothing is known about this yet" } else { output.xml.as_str() };
+    Answer::text(shown).with(&output)
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    HandoffStore,
+    HandoffGet,
+    ContextSet,
+    ContextClear,
+    ContextGet,
+    Audit,
+    Undo,
+    Backup,
+    Stats,
+    Date,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct SessionInput {
+    action: Action,
+    project: Option<String>,
+    branch: Option<String>,
+    summary: Option<String>,
+    /// Of a handoff: completed, in_progress, decisions, next_steps, memory_ids
+    #[serde(default)]
+    lists: BTreeMap<String, Vec<String>>,
+    /// The context
+    text: Option<String>,
+    ttl_hours: Option<f64>,
+    note: Option<String>,
+    /// To undo
+    count: Option<usize>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(super) struct SessionOutput {
+    /// What the action gave.
+    result: Value,
+}
+
+pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
+    let (text, result) = match input.action {
+        Action::HandoffStore => store_handoff(store, input)?,
+        Action::HandoffGet => {
+            store.freshen()?;
+            match store.handoff(input.project.as_deref()) {
+                Ok(handoff) => (
+                    handoff.with_memories(),
+                    json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.rfc3339() }),
+                ),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    ("there is no handoff yet; handoff_store keeps one".to_owned(), Value::Null)
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Action::ContextSet => {
+            let text = input
+                .text
+                .ok_or_else(|| needs("text", r#"{"action": "context_set", "text": "The new sail"}"#))?;
+            let context = store.set_context(&text, input.ttl_hours)?;
+            let until = context.expires_at.map_or_else(
+                || "until further notice".to_owned(),
+                |until| format!("until {}", until.rfc3339()),
+            );
+            (format!("the context is set {until}"), told(&context)?)
+        }
+        Action::ContextGet => {
+            let context = store.context()?;
+            let text = context.as_ref().map_or("there is no context", |context| context.text.as_str());
+            (text.to_owned(), told(&context)?)
+        }
+        Action::ContextClear => {
+            let was_set = store.clear_context()?;
+            (
+                if was_set { "the context is cleared" } else { "there was no context" }.to_owned(),
+                Value::Bool(was_set),
+            )
+        }
+        Action::Audit => audit(store, input.note.as_deref())?,
+        Action::Undo => undo(store, input.count.unwrap_or(1))?,
+        Action::Backup => {
+            let backup = store.backup(None)?;
+            (format!("{} notes are in {}", backup.notes, backup.path.display()), told(&backup)?)
+        }
+        Action::Stats => stats(store)?,
+        Action::Date => {
+            let now = store.now();
+            let local = now.local();
+            (now.rfc3339(), json!({ "utc": now.rfc3339(), "local": local.to_string() }))
+        }
+    };
+    Answer::text(text).with(&SessionOutput { result })
+}
+
+fn needs(name: &str, example: &str) -> Error {
+    Error::invalid(format!("session needs {name} for this action"))
+        .with_hint(format!("A valid call: {example}"))
+}
+
+fn told(value: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(value)
+        .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))
+}
+
+fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Value)> {
+    let example = r#"{"action": "handoff_store", "project": "boat", "summary": "The sail is sewn."}"#;
+    if let Some(name) = input.lists.keys().find(|name| !LISTS.contains(&name.as_str())) {
+        return Err(Error::invalid(format!("a handoff has no list {name:?}"))
+            .with_hint(format!("It has {}", LISTS.join(", "))));
+    }
+    let mut list = |name: &str| input.lists.remove(name).unwrap_or_default();
+    let handoff = Handoff {
+        completed: list("completed"),
+        in_progress: list("in_progress"),
+        decisions: list("decisions"),
+        next: list("next_steps"),
+        memories: list("memory_ids"),
+        project: input.project.ok_or_else(|| needs("project", example))?,
+        branch: input.branch,
+        summary: input.summary.ok_or_else(|| needs("summary", example))?,
+    };
+    let request = HandoffRequest { handoff, ..HandoffRequest::default() };
+    let reply = store.store_handoff(&request, false)?;
+    let notices = reply.change.notices;
+    let (path, id) = reply.memory.map(|memory| (memory.path, memory.id)).unzip();
+    let mut text = path.as_ref().map_or_else(
+        || reply.change.diff.unwrap_or_else(|| "nothing to change".to_owned()),
+        |path| format!("the handoff is in {path}"),
+    );
+    notices.iter().for_each(|notice| text.push_str(&format!("\nnotice: {notice}")));
+    Ok((text, json!({ "path": path, "id": id })))
+}
+
+fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
+    store.freshen()?;
+    let mut events = store.audit(note)?;
+    let total = events.len();
+    events.truncate(TRAIL);
+    let mut text = String::new();
+    for event in &events {
+        let files: Vec<String> = event.files.iter().take(3).map(|file| file.path.to_string()).collect();
+        text.push_str(&format!("{}  {}  {}\n", event.at.rfc3339(), event.op, files.join(", ")));
+    }
+    if total > events.len() {
+        text.push_str(&format!("and {} older ones\n", total - events.len()));
+    }
+    let mut list = told(&events)?;
+    if list.to_string().len() > LONGEST {
+        // Names of the thousand files of a move would leave no room for anything else.
+        list = events
+            .iter()
+            .map(|event| json!({ "id": event.id, "at": event.at.rfc3339(), "op": event.op }))
+            .collect();
+    }
+    Ok((text, json!({ "events": list, "total": total })))
+}
+
+fn undo(store: &Store, count: usize) -> Result<(String, Value)> {
+    let count = within("count", count, 1, MOST_UNDONE)?;
+    let replies = store.undo(count, false)?;
+    let mut lines = Vec::new();
+    for reply in &replies {
+        let files: Vec<String> = reply
+            .plan
+            .files
+            .iter()
+            .take(5)
+            .filter_map(|file| file.to.as_ref().or(file.from.as_ref()))
+            .map(ToString::to_string)
+            .collect();
+        lines.push(format!("taken back: {} files ({})", reply.plan.files.len(), files.join(", ")));
+        lines.extend(reply.notices.iter().map(|notice| format!("notice: {notice}")));
+    }
+    let operations: Vec<_> = replies
+        .iter()
+        .map(|reply| json!({ "id": reply.id, "undoes": reply.plan.undoes, "files": reply.plan.files.len() }))
+        .collect();
+    Ok((lines.join("\n"), json!({ "operations": operations })))
+}
+
+fn stats(store: &Store) -> Result<(String, Value)> {
+    store.freshen()?;
+    let status = store.status()?;
+    let memory = store.memory_stats()?;
+    let text = format!(
+        "{} notes, {} attachments; {} vectors, {} passages wait; {} memories, {} pinned, {} forgotten",
+        status.counts.notes,
+        status.counts.attachments,
+        status.vectors,
+        status.pending,
+        memory.memories,
+        memory.pinned,
+        memory.forgotten
+    );
+    Ok((text, json!({ "vault": told(&status)?, "memory": told(&memory)? })))
+}

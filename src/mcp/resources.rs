@@ -1,0 +1,291 @@
+//! Owns resources: `sidenote:///path` for every note and attachment, and the news of what changed.
+//!
+//! A note gives its text; an attachment tells what it is, but not its bytes.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceListChangedNotification, ResourceTemplate, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter,
+};
+use rmcp::service::{Peer, ServiceError, SubscriptionContext};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+
+use crate::error::{Error, Result};
+use crate::index::SyncReport;
+use crate::store::{FileItem, Store};
+use crate::text::path::NotePath;
+
+/// What every resource's address begins with.
+const SCHEME: &str = "sidenote:///";
+/// What stands as it is in an address (RFC 3986, unreserved characters, and what parts folders).
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// So many resources are on a page.
+const PAGE: usize = 200;
+/// A connection that lags so many steps behind is told of everything it asked for.
+const STEPS: usize = 64;
+
+/// Gives the address of a file.
+pub(super) fn uri_of(path: &str) -> String {
+    format!("{SCHEME}{}", utf8_percent_encode(path, PLAIN))
+}
+
+/// Gives the path that an address means.
+///
+/// # Errors
+/// `Invalid` for another scheme, and for what is no path in a vault, however it is written.
+pub(super) fn path_of(uri: &str) -> Result<NotePath> {
+    let wrong = |why: &str| {
+        Error::invalid(format!("{uri:?} {why}"))
+            .with_hint(format!("An address looks like {SCHEME}Projects/Ship%20it.md"))
+    };
+    let rest = uri.strip_prefix(SCHEME).ok_or_else(|| wrong("is no address of a note"))?;
+    let path = percent_decode_str(rest).decode_utf8().map_err(|_| wrong("is not UTF-8"))?;
+    NotePath::parse(&path)
+}
+
+/// Lists files, a page at a time; the cursor is the last path of the page before.
+pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult> {
+    if cursor.is_none() {
+        store.freshen()?;
+    }
+    let after = cursor.map(path_of).transpose()?;
+    let mut files = store.files_after(after.as_ref().map_or("", NotePath::as_str), PAGE + 1)?;
+    let more = files.len() > PAGE;
+    files.truncate(PAGE);
+    let next = files.last().filter(|_| more).map(|file| uri_of(&file.path));
+    let mut result = ListResourcesResult::with_all_items(files.iter().map(describe).collect());
+    result.next_cursor = next;
+    Ok(result)
+}
+
+fn describe(file: &FileItem) -> Resource {
+    let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+    let resource =
+        Resource::new(uri_of(&file.path), name).with_mime_type(mime_of(&file.path)).with_size(file.size);
+    if file.title.is_empty() { resource } else { resource.with_title(&file.title) }
+}
+
+/// Tells how addresses are made.
+pub(super) fn templates() -> ListResourceTemplatesResult {
+    let template = ResourceTemplate::new(format!("{SCHEME}{{+path}}"), "note")
+        .with_title("A note or attachment by its path")
+        .with_description("The text of a note, or what an attachment is.")
+        .with_mime_type("text/markdown");
+    ListResourceTemplatesResult::with_all_items(vec![template])
+}
+
+/// Reads a note, or tells what an attachment is.
+pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse> {
+    let path = path_of(uri)?;
+    store.freshen()?;
+    let (file, text) = store.file_text(&path)?;
+    let contents = match text {
+        Some(text) => ResourceContents::text(text, uri).with_mime_type(mime_of(&file.path)),
+        None => {
+            let about = serde_json::json!({
+                "path": file.path, "mime_type": mime_of(&file.path), "bytes": file.size,
+                "updated_at": file.updated.rfc3339(),
+            });
+            ResourceContents::text(about.to_string(), uri).with_mime_type("application/json")
+        }
+    };
+    Ok(ReadResourceResult::new(vec![contents]).into())
+}
+
+/// Names the kind of a file by its ending (IANA media types; the endings that Obsidian opens).
+fn mime_of(path: &str) -> &'static str {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending.to_ascii_lowercase().as_str() {
+        "md" => "text/markdown",
+        "canvas" => "application/json",
+        "base" => "application/yaml",
+        "txt" => "text/plain",
+        "pdf" => "application/pdf",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "avif" => "image/avif",
+        "bmp" => "image/bmp",
+        "svg" => "image/svg+xml",
+        "mp3" => "audio/mpeg",
+        "wav" => "audio/wav",
+        "m4a" => "audio/mp4",
+        "ogg" => "audio/ogg",
+        "flac" => "audio/flac",
+        "mp4" | "m4v" => "video/mp4",
+        "mov" => "video/quicktime",
+        "mkv" => "video/x-matroska",
+        "webm" => "video/webm",
+        "ogv" => "video/ogg",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Something that changed in the vault.
+#[derive(Debug, Clone)]
+struct Step {
+    /// What changed; everything where not given.
+    touched: Option<Arc<HashSet<NotePath>>>,
+    /// Whether files came or went.
+    listing: bool,
+}
+
+impl Step {
+    /// Says whether an address names what changed.
+    fn concerns(&self, uri: &str) -> bool {
+        let Some(touched) = &self.touched else { return true };
+        path_of(uri).is_ok_and(|path| touched.contains(&path))
+    }
+}
+
+/// News of what changes, for whoever listens.
+#[derive(Debug, Clone)]
+pub(super) struct Changes(broadcast::Sender<Step>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(STEPS))
+    }
+}
+
+impl Changes {
+    /// Tells of what one sync brought.
+    pub(super) fn tell(&self, report: &SyncReport) {
+        if self.0.receiver_count() == 0 {
+            return;
+        }
+        let touched = Some(Arc::new(report.touched.iter().cloned().collect()));
+        let listing = report.added + report.removed + report.moved > 0;
+        if self.0.send(Step { touched, listing }).is_err() {
+            tracing::debug!("whoever listened for changes is gone");
+        }
+    }
+
+    /// Says whether anybody listens.
+    pub(super) fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
+    /// Tells that anything may have changed.
+    pub(super) fn tell_all(&self) {
+        if self.0.send(Step { touched: None, listing: true }).is_err() {
+            tracing::debug!("whoever listened for changes is gone");
+        }
+    }
+
+    async fn next(receiver: &mut broadcast::Receiver<Step>) -> Option<Step> {
+        match receiver.recv().await {
+            Ok(step) => Some(step),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(Step { touched: None, listing: true }),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    /// Tells one subscription of what it asked for until it ends (protocol 2026-07-28).
+    pub(super) async fn listen(&self, context: &SubscriptionContext) {
+        let mut receiver = self.0.subscribe();
+        let accepted = context.accepted().clone();
+        let wanted = accepted.resource_subscriptions.unwrap_or_default();
+        loop {
+            let step = tokio::select! {
+                step = Self::next(&mut receiver) => step,
+                () = context.cancelled() => None,
+            };
+            let Some(step) = step else { return };
+            let mut news: Vec<ServerNotification> = Vec::new();
+            if step.listing && accepted.resources_list_changed == Some(true) {
+                news.push(ResourceListChangedNotification::default().into());
+            }
+            news.extend(wanted.iter().filter(|uri| step.concerns(uri)).map(|uri| {
+                ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri.clone())).into()
+            }));
+            for one in news {
+                if let Err(error) = context.sink().send(one).await {
+                    tracing::debug!("a subscription ends: {error}");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Gives the part of a wish that is granted: addresses in the vault.
+pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = SubscriptionFilter::new();
+    accepted.resources_list_changed = requested.resources_list_changed;
+    accepted.resource_subscriptions = requested
+        .resource_subscriptions
+        .as_ref()
+        .map(|uris| uris.iter().filter(|uri| path_of(uri).is_ok()).cloned().collect());
+    accepted
+}
+
+/// What a connection of the older era hears of: what it subscribed to, and that files came or went.
+#[derive(Debug, Default)]
+pub(super) struct Subscribed {
+    uris: Arc<Mutex<HashSet<String>>>,
+    telling: OnceLock<AbortHandle>,
+}
+
+impl Drop for Subscribed {
+    fn drop(&mut self) {
+        if let Some(telling) = self.telling.get() {
+            telling.abort();
+        }
+    }
+}
+
+impl Subscribed {
+    fn uris(uris: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
+        uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to tell a client.
+    pub(super) fn begin(&self, changes: &Changes, peer: Peer<RoleServer>) {
+        self.telling.get_or_init(|| {
+            let (mut receiver, uris) = (changes.0.subscribe(), Arc::clone(&self.uris));
+            let telling = tokio::spawn(async move {
+                while let Some(step) = Changes::next(&mut receiver).await {
+                    if let Err(error) = Self::tell(&peer, &uris, &step).await {
+                        tracing::debug!("a subscriber is gone: {error}");
+                        return;
+                    }
+                }
+            });
+            telling.abort_handle()
+        });
+    }
+
+    async fn tell(
+        peer: &Peer<RoleServer>,
+        uris: &Mutex<HashSet<String>>,
+        step: &Step,
+    ) -> Result<(), ServiceError> {
+        if step.listing {
+            peer.notify_resource_list_changed().await?;
+        }
+        let touched: Vec<String> =
+            Self::uris(uris).iter().filter(|uri| step.concerns(uri)).cloned().collect();
+        for uri in touched {
+            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds an address.
+    pub(super) fn add(&self, uri: String) {
+        Self::uris(&self.uris).insert(uri);
+    }
+
+    /// Takes an address out.
+    pub(super) fn remove(&self, uri: &str) {
+        Self::uris(&self.uris).remove(uri);
+    }
+}

@@ -1,0 +1,335 @@
+//! Owns what a tool is: its name, hints and schemas, how its arguments are read, and what it answers.
+//!
+//! A toolset is a list of tools, and a tool is a plain function over `Store`; nothing here waits or speaks a protocol.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::text::frontmatter::as_tag;
+
+/// What a tool does to the notes, as its annotations tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Does {
+    /// Nothing; at most a use is written into the journal.
+    Reads,
+    /// Adds something, and leaves what is there.
+    Adds,
+    /// Changes what is there; the same call again changes nothing more.
+    Sets,
+    /// Changes or removes what is there.
+    Changes,
+}
+
+impl Does {
+    fn annotations(self) -> ToolAnnotations {
+        ToolAnnotations::new()
+            .read_only(self == Self::Reads)
+            .destructive(matches!(self, Self::Sets | Self::Changes))
+            .idempotent(matches!(self, Self::Reads | Self::Sets))
+            .open_world(false)
+    }
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Answer {
+    texts: Vec<String>,
+    structured: Option<Value>,
+    is_error: bool,
+}
+
+impl Answer {
+    /// Answers with a text.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { texts: vec![text.into()], ..Self::default() }
+    }
+
+    /// Says what was wrong with a call that cannot be done.
+    pub(super) fn refusal(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+
+    /// Answers with JSON as text, on one line.
+    ///
+    /// # Errors
+    /// `Internal` for a value that JSON cannot hold.
+    pub(super) fn json(value: &impl Serialize) -> Result<Self> {
+        serde_json::to_string(value).map(Self::text).map_err(unwritten)
+    }
+
+    /// Answers with JSON as text, indented by two spaces.
+    ///
+    /// # Errors
+    /// `Internal` for a value that JSON cannot hold.
+    pub(super) fn pretty(value: &impl Serialize) -> Result<Self> {
+        serde_json::to_string_pretty(value).map(Self::text).map_err(unwritten)
+    }
+
+    /// Adds the answer as data.
+    ///
+    /// # Errors
+    /// `Internal` for a value that JSON cannot hold.
+    pub(super) fn with(mut self, value: &impl Serialize) -> Result<Self> {
+        self.structured = Some(serde_json::to_value(value).map_err(unwritten)?);
+        Ok(self)
+    }
+
+    /// Turns an error into the sentence that a caller reads: what is wrong, and what to do.
+    pub(super) fn of_error(error: &Error) -> Self {
+        Self::refusal(sentence(error))
+    }
+
+    /// As [`Answer::json`], of a call that cannot be done.
+    ///
+    /// # Errors
+    /// `Internal` for a value that JSON cannot hold.
+    pub(super) fn json_refusal(value: &impl Serialize) -> Result<Self> {
+        Ok(Self { is_error: true, ..Self::json(value)? })
+    }
+
+    pub(super) fn into_result(self) -> CallToolResult {
+        let content = self.texts.into_iter().map(ContentBlock::text).collect();
+        let mut result =
+            if self.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        result.structured_content = self.structured;
+        result
+    }
+}
+
+/// Says what is wrong, and what to do.
+pub(super) fn sentence(error: &Error) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}. {hint}"),
+        None => error.to_string(),
+    }
+}
+
+fn unwritten(error: serde_json::Error) -> Error {
+    Error::internal("cannot write the reply as JSON").with_source(error)
+}
+
+type Run = dyn Fn(&Store, JsonObject) -> Result<Answer> + Send + Sync;
+
+/// A tool that an agent may call.
+pub(super) struct Tool {
+    /// Its name, which no other tool of any set has.
+    pub(super) name: &'static str,
+    pub(super) does: Does,
+    description: &'static str,
+    example: &'static str,
+    input: Arc<JsonObject>,
+    output: Option<Arc<JsonObject>>,
+    aliases: &'static [(&'static str, &'static str)],
+    is_strict: bool,
+    refuse: fn(&Error) -> Answer,
+    run: Box<Run>,
+}
+
+impl Tool {
+    /// Makes a tool. `example` is a valid call's arguments, as JSON: what a wrong call is answered with.
+    pub(super) fn new<I: DeserializeOwned + JsonSchema + 'static>(
+        name: &'static str,
+        does: Does,
+        description: &'static str,
+        example: &'static str,
+        run: fn(&Store, I) -> Result<Answer>,
+    ) -> Self {
+        let read = move |store: &Store, arguments: JsonObject| {
+            let input = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+                Error::invalid(format!("{name}: {error}")).with_hint(format!("A valid call: {example}"))
+            })?;
+            run(store, input)
+        };
+        let input = Arc::new(schema_of::<I>());
+        let run = Box::new(read);
+        let (output, aliases, is_strict) = (None, [].as_slice(), false);
+        let refuse = Answer::of_error;
+        Self { name, does, description, example, input, output, aliases, is_strict, refuse, run }
+    }
+
+    /// Says that an answer is an object with these fields. More is not told: a schema is paid for in every
+    /// conversation, and the answer shows the rest.
+    pub(super) fn giving(mut self, fields: &[&str]) -> Self {
+        let mut schema = JsonObject::from_iter([("type".to_owned(), Value::from("object"))]);
+        if !fields.is_empty() {
+            schema.insert("required".to_owned(), Value::from(fields));
+        }
+        self.output = Some(Arc::new(schema));
+        self
+    }
+
+    /// Takes other names for arguments, silently: (what is given, what is meant).
+    pub(super) fn also(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Refuses arguments that it does not know, instead of passing them over.
+    pub(super) fn strict(mut self) -> Self {
+        self.is_strict = true;
+        self
+    }
+
+    /// Says errors in another shape.
+    pub(super) fn refusing(mut self, refuse: fn(&Error) -> Answer) -> Self {
+        self.refuse = refuse;
+        self
+    }
+
+    /// Describes it to a client.
+    pub(super) fn describe(&self) -> rmcp::model::Tool {
+        let mut tool = rmcp::model::Tool::new(self.name, self.description, Arc::clone(&self.input));
+        tool.output_schema.clone_from(&self.output);
+        tool.annotations = Some(self.does.annotations());
+        tool
+    }
+
+    /// Does what is asked for; a failure is an answer, too.
+    pub(super) fn call(&self, store: &Store, mut arguments: JsonObject) -> Answer {
+        // What is not given and what is null are the same to many clients.
+        arguments.retain(|_, value| !value.is_null());
+        for (given, meant) in self.aliases {
+            if !arguments.contains_key(*meant)
+                && let Some(value) = arguments.remove(*given)
+            {
+                arguments.insert((*meant).to_owned(), value);
+            }
+        }
+        self.refuse_unknown(&arguments)
+            .and_then(|()| (self.run)(store, arguments))
+            .unwrap_or_else(|error| (self.refuse)(&error))
+    }
+
+    fn refuse_unknown(&self, arguments: &JsonObject) -> Result<()> {
+        let Some(Value::Object(fields)) = self.input.get("properties").filter(|_| self.is_strict) else {
+            return Ok(());
+        };
+        let Some(unknown) = arguments.keys().find(|name| !fields.contains_key(*name)) else { return Ok(()) };
+        let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+        Err(Error::invalid(format!("{} has no argument {unknown:?}", self.name)).with_hint(format!(
+            "It takes {}. A valid call: {}",
+            known.join(", "),
+            self.example
+        )))
+    }
+}
+
+/// Refuses a number outside of its bounds.
+///
+/// # Errors
+/// `Invalid` naming the argument and its bounds.
+pub(super) fn within<T: PartialOrd + std::fmt::Display>(
+    name: &str,
+    value: T,
+    least: T,
+    most: T,
+) -> Result<T> {
+    if value >= least && value <= most {
+        return Ok(value);
+    }
+    Err(Error::invalid(format!("{name} is {value}")).with_hint(format!("Give one from {least} to {most}")))
+}
+
+/// Makes tags of texts as other servers take them: words are joined by hyphens, for a tag has no spaces.
+///
+/// # Errors
+/// `Invalid` for a text that gives no tag.
+pub(super) fn tags_of(given: &[String]) -> Result<Vec<String>> {
+    let mut tags: Vec<String> = Vec::with_capacity(given.len());
+    for text in given {
+        let tag = as_tag(text).ok_or_else(|| {
+            Error::invalid(format!("{text:?} is no tag"))
+                .with_hint("Give one with a letter in it, such as \"work\"")
+        })?;
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    Ok(tags)
+}
+
+/// Writes the schema of a type as short as clients understand it.
+fn schema_of<T: JsonSchema>() -> JsonObject {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
+    tidy(&mut schema);
+    // What is told of the type of all arguments is for those who read the code.
+    schema.remove("description");
+    schema.entry("type").or_insert_with(|| Value::from("object"));
+    schema.entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
+    schema
+}
+
+/// Drops what tells a client nothing: number formats that JSON Schema does not know, `null` beside what is optional
+/// anyway, titles, line breaks in descriptions.
+fn tidy(schema: &mut JsonObject) {
+    for name in ["$schema", "title", "format"] {
+        if schema.get(name).is_some_and(Value::is_string) {
+            schema.remove(name);
+        }
+    }
+    // Of what counts, there are never less than none.
+    if schema.get("minimum") == Some(&Value::from(0)) {
+        schema.remove("minimum");
+    }
+    if schema.get("default").is_some_and(|default| {
+        default.is_null() || default.as_array().is_some_and(Vec::is_empty) || default == &Value::Bool(false)
+    }) {
+        schema.remove("default");
+    }
+    // Where one of several shapes is null, the other one alone stays.
+    if let Some(Value::Array(shapes)) = schema.get_mut("anyOf") {
+        shapes.retain(|shape| shape.get("type") != Some(&Value::from("null")));
+        if shapes.len() == 1
+            && let Some(Value::Object(only)) = shapes.pop()
+        {
+            schema.remove("anyOf");
+            for (name, value) in only {
+                schema.entry(name).or_insert(value);
+            }
+        }
+    }
+    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        for field in fields.values_mut() {
+            if *field == Value::Bool(true) {
+                // What allows everything is an object, too, or clients refuse the whole list.
+                *field = Value::Object(JsonObject::new());
+            }
+            if let Some(inner) = field.as_object_mut() {
+                tidy(inner);
+            }
+        }
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(Value::Object(inner)) = schema.get_mut(name) {
+            tidy(inner);
+        }
+    }
+    for name in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(inner)) = schema.get_mut(name) {
+            inner.iter_mut().filter_map(Value::as_object_mut).for_each(tidy);
+        }
+    }
+}

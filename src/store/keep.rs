@@ -1,0 +1,150 @@
+//! Keeping memories as somebody gives them: whatever other notes say, or unless one says the same already.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::memory::Memory;
+use super::remember::title_of;
+use super::transfer::Incoming;
+use crate::error::{Error, Result};
+use crate::memory::state::{LEAST, MOST};
+use crate::text::frontmatter::as_tag;
+use crate::text::path::{NotePath, key};
+
+/// The title of a memory without a word in it.
+const UNNAMED: &str = "Memory";
+
+/// A memory that is to be kept as it is given.
+#[derive(Debug, Clone, Default)]
+pub struct KeepRequest {
+    /// Its text.
+    pub text: String,
+    /// Its title; else its first heading, or its first words.
+    pub title: Option<String>,
+    /// Its type; else what its words tell.
+    pub kind: Option<String>,
+    /// Its tags; spaces in them become hyphens.
+    pub tags: Vec<String>,
+    /// 1 to 10.
+    pub importance: Option<f64>,
+    /// Other properties, in order.
+    pub properties: Map<String, Value>,
+}
+
+/// What became of a memory that is kept unless a note says the same.
+#[derive(Debug, Clone)]
+pub enum Kept {
+    /// It is a note now.
+    New(Box<Memory>),
+    /// This note says it already, and how alike they are: 1 where they are the same.
+    Known(Box<Memory>, f32),
+}
+
+impl Store {
+    /// Keeps memories, each as a note of its own in the folder of memories, all of them or none, whatever other notes
+    /// say. What is private in them goes, and so does what looks like a key.
+    ///
+    /// # Errors
+    /// `Invalid` for a text without anything to keep, a tag that is none, or an importance out of bounds.
+    #[tracing::instrument(skip_all)]
+    pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
+        let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
+        self.freshen()?;
+        self.keep_all(incoming)
+    }
+
+    /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    #[tracing::instrument(skip_all)]
+    pub fn keep_new(&self, request: &KeepRequest) -> Result<Kept> {
+        let incoming = self.incoming(request)?;
+        self.freshen()?;
+        let (same, near) = self.alike(&incoming.content)?;
+        let known = match (same, near) {
+            (Some(same), _) => Some((same.path.as_str().to_owned(), 1.0)),
+            (None, Some(near)) => Some((near.path, near.cosine)),
+            (None, None) => None,
+        };
+        if let Some((path, cosine)) = known {
+            return Ok(Kept::Known(Box::new(self.memory(&path)?), cosine));
+        }
+        let made = self.keep_all(vec![incoming])?.pop();
+        made.map(|memory| Kept::New(Box::new(memory)))
+            .ok_or_else(|| Error::internal("a new note is not there"))
+    }
+
+    /// Takes what is private out of a memory, and refuses what cannot be kept.
+    fn incoming(&self, request: &KeepRequest) -> Result<Incoming> {
+        if let Some(importance) = request.importance.filter(|number| !(LEAST..=MOST).contains(number)) {
+            return Err(
+                Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
+            );
+        }
+        let mut memory = Incoming {
+            title: request.title.clone(),
+            content: request.text.clone(),
+            kind: request.kind.clone(),
+            tags: request.tags.clone(),
+            importance: request.importance,
+            properties: request.properties.clone(),
+            ..Incoming::default()
+        };
+        let cleaned = self.clean_incoming(&mut memory);
+        for notice in cleaned.notices() {
+            tracing::info!("{notice}");
+        }
+        memory.content = memory.content.trim().to_owned();
+        if memory.content.is_empty() {
+            return Err(Error::invalid("there is no text to keep").with_hint("give the text of the memory"));
+        }
+        let tag = |tag: &String| {
+            as_tag(tag).ok_or_else(|| {
+                Error::invalid(format!("{tag:?} is no tag")).with_hint(
+                    "a tag has letters, digits, _, - and / alone, and at least one sign that is no digit",
+                )
+            })
+        };
+        memory.tags =
+            memory.tags.iter().filter(|tag| !tag.trim().is_empty()).map(tag).collect::<Result<_>>()?;
+        memory.title = memory.title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
+        if memory.title.is_none() && title_of(&memory.content).is_empty() {
+            memory.title = Some(UNNAMED.to_owned());
+        }
+        memory.kind = memory.kind.map(|kind| kind.trim().to_owned()).filter(|kind| !kind.is_empty());
+        Ok(memory)
+    }
+
+    fn keep_all(&self, incoming: Vec<Incoming>) -> Result<Vec<Memory>> {
+        let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
+        let now = self.clock.now();
+        // Names are given out under the lock, so that two processes do not choose one name.
+        let plan = |_: Option<&_>| {
+            let mut numbers = HashMap::new();
+            for memory in incoming {
+                let is_taken = |name: &str| {
+                    made.iter().any(|(path, _)| key(path.as_str()) == key(name)) || self.is_taken(name)
+                };
+                let note = self.note_of(memory, &is_taken, &mut numbers, now)?;
+                made.push(note);
+            }
+            self.plan_notes("new", &made)
+        };
+        let change = self.carry_out(plan, false)?;
+        for notice in change.notices {
+            tracing::info!("{notice}");
+        }
+        made.iter().map(|(path, _)| self.memory(path.as_str())).collect()
+    }
+
+    /// Says whether a file has this path, also under another spelling of it.
+    fn is_taken(&self, name: &str) -> bool {
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let known = self.index.catalog().paths_named(&[key(file)]);
+        known.is_ok_and(|known| known.iter().any(|(path, _)| key(path.as_str()) == key(name)))
+            || self.vault.root().join(name).symlink_metadata().is_ok()
+    }
+}

@@ -1,0 +1,231 @@
+//! Revising one note: title, text and properties at once, with the links to it.
+
+use serde_json::Value;
+
+use super::Store;
+use super::change::Operation;
+use super::create::{file_name, memory_stem};
+use super::maintain::Written;
+use super::memory::Memory;
+use super::moves::follow;
+use super::view::{Source, View};
+use crate::clock::Timestamp;
+use crate::config::Layout;
+use crate::error::{Error, Result};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
+use crate::text::frontmatter;
+use crate::text::frontmatter::edit::{Refusal, line_end, set, unset};
+use crate::text::frontmatter::tag_name;
+use crate::text::path::NotePath;
+use crate::text::related::{self, Section};
+use crate::text::rewrite::{Moves, Options, parse};
+
+/// Properties that say when a note was changed.
+const CHANGED: &[&str] = &["updated_at", "updated", "modified"];
+
+/// What becomes different in a note; what is not given stays.
+#[derive(Debug, Clone, Default)]
+pub struct ReviseRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// Its title: its file gets another name with it, and links follow.
+    pub title: Option<String>,
+    /// Its text; bullets of its related section that the text lacks are kept.
+    pub content: Option<String>,
+    /// Its `category`.
+    pub category: Option<String>,
+    /// All of its `tags`.
+    pub tags: Option<Vec<String>>,
+    /// Other properties; null takes one away.
+    pub properties: Vec<(String, Value)>,
+}
+
+impl Store {
+    /// Revises a note, and gives it as it is then. An importance that is given counts from now on, whatever happened
+    /// before.
+    ///
+    /// # Errors
+    /// As [`Store::change`].
+    #[tracing::instrument(skip_all)]
+    pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
+        let (operation, _) = self.clean_operation(&Operation::Revise(request.clone()));
+        let importance = request.properties.iter().find(|(name, _)| name == "importance");
+        let importance = importance.and_then(|(_, value)| value.as_f64());
+        let row = self.find(&request.note)?;
+        let path = Place::Vault(row.path.clone());
+        let done = self.carry_out(
+            |_| {
+                let plan = self.plan_clean(&operation)?;
+                // Told first: a number that the note does not have yet counts for nothing.
+                if let Some(importance) = importance.filter(|_| !plan.is_empty()) {
+                    let written = Written::from([((importance.to_bits(), 0), vec![row.clone()])]);
+                    self.note_written(written, self.clock.now())?;
+                }
+                Ok(plan)
+            },
+            false,
+        )?;
+        let own = done.plan.files.iter().find(|change| change.from.as_ref() == Some(&path));
+        let now = own.and_then(|change| change.to.as_ref()).unwrap_or(&path);
+        self.memory(&now.to_string())
+    }
+
+    /// Plans the revision of one note, and the links that follow its new name.
+    ///
+    /// # Errors
+    /// `Invalid` where the note cannot be edited for certain, or a title gives no file name.
+    pub(super) fn plan_revise(
+        &self,
+        view: &View<'_>,
+        request: &ReviseRequest,
+        now: Timestamp,
+    ) -> Result<ChangeSet> {
+        let path = view.find(&request.note)?;
+        let source = view.source(&path)?;
+        if !path.is_note() {
+            return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+        }
+        if let Some(refusal) = source.refusal() {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        let mut plan = ChangeSet::new("revise");
+        let to = self.revised_place(&source, request)?;
+        let places = (Some(Place::Vault(path.clone())), Some(Place::Vault(to.clone())));
+        if to != path {
+            self.refuse_taken(&to, Some(&path))?;
+            let mut moves = Moves::default();
+            moves.insert(path.clone(), to.clone());
+            let (from, to) = places.clone();
+            plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
+            let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+            follow(view, &moves, std::slice::from_ref(&path), &[], options, &mut plan)?;
+        }
+        let own = plan.files.iter().position(|change| change.from == places.0);
+        let followed = match own.and_then(|at| plan.files.get(at)).map(|change| &change.content) {
+            Some(Content::Edits(edits)) => applied(&source.text, edits)?,
+            _ => source.text.clone(),
+        };
+        let text = self.revised(&to, &followed, request, to != path, now)?;
+        if let Some(edit) = between(&source.text, &text) {
+            let (from, to) = places;
+            let content = Content::Edits(vec![edit]);
+            let change = FileChange { from, to, before: Some(source.hash), content };
+            match own.and_then(|at| plan.files.get_mut(at)) {
+                Some(held) => *held = change,
+                None => plan.files.push(change),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Says where a revised note goes: a file is called after its title, and in the layout `memories` after its category.
+    fn revised_place(&self, source: &Source, request: &ReviseRequest) -> Result<NotePath> {
+        let path = &source.path;
+        let own = |name: &str| {
+            let front = source.note.frontmatter.as_ref()?;
+            front.get(name)?.value.as_str().map(str::to_owned)
+        };
+        let is_memory = self.config.vault.layout == Layout::Memories;
+        let id = source.own_id().filter(|id| is_memory && path.stem().ends_with(&format!("-{id}")));
+        if let Some(id) = id {
+            if request.title.is_none() && request.category.is_none() {
+                return Ok(path.clone());
+            }
+            let title = request.title.clone().or_else(|| own("title")).unwrap_or_default();
+            let category = request.category.clone().or_else(|| own("category"));
+            let stem = memory_stem(category.as_deref(), title.trim())?;
+            let folder = if path.folder().is_empty() { String::new() } else { format!("{}/", path.folder()) };
+            return NotePath::parse_new(&format!("{folder}{stem}-{id}.md"), false);
+        }
+        let Some(title) = request.title.as_deref().map(str::trim) else { return Ok(path.clone()) };
+        let name = file_name(title)?;
+        // Of several notes with one title only one is called just so.
+        if name == path.stem() || own("title").as_deref() == Some(title) {
+            return Ok(path.clone());
+        }
+        self.numbered(path.folder(), &name)
+    }
+
+    /// Gives the text of a revised note.
+    fn revised(
+        &self,
+        path: &NotePath,
+        old: &str,
+        request: &ReviseRequest,
+        is_moved: bool,
+        now: Timestamp,
+    ) -> Result<String> {
+        let before = parse(path, old);
+        let held = |name: &str| before.frontmatter.as_ref().is_some_and(|front| front.get(name).is_some());
+        let mut text = old.to_owned();
+        if let Some(category) = &request.category {
+            put(&mut text, path, "category", &Value::from(category.as_str()))?;
+        }
+        if let Some(tags) = request.tags.as_ref().filter(|tags| !tags.is_empty() || held("tags")) {
+            if let Some(tag) = tags.iter().find(|tag| tag_name(tag).is_none()) {
+                return Err(Error::invalid(format!("{tag:?} is no tag"))
+                    .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+            }
+            let tags: Vec<&str> = tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
+            put(&mut text, path, "tags", &Value::from(tags))?;
+        }
+        for (name, value) in &request.properties {
+            put(&mut text, path, name, value)?;
+        }
+        if let Some(content) = &request.content {
+            text = with_body(path, &text, content, &self.related_section())?;
+        }
+        if let Some(title) = request.title.as_deref().map(str::trim) {
+            let opening = parse(path, &text).headings.into_iter().next().filter(|heading| heading.level == 1);
+            let is_told = held("title") || path.stem() != title;
+            if is_told || opening.is_some_and(|opening| opening.text != title) {
+                put(&mut text, path, "title", &Value::from(title))?;
+            }
+        }
+        // Only a note that tells when it was made or changed goes on telling it.
+        let tells =
+            CHANGED.iter().find(|name| held(name)).or_else(|| CHANGED.first().filter(|_| held("created_at")));
+        if let Some(name) = tells.filter(|_| text != old || is_moved) {
+            put(&mut text, path, name, &Value::from(now.rfc3339()))?;
+        }
+        Ok(text)
+    }
+}
+
+/// Sets a property of a text, or takes it away where the value is null.
+fn put(text: &mut String, path: &NotePath, name: &str, value: &Value) -> Result<()> {
+    let edits = if value.is_null() { unset(text, name) } else { set(text, name, value) };
+    let refused = |refusal: Refusal| Error::invalid(refusal.remark(path.clone(), text).to_string());
+    *text = applied(text, &edits.map_err(refused)?)?;
+    Ok(())
+}
+
+fn applied(text: &str, edits: &[Edit]) -> Result<String> {
+    String::from_utf8(apply(text.as_bytes(), edits)?)
+        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
+}
+
+/// Puts a text in the place of a note's own, and adds the related notes that it lacks.
+fn with_body(path: &NotePath, old: &str, content: &str, section: &Section) -> Result<String> {
+    let note = parse(path, old);
+    let (head, body) = old.split_at(frontmatter::read(old).1);
+    let lead = body.get(..body.len() - body.trim_start().len()).unwrap_or("");
+    let content = content.trim();
+    let end = line_end(old);
+    let content =
+        if end == "\n" { content.to_owned() } else { content.replace("\r\n", "\n").replace('\n', end) };
+    let last = if content.is_empty() { "" } else { end };
+    let mut text = format!("{head}{lead}{content}{last}");
+    // What the text begins with is text, also where it looks like frontmatter.
+    if head.is_empty() && frontmatter::read(&text).1 > 0 {
+        text.insert_str(0, end);
+    }
+    for link in related::alone(old, &note, section) {
+        let now = parse(path, &text);
+        if !now.links.iter().any(|other| other.path == link.path) {
+            let bullet = related::add(&text, &now, section, link.span.of(old));
+            text = applied(&text, &[bullet])?;
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,273 @@
+//! Memories with what they say: lists of them, and the ones whose text is most like a query.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::memory::Memory;
+use super::scope::is_uuid;
+use super::search::hide;
+use super::view::{Source, body_of};
+use crate::clock::Timestamp;
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
+use crate::index::document::Reading;
+use crate::index::silent;
+use crate::memory::kind::GENERAL;
+use crate::memory::likeness::likeness;
+use crate::memory::recall::key_terms;
+use crate::search::query::Query;
+use crate::search::{Found, Mode};
+use crate::text::note::{Joint, Note, PieceKind};
+use crate::text::path::key;
+
+/// So many notes that answer a query are looked at, at least.
+const POOL: usize = 100;
+/// So many more than are asked for are compared as a whole.
+const SPARE: usize = 20;
+/// Of a query longer than this, in bytes, the key terms alone are looked for.
+const SHORT: usize = 1000;
+/// So few vectors that are missing are made before an answer.
+const FEW: usize = 64;
+
+/// A memory and what its note says.
+#[derive(Debug, Clone)]
+pub struct MemoryText {
+    /// The memory.
+    pub memory: Memory,
+    /// Its id where that is a UUID, else the one that its path makes.
+    pub uuid: String,
+    /// Its text, without frontmatter and without white space around it.
+    pub content: String,
+    /// The same without markup.
+    pub plain: String,
+    /// Its tags: those of the frontmatter first, in their order.
+    pub tags: Vec<String>,
+    /// Its `metadata`.
+    pub metadata: Map<String, Value>,
+    /// All properties.
+    pub properties: Map<String, Value>,
+}
+
+/// What a list of memories is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextOrder {
+    /// The newest first.
+    #[default]
+    Newest,
+    /// The most important first, then the newest.
+    Important,
+}
+
+/// Which memories to list.
+#[derive(Debug, Clone, Default)]
+pub struct TextsRequest {
+    /// Of this type; one without a type is general.
+    pub kind: Option<String>,
+    /// With any of these tags, where there are some.
+    pub any_tag: Vec<String>,
+    /// Made at or after.
+    pub from: Option<Timestamp>,
+    /// Made at or before.
+    pub to: Option<Timestamp>,
+    /// The order.
+    pub order: TextOrder,
+    /// Leave out this many of the first.
+    pub skip: usize,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl Store {
+    /// Reads what a memory says; nothing where it is gone.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be read.
+    pub fn text_of(&self, memory: Memory) -> Result<Option<MemoryText>> {
+        let bytes = match self.read_bytes(&memory.row.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let source = Source::unplaced(memory.row.path.clone(), &bytes);
+        let note = &source.note;
+        let mut known = HashSet::new();
+        let tags = note.tags.iter().filter(|tag| known.insert(key(&tag.name)));
+        let tags = tags.map(|tag| tag.name.clone()).collect();
+        let properties = note.frontmatter.as_ref().map(|front| front.values()).unwrap_or_default();
+        let metadata = properties.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        let plain = plain_of(&source.text, note);
+        let uuid = uuid_of(&memory.row);
+        let content = source.body().to_owned();
+        Ok(Some(MemoryText { memory, uuid, content, plain, tags, metadata, properties }))
+    }
+
+    /// Lists memories with what they say, and counts all that there are beside this page. Forgotten ones are left out.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read; `Io` where a note cannot.
+    #[tracing::instrument(skip_all)]
+    pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
+        self.freshen()?;
+        let hidden = PutAway { forgotten: true, archived: false };
+        let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
+        let mut rows = self.index.catalog().select(&self.scoped(filter))?;
+        rows.retain(|row| {
+            let kind = row.note_type.as_deref().unwrap_or(GENERAL);
+            request.to.is_none_or(|to| row.created <= to)
+                && request.kind.as_ref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
+        });
+        // Of one moment, what was met later is newer.
+        let age = |row: &FileRow| Reverse((row.created, row.id));
+        rows.sort_by_key(age);
+        let now = self.clock.now();
+        let mut total = rows.len();
+        let page = if request.order == TextOrder::Newest && request.any_tag.is_empty() {
+            self.weigh(rows.into_iter().skip(request.skip).take(request.limit).collect(), now)?
+        } else {
+            let mut memories = self.weigh(rows, now)?;
+            memories.retain(|memory| {
+                request.any_tag.is_empty() || request.any_tag.iter().any(|tag| memory.has_tag(tag))
+            });
+            if request.order == TextOrder::Important {
+                memories.sort_by(|one, other| other.state.importance.total_cmp(&one.state.importance));
+            }
+            total = memories.len();
+            memories.into_iter().skip(request.skip).take(request.limit).collect()
+        };
+        let texts = page.into_iter().filter_map(|memory| self.text_of(memory).transpose());
+        Ok((total, texts.collect::<Result<_>>()?))
+    }
+
+    /// Finds the memories whose text is most like a query, from 0 to 1: by the cosine of the two, or, without a model,
+    /// by the words that they share. Those below the threshold are left out. Counts a use of each.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<Vec<(MemoryText, f64)>> {
+        self.freshen()?;
+        let query = query.trim();
+        if query.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.fill_a_few()?;
+        let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
+        let plain = Query::plain(if words.is_empty() { query } else { &words });
+        let asked = Query { meaning: query.to_owned(), ..plain };
+        let live = hide(&self.scoped(Filter::default()), PutAway::default());
+        let most = limit.saturating_mul(3).max(POOL);
+        let mut found = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
+        if self.index.embedder().is_some() {
+            // A comparison by meaning costs time: of each list the best have it.
+            let most = limit.saturating_add(SPARE);
+            let (mut near, worded): (Vec<Found>, Vec<Found>) =
+                found.into_iter().partition(|hit| hit.components.cosine.is_some());
+            let nearness = |hit: &Found| hit.components.cosine.unwrap_or(-1.0);
+            near.sort_by(|one, other| nearness(other).total_cmp(&nearness(one)));
+            near.truncate(most);
+            near.extend(worded.into_iter().take(most));
+            found = near;
+        }
+        let mut scored = Vec::with_capacity(found.len());
+        for hit in found {
+            let score = self.score_of(&hit, query)?;
+            // What is shown is what is compared.
+            let score = (score.clamp(0.0, 1.0) * 1000.0).round() / 1000.0;
+            if score >= threshold {
+                scored.push((hit.row, score));
+            }
+        }
+        scored.sort_by(|one, other| {
+            other
+                .1
+                .total_cmp(&one.1)
+                .then_with(|| (other.0.created, other.0.id).cmp(&(one.0.created, one.0.id)))
+        });
+        scored.truncate(limit);
+        let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
+        let memories = self.weigh(rows.clone(), self.clock.now())?;
+        self.note_use(rows.iter(), "search");
+        let texts = memories.into_iter().zip(scores).filter_map(|(memory, score)| {
+            let text = self.text_of(memory).transpose()?;
+            Some(text.map(|text| (text, score)))
+        });
+        texts.collect()
+    }
+
+    /// Says how like a query a note is: as a whole, or, where it has several passages, by the best of them.
+    fn score_of(&self, hit: &Found, query: &str) -> Result<f64> {
+        let bytes = match self.read_bytes(&hit.row.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(-1.0),
+            Err(error) => return Err(error),
+        };
+        let reading = Reading::new(&hit.row.path, &bytes);
+        let body = body_of(&bytes);
+        let whole = match self.likeness(query, &body) {
+            Ok(Some(cosine)) => f64::from(cosine),
+            Ok(None) => likeness(query, &body),
+            Err(error) => {
+                tracing::warn!("words alone answer: {error}");
+                likeness(query, &body)
+            }
+        };
+        let best = hit.components.cosine.filter(|_| reading.passages().len() > 1);
+        Ok(best.map_or(whole, |best| whole.max(f64::from(best))))
+    }
+
+    /// Makes the vectors of what was written a moment ago, so that it is found; many are left to the background.
+    fn fill_a_few(&self) -> Result<()> {
+        let pending = self.index.snapshot()?.pending;
+        if self.index.embedder().is_some() && self.is_writer() && (1..=FEW).contains(&pending) {
+            self.index.embed_all(silent())?;
+        }
+        Ok(())
+    }
+
+    /// Gives the ids of the memories that a memory is linked to: those that its `links` name, then those that its text
+    /// links to.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn linked_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
+        let named = text.properties.get("links").and_then(Value::as_array).into_iter().flatten();
+        let mut ids: Vec<String> = named.filter_map(Value::as_str).map(str::to_owned).collect();
+        for path in self.neighbours(&text.memory.path)?.0 {
+            let row = self.index.catalog().row_at(&path)?;
+            let row = row.filter(|row| row.path.is_note() && row.id != text.memory.row.id);
+            ids.extend(row.map(|row| row.note_id).filter(|id| !ids.contains(id)));
+        }
+        Ok(ids)
+    }
+}
+
+/// Gives the text of a note without markup; a link is what it shows.
+fn plain_of(text: &str, note: &Note) -> String {
+    let mut plain = String::new();
+    let mut is_link = false;
+    for piece in note.pieces.iter().filter(|piece| piece.kind != PieceKind::Comment) {
+        let before = text.get(..piece.span.start).unwrap_or("");
+        if piece.kind == PieceKind::Url && (before.ends_with('(') || before.ends_with("(<")) {
+            is_link = true;
+            continue;
+        }
+        let said = piece.span.of(text);
+        match piece.joint {
+            _ if plain.is_empty() => {}
+            Joint::Block => plain.push('\n'),
+            // The address of a link was set off from what is around it.
+            Joint::Line if !is_link => plain.push(' '),
+            Joint::Line | Joint::None => {}
+        }
+        is_link = false;
+        plain.push_str(said);
+    }
+    plain
+}
+
+fn uuid_of(row: &FileRow) -> String {
+    if is_uuid(&row.note_id) { row.note_id.clone() } else { path_id(&row.path) }
+}

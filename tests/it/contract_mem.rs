@@ -1,0 +1,382 @@
+//! The toolset `mem` against its contract (spec/toolsets.md), through the program and a client.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::contract_longterm::uses;
+use crate::support::{TestVault, run, text_of};
+
+const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";
+
+/// Serves a plain vault.
+fn start(vault: &TestVault) -> Client {
+    Client::start(vault, &["--toolset", "mem"])
+}
+
+/// Serves a folder of memories, as the server does that the toolset is like.
+fn start_flat(vault: &TestVault) -> Client {
+    Client::start(vault, &["--notestore_path", vault.root().to_str().unwrap()])
+}
+
+fn write(client: &mut Client, title: &str, content: &str) -> (String, String) {
+    let reply = client.json("write_mem", json!({ "title": title, "content": content, "category": "work" }));
+    (text(&reply["id"]), text(&reply["file_path"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_tool_is_described() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let list = client.request("tools/list", json!({}));
+    let tools = list["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 7);
+    for tool in tools {
+        insta::assert_json_snapshot!(format!("mem_{}", tool["name"].as_str().unwrap()), tool);
+    }
+    client.finish();
+}
+
+#[test]
+fn a_memory_is_written_into_the_folder_of_memories() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let arguments = json!({ "title": "Boat: the race?", "content": "# Start\n\nAt **nine**.\n", "tags": ["sport", "on water"],
+                            "category": "work" });
+    let reply = client.json("write_mem", arguments);
+    let keys: Vec<&String> = reply.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "file_path", "created_at"]);
+    assert_eq!(reply["file_path"], "Memories/Boat the race.md");
+    assert_eq!(reply["created_at"], "2026-11-21T00:00:00Z");
+    let id = text(&reply["id"]);
+    assert_eq!(
+        text_of(&vault, "Memories/Boat the race.md"),
+        format!(
+            "---\nid: {id}\ntitle: \"Boat: the race?\"\ntags:\n  - sport\n  - on-water\ncategory: work\ncreated_at: \"2026-11-21T00:00:00Z\"\nupdated_at: \"2026-11-21T00:00:00Z\"\n---\n# Start\n\nAt **nine**.\n"
+        )
+    );
+    // What the text opens with is not the title.
+    write(&mut client, "Second", "# Start\n\nAgain.");
+    assert_eq!(client.json("read_mem", json!({ "identifier": "Second" }))["title"], "Second");
+    client.finish();
+}
+
+#[test]
+fn a_memory_is_written_flat_where_the_folder_is_of_memories() {
+    let vault = TestVault::new(&[]);
+    let mut client = start_flat(&vault);
+    let reply = client.json(
+        "write_mem",
+        json!({ "title": "Über Boats!", "content": "Text", "category": "Work Stuff", "tags": ["x"] }),
+    );
+    let id = text(&reply["id"]);
+    let path = format!("work-stuff-uber-boats-{id}.md");
+    assert_eq!(reply["file_path"], path.as_str());
+    assert_eq!(
+        text_of(&vault, &path),
+        format!(
+            "---\nid: {id}\ntitle: Über Boats!\ntags:\n  - x\ncategory: Work Stuff\ncreated_at: \"2026-11-21T00:00:00Z\"\nupdated_at: \"2026-11-21T00:00:00Z\"\nlast_reviewed: \"2026-11-21T00:00:00Z\"\nlinks: []\n---\nText\n"
+        )
+    );
+    let reply = client.json("write_mem", json!({ "title": "Plain", "content": "Text" }));
+    assert_eq!(reply["file_path"], format!("plain-{}.md", reply["id"].as_str().unwrap()));
+    client.finish();
+}
+
+#[test]
+fn memories_may_be_equal() {
+    for start in [start, start_flat] {
+        let vault = TestVault::new(&[]);
+        let mut client = start(&vault);
+        let (one, other) = (write(&mut client, "Same", "Text"), write(&mut client, "Same", "Text"));
+        assert!(one.0 != other.0 && one.1 != other.1, "{one:?} {other:?}");
+        for (id, path) in [&one, &other] {
+            let reply = client.json("read_mem", json!({ "identifier": id }));
+            assert_eq!((&reply["id"], &reply["title"]), (&json!(id), &json!("Same")));
+            assert_eq!(reply["metadata"]["file_path"], path.as_str());
+        }
+        let reply = client.json("read_mem", json!({ "identifier": "same" }));
+        assert_eq!(reply["other_ids"].as_array().unwrap().len(), 1);
+        // A name that is free again does not bring an id back.
+        client.json("edit_mem", json!({ "id": one.0, "title": "Other" }));
+        let third = write(&mut client, "Same", "Text");
+        assert!(third.0 != one.0 && third.0 != other.0);
+        client.finish();
+    }
+}
+
+#[test]
+fn a_memory_is_read_by_id_title_and_slug_in_three_formats() {
+    for start in [start, start_flat] {
+        let vault = TestVault::new(&[]);
+        let mut client = start(&vault);
+        let content = "# Head\n\nA **bold** [word](https://a.example) and `code`.\n\n- item";
+        let arguments = json!({ "title": "Meeting with John", "content": content, "category": "work", "tags": ["b", "a"] });
+        let id = text(&client.json("write_mem", arguments)["id"]);
+        for name in [
+            id.as_str(),
+            "Meeting with John",
+            "meeting WITH john",
+            "meeting-with-john",
+            "work-meeting-with-john",
+        ] {
+            let reply = client.json("read_mem", json!({ "identifier": name }));
+            assert_eq!(reply["id"], id.as_str(), "{name}");
+            assert_eq!(reply["content"], content);
+            assert_eq!(reply.get("frontmatter"), None);
+            let metadata = &reply["metadata"];
+            assert_eq!(
+                (&metadata["tags"], &metadata["category"], &metadata["links"]),
+                (&json!(["b", "a"]), &json!("work"), &json!([]))
+            );
+            assert_eq!(
+                (&metadata["created_at"], &metadata["updated_at"]),
+                (&json!("2026-11-21T00:00:00Z"), &json!("2026-11-21T00:00:00Z"))
+            );
+        }
+        assert_eq!(uses(&vault), 5);
+        let reply = client.json("read_mem", json!({ "identifier": id, "format": "plain" }));
+        assert_eq!(reply["content"], "Head\nA bold word and code.\nitem");
+        let reply = client.json("read_mem", json!({ "identifier": id, "format": "json" }));
+        assert_eq!((&reply["content"], &reply["frontmatter"]["id"]), (&json!(content), &json!(id)));
+        let same = client.json("read_mem", json!({ "identifier": id, "format": "markdown" }));
+        assert_eq!(same["content"], content);
+        assert!(
+            client
+                .refusal("read_mem", json!({ "identifier": "Nobody" }))
+                .starts_with("Memory not found: Nobody")
+        );
+        assert!(
+            client
+                .refusal("read_mem", json!({ "identifier": id, "format": "xml" }))
+                .contains("unknown variant `xml`")
+        );
+        assert!(client.refusal("read_mem", json!({})).contains("missing field `identifier`"));
+        client.finish();
+    }
+}
+
+#[test]
+fn an_edit_changes_what_is_given_and_takes_links_along() {
+    let vault = TestVault::new(&[("Start.md", "See [[Boat race]] and [[Boat race|that]].\n")]);
+    let mut client = start(&vault);
+    let (id, _) = write(&mut client, "Boat race", "Old text.\n\nSecond [[Start]].");
+    let reply = client.json(
+        "edit_mem",
+        json!({ "id": id, "title": "Dragon boats", "content": "New text.", "tags": ["x"] }),
+    );
+    assert_eq!(reply, json!({ "id": id, "updated_at": "2026-11-21T00:00:00Z", "success": true }));
+    assert_eq!(text_of(&vault, "Start.md"), "See [[Dragon boats]] and [[Dragon boats|that]].\n");
+    assert!(!vault.root().join("Memories/Boat race.md").exists());
+    let note = text_of(&vault, "Memories/Dragon boats.md");
+    assert!(note.ends_with("tags:\n  - x\n---\nNew text.\n"), "{note}");
+    let reply = client.json("edit_mem", json!({ "id": id, "category": "play" }));
+    assert_eq!(reply["success"], true);
+    assert!(text_of(&vault, "Memories/Dragon boats.md").contains("category: play\n"));
+    for (arguments, says) in [
+        (json!({ "id": ABSENT, "title": "x" }), format!("Memory not found: {ABSENT}")),
+        (json!({ "id": "Dragon boats", "title": "x" }), "Memory not found: Dragon boats".to_owned()),
+        (json!({ "id": id, "title": " " }), "title is empty".to_owned()),
+        (json!({ "id": id, "tags": ["7"] }), "\"7\" is no tag".to_owned()),
+        (json!({ "title": "x" }), "edit_mem: missing field `id`".to_owned()),
+    ] {
+        let said = client.refusal("edit_mem", arguments);
+        assert!(said.starts_with(&says), "{said}");
+    }
+    client.finish();
+    run(&vault, "2026-11-21", &["undo", "2"]);
+    assert_eq!(text_of(&vault, "Start.md"), "See [[Boat race]] and [[Boat race|that]].\n");
+}
+
+#[test]
+fn a_flat_file_is_called_after_title_and_category() {
+    let vault = TestVault::new(&[]);
+    let mut client = start_flat(&vault);
+    let (one, path) = write(&mut client, "One", "First");
+    let (two, other) = write(&mut client, "Two", "Second");
+    client.json("link_mem", json!({ "source_id": two, "target_id": one }));
+    client.finish();
+    let mut command = vault.command(&["mcp", "--notestore_path"]);
+    let mut client = Client::of(command.arg(vault.root()).env("SIDENOTE_NOW", "2026-11-25T10:00:00Z"));
+    let reply = client.json("edit_mem", json!({ "id": one, "title": "New one" }));
+    assert_eq!(reply["updated_at"], "2026-11-25T10:00:00Z");
+    assert!(!vault.root().join(&path).exists());
+    let note = text_of(&vault, &format!("work-new-one-{one}.md"));
+    assert!(
+        note.contains("title: New one\n") && note.contains("updated_at: \"2026-11-25T10:00:00Z\"\n"),
+        "{note}"
+    );
+    assert!(note.contains("created_at: \"2026-11-21T00:00:00Z\"\n"));
+    assert!(
+        text_of(&vault, &other).ends_with(&format!("**Related Memories:**\n\n- [[work-new-one-{one}]]\n"))
+    );
+    client.json("edit_mem", json!({ "id": one, "category": "play", "content": "Changed" }));
+    let note = text_of(&vault, &format!("play-new-one-{one}.md"));
+    // What it is linked to is not lost with its text.
+    assert!(
+        note.ends_with(&format!("---\nChanged\n\n**Related Memories:**\n\n- [[work-two-{two}]]\n")),
+        "{note}"
+    );
+    assert!(note.contains("category: play\n") && note.contains(&format!("links: [{two}]\n")), "{note}");
+    client.finish();
+}
+
+#[test]
+fn links_go_both_ways_and_away() {
+    for (start, is_flat) in [(start as fn(&TestVault) -> Client, false), (start_flat, true)] {
+        let vault = TestVault::new(&[]);
+        let mut client = start(&vault);
+        let (one, path_one) = write(&mut client, "One", "First");
+        let (two, path_two) = write(&mut client, "Two", "Second");
+        let (before_one, before_two) = (text_of(&vault, &path_one), text_of(&vault, &path_two));
+        let stem = |path: &str| path.rsplit('/').next().unwrap().trim_end_matches(".md").to_owned();
+        let reply = client.json("link_mem", json!({ "source_id": one, "target_id": two }));
+        let wikilink = if is_flat { format!("[[{}|Two]]", stem(&path_two)) } else { "[[Two]]".to_owned() };
+        assert_eq!(
+            reply,
+            json!({ "success": true, "source_links": [two], "target_links": [one], "wikilink": wikilink })
+        );
+        let head = if is_flat { "**Related Memories:**" } else { "## Related" };
+        assert!(
+            text_of(&vault, &path_one).ends_with(&format!("First\n\n{head}\n\n- [[{}]]\n", stem(&path_two)))
+        );
+        assert!(
+            text_of(&vault, &path_two).ends_with(&format!("Second\n\n{head}\n\n- [[{}]]\n", stem(&path_one)))
+        );
+        if is_flat {
+            assert!(text_of(&vault, &path_one).contains(&format!("links: [{two}]\n")));
+        }
+        assert_eq!(client.json("read_mem", json!({ "identifier": one }))["metadata"]["links"], json!([two]));
+        // Once more changes nothing.
+        let linked = text_of(&vault, &path_one);
+        assert_eq!(client.json("link_mem", json!({ "source_id": one, "target_id": two }))["success"], true);
+        assert_eq!(text_of(&vault, &path_one), linked);
+        let reply = client.json("unlink_mem", json!({ "source_id": two, "target_id": one }));
+        assert_eq!(reply, json!({ "success": true, "source_links": [], "target_links": [] }));
+        assert_eq!((text_of(&vault, &path_one), text_of(&vault, &path_two)), (before_one, before_two));
+        let reply =
+            client.json("link_mem", json!({ "source_id": one, "target_id": two, "link_text": "see also" }));
+        assert_eq!(reply["wikilink"], format!("[[{}|see also]]", stem(&path_two)));
+        assert!(text_of(&vault, &path_one).ends_with(&format!("- [[{}|see also]]\n", stem(&path_two))));
+        for tool in ["link_mem", "unlink_mem"] {
+            for (source, target) in [(one.as_str(), ABSENT), (ABSENT, two.as_str())] {
+                let said = client.refusal(tool, json!({ "source_id": source, "target_id": target }));
+                assert!(said.starts_with(&format!("Memory not found: {ABSENT}")), "{said}");
+            }
+            assert!(
+                client
+                    .refusal(tool, json!({ "source_id": one, "target_id": one }))
+                    .contains("cannot be linked to itself")
+            );
+        }
+        client.finish();
+    }
+}
+
+#[test]
+fn a_search_filters_and_counts_no_use() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    for (title, category, tags) in [
+        ("Heron", "birds", json!(["a", "b"])),
+        ("Egret", "birds", json!(["a"])),
+        ("Weir", "water", json!([])),
+    ] {
+        let content = format!("{title} at the river, number one.");
+        client.json(
+            "write_mem",
+            json!({ "title": title, "content": content, "category": category, "tags": tags }),
+        );
+    }
+    let found = client.json("search_mem", json!({ "query": "river heron" }));
+    assert_eq!((found["total"].as_u64(), found["results"].as_array().unwrap().len()), (Some(3), 3));
+    let first = &found["results"][0];
+    let keys: Vec<&String> = first.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "title", "score", "snippet"]);
+    assert_eq!(
+        (&first["title"], &first["snippet"]),
+        (&json!("Heron"), &json!("Heron at the river, number one."))
+    );
+    for (arguments, count) in [
+        (json!({ "query": "river", "category": "birds" }), 2),
+        (json!({ "query": "river", "tags": ["a"] }), 2),
+        (json!({ "query": "river", "tags": ["a", "b"] }), 1),
+        (json!({ "query": "river", "limit": 1 }), 1),
+        (json!({ "query": "quantum" }), 0),
+    ] {
+        let found = client.json("search_mem", arguments.clone());
+        assert_eq!(found["results"].as_array().unwrap().len(), count, "{arguments}");
+        assert_eq!(found["total"], count);
+    }
+    assert!(client.refusal("search_mem", json!({})).contains("missing field `query`"));
+    assert_eq!(uses(&vault), 0);
+    client.finish();
+}
+
+#[test]
+fn ten_are_found_where_nothing_else_is_said() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    for number in 0..12 {
+        write(&mut client, &format!("Note {number}"), "About rivers");
+    }
+    assert_eq!(client.json("search_mem", json!({ "query": "rivers" }))["total"], 10);
+    assert_eq!(client.json("search_mem", json!({ "query": "rivers", "limit": 12 }))["total"], 12);
+    client.finish();
+}
+
+#[test]
+fn the_date_is_told_in_four_formats() {
+    let vault = TestVault::new(&[]);
+    let mut command = vault.command(&["mcp", "--toolset", "mem"]);
+    let mut client = Client::of(command.env("SIDENOTE_NOW", "2026-11-21T14:05:06Z").env("TZ", "UTC"));
+    let iso = json!({ "date": "2026-11-21T14:05:06Z", "timezone": "UTC" });
+    assert_eq!(client.json("get_current_date", json!({})), iso);
+    for (format, date) in [
+        ("iso", json!("2026-11-21T14:05:06Z")),
+        ("locale", json!("11/21/2026, 2:05:06 PM")),
+        ("timestamp", json!(1_795_269_906_000_i64)),
+        ("date_only", json!("2026-11-21")),
+    ] {
+        assert_eq!(client.json("get_current_date", json!({ "format": format }))["date"], date);
+    }
+    assert!(
+        client.refusal("get_current_date", json!({ "format": "week" })).contains("unknown variant `week`")
+    );
+    client.finish();
+}
+
+#[test]
+fn an_index_among_the_notes_is_no_note() {
+    let vault = TestVault::new(&[("memories/Note.md", "A kingfisher.\n")]);
+    let run_in = |args: &[&str]| {
+        let command = vault.command(&[]);
+        let mut fresh = Command::new(command.get_program());
+        for (name, value) in command.get_envs() {
+            fresh.env(name, value.unwrap());
+        }
+        fresh.current_dir(vault.root()).args(args);
+        fresh
+    };
+    let mut client =
+        Client::of(&mut run_in(&["mcp", "--toolset", "mem,notes", "--notestore_path", "--index_path"]));
+    assert!(vault.root().join("memories/index/catalog.db").exists());
+    assert!(!vault.root().join("memories/.sidenote/index").exists());
+    write(&mut client, "Second", "Another kingfisher.");
+    vault.write("memories/index/stray.md", "A stray kingfisher.");
+    vault.write("memories/Third.md", "A third kingfisher.");
+    let found = client.json("search_mem", json!({ "query": "kingfisher" }));
+    assert_eq!(found["total"], 3, "{found}");
+    let list = client.call("list_notes", json!({}));
+    assert_eq!(list["structuredContent"]["total"], 3);
+    let files = client.request("resources/list", json!({}));
+    assert!(!files.to_string().contains("index/"), "{files}");
+    client.finish();
+    let same = run_in(&["--vault", "memories", "--index", "memories"]).arg("status").output().unwrap();
+    assert!(String::from_utf8(same.stderr).unwrap().contains("is the vault itself"));
+}

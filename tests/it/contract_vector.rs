@@ -1,0 +1,411 @@
+//! The contract of the toolset `vector`, word for word, spoken to over standard input and output.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::support::{TestVault, json as told, run, text_of, tree, uses};
+
+const NOW: &str = "2026-11-21";
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+fn start(vault: &TestVault) -> Client {
+    Client::start(vault, &["--toolset", "vector"])
+}
+
+fn at(vault: &TestVault, now: &str) -> Client {
+    Client::of(vault.command(&["mcp", "--toolset", "vector"]).env("SIDENOTE_NOW", now))
+}
+
+fn store(client: &mut Client, content: &str) -> String {
+    let text = client.text("store_memories", json!({ "memories": [{ "content": content }] }));
+    text.strip_prefix("Memory stored with ID: ").unwrap().to_owned()
+}
+
+fn search(client: &mut Client, query: &str) -> String {
+    let arguments = json!({ "query": query, "intent": "fact_check", "reason_for_search": "a test" });
+    client.text("search_memories", arguments)
+}
+
+#[test]
+fn each_tool_of_vector_has_its_schema() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let list = client.request("tools/list", json!({}));
+    let tools = list["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "store_memories",
+            "update_memories",
+            "delete_memories",
+            "search_memories",
+            "get_memories",
+            "report_memory_usefulness",
+            "store_handoff",
+            "get_handoff"
+        ]
+    );
+    for tool in tools {
+        insta::assert_json_snapshot!(format!("vector_{}", tool["name"].as_str().unwrap()), tool);
+    }
+    client.finish();
+    let mut client = Client::start(&vault, &["--toolset", "vector", "--read-only"]);
+    let list = client.request("tools/list", json!({}));
+    let names: Vec<&str> =
+        list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["search_memories", "get_memories", "get_handoff"]);
+    client.finish();
+}
+
+#[test]
+fn memories_are_stored_as_they_are_given() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let text = client.text(
+        "store_memories",
+        json!({ "memories": [{
+            "content": "The boat leaves at nine.\n\nBring <private>the code 4711</private>oars.",
+            "embedding_text": "departure of the boat",
+            "metadata": { "z": 1, "a": ["x", { "deep": null }], "when": "2026-11-21", "share": 0.5 },
+        }] }),
+    );
+    let id = text.strip_prefix("Memory stored with ID: ").unwrap().to_owned();
+    assert_eq!(uuid::Uuid::parse_str(&id).unwrap().to_string(), id);
+    let written = text_of(&vault, "Memories/The boat leaves at nine.md");
+    assert_eq!(
+        written,
+        format!(
+            "---\nid: {id}\ntitle: The boat leaves at nine.\ntype: general\ncreated_at: \"2026-11-21T00:00:00Z\"\n\
+             summary: departure of the boat\nmetadata: {{z: 1, a: [x, {{deep: null}}], when: 2026-11-21, share: 0.5}}\n---\n\
+             The boat leaves at nine.\n\nBring oars.\n"
+        )
+    );
+    let got = client.text("get_memories", json!({ "ids": [id] }));
+    assert!(
+        got.starts_with(&format!(
+            "ID: {id}\nContent: The boat leaves at nine.\n\nBring oars.\n\
+             Metadata: {{\"z\":1,\"a\":[\"x\",{{\"deep\":null}}],\"when\":\"2026-11-21\",\"share\":0.5}}\n\
+             Created: 2026-11-21T00:00:00Z\nUpdated: 20"
+        )),
+        "{got}"
+    );
+    // What is embedded beside the text is found by its words, too.
+    assert!(search(&mut client, "departure").starts_with(&format!("ID: {id}\n")));
+
+    // Several, two of them the same as one that is there, and one that looks like frontmatter.
+    let same = "The boat leaves at nine.\n\nBring oars.";
+    let odd = "---\npinned: true\n---\nA rule.";
+    let text = client.text(
+        "store_memories",
+        json!({ "memories": [{ "content": same }, { "content": same, "metadata": null }, { "content": odd }, { "content": "🎉" }] }),
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("Stored 4 memories:", 5));
+    let ids: Vec<&str> = lines[1..].iter().map(|line| line.strip_prefix("- ").unwrap()).collect();
+    let got = client.text("get_memories", json!({ "ids": ids }));
+    let blocks: Vec<&str> = got.split("\n\n---\n\n").collect();
+    assert_eq!(blocks.len(), 4, "{got}");
+    for (block, (id, content)) in blocks.iter().zip(ids.iter().zip([same, same, odd, "🎉"])) {
+        assert!(block.starts_with(&format!("ID: {id}\nContent: {content}\nCreated: ")), "{block}");
+    }
+    let names: Vec<String> = tree(vault.root()).keys().map(|path| path.display().to_string()).collect();
+    assert!(names.contains(&"Memories/The boat leaves at nine 2.md".to_owned()), "{names:?}");
+    assert!(names.contains(&"Memories/The boat leaves at nine 3.md".to_owned()), "{names:?}");
+    client.finish();
+}
+
+#[test]
+fn what_cannot_be_stored_is_refused_and_nothing_is() {
+    let vault = TestVault::new(&[("Note.md", "text\n")]);
+    let before = vault.contents();
+    let mut client = start(&vault);
+    for (arguments, says) in [
+        (json!({}), "memories"),
+        (json!({ "memories": [] }), "memories is empty. Give at least one. A valid call: {"),
+        (json!({ "memories": [{ "content": "fine" }, { "content": " \n" }] }), "there is no text to keep"),
+        (json!({ "memories": [{ "content": "fine" }, {}] }), "content"),
+        (json!({ "memories": [{ "content": "fine" }, { "content": "<private>all</private>" }] }), "no text"),
+        (json!({ "memories": [{ "content": 7 }] }), "invalid type"),
+        (json!({ "memories": [{ "content": "fine", "metadata": "x" }] }), "invalid type"),
+    ] {
+        let refusal = client.refusal("store_memories", arguments.clone());
+        assert!(refusal.contains(says), "{arguments}: {refusal}");
+    }
+    client.finish();
+    assert_eq!(vault.contents(), before);
+}
+
+#[test]
+fn what_is_given_stands_in_place_of_all_that_was() {
+    let vault = TestVault::new(&[
+        ("Plain.md", "# Heading\r\n\r\nold\r\n"),
+        (
+            "Kept.md",
+            "---\nid: 11111111-1111-4111-8111-111111111111\n# a comment\nsummary: old\nmetadata: {a: 1, b: 2}\nupdated_at: 2026-01-01\n---\n\nold text\n",
+        ),
+    ]);
+    let mut client = start(&vault);
+    let kept = "11111111-1111-4111-8111-111111111111";
+    let plain = told(&vault, NOW, &["memory", "explain", "Plain.md"])["id"].as_str().unwrap().to_owned();
+    let text = client.text(
+        "update_memories",
+        json!({ "updates": [
+            { "id": kept, "content": "new text", "metadata": { "c": 3 } },
+            { "id": NOBODY, "content": "x" },
+            { "id": plain, "content": "---\nx: 1\n---\nnew", "embedding_text": null },
+            { "id": "Kept", "content": "by its title" },
+        ] }),
+    );
+    assert_eq!(
+        text,
+        format!(
+            "Memory {kept} updated successfully\nMemory {NOBODY} not found\nMemory {plain} updated successfully\nMemory Kept not found"
+        )
+    );
+    assert_eq!(
+        text_of(&vault, "Kept.md"),
+        format!(
+            "---\nid: {kept}\n# a comment\nsummary: old\nmetadata: {{c: 3}}\nupdated_at: \"2026-11-21T00:00:00Z\"\n---\n\nnew text\n"
+        )
+    );
+    assert_eq!(text_of(&vault, "Plain.md"), "\r\n---\r\nx: 1\r\n---\r\nnew\r\n");
+    let got = client.text("get_memories", json!({ "ids": [plain] }));
+    assert!(
+        got.starts_with(&format!("ID: {plain}\nContent: ---\r\nx: 1\r\n---\r\nnew\nCreated: ")),
+        "{got:?}"
+    );
+    // Empty things take the old ones away; nothing given changes nothing.
+    client.text(
+        "update_memories",
+        json!({ "updates": [{ "id": kept, "embedding_text": "", "metadata": {} }] }),
+    );
+    let written = text_of(&vault, "Kept.md");
+    assert!(!written.contains("summary") && !written.contains("metadata"), "{written}");
+    let before = vault.contents();
+    let text = client.text("update_memories", json!({ "updates": [{ "id": kept }] }));
+    assert_eq!(text, format!("Memory {kept} updated successfully"));
+    assert!(client.refusal("update_memories", json!({ "updates": [] })).contains("updates is empty"));
+    let refusal = client.refusal(
+        "update_memories",
+        json!({ "updates": [{ "id": kept, "content": "lost" }, { "id": plain, "content": " " }] }),
+    );
+    assert!(refusal.contains(&format!("the new content of {plain} is empty")), "{refusal}");
+    assert_eq!(vault.contents(), before);
+    client.text(
+        "update_memories",
+        json!({ "updates": [{ "id": kept, "content": "a <private>b</private>c", "embedding_text": "said" }] }),
+    );
+    assert!(text_of(&vault, "Kept.md").ends_with("summary: said\n---\n\na c\n"));
+    client.finish();
+    assert_eq!((uses(&vault, kept), uses(&vault, &plain)), (0, 1));
+}
+
+#[test]
+fn what_is_deleted_stays_and_is_found_when_asked_for() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let one = store(&mut client, "herons fish at dawn");
+    let other = store(&mut client, "herons sleep at noon");
+    let text = client.text("delete_memories", json!({ "ids": [one, NOBODY] }));
+    assert_eq!(text, format!("Memory {one} deleted successfully\nMemory {NOBODY} not found"));
+    assert!(text_of(&vault, "Memories/herons fish at dawn.md").contains("forgotten: true\n"));
+    assert_eq!(search(&mut client, "herons"), format!("ID: {other}\nContent: herons sleep at noon"));
+    let arguments = json!({ "query": "herons dawn", "intent": "associative", "reason_for_search": "r", "include_deleted": true });
+    let text = client.text("search_memories", arguments);
+    assert_eq!(
+        text,
+        format!(
+            "ID: {one}\nContent: herons fish at dawn\n[DELETED]\n\n---\n\nID: {other}\nContent: herons sleep at noon"
+        )
+    );
+    let got = client.text("get_memories", json!({ "ids": [one] }));
+    assert!(got.ends_with("\nSuperseded by: DELETED"), "{got}");
+    // Twice is as good as once.
+    let text = client.text("delete_memories", json!({ "ids": [one] }));
+    assert_eq!(text, format!("Memory {one} deleted successfully"));
+    assert!(client.refusal("delete_memories", json!({ "ids": [] })).contains("ids is empty"));
+    client.finish();
+    assert!(tree(vault.root()).keys().all(|path| !path.starts_with(".trash")));
+}
+
+#[test]
+fn a_search_gives_blocks_and_counts_no_use() {
+    let vault = TestVault::new(&[("Notes/Own.md", "a person's own note about kingfishers\n")]);
+    let mut client = start(&vault);
+    let arguments = json!({ "memories": [{ "content": "kingfishers dive", "metadata": { "k": "v" } }] });
+    let text = client.text("store_memories", arguments);
+    let id = text.strip_prefix("Memory stored with ID: ").unwrap().to_owned();
+    assert_eq!(search(&mut client, "nothing"), "No memories found matching your query.");
+    let text = search(&mut client, "kingfishers dive");
+    let own = told(&vault, NOW, &["memory", "explain", "Notes/Own.md"])["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        text,
+        format!(
+            "ID: {id}\nContent: kingfishers dive\nMetadata: {{\"k\":\"v\"}}\n\n---\n\nID: {own}\nContent: a person's own note about kingfishers"
+        )
+    );
+    for intent in ["continuity", "fact_check", "frequent", "associative", "explore"] {
+        let arguments = json!({ "query": "dive", "intent": intent, "reason_for_search": "r", "unknown": 1 });
+        assert!(client.text("search_memories", arguments).starts_with(&format!("ID: {id}")), "{intent}");
+    }
+    for (arguments, says) in [
+        (json!({ "query": "x", "intent": "guess", "reason_for_search": "r" }), "unknown variant `guess`"),
+        (json!({ "query": "x", "intent": "explore" }), "reason_for_search"),
+        (json!({ "query": "x", "reason_for_search": "r" }), "intent"),
+        (json!({ "intent": "explore", "reason_for_search": "r" }), "query"),
+        (json!({ "query": "x", "intent": "explore", "reason_for_search": "r", "limit": -1 }), "limit"),
+    ] {
+        let refusal = client.refusal("search_memories", arguments);
+        assert!(refusal.contains(says.trim_matches('`')) || refusal.contains("invalid"), "{refusal}");
+    }
+    // Ten where nothing is said; words are words.
+    let many: Vec<Value> = (0..12).map(|at| json!({ "content": format!("plover -number {at}") })).collect();
+    client.text("store_memories", json!({ "memories": many }));
+    assert_eq!(search(&mut client, "plover -number").matches("ID: ").count(), 10);
+    for (limit, count) in [(0, 0), (1, 1), (12, 12), (500, 12)] {
+        let arguments =
+            json!({ "query": "plover", "intent": "explore", "reason_for_search": "r", "limit": limit });
+        assert_eq!(client.text("search_memories", arguments).matches("ID: ").count(), count);
+    }
+    client.finish();
+    assert_eq!((uses(&vault, &id), uses(&vault, &own)), (0, 0));
+}
+
+#[test]
+fn long_memories_are_cut_in_a_search_and_whole_by_id() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let long = "bittern ".repeat(4000);
+    let ids = [store(&mut client, &long), store(&mut client, &long)];
+    let text = search(&mut client, "bittern");
+    assert!(text.len() < 21_000, "{}", text.len());
+    assert_eq!(text.matches("… (cut; get_memories gives all of it)").count(), 2);
+    let got = client.text("get_memories", json!({ "ids": ids }));
+    assert_eq!(got.matches(long.trim()).count(), 2);
+    client.finish();
+}
+
+#[test]
+fn what_is_read_counts_as_used() {
+    let vault = TestVault::new(&[
+        (
+            "Old.md",
+            "---\nid: 11111111-1111-4111-8111-111111111111\nsuperseded_by: New\ncreated: 2020-01-02\nupdated: 2021-03-04T05:06\n---\nold\n",
+        ),
+        ("No id.md", "plain\n"),
+    ]);
+    let mut client = start(&vault);
+    let old = "11111111-1111-4111-8111-111111111111";
+    let plain = told(&vault, NOW, &["memory", "explain", "No id.md"])["id"].as_str().unwrap().to_owned();
+    let got = client.text("get_memories", json!({ "ids": [old, NOBODY, plain, "Old"] }));
+    let blocks: Vec<&str> = got.split("\n\n---\n\n").collect();
+    assert_eq!(
+        blocks[0],
+        format!(
+            "ID: {old}\nContent: old\nCreated: 2020-01-02T00:00:00Z\nUpdated: 2021-03-04T05:06:00Z\nSuperseded by: New"
+        )
+    );
+    assert_eq!(blocks[1], format!("Memory {NOBODY} not found"));
+    assert!(blocks[2].starts_with(&format!("ID: {plain}\nContent: plain\nCreated: ")));
+    assert_eq!((blocks[3], blocks.len()), ("Memory Old not found", 4));
+    assert!(client.refusal("get_memories", json!({ "ids": [] })).contains("ids is empty"));
+    client.finish();
+    assert_eq!((uses(&vault, old), uses(&vault, &plain)), (1, 1));
+    let audit = run(&vault, NOW, &["memory", "audit", old]);
+    assert!(audit.contains("use") && audit.contains("get_memories"), "{audit}");
+}
+
+#[test]
+fn votes_add_up() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let id = store(&mut client, "avocets wade");
+    let mut vote =
+        |useful: bool| client.text("report_memory_usefulness", json!({ "memory_id": id, "useful": useful }));
+    assert_eq!(vote(true), format!("Memory {id} marked as useful. New usefulness score: 1"));
+    assert_eq!(vote(true), format!("Memory {id} marked as useful. New usefulness score: 2"));
+    for score in [1, 0, -1] {
+        assert_eq!(vote(false), format!("Memory {id} marked as not useful. New usefulness score: {score}"));
+    }
+    let refusal = client.refusal("report_memory_usefulness", json!({ "memory_id": NOBODY, "useful": true }));
+    assert_eq!(refusal, format!("Memory {NOBODY} not found"));
+    assert!(client.refusal("report_memory_usefulness", json!({ "memory_id": id })).contains("useful"));
+    client.finish();
+    assert_eq!(uses(&vault, &id), 5);
+}
+
+#[test]
+fn a_handoff_is_kept_and_given() {
+    let vault = TestVault::new(&[]);
+    let mut client = at(&vault, "2026-11-21T09:30");
+    assert_eq!(client.text("get_handoff", json!({})), "No stored handoff found.");
+    let memory = store(&mut client, "tables need two passes");
+    let text = client.text(
+        "store_handoff",
+        json!({
+            "project": "Parser", "branch": "tables", "summary": "Tables parse.", "completed": ["a", "b"],
+            "in_progress_blocked": ["c"], "key_decisions": ["d"], "next_steps": ["e"], "memory_ids": [memory],
+            "metadata": { "by": "me" },
+        }),
+    );
+    let id = text.strip_prefix("Handoff stored with memory ID: ").unwrap().to_owned();
+    assert_eq!(
+        client.text("get_handoff", json!({})),
+        format!(
+            "# Handoff - Parser\n\n**Date:** 2026-11-21 09:30 | **Branch:** tables\n\n## Summary\n\nTables parse.\n\n\
+             ## Completed\n\n- a\n- b\n\n## In Progress / Blocked\n\n- c\n\n## Key Decisions\n\n- d\n\n## Next Steps\n\n- e\n\n\
+             ## Memory IDs\n\n- {memory}\n\n## Referenced Memories\n\n### Memory: {memory}\n\ntables need two passes\n"
+        )
+    );
+    assert!(text_of(&vault, "Handoffs/Parser.md").contains("metadata: {by: me}\n"));
+    let got = client.text("get_memories", json!({ "ids": [id] }));
+    assert!(got.starts_with(&format!("ID: {id}\nContent: # Handoff - Parser\n")), "{got}");
+    assert!(got.contains("\nMetadata: {\"by\":\"me\"}\n"), "{got}");
+    for (arguments, says) in [
+        (json!({ "summary": "x" }), "project"),
+        (json!({ "project": "x" }), "summary"),
+        (json!({ "project": "x", "summary": " " }), "the handoff has no summary"),
+        (json!({ "project": "x", "summary": "x", "completed": "a" }), "invalid type"),
+    ] {
+        let refusal = client.refusal("store_handoff", arguments);
+        assert!(refusal.contains(says), "{refusal}");
+    }
+    client.finish();
+    assert_eq!(uses(&vault, &memory), 1);
+}
+
+#[test]
+fn a_project_has_one_handoff_and_the_newest_is_given() {
+    let vault = TestVault::new(&[]);
+    let store = |now: &str, project: &str, summary: &str| {
+        let mut client = at(&vault, now);
+        let arguments = json!({ "project": project, "summary": summary });
+        let text = client.text("store_handoff", arguments);
+        let shown = client.text("get_handoff", json!({}));
+        client.finish();
+        (text.strip_prefix("Handoff stored with memory ID: ").unwrap().to_owned(), shown)
+    };
+    let mut client = at(&vault, "2026-11-20T08:00");
+    client.text("store_handoff", json!({ "project": "A", "summary": "first", "metadata": { "x": 1 } }));
+    client.finish();
+    let (b, shown) = store("2026-11-20T09:00", "B", "other");
+    assert_eq!(
+        shown,
+        "# Handoff - B\n\n**Date:** 2026-11-20 09:00 | **Branch:** unknown\n\n## Summary\n\nother\n\n## Completed\n\n- (none)\n\n\
+         ## In Progress / Blocked\n\n- (none)\n\n## Key Decisions\n\n- (none)\n\n## Next Steps\n\n- (none)\n\n## Memory IDs\n\n- (none)\n"
+    );
+    let (a, shown) = store("2026-11-20T10:00", "A", "second");
+    assert!(shown.starts_with("# Handoff - A\n") && shown.contains("second") && !shown.contains("first"));
+    let written = text_of(&vault, "Handoffs/A.md");
+    assert!(!written.contains("first") && !written.contains("metadata"), "{written}");
+    // One that is deleted is none; and a new one is one again.
+    let mut client = at(&vault, "2026-11-20T11:00");
+    client.text("delete_memories", json!({ "ids": [a] }));
+    assert!(client.text("get_handoff", json!({})).starts_with("# Handoff - B\n"));
+    client.text("delete_memories", json!({ "ids": [b] }));
+    assert_eq!(client.text("get_handoff", json!({})), "No stored handoff found.");
+    client.text("store_handoff", json!({ "project": "A", "summary": "third" }));
+    assert!(client.text("get_handoff", json!({})).contains("third"));
+    client.finish();
+}

@@ -1,0 +1,648 @@
+//! The server over HTTP: who may reach it, what it refuses, and what it forgets (spec/security.md, HTTP). Spoken to
+//! with bare requests, as no client would send them.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{TestVault, stderr};
+
+const SERVER: &str = "127.0.0.1:0";
+const BOTH: &str = "Accept: application/json, text/event-stream";
+const TYPE: &str = "Content-Type: application/json";
+const LARGEST: usize = 4 << 20;
+
+/// A server of its own, gone at the end of the test.
+struct Server {
+    child: Child,
+    address: String,
+    /// What the server logs; read all the time, for a full pipe would hold it up.
+    log: Option<JoinHandle<String>>,
+}
+
+impl Server {
+    fn start(vault: &TestVault, args: &[&str]) -> Self {
+        Self::of(vault.command(&["mcp", "--http", SERVER]).args(args))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let address = loop {
+            let mut line = String::new();
+            assert!(log.read_line(&mut line).unwrap() > 0, "the server ended");
+            if let Some((_, rest)) = line.split_once("serving at http://") {
+                break rest.split_once("/mcp").unwrap().0.to_owned();
+            }
+        };
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            log.read_to_string(&mut text).unwrap();
+            text
+        });
+        Self { child, address, log: Some(log) }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Sends a request with these headers, and no others but its host and length.
+    fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
+        let host = format!("Host: {}", self.address);
+        let host = if headers.iter().any(|header| header.starts_with("Host:")) { "" } else { &host };
+        let headers: String = [host]
+            .iter()
+            .chain(headers)
+            .filter(|header| !header.is_empty())
+            .map(|header| format!("{header}\r\n"))
+            .collect();
+        let mut stream = self.connect();
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // The server may answer, and close, before all of it is there.
+        drop(stream.write_all(body.as_bytes()));
+        Reply::read(stream)
+    }
+
+    fn post(&self, headers: &[&str], message: &Value) -> Reply {
+        self.send("POST", "/mcp", &[&[BOTH, TYPE], headers].concat(), &message.to_string())
+    }
+
+    /// Says hello and gives the session.
+    fn hello(&self, headers: &[&str]) -> String {
+        let reply = self.post(headers, &hello());
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let session = reply.header("mcp-session-id").unwrap();
+        let session = format!("Mcp-Session-Id: {session}");
+        let told = self.post(
+            &[headers, &[&session]].concat(),
+            &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        );
+        assert_eq!(told.status, 202);
+        session
+    }
+
+    /// Opens the stream of a session, and waits until it is open.
+    fn listen(&self, session: &str) -> BufReader<TcpStream> {
+        let mut stream = self.connect();
+        let host = &self.address;
+        write!(stream, "GET /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n{session}\r\n\r\n")
+            .unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        assert_eq!(line, "HTTP/1.1 200 OK\r\n");
+        stream
+    }
+
+    fn memory(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    }
+
+    /// Asks the server to end, and gives how long it took and what it logged.
+    fn stop(mut self) -> (Duration, String) {
+        let started = Instant::now();
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(asked.success());
+        let ended = self.child.wait().unwrap();
+        let took = started.elapsed();
+        let log = self.log.take().unwrap().join().unwrap();
+        assert!(ended.success(), "{ended}: {log}");
+        (took, log)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A test that failed leaves no server behind.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    text: String,
+}
+
+impl Reply {
+    fn read(mut stream: TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, text) = text.split_once("\r\n\r\n").unwrap();
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let headers = lines.map(|line| line.split_once(": ").unwrap());
+        let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        Self { status, headers, text: text.to_owned() }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Gives the answer, which is one message, or the last one of a stream.
+    #[track_caller]
+    fn json(&self) -> Value {
+        let line = self.text.lines().rfind(|line| line.trim_start_matches("data: ").starts_with('{'));
+        serde_json::from_str(line.unwrap_or(&self.text).trim_start_matches("data: ")).unwrap()
+    }
+}
+
+fn hello() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+    } })
+}
+
+fn list() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })
+}
+
+/// Makes a request of the newest protocol, and the headers that go with it.
+fn modern(method: &str, name: &str, params: &Value) -> ([String; 3], Value) {
+    let mut params = params.clone();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let version = "MCP-Protocol-Version: 2026-07-28".to_owned();
+    let headers = [version, format!("Mcp-Method: {method}"), format!("Mcp-Name: {name}")];
+    (headers, json!({ "jsonrpc": "2.0", "id": 3, "method": method, "params": params }))
+}
+
+/// Asks as clients of the newest protocol do.
+#[track_caller]
+fn ask(server: &Server, method: &str, name: &str, params: Value) -> Value {
+    let (headers, message) = modern(method, name, &params);
+    let headers: Vec<&str> =
+        headers.iter().map(String::as_str).filter(|header| !header.ends_with(": ")).collect();
+    let reply = server.post(&headers, &message);
+    assert_eq!(
+        (reply.status, reply.header("content-type")),
+        (200, Some("application/json")),
+        "{}",
+        reply.text
+    );
+    reply.json()["result"].clone()
+}
+
+fn vault() -> TestVault {
+    TestVault::new(&[
+        ("Start.md", "---\ntags: [tour]\n---\n# Level\nWater level and [[Plan]].\n"),
+        ("Plan.md", "The plan for high water.\n"),
+        ("Über den Fluss.md", "A name to encode.\n"),
+        ("Maps/gauge.png", "not an image"),
+    ])
+}
+
+/// Reads a stream until it tells of something, and gives that.
+fn hear(stream: &mut impl std::io::BufRead, method: &str) -> Value {
+    loop {
+        let mut line = String::new();
+        assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended");
+        let message = line.strip_prefix("data: {").map(|rest| format!("{{{rest}"));
+        let message: Option<Value> = message.map(|text| serde_json::from_str(&text).unwrap());
+        if let Some(message) = message.filter(|message| message["method"] == method) {
+            return message;
+        }
+    }
+}
+
+#[test]
+fn a_session_begins_answers_and_ends() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let session = server.hello(&[]);
+    let tools = server.post(&[&session], &list());
+    assert_eq!(tools.header("content-type"), Some("text/event-stream"));
+    assert!(!tools.json()["result"]["tools"].as_array().unwrap().is_empty());
+    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+        "name": "search_notes", "arguments": { "query": "level" },
+    } });
+    assert_eq!(
+        server.post(&[&session], &call).json()["result"]["structuredContent"]["results"][0]["path"],
+        "Start.md"
+    );
+    assert_eq!(server.send("DELETE", "/mcp", &[&session], "").status, 204);
+    assert_eq!(server.post(&[&session], &list()).status, 404);
+    assert_eq!(server.post(&["Mcp-Session-Id: made-up"], &list()).status, 404);
+}
+
+#[test]
+fn calls_without_a_session_are_answered_with_json() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "read_note", "arguments": { "notes": "Plan" },
+    } });
+    let reply = server.post(&[], &call);
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+    assert_eq!(reply.json()["result"]["structuredContent"]["notes"][0]["path"], "Plan.md");
+    assert_eq!(reply.header("mcp-session-id"), None);
+    let health = server.send("GET", "/health", &[], "");
+    assert_eq!((health.status, &health.json()["status"]), (200, &json!("ok")));
+    // There is no stream without a session.
+    assert_eq!(server.send("GET", "/mcp", &["Accept: text/event-stream"], "").status, 405);
+    assert_eq!(server.send("GET", "/", &[], "").status, 404);
+}
+
+#[test]
+fn clients_of_the_newest_protocol_need_no_session() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let known = ask(&server, "server/discover", "", json!({}));
+    assert!(known["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
+    let call = json!({ "name": "search_notes", "arguments": { "query": "level" } });
+    let found = ask(&server, "tools/call", "search_notes", call);
+    assert_eq!(found["structuredContent"]["results"][0]["path"], "Start.md");
+    let resources = ask(&server, "resources/list", "", json!({}));
+    let uris: Vec<&str> =
+        resources["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
+    assert_eq!(
+        uris,
+        [
+            "sidenote:///Maps/gauge.png",
+            "sidenote:///Plan.md",
+            "sidenote:///Start.md",
+            "sidenote:///%C3%9Cber%20den%20Fluss.md"
+        ]
+    );
+    let read = ask(&server, "resources/read", uris[3], json!({ "uri": uris[3] }));
+    assert_eq!(read["contents"][0]["text"], "A name to encode.\n");
+    let about = ask(&server, "resources/read", uris[0], json!({ "uri": uris[0] }));
+    assert!(about["contents"][0]["text"].as_str().unwrap().contains("\"bytes\":12"));
+    let templates = ask(&server, "resources/templates/list", "", json!({}));
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "sidenote:///{+path}");
+    assert_eq!(ask(&server, "prompts/list", "", json!({}))["prompts"].as_array().unwrap().len(), 4);
+    let prompt = json!({ "name": "link_suggestions", "arguments": { "note": "Plan" } });
+    let prompt = ask(&server, "prompts/get", "link_suggestions", prompt);
+    assert_eq!(prompt["messages"][1]["content"]["resource"]["uri"], "sidenote:///Plan.md");
+    let begun = json!({
+        "ref": { "type": "ref/prompt", "name": "link_suggestions" }, "argument": { "name": "note", "value": "Pl" },
+    });
+    assert_eq!(ask(&server, "completion/complete", "", begun)["completion"]["values"], json!(["Plan"]));
+    // What the revision took away is not there; what is asked for and is not there says which it was.
+    let (headers, ping) = modern("ping", "", &json!({}));
+    assert_eq!(server.post(&[&headers[0], &headers[1]], &ping).status, 404);
+    let (headers, gone) =
+        modern("resources/read", "sidenote:///Gone.md", &json!({ "uri": "sidenote:///Gone.md" }));
+    let error = server.post(&headers.each_ref().map(String::as_str), &gone).json()["error"].clone();
+    assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32602), &json!("sidenote:///Gone.md")));
+}
+
+#[test]
+fn subscribers_of_both_eras_hear_of_a_change_however_it_is_seen() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let session = server.hello(&[]);
+    let subscribe = |uri: &str| json!({ "jsonrpc": "2.0", "id": 4, "method": "resources/subscribe", "params": { "uri": uri } });
+    assert_eq!(server.post(&[&session], &subscribe("sidenote:///Plan.md")).json()["result"], json!({}));
+    assert_eq!(
+        server.post(&[&session], &subscribe("sidenote:///../etc/passwd")).json()["error"]["code"],
+        -32602
+    );
+    let mut old = server.listen(&session);
+    let wish = json!({ "notifications": {
+        "resourcesListChanged": true, "resourceSubscriptions": ["sidenote:///Plan.md", "sidenote:///.git/config"],
+    } });
+    let (headers, listen) = modern("subscriptions/listen", "", &wish);
+    let mut new = server.connect();
+    let (body, host) = (listen.to_string(), &server.address);
+    let length = body.len();
+    let [version, method, _] = headers;
+    write!(new, "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\n{version}\r\n{method}\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    let mut new = BufReader::new(new);
+    let granted = hear(&mut new, "notifications/subscriptions/acknowledged");
+    assert_eq!(granted["params"]["notifications"]["resourceSubscriptions"], json!(["sidenote:///Plan.md"]));
+    // The first scan may be under way still, and would tell of the edit as of anything else.
+    server.post(
+        &[],
+        &json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "list_notes" } }),
+    );
+    let edited = Instant::now();
+    vault.write("Plan.md", "The plan for low water.\n");
+    for stream in [&mut old, &mut new] {
+        let told = hear(stream, "notifications/resources/updated");
+        assert_eq!(told["params"]["uri"], "sidenote:///Plan.md");
+    }
+    assert!(edited.elapsed() < Duration::from_secs(2), "{:?}", edited.elapsed());
+    // A search that sees the edit before the watch tells of it takes nothing away from subscribers.
+    vault.write("Plan.md", "The plan for no water.\n");
+    vault.write("Third.md", "One more.\n");
+    let search = json!({ "name": "search_notes", "arguments": { "query": "plan" } });
+    server.post(&[], &json!({ "jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": search }));
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        let mut line = String::new();
+        assert!(old.read_line(&mut line).unwrap() > 0);
+        for method in ["resources/updated", "resources/list_changed"] {
+            if line.contains(method) {
+                told.push(method);
+            }
+        }
+    }
+    hear(&mut new, "notifications/resources/updated");
+    let unsubscribe = json!({ "jsonrpc": "2.0", "id": 7, "method": "resources/unsubscribe", "params": { "uri": "sidenote:///Plan.md" } });
+    assert_eq!(server.post(&[&session], &unsubscribe).json()["result"], json!({}));
+}
+
+#[test]
+fn only_hosts_and_pages_of_this_machine_reach_it() {
+    let vault = vault();
+    let server = Server::start(
+        &vault,
+        &["--allow-origin", "https://notes.example", "--allow-origin", "app://obsidian.md"],
+    );
+    for host in ["evil.com", "127.0.0.1.evil.com", "localhost.evil.com", "127.0.0.2", "evil.com:80"] {
+        for message in [hello(), list()] {
+            assert_eq!(server.post(&[&format!("Host: {host}")], &message).status, 403, "{host}");
+        }
+    }
+    for host in ["localhost", "127.0.0.1", "[::1]", "LOCALHOST:1234"] {
+        assert_eq!(server.post(&[&format!("Host: {host}")], &list()).status, 200, "{host}");
+    }
+    for origin in [
+        "http://evil.com",
+        "http://localhost.evil.com",
+        "http://127.0.0.1.evil.com",
+        "null",
+        "localhost",
+        "file://localhost",
+        "http://notes.example",
+        "https://notes.example:8443",
+        "https://notes.example.evil.com",
+    ] {
+        for message in [hello(), list()] {
+            assert_eq!(server.post(&[&format!("Origin: {origin}")], &message).status, 403, "{origin}");
+        }
+    }
+    for origin in [
+        "http://localhost:5173",
+        "http://localhost",
+        "https://localhost:1",
+        "http://127.0.0.1:8080",
+        "http://[::1]:3000",
+        "https://notes.example",
+        "https://notes.example:443",
+        "app://obsidian.md",
+    ] {
+        let reply = server.post(&[&format!("Origin: {origin}")], &list());
+        assert_eq!(reply.status, 200, "{origin}");
+        assert!(!reply.headers.iter().any(|(name, _)| name.starts_with("access-control")), "{origin}");
+    }
+    // A browser that asks before it calls is not told that it may.
+    let asked = ["Origin: http://localhost:5173", "Access-Control-Request-Method: POST"];
+    let reply = server.send("OPTIONS", "/mcp", &asked, "");
+    assert_eq!(reply.status, 405);
+    assert!(!reply.headers.iter().any(|(name, _)| name.starts_with("access-control")));
+    for origin in ["notes.example", "https://notes.example/path", "*", ""] {
+        let refused = vault.run(&["mcp", "--http", SERVER, "--allow-origin", origin]);
+        assert_eq!(refused.status.code(), Some(2), "{origin}");
+        assert!(stderr(&refused).contains("is no origin"), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn requests_of_the_wrong_form_are_refused() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let body = list().to_string();
+    let post = |headers: &[&str], body: &str| server.send("POST", "/mcp", headers, body).status;
+    assert_eq!(post(&[BOTH, "Content-Type: text/plain"], &body), 415);
+    assert_eq!(post(&[BOTH], &body), 415);
+    assert_eq!(post(&["Accept: application/json", TYPE], &body), 406);
+    assert_eq!(post(&["Accept: text/event-stream", TYPE], &body), 406);
+    assert_eq!(post(&[TYPE], &body), 406);
+    assert_eq!(post(&[BOTH, "Content-Type: application/json; charset=utf-8"], &body), 200);
+    for broken in ["", "{", "[]", "null", "{\"jsonrpc\":\"2.0\"}", "\u{feff}{}"] {
+        let status = post(&[BOTH, TYPE], broken);
+        assert!((400..500).contains(&status), "{broken}: {status}");
+    }
+    // The longest request is taken, and one byte more is not.
+    let filled = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
+    assert_eq!(post(&[BOTH, TYPE], &filled(LARGEST)), 200);
+    assert_eq!(post(&[BOTH, TYPE], &filled(LARGEST + 1)), 413);
+    let session = server.hello(&[]);
+    assert_eq!(post(&[BOTH, TYPE, &session], &filled(LARGEST + 1)), 413);
+}
+
+#[test]
+fn headers_that_say_something_else_than_the_body_are_refused() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let call = json!({ "name": "search_notes", "arguments": { "query": "x" } });
+    let (right, message) = modern("tools/call", "search_notes", &call);
+    let [version, method, name] = right.each_ref().map(String::as_str);
+    assert_eq!(server.post(&[version, method, name], &message).status, 200);
+    for wrong in [
+        [version, "Mcp-Method: tools/list", name],
+        [version, method, "Mcp-Name: delete_note"],
+        [version, method, ""],
+        [version, "", name],
+        ["MCP-Protocol-Version: 2025-11-25", method, name],
+        ["MCP-Protocol-Version: 1999-01-01", method, name],
+        ["", method, name],
+    ] {
+        let headers: Vec<&str> = wrong.into_iter().filter(|header| !header.is_empty()).collect();
+        assert_eq!(server.post(&headers, &message).status, 400, "{wrong:?}");
+    }
+    assert_eq!(server.post(&["MCP-Protocol-Version: 2025-06-18"], &hello()).status, 400);
+    assert_eq!(server.post(&["MCP-Protocol-Version: 1999-01-01"], &list()).status, 400);
+}
+
+#[test]
+fn whoever_does_not_show_the_token_is_refused() {
+    let vault = vault();
+    let file = vault.root().join(".token");
+    let path = file.to_str().unwrap();
+    let mut command = vault.command(&["mcp", "--http", SERVER, "--token-file", path]);
+    let server = Server::of(command.env("SIDENOTE_LOG", "trace,rmcp=trace,hyper=trace"));
+    let token = fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert!(token.len() >= 32);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let bearer = format!("Authorization: Bearer {token}");
+    let session = server.hello(&[&bearer]);
+    for shown in [
+        "X-Nothing: x".to_owned(),
+        "Authorization: Bearer wrong".to_owned(),
+        format!("Authorization: Bearer {token}x"),
+        format!("Authorization: Bearer {}", &token[1..]),
+        format!("Authorization: Basic {token}"),
+        format!("Authorization: {token}"),
+        "Authorization: Bearer ".to_owned(),
+    ] {
+        // A session is no token.
+        for headers in [[shown.as_str(), "X-Session: none"], [shown.as_str(), session.as_str()]] {
+            let reply = server.post(&headers, &list());
+            assert_eq!(reply.status, 401, "{shown}");
+            assert!(reply.header("www-authenticate").unwrap().starts_with("Bearer"), "{shown}");
+            assert!(!reply.text.contains(&token));
+        }
+    }
+    let in_address = server.send("POST", &format!("/mcp?token={token}"), &[BOTH, TYPE], &list().to_string());
+    assert_eq!(in_address.status, 401);
+    assert_eq!(server.send("GET", "/mcp", &["Accept: text/event-stream", &session], "").status, 401);
+    assert_eq!(server.send("DELETE", "/mcp", &[&session], "").status, 401);
+    assert_eq!(server.post(&[&format!("authorization: bearer {token}"), &session], &list()).status, 200);
+    assert_eq!(server.post(&[&bearer], &list()).status, 200);
+    let (_, log) = server.stop();
+    assert!(!log.is_empty() && !log.contains(&token), "the log holds the token");
+}
+
+#[test]
+fn a_token_that_others_can_read_or_guess_is_refused() {
+    let vault = vault();
+    let file = vault.root().join("token");
+    let path = file.to_str().unwrap();
+    let refused = |says: &str| {
+        let output = vault.run(&["mcp", "--http", SERVER, "--token-file", path]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    };
+    fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
+    for mode in [0o644, 0o640, 0o602] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        refused("others may read the token");
+    }
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    fs::write(&file, "short\n").unwrap();
+    refused("less than 16 characters");
+}
+
+#[test]
+fn nobody_else_reaches_it_without_a_token() {
+    let vault = vault();
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let refused = vault.run(&["mcp", "--http", address]);
+        assert_eq!(refused.status.code(), Some(2), "{address}");
+        assert!(stderr(&refused).contains("there is no token"), "{}", stderr(&refused));
+    }
+    let file = vault.root().join(".token");
+    let mut command = vault.command(&["mcp", "--http", "0.0.0.0:0", "--token-file"]);
+    let mut server = Server::of(command.arg(&file));
+    server.address = server.address.replace("0.0.0.0", "127.0.0.1");
+    assert_eq!(server.post(&["Host: notes.example"], &list()).status, 401);
+    let token = fs::read_to_string(&file).unwrap();
+    let bearer = format!("Authorization: Bearer {}", token.trim());
+    assert_eq!(server.post(&[&bearer, "Host: notes.example"], &list()).status, 200);
+    assert_eq!(server.post(&[&bearer, "Origin: http://evil.com"], &list()).status, 403);
+}
+
+#[test]
+fn three_thousand_sessions_leave_no_more_than_a_few() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let kept = server.hello(&[]);
+    let ended: Vec<String> = (0..200).map(|_| server.hello(&[])).collect();
+    // The first one was silent longest, and had to go.
+    assert_eq!(server.post(&[&kept], &list()).status, 404);
+    let before = server.memory();
+    let mut stream = server.connect();
+    let body = hello().to_string();
+    let (host, length) = (&server.address, body.len());
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    for _ in 0..3_000 {
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut line = String::new();
+        // The answer is a stream of chunks, of which the last one is empty.
+        while line != "0\r\n" {
+            line.clear();
+            assert!(answers.read_line(&mut line).unwrap() > 0);
+        }
+        answers.read_line(&mut line).unwrap();
+    }
+    let grown = server.memory().saturating_sub(before);
+    assert!(grown < 20 << 20, "{} kB more", grown >> 10);
+    assert_eq!(server.post(&[&ended[199]], &list()).status, 404);
+}
+
+#[test]
+fn sessions_that_were_ended_push_nobody_out() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let kept = server.hello(&[]);
+    for _ in 0..300 {
+        let session = server.hello(&[]);
+        assert_eq!(server.send("DELETE", "/mcp", &[&session], "").status, 204);
+    }
+    assert_eq!(server.post(&[&kept], &list()).status, 200);
+}
+
+#[test]
+fn clients_that_are_slow_or_fall_silent_stall_nobody() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let session = server.hello(&[]);
+    let host = &server.address;
+    let begun = [
+        String::new(),
+        "POST /mcp HT".to_owned(),
+        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n"),
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\nContent-Length: 100\r\n\r\n{{\"json"
+        ),
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\n{session}\r\nContent-Length: 100\r\n\r\n{{"
+        ),
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{{"
+        ),
+    ];
+    let silent: Vec<TcpStream> = begun
+        .iter()
+        .cycle()
+        .take(300)
+        .map(|begun| {
+            let mut stream = server.connect();
+            stream.write_all(begun.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    // Nobody reads these.
+    let streams: Vec<BufReader<TcpStream>> = (0..20).map(|_| server.listen(&server.hello(&[]))).collect();
+    let started = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(server.post(&[], &list()).status, 200);
+        assert_eq!(server.post(&[&session], &list()).status, 200);
+    }
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // The end waits for none of them.
+    let (took, _) = server.stop();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    drop((silent, streams));
+}
+
+#[test]
+fn the_end_comes_soon_though_streams_are_open() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let mut stream = server.listen(&server.hello(&[]));
+    let (took, _) = server.stop();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
+    // One that is asked at once has heard it, too.
+    Server::start(&vault, &[]).stop();
+}

@@ -1,0 +1,189 @@
+//! Resources over standard input and output: what they give, and that no address leads out of the vault
+//! (spec/security.md, Paths).
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::support::TestVault;
+
+/// Stands outside of what may be read, and nowhere else.
+const SECRET: &str = "pangolin";
+
+/// Makes a vault with a neighbour, and with hidden files, that hold the secret.
+fn vault() -> (TestVault, TempDir) {
+    let vault = TestVault::new(&[
+        ("Plan.md", "The plan.\n"),
+        ("Über den Fluss/100 % & mehr?.md", "A name to encode.\n"),
+        ("Board.canvas", "{\"nodes\":[],\"edges\":[]}"),
+        ("gauge.png", "not an image"),
+        (".obsidian/app.json", SECRET),
+        (".sidenote/secret.md", SECRET),
+        (".git/config", SECRET),
+        (".trash/Old.md", SECRET),
+        ("Folder/.hidden/note.md", SECRET),
+    ]);
+    let name = vault.root().file_name().unwrap().to_str().unwrap();
+    let evil = tempfile::Builder::new().prefix(&format!("{name}-evil")).tempdir().unwrap();
+    fs::write(evil.path().join("secret.md"), SECRET).unwrap();
+    (vault, evil)
+}
+
+#[test]
+fn addresses_lead_to_files_of_the_vault() {
+    let (vault, _evil) = vault();
+    let mut client = Client::start(&vault, &[]);
+    let listed = client.request("resources/list", json!({}));
+    let uris: Vec<&str> =
+        listed["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
+    assert_eq!(
+        uris,
+        [
+            "sidenote:///Board.canvas",
+            "sidenote:///Plan.md",
+            "sidenote:///gauge.png",
+            "sidenote:///%C3%9Cber%20den%20Fluss/100%20%25%20%26%20mehr%3F.md",
+        ]
+    );
+    for (uri, kind, holds) in [
+        (uris[0], "application/json", "\"nodes\""),
+        (uris[1], "text/markdown", "The plan."),
+        (uris[2], "application/json", "\"mime_type\":\"image/png\""),
+        (uris[3], "text/markdown", "A name to encode."),
+        // Encoded where it need not be, and not where it should be.
+        ("sidenote:///%50lan.md", "text/markdown", "The plan."),
+        ("sidenote:///Über den Fluss/100 %25 & mehr?.md", "text/markdown", "A name to encode."),
+    ] {
+        let contents = client.request("resources/read", json!({ "uri": uri }))["contents"][0].clone();
+        assert_eq!((&contents["uri"], &contents["mimeType"]), (&json!(uri), &json!(kind)));
+        assert!(contents["text"].as_str().unwrap().contains(holds), "{contents}");
+    }
+    client.finish();
+}
+
+#[test]
+fn pages_of_a_long_list_hold_every_file_once() {
+    let names: Vec<String> = (0..450).map(|at| format!("N{at:03}.md")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
+    let vault = TestVault::new(&files);
+    let mut client = Client::start(&vault, &[]);
+    let (mut found, mut cursor, mut pages) = (Vec::new(), Value::Null, 0);
+    while pages == 0 || !cursor.is_null() {
+        let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+        let page = client.request("resources/list", params);
+        found.extend(
+            page["resources"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()),
+        );
+        cursor = page["nextCursor"].clone();
+        pages += 1;
+    }
+    assert_eq!((found, pages), (names, 3));
+    for cursor in ["nonsense", "sidenote:///../../etc", "-1"] {
+        assert_eq!(
+            client.ask("resources/list", json!({ "cursor": cursor }))["error"]["code"],
+            -32602,
+            "{cursor}"
+        );
+    }
+    client.finish();
+}
+
+#[test]
+fn no_address_leads_out_of_the_vault() {
+    let (vault, evil) = vault();
+    let name = evil.path().file_name().unwrap().to_str().unwrap();
+    let absolute = vault.root().join("Plan.md").display().to_string();
+    let mut client = Client::start(&vault, &[]);
+    let beside = [format!("../{name}/secret.md"), format!("Folder/../../{name}/secret.md")];
+    let beside = beside.iter().flat_map(|path| {
+        let encoded = path.replace("..", "%2e%2e");
+        [
+            path.clone(),
+            encoded.clone(),
+            encoded.replace('/', "%2f"),
+            path.replace('/', "\\"),
+            path.replace('/', "%5C"),
+        ]
+    });
+    let others = [
+        "/etc/passwd",
+        "%2Fetc%2Fpasswd",
+        "..",
+        "%2e%2e",
+        "%2E%2E/%2E%2E/etc/passwd",
+        "./Plan.md",
+        "Folder//Plan.md",
+        "Plan.md/",
+        "",
+        ".obsidian/app.json",
+        "%2eobsidian/app.json",
+        ".sidenote/secret.md",
+        "%2Esidenote/secret.md",
+        ".git/config",
+        ".trash/Old.md",
+        "Folder/.hidden/note.md",
+        "Plan.md%00",
+        "Plan.md%00.png",
+        "..%00/secret.md",
+        "C:/Windows/win.ini",
+        "Plan.md:stream",
+        "Plan.md%0A",
+        "%E2%80%AEdm.nalP",
+        "%FF%FE",
+    ];
+    let paths = beside.chain(others.map(str::to_owned)).chain([absolute]);
+    let mut uris: Vec<String> = paths.map(|path| format!("sidenote:///{path}")).collect();
+    uris.extend(
+        [
+            "file:///etc/passwd",
+            "sidenote://Plan.md",
+            "SIDENOTE:///Plan.md",
+            "Plan.md",
+            "",
+            "http://127.0.0.1/",
+        ]
+        .map(str::to_owned),
+    );
+    for uri in uris {
+        for method in ["resources/read", "resources/subscribe"] {
+            let reply = client.ask(method, json!({ "uri": uri }));
+            assert_eq!(reply["error"]["code"], -32602, "{method} {uri:?}: {reply}");
+            assert!(!reply.to_string().contains(SECRET), "{uri}");
+        }
+    }
+    for uri in ["sidenote:///Gone.md", "sidenote:///%252e%252e/secret.md", "sidenote:///Folder"] {
+        let reply = client.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(
+            (&reply["error"]["code"], &reply["error"]["data"]["uri"]),
+            (&json!(-32002), &json!(uri)),
+            "{reply}"
+        );
+    }
+    client.finish();
+}
+
+#[test]
+fn completions_offer_nothing_hidden() {
+    let (vault, _evil) = vault();
+    let mut client = Client::start(&vault, &[]);
+    client.request("resources/list", json!({}));
+    for begun in
+        ["", ".", "..", "../", "/etc/", ".obsidian", ".sidenote/", "secret", "config", "hidden", "Old"]
+    {
+        for (what, argument) in [
+            (json!({ "type": "ref/resource", "uri": "sidenote:///{+path}" }), "path"),
+            (json!({ "type": "ref/prompt", "name": "link_suggestions" }), "note"),
+        ] {
+            let asked = json!({ "ref": what, "argument": { "name": argument, "value": begun } });
+            let values = client.request("completion/complete", asked)["completion"]["values"].clone();
+            for value in values.as_array().unwrap() {
+                let value = value.as_str().unwrap();
+                assert!(!value.starts_with(['.', '/']) && !value.contains("/."), "{begun:?}: {value}");
+                assert!(!["secret", "config", "note", "Old"].contains(&value), "{begun:?}: {value}");
+            }
+        }
+    }
+    client.finish();
+}

@@ -1,0 +1,270 @@
+//! The server among others: read-only, several at once, ended in the middle, and started from a client's settings.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::support::{TestVault, json, say, stderr, stdout, tree};
+
+#[test]
+fn a_read_only_server_writes_nothing_at_all() {
+    let vault = TestVault::new(&[("a.md", "Water [[b]].\n"), ("b.md", "Level.\n")]);
+    let home = tempfile::tempdir().unwrap();
+    let before = tree(vault.root());
+    let mut client =
+        Client::of(vault.command(&["mcp", "--read-only", "--toolset", "notes"]).env("HOME", home.path()));
+    let tools = client.request("tools/list", json!({}))["tools"].clone();
+    let tools: Vec<&Value> = tools.as_array().unwrap().iter().collect();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["search_notes", "read_note", "explore_links", "list_notes", "recall"]);
+    assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
+    let found = client.call("search_notes", json!({ "query": "water" }));
+    assert_eq!(found["structuredContent"]["results"][0]["path"], "a.md");
+    client.text("read_note", json!({ "notes": "b" }));
+    client.text("recall", json!({ "prompt": "What is the water level?" }));
+    let unknown = client
+        .ask("tools/call", json!({ "name": "write_note", "arguments": { "title": "c", "content": "c" } }));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    // What others write is found all the same.
+    vault.write("c.md", "A new gauge.\n");
+    let found = client.call("search_notes", json!({ "query": "gauge" }));
+    assert_eq!(found["structuredContent"]["results"][0]["path"], "c.md");
+    client.finish();
+    vault.remove("c.md");
+    assert_eq!(tree(vault.root()), before);
+}
+
+#[test]
+fn a_read_only_server_reads_beside_one_that_writes() {
+    let vault = TestVault::new(&[("a.md", "Water.\n")]);
+    let mut writer = Client::start(&vault, &[]);
+    writer.text("search_notes", json!({ "query": "water" }));
+    let mut reader = Client::start(&vault, &["--read-only"]);
+    writer.text("write_note", json!({ "title": "Gauge", "content": "A gauge in the river.\n" }));
+    let found = reader.call("search_notes", json!({ "query": "gauge" }));
+    assert_eq!(found["structuredContent"]["results"][0]["path"], "Gauge.md", "{found}");
+    reader.text("read_note", json!({ "notes": "Gauge" }));
+    reader.finish();
+    writer.finish();
+    let journal = json(&vault, "2026-11-21", &["memory", "audit", "Gauge"]);
+    let ops: Vec<&str> =
+        journal.as_array().unwrap().iter().map(|event| event["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["new"], "the reader's use is not written down");
+}
+
+/// Two servers and the command line write so many notes each at once; all find all of them.
+fn write_at_once(each: usize) {
+    let vault = TestVault::new(&[("a.md", "Water.\n")]);
+    std::thread::scope(|scope| {
+        for name in ["one", "two"] {
+            let vault = &vault;
+            scope.spawn(move || {
+                let mut client = Client::start(vault, &[]);
+                for at in 0..each {
+                    let note = json!({ "title": format!("{name} {at}"), "content": format!("{name} wrote number {at}.\n") });
+                    client.text("write_note", note);
+                }
+                check_all(&mut client, each);
+                client.finish();
+            });
+        }
+        scope.spawn(|| {
+            for at in 0..each {
+                let done = vault.run(&[
+                    "new",
+                    &format!("three {at}"),
+                    "--content",
+                    &format!("three wrote number {at}.\n"),
+                ]);
+                assert!(done.status.success(), "{}", stderr(&done));
+            }
+        });
+    });
+    let listed = json(&vault, "2026-11-21", &["list"]);
+    let paths: BTreeSet<&str> =
+        listed.as_array().unwrap().iter().map(|note| note["path"].as_str().unwrap()).collect();
+    assert_eq!(paths.len(), 3 * each + 1);
+    let mut one = Client::start(&vault, &[]);
+    let mut two = Client::start(&vault, &[]);
+    for client in [&mut one, &mut two] {
+        for name in ["one", "two", "three"] {
+            check_found(client, name, each);
+        }
+    }
+    one.finish();
+    two.finish();
+}
+
+fn check_all(client: &mut Client, each: usize) {
+    for name in ["one", "two"] {
+        // Who is behind sees at least what it wrote itself; all is compared at the end.
+        let found = client.call("search_notes", json!({ "query": name, "mode": "bm25", "limit": 1 }));
+        assert_ne!(found["isError"], true, "{found} {each}");
+    }
+}
+
+/// Turns the pages of a search until nothing comes any more.
+fn check_found(client: &mut Client, name: &str, each: usize) {
+    let mut found = BTreeSet::new();
+    let mut cursor = Value::Null;
+    loop {
+        let query = json!({ "query": format!("\"{name} wrote number\""), "mode": "bm25", "limit": 100, "cursor": cursor });
+        let page = client.call("search_notes", query)["structuredContent"].clone();
+        found.extend(page["results"].as_array().unwrap().iter().map(|hit| hit["path"].to_string()));
+        match page.get("next_cursor") {
+            Some(next) => cursor = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!(found.len(), each, "{name}");
+}
+
+#[test]
+fn two_servers_and_the_command_line_write_at_once() {
+    write_at_once(25);
+}
+
+#[test]
+#[ignore = "takes some minutes: just soak"]
+fn two_servers_and_the_command_line_write_a_thousand_notes_each_at_once() {
+    write_at_once(1_000);
+}
+
+#[test]
+fn a_server_that_is_told_to_end_in_a_rename_finishes_it_or_undoes_it() {
+    let many: Vec<(String, String)> = (0..400)
+        .map(|at| (format!("n{at}.md"), format!("See [[Old]] and [[Old|that]], number {at}.\n")))
+        .collect();
+    let mut files: Vec<(&str, &str)> =
+        many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    files.push(("Old.md", "It moves.\n"));
+    let (mut whole, mut none) = (0, 0);
+    for round in 0..6_u64 {
+        let vault = TestVault::new(&files);
+        let before = vault.contents();
+        let mut client = Client::start(&vault, &[]);
+        client.text("search_notes", json!({ "query": "number" }));
+        client.send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": { "name": "move_note", "arguments": { "from": "Old", "to": "New.md" } } }));
+        std::thread::sleep(std::time::Duration::from_millis(round * 25));
+        let told = Command::new("kill").args(["-TERM", &client.pid().to_string()]).status().unwrap();
+        assert!(told.success());
+        client.finish();
+        let check = json(&vault, "2026-11-21", &["check"]);
+        let broken: Vec<&Value> = check["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|problem| problem["code"] == "broken-link")
+            .collect();
+        assert!(broken.is_empty(), "{broken:?}");
+        if vault.root().join("New.md").exists() {
+            whole += 1;
+            assert!(!vault.root().join("Old.md").exists());
+        } else {
+            none += 1;
+            let texts = |state: &std::collections::BTreeMap<_, (Vec<u8>, _)>| -> Vec<Vec<u8>> {
+                state.values().map(|(bytes, _)| bytes.clone()).collect()
+            };
+            assert_eq!(texts(&vault.contents()), texts(&before));
+        }
+    }
+    say(&format!("{whole} renames were finished, {none} never began or were undone"));
+}
+
+#[test]
+fn a_notestore_is_a_vault_of_its_own_layout() {
+    let vault = TestVault::new(&[]);
+    let root = vault.root();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        command.env_clear().env("HOME", root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        command.env("SIDENOTE_NOW", "2026-11-21").current_dir(root).stderr(Stdio::null());
+        command
+    };
+    let named = ["mcp", "--notestore_path", "mem", "--index_path", "mem/index"];
+    Client::of(start().args(named)).finish();
+    assert!(root.join("mem").is_dir() && root.join("mem/index/catalog.db").exists());
+    assert!(!root.join("mem/.sidenote/index").exists());
+    // That is where it lies without being told, too, and it is none of its files.
+    let mut client = Client::of(start().args(["mcp", "--notestore_path", "mem"]));
+    let names = client.request("tools/list", json!({}))["tools"].clone();
+    assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (7, &json!("write_mem")));
+    assert_eq!(client.request("resources/list", json!({}))["resources"], json!([]));
+    client.finish();
+    assert!(!root.join("mem/.sidenote/index").exists());
+}
+
+#[test]
+fn clients_get_what_starts_the_server() {
+    let vault = TestVault::new(&[]);
+    let program = env!("CARGO_BIN_EXE_sidenote");
+    let root = vault.root().canonicalize().unwrap();
+    let args = json!(["--vault", root, "mcp", "--toolset", "notes,mem"]);
+    for (client, section) in [
+        ("claude-code", "mcpServers"),
+        ("claude-desktop", "mcpServers"),
+        ("cursor", "mcpServers"),
+        ("vscode", "servers"),
+    ] {
+        let done = vault.run(&["mcp", "config", client, "--toolset", "notes,mem"]);
+        let snippet: Value = serde_json::from_str(&stdout(&done)).unwrap();
+        assert_eq!(snippet[section]["sidenote"]["command"], program);
+        assert_eq!(snippet[section]["sidenote"]["args"], args);
+    }
+    let codex = stdout(&vault.run(&["mcp", "config", "codex", "--toolset", "notes,mem"]));
+    assert!(codex.starts_with("[mcp_servers.sidenote]\ncommand = "), "{codex}");
+    // Into a file that says something already: that stays, and is kept beside it.
+    let file = root.join(".home/settings.json");
+    fs::create_dir_all(root.join(".home")).unwrap();
+    let before = "{\"theme\": \"dark\", \"mcpServers\": {\"other\": {\"command\": \"x\"}}}";
+    fs::write(&file, before).unwrap();
+    let write = |more: &[&str]| {
+        let file = file.to_str().unwrap();
+        vault.run(&[&["mcp", "config", "cursor", "--write", "--file", file], more].concat())
+    };
+    assert!(stdout(&write(&["--dry-run"])).contains("would be:"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    assert!(write(&[]).status.success());
+    let merged: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!((&merged["theme"], &merged["mcpServers"]["other"]["command"]), (&json!("dark"), &json!("x")));
+    assert_eq!(merged["mcpServers"]["sidenote"]["command"], program);
+    assert_eq!(fs::read_to_string(root.join(".home/settings.json.bak")).unwrap(), before);
+    assert!(stdout(&write(&[])).contains("says so already"));
+    // What is no plain JSON is not touched.
+    fs::write(&file, "{ // mine\n}").unwrap();
+    let refused = write(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n}");
+    // TOML keeps its comments.
+    let toml = root.join(".home/config.toml");
+    fs::write(&toml, "# mine\nmodel = \"x\" # best\n").unwrap();
+    let done = vault.run(&["mcp", "config", "codex", "--write", "--file", toml.to_str().unwrap()]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    let text = fs::read_to_string(&toml).unwrap();
+    assert!(
+        text.starts_with("# mine\nmodel = \"x\" # best\n") && text.contains("[mcp_servers.sidenote]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn toolsets_are_chosen_by_name() {
+    let vault = TestVault::new(&[("a.md", "A.\n")]);
+    let refused = vault.run(&["mcp", "--toolset", "notes,nope"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("use notes, mem, longterm, vector, tiered, rulebook"),
+        "{}",
+        stderr(&refused)
+    );
+    let mut client = Client::start(&vault, &["--toolset", "notes,mem,longterm,vector,tiered,rulebook,notes"]);
+    let list = client.request("tools/list", json!({}));
+    let names: Vec<&str> =
+        list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let distinct: BTreeSet<&&str> = names.iter().collect();
+    assert_eq!((names.len(), distinct.len()), (12 + 7 + 11 + 8 + 9 + 6, 53));
+    client.finish();
+}
