@@ -80,7 +80,7 @@ pub struct Touched {
 
 impl Touched {
     /// Says where the file was after the event, were it not removed.
-    fn end(&self) -> &Place {
+    pub fn end(&self) -> &Place {
         self.to.as_ref().unwrap_or(&self.path)
     }
 }

@@ -1,13 +1,16 @@
 //! Owns what clients need to start our server: their settings files, as text to paste, and merged into what is there.
 
 use std::fmt;
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use etcetera::BaseStrategy as _;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use crate::error::{Error, Result};
 
@@ -89,10 +92,8 @@ impl Client {
         let text = self.merged(before.as_deref().unwrap_or(""), &file, server)?;
         let unchanged = before.as_deref() == Some(text.as_str());
         let applied = !dry_run && !unchanged;
-        let backup = before.filter(|_| applied).map(|before| {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            (file.with_file_name(format!("{name}.bak")), before)
-        });
+        // An earlier one may hold what a person wrote, and stays.
+        let backup = before.filter(|_| applied).map(|before| (free_beside(&file), before));
         if applied {
             save(&file, &text, backup.as_ref())?;
         }
@@ -144,10 +145,14 @@ fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<
     let servers = settings.entry(section).or_insert_with(|| Value::Object(Map::new()));
     let servers =
         servers.as_object_mut().ok_or_else(|| unreadable(&format!("holds no object at {section}")))?;
-    if servers.get(NAME) == Some(&server) {
+    // What else its entry says, such as an environment, stays.
+    let mut entry = servers.get(NAME).and_then(Value::as_object).cloned().unwrap_or_default();
+    entry.extend(server.as_object().cloned().unwrap_or_default());
+    let entry = Value::Object(entry);
+    if servers.get(NAME) == Some(&entry) {
         return Ok(text.to_owned());
     }
-    servers.insert(NAME.to_owned(), server);
+    servers.insert(NAME.to_owned(), entry);
     let text = serde_json::to_string_pretty(&settings)
         .map_err(|error| Error::internal("settings cannot be written as JSON").with_source(error))?;
     Ok(text + "\n")
@@ -166,11 +171,16 @@ fn merged_toml(text: &str, file: &Path, server: &Server) -> Result<String> {
         Item::Table(table)
     };
     let servers = settings.entry("mcp_servers").or_insert_with(hidden);
-    let servers = servers.as_table_mut().ok_or_else(unreadable)?;
-    let mut ours = Table::new();
+    let is_inline = servers.is_inline_table();
+    let servers = servers.as_table_like_mut().ok_or_else(unreadable)?;
+    // What else its entry says, such as an environment, stays.
+    if !servers.get(NAME).is_some_and(Item::is_table_like) {
+        let empty = if is_inline { value(InlineTable::new()) } else { Item::Table(Table::new()) };
+        servers.insert(NAME, empty);
+    }
+    let ours = servers.get_mut(NAME).and_then(Item::as_table_like_mut).ok_or_else(unreadable)?;
     ours.insert("command", value(&server.program));
     ours.insert("args", value(server.arguments.iter().collect::<Array>()));
-    servers.insert(NAME, Item::Table(ours));
     Ok(settings.to_string())
 }
 
@@ -181,11 +191,35 @@ fn save(file: &Path, text: &str, backup: Option<&(PathBuf, String)>) -> Result<(
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    if let Some((path, before)) = backup {
-        std::fs::write(path, before).map_err(|error| Error::io("write", path, error))?;
-    }
     // A link stays one: settings are often kept elsewhere.
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    // Keys of other servers may stand there: nobody gets to read it who could not before.
+    let rights = std::fs::metadata(&real).map(|found| found.permissions()).ok();
+    let put = |path: &Path, text: &str| {
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let mut opened = opened.map_err(|error| Error::io("write", path, error))?;
+        let written = opened.write_all(text.as_bytes()).and_then(|()| {
+            let mode = rights.clone().unwrap_or_else(|| Permissions::from_mode(0o644));
+            opened.set_permissions(mode)
+        });
+        written.map_err(|error| Error::io("write", path, error))
+    };
+    if let Some((path, before)) = backup {
+        put(path, before)?;
+    }
     let aside = real.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, &real)).map_err(failed)
+    put(&aside, text)?;
+    std::fs::rename(&aside, &real).map_err(failed)
+}
+
+/// Finds a name beside a file that nothing has yet.
+fn free_beside(file: &Path) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut place = file.with_file_name(format!("{name}.bak"));
+    let mut number = 1;
+    while place.symlink_metadata().is_ok() {
+        number += 1;
+        place = file.with_file_name(format!("{name}.bak{number}"));
+    }
+    place
 }

@@ -155,8 +155,15 @@ fn made(folder: &Path) -> Result<PathBuf> {
 /// Prints a client's settings, or writes them.
 fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
     args.serve.sets()?;
+    if args.serve.http.is_some() {
+        return Err(Error::invalid("a client starts a server over standard input and output")
+            .with_hint("leave --http out; a server over HTTP is given to a client by its address"));
+    }
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| Error::io("find", path, error));
     let mut line = Vec::new();
+    if let Some(index) = args.serve.index_path.as_ref().or(session.open.index.as_ref()) {
+        line.extend(["--index".to_owned(), absolute(index)?.display().to_string()]);
+    }
     if let Some(folder) = &args.serve.notestore_path {
         line.extend([
             "mcp".to_owned(),

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
 use crate::store::{
     ChangeReply, Memory, MemorySearchRequest, MemoryText, NewRequest, Operation, RelateRequest,
-    ReviseRequest, SearchRequest, Store,
+    ReviseRequest, SearchRequest, Store, shown,
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -366,7 +366,7 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.freshen()?;
     let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
     let stem = target.path.rsplit('/').next().unwrap_or(&target.path).trim_end_matches(".md").to_owned();
-    let given = said(input.link_text);
+    let given = said(input.link_text).as_deref().and_then(shown);
     // In the layout `memories` a bullet is the name of the file alone, unless another text is asked for.
     let is_flat = store.config().vault.layout == Layout::Memories;
     let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem);

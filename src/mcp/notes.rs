@@ -104,7 +104,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "set_memory",
-            Does::Sets,
+            Does::Changes,
             "Pin, rate, archive, type, vote for or review a note.",
             r#"{"note": "Boat", "pinned": true}"#,
             memory::set,

@@ -308,14 +308,14 @@ pub(super) fn tools() -> Vec<Tool> {
         ),
         Tool::new(
             "memory_set_context",
-            Does::Sets,
+            Does::Marks,
             "Say what is being worked on: it stands first in what agents are given. There is one at a time.",
             r#"{"text": "moving the parser to tables", "ttlHours": 4}"#,
             memory_set_context,
         ),
         Tool::new(
             "memory_clear_context",
-            Does::Sets,
+            Does::Marks,
             "End what memory_set_context said; tells whether there was anything.",
             "{}",
             memory_clear_context,
@@ -441,7 +441,8 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
 
 fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
     let hard = input.hard.unwrap_or(false);
-    let memory = match (input.memory_id, input.query) {
+    let given = input.memory_id.filter(|id| !id.trim().is_empty());
+    let memory = match (given, input.query) {
         (Some(id), _) => found(store, &id)?,
         (None, Some(query)) => best(store, &query, hard)?,
         (None, None) => {

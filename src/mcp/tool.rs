@@ -22,6 +22,8 @@ pub(super) enum Does {
     Reads,
     /// Adds something, and leaves what is there.
     Adds,
+    /// Changes what is there, and loses nothing; the same call again changes nothing more.
+    Marks,
     /// Changes what is there; the same call again changes nothing more.
     Sets,
     /// Changes or removes what is there.
@@ -33,7 +35,7 @@ impl Does {
         ToolAnnotations::new()
             .read_only(self == Self::Reads)
             .destructive(matches!(self, Self::Sets | Self::Changes))
-            .idempotent(matches!(self, Self::Reads | Self::Sets))
+            .idempotent(matches!(self, Self::Reads | Self::Marks | Self::Sets))
             .open_world(false)
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::room::Room;
-use super::tool::{Answer, Does, Tool};
+use super::tool::{Answer, Does, Tool, sentence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
@@ -278,8 +278,12 @@ fn update_memories(store: &Store, input: UpdateInput) -> Result<Answer> {
                 .push((METADATA.to_owned(), filled(change.metadata).map_or(Value::Null, Value::Object)));
         }
         let (note, content) = (memory.path, change.content);
-        store.revise(&ReviseRequest { note, content, properties, ..ReviseRequest::default() })?;
-        lines.push(format!("Memory {} updated successfully", change.id));
+        let request = ReviseRequest { note, content, properties, ..ReviseRequest::default() };
+        // What was done before it is told all the same.
+        lines.push(match store.revise(&request) {
+            Ok(_) => format!("Memory {} updated successfully", change.id),
+            Err(error) => format!("Memory {} not updated: {}", change.id, sentence(&error)),
+        });
     }
     Ok(Answer::text(lines.join("\n")))
 }
@@ -297,8 +301,11 @@ fn delete_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         };
         match store.forget(&memory.path, false, false) {
             // What is deleted already is deleted.
-            Err(error) if error.kind() == ErrorKind::Exists => {}
-            done => drop(done?),
+            Err(error) if error.kind() != ErrorKind::Exists => {
+                lines.push(format!("Memory {id} not deleted: {}", sentence(&error)));
+                continue;
+            }
+            _ => {}
         }
         lines.push(format!("Memory {id} deleted successfully"));
     }

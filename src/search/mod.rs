@@ -305,7 +305,7 @@ pub fn path_glob(pattern: &str) -> Result<GlobMatcher> {
         .build()
         .map(|glob| glob.compile_matcher())
         .map_err(|error| {
-            Error::invalid(format!("--path {pattern:?} is not a glob"))
+            Error::invalid(format!("the path {pattern:?} is not a glob"))
                 .with_source(error)
                 .with_hint("write Projects/** or *.canvas")
         })

@@ -12,6 +12,7 @@ use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
+use crate::journal::Order;
 use crate::memory::handoff::markdown;
 use crate::text::edit::{ChangeSet, FileChange, apply, between};
 use crate::text::frontmatter;
@@ -191,6 +192,22 @@ impl Store {
         Ok(plan)
     }
 
+    /// Chooses among handoffs of one second the one that the journal tells of last; else the first by path.
+    fn stored_last(&self, mut rows: Vec<FileRow>) -> Result<Option<FileRow>> {
+        if rows.len() > 1 {
+            for event in self.journal().events(Order::NewestFirst)? {
+                let files = event?.files;
+                let is_touched =
+                    |row: &FileRow| files.iter().any(|file| file.end().in_vault() == Some(&row.path));
+                if let Some(at) = rows.iter().position(is_touched) {
+                    return Ok(Some(rows.swap_remove(at)));
+                }
+            }
+        }
+        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(rows.into_iter().next())
+    }
+
     /// Gives the handoff of a project, or the newest of all.
     ///
     /// # Errors
@@ -203,10 +220,9 @@ impl Store {
         let mut rows = self.index.catalog().select(&filter)?;
         let wanted = project.map(|project| file_name(project).map(|name| key(&name))).transpose()?;
         rows.retain(|row| wanted.as_ref().is_none_or(|wanted| key(row.path.stem()) == *wanted));
-        let newest = rows
-            .into_iter()
-            .max_by(|one, other| one.updated.cmp(&other.updated).then_with(|| other.path.cmp(&one.path)));
-        let row = newest.ok_or_else(|| {
+        let newest = rows.iter().map(|row| row.updated).max();
+        rows.retain(|row| Some(row.updated) == newest);
+        let row = self.stored_last(rows)?.ok_or_else(|| {
             Error::not_found(project.map_or_else(
                 || "there is no handoff".to_owned(),
                 |project| format!("there is no handoff of {project}"),

@@ -6,15 +6,12 @@ use serde_json::{Map, Value};
 
 use super::Store;
 use super::memory::Memory;
-use super::remember::title_of;
+use super::remember::{UNNAMED, title_of};
 use super::transfer::Incoming;
 use crate::error::{Error, Result};
 use crate::memory::state::{LEAST, MOST};
 use crate::text::frontmatter::as_tag;
 use crate::text::path::{NotePath, key};
-
-/// The title of a memory without a word in it.
-const UNNAMED: &str = "Memory";
 
 /// A memory that is to be kept as it is given.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! Maintenance: writing down how tiers changed, writing importance back, making room, and shortening the journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
@@ -13,8 +13,9 @@ use super::moves::add_edits;
 use super::remember::number;
 use super::view::{Source, View};
 use crate::clock::Timestamp;
+use crate::config::Layout;
 use crate::error::Result;
-use crate::index::catalog::{FileRow, path_id};
+use crate::index::catalog::FileRow;
 use crate::journal::{Event, Order as Reading};
 use crate::memory::evict::{Candidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
@@ -358,8 +359,8 @@ impl Store {
         Ok(plan)
     }
 
-    /// Moves every note that was made as a memory in their folder to the trash; gives how many went. A note without an
-    /// id of its own was put there by somebody else, and stays.
+    /// Moves every note that sidenote made as a memory in their folder to the trash; gives how many went. What somebody
+    /// else put there, or what came there from elsewhere, stays, whatever id it has.
     ///
     /// # Errors
     /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
@@ -367,13 +368,52 @@ impl Store {
     pub fn discard_memories(&self) -> Result<usize> {
         self.freshen()?;
         let mut memories = self.all_memories(self.clock.now())?;
-        memories.retain(|memory| self.is_own(memory) && memory.id != path_id(&memory.row.path));
+        let made = self.made_as_memories()?;
+        memories.retain(|memory| self.is_own(memory) && made.contains(&memory.path));
         let all: Vec<&Memory> = memories.iter().collect();
         let mut gone = 0;
         for batch in all.chunks(BATCH) {
             gone += self.carry_out(|_| self.plan_trash("delete", batch), false)?.plan.files.len();
         }
         Ok(gone)
+    }
+
+    /// Lists the notes that were made in the folder of memories, as the journal tells, by the paths that they have now.
+    fn made_as_memories(&self) -> Result<HashSet<String>> {
+        let folder = self.config.memory.folder.trim_matches('/');
+        let is_flat = self.config.vault.layout == Layout::Memories || folder.is_empty();
+        let is_there = |place: &Place| {
+            let inside = place.in_vault().and_then(|path| path.as_str().strip_prefix(folder));
+            place.in_vault().is_some() && (is_flat || inside.is_some_and(|rest| rest.starts_with('/')))
+        };
+        let mut made: HashSet<Place> = HashSet::new();
+        for event in self.journal().events(Reading::OldestFirst)? {
+            let event = event?;
+            for folder in &event.folders {
+                let inside = |place: &Place| {
+                    let rest = place.in_vault()?.as_str().strip_prefix(folder.from.as_str())?;
+                    let to = rest.starts_with('/').then(|| format!("{}{rest}", folder.to))?;
+                    NotePath::parse(&to).ok().map(Place::Vault)
+                };
+                let moved: Vec<(Place, Place)> =
+                    made.iter().filter_map(|place| Some((place.clone(), inside(place)?))).collect();
+                for (from, to) in moved {
+                    made.remove(&from);
+                    made.insert(to);
+                }
+            }
+            for file in &event.files {
+                let is_new = file.before.is_none() && file.to.is_none() && file.after.is_some();
+                if is_new && event.undoes.is_none() && is_there(&file.path) {
+                    made.insert(file.path.clone());
+                } else if let Some(to) = &file.to
+                    && made.remove(&file.path)
+                {
+                    made.insert(to.clone());
+                }
+            }
+        }
+        Ok(made.into_iter().filter_map(|place| Some(place.in_vault()?.as_str().to_owned())).collect())
     }
 
     /// Lists the notes that this session made or changed.

@@ -469,13 +469,12 @@ impl Store {
         }
         let now = self.clock.now();
         let expires_at = match hours {
-            Some(hours) if hours.is_finite() && hours > 0.0 => {
+            Some(hours) if hours > 0.0 && hours <= LONGEST_CONTEXT => {
                 Some(Timestamp::from_millis(now.millis().saturating_add((hours * 3_600_000.0) as i64)))
             }
             Some(hours) => {
-                return Err(
-                    Error::invalid(format!("{hours} is no number of hours")).with_hint("give one above 0")
-                );
+                return Err(Error::invalid(format!("{hours} is no number of hours"))
+                    .with_hint("give one above 0, and not more than a hundred years"));
             }
             None => None,
         };
@@ -557,6 +556,9 @@ impl Store {
         Ok(events)
     }
 }
+
+/// A context lasts so many hours at most: a hundred years.
+const LONGEST_CONTEXT: f64 = 876_600.0;
 
 /// So many notes are looked up one by one; more are read in one pass.
 const FEW: usize = 200;

@@ -78,7 +78,7 @@ pub use read::{InspectReply, ReadReply, ReadRequest};
 pub use recall::{
     ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchRequest, RecallReply, RecallRequest, Recalled,
 };
-pub use relate::{DanglingLinks, DeleteRequest, RelateRequest};
+pub use relate::{DanglingLinks, DeleteRequest, RelateRequest, shown};
 pub use remember::{Alike, SaveReply, SaveRequest, number};
 pub use rename::{RenameRequest, Renamed};
 pub use revise::ReviseRequest;

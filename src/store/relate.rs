@@ -51,6 +51,13 @@ pub struct DeleteRequest {
     pub links: DanglingLinks,
 }
 
+/// Gives a text as a link can show it: on one line, without the signs that end a link; nothing where nothing is left.
+pub fn shown(text: &str) -> Option<String> {
+    let plain: String = text.chars().map(|c| if matches!(c, '[' | ']' | '|') { ' ' } else { c }).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
 impl Store {
     pub(super) fn related_section(&self) -> Section {
         let config = &self.config.links;
@@ -72,7 +79,8 @@ impl Store {
         let mut plan = ChangeSet::new("link");
         let (a, b, names, ids) = self.pair(view, request)?;
         let settings = self.vault.settings();
-        let pairs = [(&a, &b, request.text.as_deref(), &ids.1), (&b, &a, None, &ids.0)];
+        let text = request.text.as_deref().and_then(shown);
+        let pairs = [(&a, &b, text.as_deref(), &ids.1), (&b, &a, None, &ids.0)];
         for (source, target, text, id) in pairs {
             let mut edits = Vec::new();
             let mut remarks = Vec::new();

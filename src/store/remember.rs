@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Store;
 use super::change::{ChangeReply, Operation};
-use super::create::NewRequest;
+use super::create::{NewRequest, file_name};
 use super::edit::{EditRequest, NoteEdit};
 use super::memory::Memory;
 use super::relate::{DeleteRequest, RelateRequest};
@@ -151,7 +151,7 @@ impl Store {
         let title = request
             .title
             .clone()
-            .map_or_else(|| title_of(&text), |title| without_private(&title).into_owned());
+            .map_or_else(|| named_after(&text), |title| without_private(&title).into_owned());
         let mut new = NewRequest {
             title: title.clone(),
             content: text,
@@ -325,7 +325,7 @@ impl Store {
         }
         if memory.state.forgotten {
             return Err(Error::new(ErrorKind::Exists, format!("{} is forgotten already", memory.path))
-                .with_hint("--hard moves it to the trash"));
+                .with_hint("it can be moved to the trash, or brought back"));
         }
         self.say(&memory, NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)), dry_run)
     }
@@ -396,6 +396,17 @@ impl Store {
         }
         self.say(&memory, NoteEdit::Set("tier".to_owned(), Value::from("archive")), dry_run)
     }
+}
+
+/// The title of a text that gives no name for a file.
+pub(super) const UNNAMED: &str = "Memory";
+
+/// As [`title_of`], where a file can be called so.
+fn named_after(text: &str) -> String {
+    let title = title_of(text);
+    let is_name =
+        file_name(&title).is_ok_and(|name| NotePath::parse_new(&format!("{name}.md"), false).is_ok());
+    if is_name { title } else { UNNAMED.to_owned() }
 }
 
 /// Writes whole numbers without a point.

@@ -531,3 +531,34 @@ fn scores_are_cosines_where_there_is_a_model() {
     );
     client.finish();
 }
+
+#[test]
+fn what_a_person_put_among_the_memories_stays() {
+    let own = "---\nid: 0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23\n---\nMy own, by hand.\n";
+    let vault = TestVault::new(&[("Memories/Own.md", own), ("Thesis.md", "---\nid: t1\n---\nMy thesis.\n")]);
+    let mut client = Client::start(&vault, &["--toolset", "notes,longterm"]);
+    save(&mut client, json!({ "content": "Made as a memory" }));
+    save(&mut client, json!({ "content": "Made as one and moved" }));
+    let to = json!({ "from": "Made as one and moved", "to": "Memories/Other name.md" });
+    client.text("move_note", to);
+    client.text("move_note", json!({ "from": "Thesis", "to": "Memories/" }));
+    client.text("write_note", json!({ "title": "Tree", "content": "A family tree." }));
+    client.text("move_note", json!({ "from": "Tree", "to": "Memories/" }));
+    assert_eq!(client.text("delete_all_memories", json!({})), "Deleted 2 memories.");
+    let left = std::fs::read_dir(vault.root().join("Memories")).unwrap();
+    let mut left: Vec<String> = left.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, ["Own.md", "Thesis.md", "Tree.md"]);
+    client.finish();
+}
+
+#[test]
+fn any_text_can_be_kept() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    for content in ["CON", "nul.txt", "\u{1F389}\u{1F389}", "...", "#", "---", "```\n```", "# \n\nx"] {
+        save(&mut client, json!({ "content": content }));
+    }
+    assert_eq!(client.json("memory_stats", json!({}))["totalMemories"], 8);
+    client.finish();
+}

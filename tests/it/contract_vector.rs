@@ -409,3 +409,31 @@ fn a_project_has_one_handoff_and_the_newest_is_given() {
     assert!(client.text("get_handoff", json!({})).contains("third"));
     client.finish();
 }
+
+#[test]
+fn of_handoffs_of_one_second_the_last_is_given() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    for project in ["z", "m", "a", "k"] {
+        client.text("store_handoff", json!({ "project": project, "summary": "x" }));
+        assert!(client.text("get_handoff", json!({})).starts_with(&format!("# Handoff - {project}\n")));
+    }
+    client.finish();
+}
+
+#[test]
+fn one_change_that_fails_does_not_hide_the_others() {
+    let broken = "---\nid: 22222222-2222-4222-8222-222222222222\na: b: c\n---\nBroken.\n";
+    let vault = TestVault::new(&[("Broken.md", broken)]);
+    let mut client = start(&vault);
+    let id = store(&mut client, "first");
+    let other = told(&vault, NOW, &["memory", "explain", "Broken.md"])["id"].as_str().unwrap().to_owned();
+    let other_change = json!({ "id": other, "content": "x", "metadata": { "k": 1 } });
+    let updates = json!([{ "id": id, "content": "second" }, other_change]);
+    let text = client.text("update_memories", json!({ "updates": updates }));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, format!("Memory {id} updated successfully").as_str()));
+    assert!(lines[1].starts_with(&format!("Memory {other} not updated: ")), "{text}");
+    assert_eq!(text_of(&vault, "Broken.md"), broken);
+    client.finish();
+}

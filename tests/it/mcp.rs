@@ -83,6 +83,32 @@ fn pages_go_on_where_they_stopped() {
 }
 
 #[test]
+fn no_line_is_passed_over_where_a_reply_has_no_room() {
+    let one = format!("{}\n", "x".repeat(19_999));
+    let long = format!("{}\nend\n", "y".repeat(30_000));
+    let vault = TestVault::new(&[("T1.md", &one), ("T2.md", "FIRST\nSECOND\n"), ("T3.md", &long)]);
+    let mut client = Client::start(&vault, &[]);
+    let read = client.call("read_note", json!({ "notes": ["T1", "T2"] }))["structuredContent"].clone();
+    assert_eq!((&read["notes"][1]["text"], &read["notes"][1]["next_line"]), (&json!(""), &json!(1)));
+    let read = client.call("read_note", json!({ "notes": "T3" }))["structuredContent"].clone();
+    assert_eq!(read["notes"][0]["text"].as_str().unwrap().len(), 30_001);
+    assert_eq!(read["notes"][0]["next_line"], 2);
+    client.finish();
+}
+
+#[test]
+fn a_link_shows_its_text_on_one_line_and_can_be_taken_away() {
+    let vault = TestVault::new(&[("a.md", "A.\n"), ("b.md", "B.\n")]);
+    let mut client = Client::start(&vault, &[]);
+    client.text("link_notes", json!({ "a": "a", "b": "b", "text": "x]] | y\nz" }));
+    let text = std::fs::read_to_string(vault.root().join("a.md")).unwrap();
+    assert_eq!(text, "A.\n\n## Related\n\n- [[b|x y z]]\n");
+    client.text("link_notes", json!({ "a": "a", "b": "b", "remove": true }));
+    assert!(!std::fs::read_to_string(vault.root().join("a.md")).unwrap().contains("[["));
+    client.finish();
+}
+
+#[test]
 fn bad_requests_are_told_what_to_do() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -238,6 +239,21 @@ fn clients_get_what_starts_the_server() {
     let refused = write(&[]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n}");
+    // What only its owner may read stays so, with what is kept of it; an environment stays, and so does the first copy.
+    let keyed = "{\"mcpServers\": {\"sidenote\": {\"command\": \"x\", \"env\": {\"A\": \"1\"}}}}";
+    fs::write(&file, keyed).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(write(&[]).status.success());
+    let merged: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(merged["mcpServers"]["sidenote"]["env"], json!({ "A": "1" }));
+    for (name, text) in
+        [("settings.json.bak", Some(before)), ("settings.json.bak2", Some(keyed)), ("settings.json", None)]
+    {
+        let path = root.join(".home").join(name);
+        assert!(text.is_none_or(|text| fs::read_to_string(&path).unwrap() == text), "{name}");
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if name == "settings.json.bak" { 0o644 } else { 0o600 }, "{name}");
+    }
     // TOML keeps its comments.
     let toml = root.join(".home/config.toml");
     fs::write(&toml, "# mine\nmodel = \"x\" # best\n").unwrap();

@@ -406,7 +406,9 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     store.freshen()?;
     let lines = match (input.first_line, input.last_line) {
         (None, None) => None,
-        (first, last) => Some((first.unwrap_or(1), last.unwrap_or(usize::MAX))),
+        (first, last) => {
+            Some((within("first_line", first.unwrap_or(1), 1, FARTHEST)?, last.unwrap_or(usize::MAX)))
+        }
     };
     let mut notes = Vec::new();
     let mut left = LONGEST;
@@ -459,8 +461,12 @@ fn cut_lines(text: String, most: usize, first_line: usize) -> (String, Option<us
         line += 1;
     }
     if end == 0 {
-        // One line longer than a reply: its beginning, and on with the next line.
-        end = text.floor_char_boundary(most);
+        if most < LONGEST {
+            // Other notes took the room: this one begins with the next call.
+            return (String::new(), Some(first_line));
+        }
+        // One line longer than a reply is given whole, for no call could ask for the rest of it.
+        end = text.find('\n').map_or(text.len(), |end| end + 1);
         line += 1;
     }
     let whole = end >= text.len();
@@ -510,9 +516,10 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
         }
         (WhatInput::Notes, Some(around)) => {
             let window = within("window", input.window.unwrap_or(5), 0, 100)?;
-            let notes: Vec<ListedOutput> =
-                store.timeline(around, window)?.memories.into_iter().map(ListedOutput::of_memory).collect();
-            ListOutput { total: notes.len(), notes, ..ListOutput::default() }
+            let near = store.timeline(around, window)?.memories.into_iter();
+            let notes: Vec<ListedOutput> = near.map(ListedOutput::of_memory).collect();
+            let total = notes.len();
+            ListOutput { notes: fitting(notes), total, ..ListOutput::default() }
         }
         (WhatInput::Notes, None) => notes(store, &input, start, limit)?,
     };
@@ -562,13 +569,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
             (page.notes.into_iter().map(ListedOutput::of_note).collect(), page.total)
         }
     };
-    let mut length = 0;
-    let fits = |note: &ListedOutput| {
-        let first = length == 0;
-        length += note.path.len() + note.title.len() + note.tags.iter().map(String::len).sum::<usize>() + 120;
-        first || length <= LONGEST
-    };
-    let notes: Vec<ListedOutput> = listed.into_iter().take_while(fits).collect();
+    let notes = fitting(listed);
     let next = start + notes.len();
     Ok(ListOutput {
         notes,
@@ -576,6 +577,17 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
         next_cursor: (next < total).then(|| next.to_string()),
         ..ListOutput::default()
     })
+}
+
+/// Takes as many notes as a reply has room for, and one at least.
+fn fitting(listed: Vec<ListedOutput>) -> Vec<ListedOutput> {
+    let mut length = 0;
+    let fits = |note: &ListedOutput| {
+        let first = length == 0;
+        length += note.path.len() + note.title.len() + note.tags.iter().map(String::len).sum::<usize>() + 160;
+        first || length <= LONGEST
+    };
+    listed.into_iter().take_while(fits).collect()
 }
 
 impl ListedOutput {

@@ -58,6 +58,11 @@ pub(super) struct SetOutput {
 }
 
 pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
+    if let Some(kind) = &input.kind
+        && (kind.trim().is_empty() || kind.chars().any(char::is_control))
+    {
+        return Err(Error::invalid(format!("{kind:?} is no type")).with_hint("Give a word, such as decision"));
+    }
     store.freshen()?;
     let path = store.find(&input.note)?.path.to_string();
     let importance =
@@ -157,7 +162,13 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
         score: item.score,
         text: item.text,
     });
-    let output = RecallOutput { context, memories: memories.collect(), xml };
+    let mut left = LONGEST;
+    let fits = |item: &Recalled| {
+        let fits = item.text.len() <= left;
+        left = left.saturating_sub(item.text.len());
+        fits
+    };
+    let output = RecallOutput { context, memories: memories.take_while(fits).collect(), xml };
     let shown = if output.xml.is_empty() { "nothing is known about this yet" } else { output.xml.as_str() };
     Answer::text(shown).with(&output)
 }
