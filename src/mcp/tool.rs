@@ -7,12 +7,12 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::{Intent, Store};
 use crate::text::frontmatter::as_tag;
 
 /// What a tool does to the notes, as its annotations tell.
@@ -221,6 +221,29 @@ impl Tool {
             known.join(", "),
             self.example
         )))
+    }
+}
+
+// What a search of memories is for, as an argument. No doc comment: it would stand in every schema.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum IntentInput {
+    Continuity,
+    FactCheck,
+    Frequent,
+    Associative,
+    Explore,
+}
+
+impl From<IntentInput> for Intent {
+    fn from(intent: IntentInput) -> Self {
+        match intent {
+            IntentInput::Continuity => Self::Continuity,
+            IntentInput::FactCheck => Self::FactCheck,
+            IntentInput::Frequent => Self::Frequent,
+            IntentInput::Associative => Self::Associative,
+            IntentInput::Explore => Self::Explore,
+        }
     }
 }
 

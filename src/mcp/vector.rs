@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::room::Room;
-use super::tool::{Answer, Does, Tool, sentence};
+use super::tool::{Answer, Does, IntentInput, Tool, sentence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
-    Handoff, HandoffRequest, Intent, KeepRequest, Memory, MemoryContent, MemorySearchRequest, ReviseRequest,
+    Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemorySearchRequest, ReviseRequest,
     SearchRequest, Store,
 };
 
@@ -71,28 +71,6 @@ struct IdsInput {
     /// Ids of memories.
     #[schemars(length(min = 1))]
     ids: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum IntentInput {
-    Continuity,
-    FactCheck,
-    Frequent,
-    Associative,
-    Explore,
-}
-
-impl From<IntentInput> for Intent {
-    fn from(intent: IntentInput) -> Self {
-        match intent {
-            IntentInput::Continuity => Self::Continuity,
-            IntentInput::FactCheck => Self::FactCheck,
-            IntentInput::Frequent => Self::Frequent,
-            IntentInput::Associative => Self::Associative,
-            IntentInput::Explore => Self::Explore,
-        }
-    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

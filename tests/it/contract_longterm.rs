@@ -45,19 +45,6 @@ fn only_note(vault: &TestVault, folder: &str) -> String {
 }
 
 #[test]
-fn every_tool_is_described() {
-    let vault = TestVault::new(&[]);
-    let mut client = start(&vault);
-    let list = client.request("tools/list", json!({}));
-    let tools = list["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 11);
-    for tool in tools {
-        insta::assert_json_snapshot!(format!("longterm_{}", tool["name"].as_str().unwrap()), tool);
-    }
-    client.finish();
-}
-
-#[test]
 fn a_read_only_server_offers_what_reads() {
     let vault = TestVault::new(&[("Note.md", "Kingfisher at the weir.\n")]);
     let mut client = Client::start(&vault, &["--toolset", "longterm", "--read-only"]);

@@ -30,19 +30,6 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn every_tool_is_described() {
-    let vault = TestVault::new(&[]);
-    let mut client = start(&vault);
-    let list = client.request("tools/list", json!({}));
-    let tools = list["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 7);
-    for tool in tools {
-        insta::assert_json_snapshot!(format!("mem_{}", tool["name"].as_str().unwrap()), tool);
-    }
-    client.finish();
-}
-
-#[test]
 fn a_memory_is_written_into_the_folder_of_memories() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);

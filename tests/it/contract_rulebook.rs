@@ -29,28 +29,6 @@ fn save(client: &mut Client, kind: &str, title: &str, content: &str) -> String {
 }
 
 #[test]
-fn each_tool_of_rulebook_has_its_schema() {
-    let vault = TestVault::new(&[]);
-    let mut client = start(&vault);
-    let list = client.request("tools/list", json!({}));
-    let tools = list["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(
-        names,
-        ["search", "timeline", "get", "save", "stats", "cleanup"]
-            .map(|name| format!("rulebook_memory_{name}"))
-    );
-    for tool in tools {
-        insta::assert_json_snapshot!(tool["name"].as_str().unwrap(), tool);
-    }
-    client.finish();
-    let mut client = Client::start(&vault, &["--toolset", "rulebook", "--read-only"]);
-    let list = client.request("tools/list", json!({}));
-    assert_eq!(list["tools"].as_array().unwrap().len(), 4);
-    client.finish();
-}
-
-#[test]
 fn all_toolsets_are_served_at_once() {
     let vault = TestVault::new(&[]);
     let mut client = Client::start(&vault, &["--toolset", "notes,mem,longterm,vector,tiered,rulebook"]);

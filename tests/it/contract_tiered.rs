@@ -35,39 +35,6 @@ fn recall(client: &mut Client, arguments: Value) -> Vec<String> {
 }
 
 #[test]
-fn each_tool_of_tiered_has_its_schema() {
-    let vault = TestVault::new(&[]);
-    let mut client = start(&vault);
-    let list = client.request("tools/list", json!({}));
-    let tools = list["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(
-        names,
-        [
-            "memory_store",
-            "memory_recall",
-            "memory_forget",
-            "memory_restore",
-            "memory_pin",
-            "memory_unpin",
-            "memory_explain",
-            "memory_set_context",
-            "memory_clear_context"
-        ]
-    );
-    for tool in tools {
-        insta::assert_json_snapshot!(format!("tiered_{}", tool["name"].as_str().unwrap()), tool);
-    }
-    client.finish();
-    let mut client = Client::start(&vault, &["--toolset", "tiered", "--read-only"]);
-    let list = client.request("tools/list", json!({}));
-    let names: Vec<&str> =
-        list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["memory_recall", "memory_explain"]);
-    client.finish();
-}
-
-#[test]
 fn a_memory_is_stored_as_a_note() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);

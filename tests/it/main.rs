@@ -45,5 +45,6 @@ mod sync;
 mod terms;
 mod tidy;
 mod together;
+mod toolsets;
 mod vault;
 mod watch;

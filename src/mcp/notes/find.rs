@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::tool::{Answer, within};
+use super::super::tool::{Answer, IntentInput, within};
 use super::LONGEST;
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
@@ -48,16 +48,6 @@ enum ModeInput {
     Hybrid,
     Bm25,
     Vector,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum IntentInput {
-    Continuity,
-    FactCheck,
-    Frequent,
-    Associative,
-    Explore,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -314,13 +304,7 @@ fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Res
             notes: reply.notes,
         });
     }
-    let intent = input.intent.map(|intent| match intent {
-        IntentInput::Continuity => Intent::Continuity,
-        IntentInput::FactCheck => Intent::FactCheck,
-        IntentInput::Frequent => Intent::Frequent,
-        IntentInput::Associative => Intent::Associative,
-        IntentInput::Explore => Intent::Explore,
-    });
+    let intent = input.intent.map(Intent::from);
     let search = input.request(limit.saturating_add(start), 0)?;
     let mode = search
         .mode
