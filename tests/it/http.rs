@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{TestVault, stderr};
+use crate::support::{TestVault, stderr, terminate};
 
 const SERVER: &str = "127.0.0.1:0";
 const BOTH: &str = "Accept: application/json, text/event-stream";
@@ -116,8 +116,7 @@ impl Server {
     /// Asks the server to end, and gives how long it took and what it logged.
     fn stop(mut self) -> (Duration, String) {
         let started = Instant::now();
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(asked.success());
+        terminate(self.child.id());
         let ended = self.child.wait().unwrap();
         let took = started.elapsed();
         let log = self.log.take().unwrap().join().unwrap();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::support::{TestVault, json, say, stderr, stdout, tree};
+use crate::support::{TestVault, json, say, stderr, stdout, terminate, tree};
 
 #[test]
 fn a_read_only_server_writes_nothing_at_all() {
@@ -150,8 +150,7 @@ fn a_server_that_is_told_to_end_in_a_rename_finishes_it_or_undoes_it() {
         client.text("search_notes", json!({ "query": "number" }));
         client.send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": { "name": "move_note", "arguments": { "from": "Old", "to": "New.md" } } }));
         std::thread::sleep(std::time::Duration::from_millis(round * 25));
-        let told = Command::new("kill").args(["-TERM", &client.pid().to_string()]).status().unwrap();
-        assert!(told.success());
+        terminate(client.pid());
         client.finish();
         let check = json(&vault, "2026-11-21", &["check"]);
         let broken: Vec<&Value> = check["problems"]

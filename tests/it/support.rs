@@ -201,6 +201,12 @@ pub(crate) fn permissions_hold() -> bool {
     hold
 }
 
+/// Asks a process to end, as a system does that shuts down.
+pub(crate) fn terminate(process: u32) {
+    let pid = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+}
+
 /// Gives the text of a file of a vault.
 pub(crate) fn text_of(vault: &TestVault, path: &str) -> String {
     fs::read_to_string(vault.root().join(path)).expect(path)
