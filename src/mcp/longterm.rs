@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::memory::preview::preview;
 use crate::memory::state::DEFAULT_IMPORTANCE;
 use crate::store::{
-    DeleteRequest, MemoryText, Operation, ReviseRequest, SaveRequest, Store, TextOrder, TextsRequest,
+    DeleteRequest, KeepRequest, MemoryText, Operation, ReviseRequest, Store, TextOrder, TextsRequest, number,
 };
 
 /// The texts of a reply with several memories have about so many characters together.
@@ -283,11 +283,6 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Writes whole numbers without a point.
-fn number(number: f64) -> Value {
-    if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
-}
-
 fn id_of(text: &str) -> Result<&str> {
     let id = text.trim();
     if id.len() == 36 && uuid::Uuid::try_parse(id).is_ok() {
@@ -321,28 +316,25 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     if let Some(refusal) = duplicate(store, "saving", &input.content, None)? {
         return Ok(refusal);
     }
-    let mut properties = vec![("updated_at".to_owned(), Value::from(store.now().rfc3339()))];
+    let mut properties = Map::from_iter([("updated_at".to_owned(), Value::from(store.now().rfc3339()))]);
     if !input.metadata.is_empty() {
-        properties.push(("metadata".to_owned(), Value::Object(input.metadata)));
+        properties.insert("metadata".to_owned(), Value::Object(input.metadata));
     }
-    let saved = store.save_memory(
-        &SaveRequest {
-            text: input.content,
-            kind: Some(input.memory_type.map_or(GENERAL, TypeInput::name).to_owned()),
-            tags: tags.clone(),
-            importance: Some(importance),
-            allow_duplicate: true,
-            properties,
-            alone: true,
-            ..SaveRequest::default()
-        },
-        false,
-    )?;
-    let memory = saved.memory.ok_or_else(|| Error::internal("what was saved is not there"))?;
+    let request = KeepRequest {
+        text: input.content,
+        kind: Some(input.memory_type.map_or(GENERAL, TypeInput::name).to_owned()),
+        tags: tags.clone(),
+        importance: Some(importance),
+        properties,
+        ..KeepRequest::default()
+    };
+    let memory = store.keep(std::slice::from_ref(&request))?.pop();
+    let memory = memory.ok_or_else(|| Error::internal("what was saved is not there"))?;
+    let preview = preview(&store.content(&memory)?.text);
     Answer::pretty(&SaveOutput {
         status: "saved",
         id: memory.id,
-        preview: saved.preview,
+        preview,
         tags,
         importance: number(importance),
         memory_type: memory.kind,

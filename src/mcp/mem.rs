@@ -267,8 +267,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         ..NewRequest::default()
     };
     let done = store.change(&Operation::New(request), false)?;
-    let made = done.plan.files.iter().find(|file| file.from.is_none()).and_then(|file| file.to.as_ref());
-    let made = made.ok_or_else(|| Error::internal("a new note has no place"))?.to_string();
+    let made = done.made().ok_or_else(|| Error::internal("a new note has no place"))?;
     let memory = store.memory(&made)?;
     Answer::json(&WriteOutput { id: memory.id, file_path: memory.path, created_at: memory.created })
 }

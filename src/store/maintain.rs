@@ -15,7 +15,7 @@ use super::view::{Source, View};
 use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::Result;
-use crate::index::catalog::FileRow;
+use crate::index::catalog::{FileRow, path_id};
 use crate::journal::{Event, Order as Reading};
 use crate::memory::evict::{Candidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
@@ -369,7 +369,9 @@ impl Store {
         self.freshen()?;
         let mut memories = self.all_memories(self.clock.now())?;
         let made = self.made_as_memories()?;
-        memories.retain(|memory| self.is_own(memory) && made.contains(&memory.path));
+        // What sidenote makes says its id; another note may stand where one was that somebody else removed.
+        let says_its_id = |memory: &Memory| memory.id != path_id(&memory.row.path);
+        memories.retain(|memory| self.is_own(memory) && says_its_id(memory) && made.contains(&memory.path));
         let all: Vec<&Memory> = memories.iter().collect();
         let mut gone = 0;
         for batch in all.chunks(BATCH) {
@@ -406,10 +408,9 @@ impl Store {
                 let is_new = file.before.is_none() && file.to.is_none() && file.after.is_some();
                 if is_new && event.undoes.is_none() && is_there(&file.path) {
                     made.insert(file.path.clone());
-                } else if let Some(to) = &file.to
-                    && made.remove(&file.path)
-                {
-                    made.insert(to.clone());
+                } else if (file.to.is_some() || file.after.is_none()) && made.remove(&file.path) {
+                    // One that was removed for good is made no more, whatever comes in its place.
+                    made.extend(file.to.clone());
                 }
             }
         }

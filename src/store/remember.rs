@@ -60,11 +60,6 @@ pub struct SaveRequest {
     pub session: Option<String>,
     /// Whether it is kept although another note says exactly the same.
     pub allow_duplicate: bool,
-    /// Other properties, in order.
-    pub properties: Vec<(String, Value)>,
-    /// Whether its note is all that is written: what says nearly the same is not looked for, and not linked to it, and
-    /// the text is text alone, whatever it begins with.
-    pub alone: bool,
 }
 
 /// A note that says nearly the same as a new one.
@@ -127,9 +122,7 @@ impl Store {
             );
         }
         self.freshen()?;
-        let (same, near) =
-            if request.alone && request.allow_duplicate { (None, None) } else { self.alike(&text)? };
-        let near = near.filter(|_| !request.alone);
+        let (same, near) = self.alike(&text)?;
         if let Some(same) = same.filter(|_| !request.allow_duplicate) {
             return Err(Error::new(
                 ErrorKind::Exists,
@@ -147,7 +140,6 @@ impl Store {
         properties.extend(request.importance.map(|importance| ("importance".to_owned(), number(importance))));
         properties.extend(session.map(|session| ("session".to_owned(), Value::from(session))));
         properties.extend(request.source.clone().map(|source| ("source".to_owned(), Value::from(source))));
-        properties.extend(request.properties.iter().cloned());
         let title = request
             .title
             .clone()
@@ -159,7 +151,6 @@ impl Store {
             note_type: Some(kind),
             tags: request.tags.clone(),
             properties,
-            verbatim: request.alone,
             ..NewRequest::default()
         };
         let mut namesakes = 1;
@@ -301,7 +292,7 @@ impl Store {
     }
 
     /// Gives the cosine of two texts, whatever their titles; nothing without a model.
-    pub(super) fn likeness(&self, one: &str, other: &str) -> Result<Option<f32>> {
+    fn likeness(&self, one: &str, other: &str) -> Result<Option<f32>> {
         let (Some(one), Some(other)) = (self.query_vector(one)?, self.query_vector(other)?) else {
             return Ok(None);
         };

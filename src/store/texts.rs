@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -13,8 +14,8 @@ use super::view::{Source, body_of};
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
-use crate::index::document::Reading;
 use crate::index::silent;
+use crate::memory::duplicate::digest;
 use crate::memory::kind::GENERAL;
 use crate::memory::likeness::likeness;
 use crate::memory::recall::key_terms;
@@ -25,8 +26,8 @@ use crate::text::path::key;
 
 /// So many notes that answer a query are looked at, at least.
 const POOL: usize = 100;
-/// So many more than are asked for are compared as a whole.
-const SPARE: usize = 20;
+/// A text may be that of the query itself where their cosine is as high as this, titles and rounding considered.
+const ALMOST: f64 = 0.5;
 /// Of a query longer than this, in bytes, the key terms alone are looked for.
 const SHORT: usize = 1000;
 /// So few vectors that are missing are made before an answer.
@@ -113,7 +114,7 @@ impl Store {
         self.freshen()?;
         let hidden = PutAway { forgotten: true, archived: false };
         let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
-        let mut rows = self.index.catalog().select(&self.scoped(filter))?;
+        let mut rows = self.with_any_tag(&self.scoped(filter), &request.any_tag)?;
         rows.retain(|row| {
             let kind = row.note_type.as_deref().unwrap_or(GENERAL);
             request.to.is_none_or(|to| row.created <= to)
@@ -123,22 +124,33 @@ impl Store {
         let age = |row: &FileRow| Reverse((row.created, row.id));
         rows.sort_by_key(age);
         let now = self.clock.now();
-        let mut total = rows.len();
-        let page = if request.order == TextOrder::Newest && request.any_tag.is_empty() {
+        let total = rows.len();
+        let page = if request.order == TextOrder::Newest {
             self.weigh(rows.into_iter().skip(request.skip).take(request.limit).collect(), now)?
         } else {
             let mut memories = self.weigh(rows, now)?;
-            memories.retain(|memory| {
-                request.any_tag.is_empty() || request.any_tag.iter().any(|tag| memory.has_tag(tag))
-            });
             if request.order == TextOrder::Important {
                 memories.sort_by(|one, other| other.state.importance.total_cmp(&one.state.importance));
             }
-            total = memories.len();
             memories.into_iter().skip(request.skip).take(request.limit).collect()
         };
         let texts = page.into_iter().filter_map(|memory| self.text_of(memory).transpose());
         Ok((total, texts.collect::<Result<_>>()?))
+    }
+
+    /// Selects notes with one of these tags, or all where none is given.
+    fn with_any_tag(&self, filter: &Filter, tags: &[String]) -> Result<Vec<FileRow>> {
+        let catalog = self.index.catalog();
+        if tags.is_empty() {
+            return catalog.select(filter);
+        }
+        let mut known = HashSet::new();
+        let mut rows = Vec::new();
+        for tag in tags {
+            let tagged = catalog.select(&Filter { tags: vec![tag.clone()], ..filter.clone() })?;
+            rows.extend(tagged.into_iter().filter(|row| known.insert(row.id)));
+        }
+        Ok(rows)
     }
 
     /// Finds the memories whose text is most like a query, from 0 to 1: by the cosine of the two, or, without a model,
@@ -159,21 +171,9 @@ impl Store {
         let asked = Query { meaning: query.to_owned(), ..plain };
         let live = hide(&self.scoped(Filter::default()), PutAway::default());
         let most = limit.saturating_mul(3).max(POOL);
-        let mut found = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
-        if self.index.embedder().is_some() {
-            // A comparison by meaning costs time: of each list the best have it.
-            let most = limit.saturating_add(SPARE);
-            let (mut near, worded): (Vec<Found>, Vec<Found>) =
-                found.into_iter().partition(|hit| hit.components.cosine.is_some());
-            let nearness = |hit: &Found| hit.components.cosine.unwrap_or(-1.0);
-            near.sort_by(|one, other| nearness(other).total_cmp(&nearness(one)));
-            near.truncate(most);
-            near.extend(worded.into_iter().take(most));
-            found = near;
-        }
+        let found = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
         let mut scored = Vec::with_capacity(found.len());
-        for hit in found {
-            let score = self.score_of(&hit, query)?;
+        for (score, hit) in self.scores(&found, query)?.into_iter().zip(found) {
             // What is shown is what is compared.
             let score = (score.clamp(0.0, 1.0) * 1000.0).round() / 1000.0;
             if score >= threshold {
@@ -197,25 +197,39 @@ impl Store {
         texts.collect()
     }
 
-    /// Says how like a query a note is: as a whole, or, where it has several passages, by the best of them.
-    fn score_of(&self, hit: &Found, query: &str) -> Result<f64> {
-        let bytes = match self.read_bytes(&hit.row.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(-1.0),
-            Err(error) => return Err(error),
-        };
-        let reading = Reading::new(&hit.row.path, &bytes);
-        let body = body_of(&bytes);
-        let whole = match self.likeness(query, &body) {
-            Ok(Some(cosine)) => f64::from(cosine),
-            Ok(None) => likeness(query, &body),
+    /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
+    /// there is none. What says the same is wholly like it, whatever title stands in its vector.
+    fn scores(&self, found: &[Found], query: &str) -> Result<Vec<f64>> {
+        let vectors = Arc::clone(&self.index.snapshot()?.vectors);
+        let asked = match self.query_vector(query) {
+            Ok(asked) => asked.filter(|_| !vectors.is_empty()),
             Err(error) => {
                 tracing::warn!("words alone answer: {error}");
-                likeness(query, &body)
+                None
             }
         };
-        let best = hit.components.cosine.filter(|_| reading.passages().len() > 1);
-        Ok(best.map_or(whole, |best| whole.max(f64::from(best))))
+        let wanted = digest(query);
+        let score = |hit: &Found| {
+            let nearest = match &asked {
+                None => None,
+                Some(asked) => {
+                    let keys = self.index.catalog().passages_of(hit.row.id)?;
+                    let cosines = vectors.compare(asked, &keys)?.into_iter().map(|near| near.cosine);
+                    cosines.max_by(f32::total_cmp).map(f64::from)
+                }
+            };
+            if let Some(cosine) = nearest.filter(|cosine| *cosine < ALMOST) {
+                return Ok(cosine);
+            }
+            let body = match self.read_bytes(&hit.row.path) {
+                Ok(bytes) => body_of(&bytes),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(-1.0),
+                Err(error) => return Err(error),
+            };
+            let is_same = digest(&body) == wanted;
+            Ok(if is_same { 1.0 } else { nearest.unwrap_or_else(|| likeness(query, &body)) })
+        };
+        found.iter().map(score).collect()
     }
 
     /// Makes the vectors of what was written a moment ago, so that it is found; many are left to the background.

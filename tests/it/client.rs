@@ -97,6 +97,13 @@ impl Client {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
+    /// Waits until the server, which has our own tools, has taken in what others wrote. On a busy machine a search answers
+    /// from what is there, and says so.
+    pub(crate) fn catch_up(&mut self) {
+        let search = json!({ "query": "x", "mode": "bm25" });
+        while self.call("search_notes", search.clone())["structuredContent"]["stale"] != false {}
+    }
+
     /// Gives the process, for signals.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

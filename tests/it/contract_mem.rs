@@ -357,6 +357,7 @@ fn an_index_among_the_notes_is_no_note() {
     write(&mut client, "Second", "Another kingfisher.");
     vault.write("memories/index/stray.md", "A stray kingfisher.");
     vault.write("memories/Third.md", "A third kingfisher.");
+    client.catch_up();
     let found = client.json("search_mem", json!({ "query": "kingfisher" }));
     assert_eq!(found["total"], 3, "{found}");
     let list = client.call("list_notes", json!({}));

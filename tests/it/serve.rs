@@ -31,6 +31,7 @@ fn a_read_only_server_writes_nothing_at_all() {
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     // What others write is found all the same.
     vault.write("c.md", "A new gauge.\n");
+    client.catch_up();
     let found = client.call("search_notes", json!({ "query": "gauge" }));
     assert_eq!(found["structuredContent"]["results"][0]["path"], "c.md");
     client.finish();
@@ -45,6 +46,7 @@ fn a_read_only_server_reads_beside_one_that_writes() {
     writer.text("search_notes", json!({ "query": "water" }));
     let mut reader = Client::start(&vault, &["--read-only"]);
     writer.text("write_note", json!({ "title": "Gauge", "content": "A gauge in the river.\n" }));
+    reader.catch_up();
     let found = reader.call("search_notes", json!({ "query": "gauge" }));
     assert_eq!(found["structuredContent"]["results"][0]["path"], "Gauge.md", "{found}");
     reader.text("read_note", json!({ "notes": "Gauge" }));

@@ -152,7 +152,7 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
     let limit = input.limit.map(|limit| within("limit", limit, 1, 50)).transpose()?;
     let reply = store.recall(&RecallRequest { prompt: input.prompt, limit, patience: None })?;
     let xml = xml(reply.context.as_ref(), &reply.memories, Some(input.budget.unwrap_or(BUDGET)));
-    let context = reply.context.map(|context| serde_json::to_value(context).unwrap_or_default());
+    let context = reply.context.as_ref().map(told).transpose()?;
     let memories = reply.memories.into_iter().map(|item| Recalled {
         id: item.id,
         path: item.path,
