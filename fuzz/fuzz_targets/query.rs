@@ -1,12 +1,15 @@
-//! Any text is a query.
+//! Any text is a query, or an error that points at its mistake.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use sidenote::search::query::Query;
 
 fuzz_target!(|text: &str| {
-    let query = Query::parse(text);
-    assert!(query.words.len() + query.must.len() + query.must_not.len() <= text.len() + 1);
-    let plain = Query::plain(text);
-    assert!(plain.must.is_empty() && plain.must_not.is_empty());
+    for all in [false, true] {
+        match Query::parse(text, all) {
+            Ok(query) => assert!(query.words.len() <= text.len() + 1),
+            Err(error) => assert!(error.to_string().contains('^') && error.hint().is_some()),
+        }
+    }
+    assert!(Query::plain(text).asks.is_none());
 });

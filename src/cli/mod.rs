@@ -14,6 +14,7 @@ mod mcp;
 mod memory;
 mod output;
 mod read;
+mod related;
 mod search;
 mod status;
 mod watch;
@@ -83,6 +84,9 @@ enum Command {
     /// List notes that link to no note and that no note links to.
     Orphans,
     Path(links::PathArgs),
+    Related(related::RelatedArgs),
+    Mentions(related::MentionsArgs),
+    AskWhy(related::WhyArgs),
     Inspect(read::InspectArgs),
     /// Show the state of the vault and its index.
     Status,
@@ -215,6 +219,9 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Unresolved => links::unresolved(&session),
         Command::Orphans => links::orphans(&session),
         Command::Path(args) => links::path(&session, &args),
+        Command::Related(args) => related::related(&session, &args),
+        Command::Mentions(args) => related::mentions(&session, &args),
+        Command::AskWhy(args) => related::why(&session, &args),
         Command::Inspect(args) => read::inspect(&session, &args),
         Command::Status => status::run(&session),
         Command::Check(args) => check::run(&session, &args),

@@ -6,16 +6,24 @@ use console::style;
 use super::{Session, output};
 use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
-use crate::search::{MatchType, Mode};
-use crate::store::{SearchReply, SearchRequest, SearchResult, Store};
+use crate::search::{Components, MatchType, Mode};
+use crate::store::{Explained, SearchReply, SearchRequest, SearchResult, Store};
 
-/// Search the notes by words and meaning.
+/// Search the notes by words and meaning, or in Obsidian's search language.
 ///
-/// Words rank; "a phrase" must occur; -word must not.
+/// Words alone rank, and need not all occur. Any sign of the language makes the query a condition, which selects the
+/// notes that Obsidian's search would; its words rank them:
+///
+///   "a phrase"  -not  a OR b  (a b)  /regex/  file:  path:  content:  match-case:  ignore-case:  tag:#x
+///   line:(a b)  block:(a b)  section:(a b)  task:x  task-todo:x  task-done:x  [property]  [property:value]
+///
+/// and our own: type:  category:  tier:  created:  updated:  links-to:  linked-from:  is:orphan  is:pinned
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote search \"how do links survive a rename\"
   sidenote search '\"water level\" -draft' --tag river --limit 5
+  sidenote search 'tag:#project section:(task-todo:ship) [status:active]'
+  sidenote search 'created:>2026-01 (boat OR \"old mill\") -path:Archive'
   sidenote search espresso --mode bm25 --path 'Recipes/**' --explain")]
 pub(super) struct SearchArgs {
     /// What to look for.
@@ -35,7 +43,7 @@ pub(super) struct SearchArgs {
     /// Show how each score came about.
     #[arg(long)]
     explain: bool,
-    /// Every word must occur.
+    /// Every word must occur, as a part of the text or of the file's name.
     #[arg(long)]
     all: bool,
     /// Answer from the index as it is.
@@ -127,15 +135,18 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
         if reply.stale {
             session.out.say("note: files changed that the index does not hold yet");
         }
+        if let Some(better) = &reply.did_you_mean {
+            session.out.say(&format!("did you mean: {}", output::plain(better)));
+        }
     }
     session.out.reply(&reply, show)
 }
 
 fn show(reply: &SearchReply) -> String {
+    let mut text = reply.explain.as_ref().map_or_else(String::new, |explain| show_query(explain, reply.mode));
     if reply.results.is_empty() {
-        return "nothing found\n".to_owned();
+        return text + "nothing found\n";
     }
-    let mut text = String::new();
     for (at, result) in reply.results.iter().enumerate() {
         text.push_str(&show_one(at + 1, result));
     }
@@ -168,22 +179,63 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
         text.push_str(&format!("    {}\n", line.trim_end()));
     }
     if let Some(parts) = &result.explain {
-        let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| match (rank, raw) {
-            (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.3}"),
-            _ => format!("{name} -"),
-        };
         let found_by = match result.match_type {
             MatchType::Bm25 => "words",
             MatchType::Vector => "meaning",
             MatchType::Both => "words and meaning",
+            MatchType::Exact => "what it holds",
         };
-        let line = format!(
-            "score {:.4} by {found_by}: {}; {}",
-            result.score,
-            list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
-            list("meaning", parts.vector_rank, parts.cosine, parts.from_vector)
-        );
+        let line = format!("score {:.4} by {found_by}: {}", result.score, show_parts(parts));
         text.push_str(&format!("    {}\n", style(line).dim()));
     }
     text
+}
+
+/// Shows how a score came about, on one line.
+pub(super) fn show_parts(parts: &Components) -> String {
+    let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| match (rank, raw) {
+        (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.3}"),
+        _ => format!("{name} -"),
+    };
+    format!(
+        "{}; {}",
+        list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
+        list("meaning", parts.vector_rank, parts.cosine, parts.from_vector)
+    )
+}
+
+/// Shows how a query was understood, and what it was put to.
+fn show_query(explain: &Explained, mode: Mode) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: &str, text: String| rows.push(vec![name.to_owned(), text]);
+    let words =
+        explain.words.iter().map(|word| format!("{} ({}, idf {:.2})", word.word, word.notes, word.idf));
+    row("words", words.collect::<Vec<_>>().join(", "));
+    if !explain.stop_words.is_empty() {
+        row("left out", format!("{}: too common to rank by", explain.stop_words.join(", ")));
+    }
+    if !explain.meaning.is_empty() {
+        row("meaning", format!("{:?} by {}", explain.meaning, explain.model));
+    }
+    if let Some(condition) = &explain.condition {
+        row("condition", condition.clone());
+    }
+    if let Some(sifted) = &explain.sifted {
+        let mut told = format!(
+            "{} of {} notes may hold it, {} for sure; {} looked at, {} dropped",
+            sifted.maybe, explain.notes, sifted.sure, sifted.judged, sifted.dropped
+        );
+        if !sifted.first_dropped.is_empty() {
+            told.push_str(&format!(": {}", sifted.first_dropped.join(", ")));
+        }
+        row("", told);
+    }
+    if !explain.filters.is_empty() {
+        row("filters", explain.filters.join(", "));
+    }
+    if explain.put_away > 0 {
+        row("put away", format!("{}: archived or forgotten", output::count(explain.put_away, "note")));
+    }
+    row("merged", format!("{:?}, {:?}", mode, explain.fusion).to_lowercase());
+    style(output::columns(&rows)).dim().to_string()
 }

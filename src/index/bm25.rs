@@ -3,19 +3,21 @@
 mod analysis;
 mod directory;
 mod files;
+mod vocabulary;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use self::directory::Unwaited;
 pub use self::files::FileSet;
+use self::vocabulary::Vocabulary;
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::NoMergePolicy;
 use tantivy::postings::{Postings as _, SegmentPostings};
-use tantivy::query::{EnableScoring, PhraseQuery, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
@@ -92,6 +94,12 @@ pub struct Entry {
     pub code: String,
     /// Tags, properties, path, addresses.
     pub meta: String,
+    /// What stands in the file and in none of these: frontmatter, addresses, comments, markup.
+    pub rest: String,
+    /// The names of its properties, as they are compared.
+    pub keys: Vec<String>,
+    /// Whether its text is of a form in which the terms may not hold every run of letters.
+    pub incomplete: bool,
 }
 
 /// An [`Entry`] as lists of terms; made by [`Analysis`].
@@ -107,6 +115,8 @@ pub struct Analysed {
     inflected: String,
     code: String,
     meta: String,
+    rest: String,
+    keys: String,
 }
 
 /// A word of a query.
@@ -120,17 +130,6 @@ pub struct Word {
     pub weight: f32,
     /// Whether longer terms that begin with it count too (a lone character of an unspaced script).
     pub prefix: bool,
-    /// Whether *all* wants it; of an identifier it wants the parts, and the whole may be missing.
-    pub required: bool,
-}
-
-/// Something that a note must or must not hold.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Clause {
-    /// This word, in any inflection.
-    Word(Word),
-    /// These folded words in a row, by their positions.
-    Phrase(Vec<(usize, String)>),
 }
 
 /// A question to the full-text index.
@@ -138,12 +137,6 @@ pub enum Clause {
 pub struct Ask<'a> {
     /// Words to rank by.
     pub words: &'a [Word],
-    /// All of these must hold.
-    pub must: &'a [Clause],
-    /// None of these may hold.
-    pub must_not: &'a [Clause],
-    /// Whether each required word must occur.
-    pub all: bool,
     /// Only these files, where given.
     pub allowed: Option<&'a FileSet>,
     /// How many hits at most.
@@ -175,6 +168,10 @@ struct Fields {
     inflected: Field,
     code: Field,
     meta: Field,
+    /// Words that stand in the file and in no other field; queries that rank do not look here.
+    rest: Field,
+    /// Names of properties.
+    keys: Field,
 }
 
 fn schema() -> (Schema, Fields) {
@@ -183,17 +180,19 @@ fn schema() -> (Schema, Fields) {
         let indexing = TextFieldIndexing::default().set_tokenizer(LISTED).set_index_option(option);
         TextOptions::default().set_indexing_options(indexing)
     };
-    let (counted, placed) = (IndexRecordOption::WithFreqs, IndexRecordOption::WithFreqsAndPositions);
+    let (listed, counted) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
     let fields = Fields {
         key: builder.add_text_field("key", STRING),
         file: builder.add_u64_field("file", FAST),
         title: builder.add_text_field("title", text(counted)),
-        name: builder.add_text_field("name", text(placed)),
+        name: builder.add_text_field("name", text(counted)),
         headings: builder.add_text_field("headings", text(counted)),
-        words: builder.add_text_field("words", text(placed)),
+        words: builder.add_text_field("words", text(counted)),
         inflected: builder.add_text_field("inflected", text(counted)),
-        code: builder.add_text_field("code", text(placed)),
+        code: builder.add_text_field("code", text(counted)),
         meta: builder.add_text_field("meta", text(counted)),
+        rest: builder.add_text_field("rest", text(listed)),
+        keys: builder.add_text_field("keys", text(listed)),
     };
     (builder.build(), fields)
 }
@@ -219,6 +218,7 @@ pub struct Bm25 {
     index: tantivy::Index,
     reader: IndexReader,
     fields: Fields,
+    vocabulary: Arc<Vocabulary>,
 }
 
 impl std::fmt::Debug for Bm25 {
@@ -255,7 +255,7 @@ impl Bm25 {
         index.tokenizers().register(LISTED, TextAnalyzer::builder(analysis::Listed).build());
         let reader =
             index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed("read"))?;
-        Ok(Self { index, reader, fields })
+        Ok(Self { index, reader, fields, vocabulary: Arc::default() })
     }
 
     /// Gives the generation of the last commit; 0 before the first.
@@ -304,7 +304,9 @@ impl Bm25 {
     /// Sees the newest commit.
     pub fn reload(&self) -> Result<Bm25Snapshot> {
         self.reader.reload().map_err(failed("read"))?;
-        Bm25Snapshot::new(self.reader.searcher(), self.fields)
+        let searcher = self.reader.searcher();
+        self.vocabulary.keep_only(searcher.segment_readers());
+        Bm25Snapshot::new(searcher, self.fields, Arc::clone(&self.vocabulary))
     }
 
     /// Counts segments; many small ones slow searches down.
@@ -344,6 +346,8 @@ impl Bm25Writer {
             (fields.inflected, &note.inflected),
             (fields.code, &note.code),
             (fields.meta, &note.meta),
+            (fields.rest, &note.rest),
+            (fields.keys, &note.keys),
         ] {
             if !terms.is_empty() {
                 document.add_text(field, terms);
@@ -407,6 +411,7 @@ pub struct Bm25Snapshot {
     /// Mean length of each field, by field.
     lengths: HashMap<Field, f32>,
     documents: u64,
+    vocabulary: Arc<Vocabulary>,
 }
 
 impl std::fmt::Debug for Bm25Snapshot {
@@ -420,12 +425,10 @@ struct Scratch {
     frequency: Vec<f32>,
     touched: Vec<DocId>,
     scores: Vec<f32>,
-    /// How many required words a document holds.
-    met: Vec<u16>,
 }
 
 impl Bm25Snapshot {
-    fn new(searcher: Searcher, fields: Fields) -> Result<Self> {
+    fn new(searcher: Searcher, fields: Fields, vocabulary: Arc<Vocabulary>) -> Result<Self> {
         let mut lengths = HashMap::new();
         let documents: u64 =
             searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
@@ -436,7 +439,7 @@ impl Bm25Snapshot {
             }
             lengths.insert(field, (tokens as f32 / documents.max(1) as f32).max(1.0));
         }
-        Ok(Self { searcher, fields, lengths, documents })
+        Ok(Self { searcher, fields, lengths, documents, vocabulary })
     }
 
     /// Counts the notes.
@@ -472,27 +475,16 @@ impl Bm25Snapshot {
     /// Ranks the notes that answer a question, best first; equal scores by file number.
     pub fn search(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
         let mut best: BinaryHeap<Reverse<(OrderedScore, Reverse<FileId>)>> = BinaryHeap::new();
-        if ask.limit == 0 || (ask.words.is_empty() && ask.must.is_empty()) {
+        if ask.limit == 0 || ask.words.is_empty() {
             return Ok(Vec::new());
         }
         let weights = self.word_weights(ask.words, tuning)?;
-        let wanted = ask.words.iter().filter(|word| word.required).count();
         for segment in self.searcher.segment_readers() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            let mut scratch = self.score_segment(segment, ask, tuning, &weights)?;
-            let must = self.clause_docs(segment, ask.must)?;
-            let must_not = self.clause_docs(segment, ask.must_not)?;
-            if let [first, rest @ ..] = must.as_slice() {
-                scratch.touched = (0..segment.max_doc())
-                    .filter(|&doc| first.contains(doc) && rest.iter().all(|docs| docs.contains(doc)))
-                    .collect();
-            }
+            let scratch = self.score_segment(segment, ask, tuning, &weights)?;
             for &doc in &scratch.touched {
                 let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
-                if ask.all && scratch.met.get(doc as usize).is_none_or(|met| usize::from(*met) < wanted) {
-                    continue;
-                }
-                if segment.is_deleted(doc) || must_not.iter().any(|docs| docs.contains(doc)) {
+                if segment.is_deleted(doc) {
                     continue;
                 }
                 let candidate = OrderedScore(score);
@@ -547,12 +539,8 @@ impl Bm25Snapshot {
         weights: &[(f32, f32)],
     ) -> Result<Scratch> {
         let size = segment.max_doc() as usize;
-        let mut scratch = Scratch {
-            frequency: vec![0.0; size],
-            touched: Vec::new(),
-            scores: vec![0.0; size],
-            met: vec![0; size],
-        };
+        let mut scratch =
+            Scratch { frequency: vec![0.0; size], touched: Vec::new(), scores: vec![0.0; size] };
         let mut touched = DocSet::new(segment.max_doc());
         let fields = self.fields;
         for (word, &(stem_weight, exact_weight)) in ask.words.iter().zip(weights) {
@@ -566,13 +554,13 @@ impl Bm25Snapshot {
             ] {
                 self.add_frequencies(segment, field, field_tuning, term, word.prefix, &mut scratch)?;
             }
-            saturate(&mut scratch, tuning.k1, stem_weight, word.required, &mut touched);
+            saturate(&mut scratch, tuning.k1, stem_weight, &mut touched);
             if exact_weight > 0.0 {
                 for (field, b) in [(fields.words, tuning.body.b), (fields.name, tuning.title.b)] {
                     let exact = FieldTuning { weight: 1.0, b };
                     self.add_frequencies(segment, field, exact, &word.exact, false, &mut scratch)?;
                 }
-                saturate(&mut scratch, tuning.k1, exact_weight, false, &mut touched);
+                saturate(&mut scratch, tuning.k1, exact_weight, &mut touched);
             }
         }
         scratch.touched = touched.iter().collect();
@@ -621,81 +609,6 @@ impl Bm25Snapshot {
         Ok(())
     }
 
-    /// Lists which of `files` hold any of the clauses.
-    pub fn any_of(&self, clauses: &[Clause], files: &FileSet) -> Result<FileSet> {
-        let mut found = FileSet::default();
-        for segment in self.searcher.segment_readers() {
-            let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            let sets = self.clause_docs(segment, clauses)?;
-            for doc in segment.doc_ids_alive() {
-                let file = column.get_val(doc) as FileId;
-                if files.contains(file) && sets.iter().any(|docs| docs.contains(doc)) {
-                    found.insert(file);
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    fn clause_docs(&self, segment: &SegmentReader, clauses: &[Clause]) -> Result<Vec<DocSet>> {
-        clauses.iter().map(|clause| self.docs_of(segment, clause)).collect()
-    }
-
-    fn docs_of(&self, segment: &SegmentReader, clause: &Clause) -> Result<DocSet> {
-        let mut docs = DocSet::new(segment.max_doc());
-        let fields = self.fields;
-        match clause {
-            Clause::Word(word) => {
-                for (field, term) in [
-                    (fields.title, &word.stem),
-                    (fields.words, &word.stem),
-                    (fields.inflected, &word.stem),
-                    (fields.code, &word.exact),
-                    (fields.meta, &word.stem),
-                ] {
-                    let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-                    for found in expand(&inverted, field, term, word.prefix)? {
-                        let query = TermQuery::new(found, IndexRecordOption::Basic);
-                        self.collect(segment, &query, &mut docs)?;
-                    }
-                }
-            }
-            Clause::Phrase(words) => match words.as_slice() {
-                [] => {}
-                [(_, only)] => {
-                    for field in [fields.words, fields.name, fields.code, fields.meta] {
-                        let query =
-                            TermQuery::new(Term::from_field_text(field, only), IndexRecordOption::Basic);
-                        self.collect(segment, &query, &mut docs)?;
-                    }
-                }
-                _ => {
-                    for field in [fields.words, fields.name, fields.code] {
-                        let terms = words
-                            .iter()
-                            .map(|(position, word)| (*position, Term::from_field_text(field, word)))
-                            .collect();
-                        self.collect(segment, &PhraseQuery::new_with_offset(terms), &mut docs)?;
-                    }
-                }
-            },
-        }
-        Ok(docs)
-    }
-
-    fn collect(
-        &self,
-        segment: &SegmentReader,
-        query: &dyn tantivy::query::Query,
-        docs: &mut DocSet,
-    ) -> Result<()> {
-        let weight =
-            query.weight(EnableScoring::disabled_from_searcher(&self.searcher)).map_err(failed("search"))?;
-        weight
-            .for_each_no_score(segment, &mut |found| found.iter().for_each(|&doc| docs.insert(doc)))
-            .map_err(failed("search"))
-    }
-
     /// Sums up, for each file, a digest of all its terms and their frequencies: equal sums mean equal indexes.
     pub fn digests(&self) -> Result<HashMap<FileId, u64>> {
         let mut sums = HashMap::new();
@@ -710,6 +623,8 @@ impl Bm25Snapshot {
                 fields.inflected,
                 fields.code,
                 fields.meta,
+                fields.rest,
+                fields.keys,
                 fields.key,
             ] {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
@@ -779,16 +694,15 @@ fn union(first: &mut SegmentPostings, second: &mut SegmentPostings) -> u64 {
 }
 
 /// Turns a word's summed frequencies into score: idf · (k1 + 1) · tf / (k1 + tf), and clears them for the next word.
-fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, counts: bool, touched: &mut DocSet) {
+fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, touched: &mut DocSet) {
     for doc in scratch.touched.drain(..) {
         touched.insert(doc);
         let index = doc as usize;
-        if let (Some(frequency), Some(score), Some(met)) =
-            (scratch.frequency.get_mut(index), scratch.scores.get_mut(index), scratch.met.get_mut(index))
+        if let (Some(frequency), Some(score)) =
+            (scratch.frequency.get_mut(index), scratch.scores.get_mut(index))
         {
             *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
             *frequency = 0.0;
-            *met += u16::from(counts);
         }
     }
 }
@@ -830,10 +744,6 @@ impl DocSet {
         if let Some(word) = self.bits.get_mut(doc as usize / 64) {
             *word |= 1 << (doc % 64);
         }
-    }
-
-    fn contains(&self, doc: DocId) -> bool {
-        self.bits.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
     }
 
     /// Lists the documents in order.

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::roster::Entry;
 use crate::text::path::{NotePath, key};
 
 pub use filter::Filter;
@@ -27,7 +28,7 @@ pub use rows::{
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -618,6 +619,29 @@ impl Catalog {
     /// Gives a note's tags.
     pub fn tags_of(&self, id: FileId) -> Result<Vec<String>> {
         self.collect("SELECT name FROM tags WHERE file = ?1 ORDER BY key", [id], |row| row.get(0))
+    }
+
+    /// Lists the files with a tag, by its key, and with those below it where `below` says so.
+    pub fn tagged(&self, tag: &str, below: bool) -> Result<Vec<FileId>> {
+        let deeper = if below { " OR (key > ?1 || '/' AND key < ?1 || '0')" } else { "" };
+        self.collect(&format!("SELECT file FROM tags WHERE key = ?1{deeper}"), [tag], |row| row.get(0))
+    }
+
+    /// Lists what is known of every visible file without reading it.
+    pub fn roster(&self) -> Result<Vec<Entry>> {
+        self.collect(&format!("SELECT {FILE_COLUMNS} FROM files f WHERE NOT f.excluded"), [], |row| {
+            let file = read_file(row)?;
+            Ok(Entry {
+                id: file.id,
+                path: file.path,
+                kind: file.kind,
+                note_type: file.note_type.map(|text| text.to_lowercase()),
+                category: file.category.map(|text| text.to_lowercase()),
+                created: file.created,
+                updated: file.updated,
+                put_away: file.put_away,
+            })
+        })
     }
 
     /// Gives the tags of every file.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
+use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use crate::clock::Timestamp;
 use crate::index::bm25::{Analysed, Analysis, Entry};
@@ -297,7 +298,42 @@ fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
         entry.meta.push('\n');
         entry.meta.push_str(piece.span.of(reading.prose()));
     }
+    push_rest(path, reading, &mut entry);
     entry
+}
+
+/// Gathers what no other field holds as it stands, so that every run of letters in the file is in some term.
+fn push_rest(path: &NotePath, reading: &Reading, entry: &mut Entry) {
+    entry.incomplete = is_nfc_quick(reading.text.chars()) != IsNormalized::Yes;
+    if path.is_canvas() {
+        for text in canvas::texts(&reading.text) {
+            entry.rest.push_str(&text);
+            entry.rest.push('\n');
+        }
+        return;
+    }
+    let note = &reading.note;
+    let mut at = 0;
+    let mut gap = |from: usize, to: usize| {
+        let between = reading.text.get(from..to).unwrap_or("");
+        if between.bytes().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
+            entry.rest.push_str(between);
+            entry.rest.push('\n');
+        }
+    };
+    for piece in &note.pieces {
+        if matches!(piece.kind, PieceKind::Prose | PieceKind::Heading | PieceKind::Code | PieceKind::Math) {
+            gap(at, piece.span.start);
+            at = at.max(piece.span.end);
+        }
+    }
+    gap(at, reading.text.len());
+    for (name, value) in note.frontmatter.iter().flat_map(|front| front.flat()) {
+        entry.keys.push(key(&name));
+        // An escape or a number may stand there in another form than it is asked for.
+        push_value(value, &mut entry.rest);
+        entry.rest.push('\n');
+    }
 }
 
 fn push_value(value: &Value, out: &mut String) {

@@ -8,6 +8,7 @@ mod difference;
 pub mod document;
 pub mod embed;
 mod folder;
+pub mod roster;
 mod seal;
 pub mod vectors;
 mod worker;
@@ -18,7 +19,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
 use crate::index::catalog::{Catalog, Hash};
 use crate::index::embed::Embed;
+use crate::index::roster::Roster;
 use crate::index::vectors::{VectorWriter, Vectors};
 use crate::index::worker::Worker;
 use crate::text::path::NotePath;
@@ -115,6 +117,8 @@ pub struct Snapshot {
     pub generation: i64,
     /// Passages that wait for their vector.
     pub pending: usize,
+    /// What is known of every file; read when a query asks first.
+    roster: OnceLock<Arc<Roster>>,
 }
 
 struct Shared {
@@ -186,7 +190,7 @@ fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>) -> Resul
     // The generation comes first: an older one leads to one more look, a newer one would hide what is missing.
     let generation = catalog.generation()?;
     let pending = usize::try_from(catalog.meta("pending")?.unwrap_or(0)).unwrap_or(0);
-    Ok(Snapshot { bm25: bm25.reload()?, vectors, generation, pending })
+    Ok(Snapshot { bm25: bm25.reload()?, vectors, generation, pending, roster: OnceLock::new() })
 }
 
 enum Job {
@@ -568,6 +572,18 @@ impl Index {
     pub fn generation(&self) -> Result<i64> {
         self.refresh()?;
         self.catalog().generation()
+    }
+
+    /// Gives what is known of every file without reading it, for this snapshot.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read.
+    pub fn roster(&self, snapshot: &Snapshot) -> Result<Arc<Roster>> {
+        if let Some(roster) = snapshot.roster.get() {
+            return Ok(Arc::clone(roster));
+        }
+        let made = Arc::new(Roster::new(self.catalog().roster()?));
+        Ok(Arc::clone(snapshot.roster.get_or_init(|| made)))
     }
 
     /// Gives the catalog for reading. Do not hold it across anything slow.

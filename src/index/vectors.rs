@@ -300,6 +300,25 @@ impl Vectors {
         Ok(bytes.into_iter().map(|byte| byte as i8).collect())
     }
 
+    /// Gives the mean of the vectors of these passages, as far as they have one; nothing where none has.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn mean(&self, keys: &[i64]) -> Result<Option<Vec<f32>>> {
+        let mut sum = vec![0.0_f32; self.dimensions];
+        let mut count = 0;
+        for record in keys.iter().filter_map(|key| self.index().get(key)) {
+            let vector = self.read_at(*record)?;
+            // Records are scaled each by its own largest number, so each is made as long as the others.
+            let norm = vector.iter().map(|&byte| f32::from(byte) * f32::from(byte)).sum::<f32>().sqrt();
+            if norm > 0.0 {
+                sum.iter_mut().zip(&vector).for_each(|(sum, &byte)| *sum += f32::from(byte) / norm);
+                count += 1;
+            }
+        }
+        Ok((count > 0).then(|| sum.iter().map(|sum| sum / count as f32).collect()))
+    }
+
     /// Gives the cosines between a query and the vectors of these passages, as far as they have one.
     pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Near>> {
         let query = Quantised::of(query);

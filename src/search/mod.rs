@@ -1,8 +1,13 @@
 //! Answers a query from one snapshot: ranked lists of full text and vectors, fused, filtered, tied deterministically.
 
 pub mod fuse;
+mod javascript;
+pub mod judge;
+pub mod pattern;
 pub mod query;
+pub mod select;
 pub mod snippet;
+pub mod syntax;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::index::bm25::{Ask, FileSet, Tuning};
 use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
 use crate::index::{Index, Snapshot, passages_of};
-use crate::search::fuse::{Fusion, Ranked};
+use crate::search::fuse::{Fused, Fusion, Ranked};
 use crate::search::query::Query;
 
 /// Which lists answer.
@@ -56,6 +61,8 @@ pub enum MatchType {
     Vector,
     /// Both.
     Both,
+    /// Neither: it holds what the query asks for, and there is nothing to rank it by.
+    Exact,
 }
 
 /// What to find, and among what.
@@ -77,8 +84,6 @@ pub struct Request<'a> {
     pub path: Option<String>,
     /// Only these files, where given; adds to the filter.
     pub among: Option<&'a FileSet>,
-    /// Whether every word must occur.
-    pub all: bool,
 }
 
 /// How a score came about.
@@ -116,8 +121,17 @@ pub struct Found {
 /// The vector of a query; nothing where words alone answer.
 pub type QueryVector = Option<Arc<Vec<f32>>>;
 
+/// Notes in the order in which they answer.
+#[derive(Debug, Default)]
+pub struct Ranking {
+    /// Best first.
+    pub fused: Vec<Fused>,
+    /// The passage of a note that is nearest in meaning, by its place in the note.
+    passages: HashMap<FileId, usize>,
+}
+
 /// Ranks the notes that answer a request, best first. `meaning` gives the query's vector; a hybrid search asks for it
-/// while the words are looked up beside.
+/// while the words are looked up beside. What the query asks for is not looked at here.
 ///
 /// # Errors
 /// `Invalid` for a malformed glob; whatever the index or `meaning` reports.
@@ -127,20 +141,60 @@ pub fn run(
     request: &Request<'_>,
     meaning: impl FnOnce() -> Result<QueryVector>,
 ) -> Result<Vec<Found>> {
+    let mut ranking = rank(index, snapshot, request, meaning)?;
+    ranking.fused.truncate(request.limit);
+    let ids: Vec<FileId> = ranking.fused.iter().map(|hit| hit.file).collect();
+    let catalog = index.catalog();
+    let rows = catalog.at_once(|| catalog.rows(&ids))?;
+    drop(catalog);
+    let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+    Ok(ranking
+        .fused
+        .iter()
+        .filter_map(|hit| Some(ranking.found(rows.get(&hit.file)?.clone(), hit)))
+        .collect())
+}
+
+impl Ranking {
+    /// Joins a hit with its note.
+    pub fn found(&self, row: FileRow, hit: &Fused) -> Found {
+        let match_type = match (hit.components.bm25_rank, hit.components.vector_rank) {
+            (Some(_), Some(_)) => MatchType::Both,
+            (None, Some(_)) => MatchType::Vector,
+            (Some(_), None) => MatchType::Bm25,
+            (None, None) => MatchType::Exact,
+        };
+        let passage = self.passages.get(&hit.file).copied();
+        Found { row, score: hit.score, match_type, passage, components: hit.components }
+    }
+}
+
+/// Ranks notes without reading their rows.
+///
+/// # Errors
+/// As [`run`].
+pub fn rank(
+    index: &Index,
+    snapshot: &Snapshot,
+    request: &Request<'_>,
+    meaning: impl FnOnce() -> Result<QueryVector>,
+) -> Result<Ranking> {
     let Some(query) = request.query else {
-        return Ok(Vec::new());
+        return Ok(Ranking::default());
     };
     let allowed = allowed_files(&index.catalog(), request)?;
     if allowed.as_ref().is_some_and(FileSet::is_empty) {
-        return Ok(Vec::new());
+        return Ok(Ranking::default());
     }
     let documents = usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX);
     let depth = request.depth.unwrap_or_else(|| request.limit.saturating_mul(5));
     let depth = depth.max(50).min(documents.max(1));
-    let words = || text_list(snapshot, query, request, allowed.as_ref(), depth);
+    // Of what holds a condition all is put in order, for nobody knows yet which notes do.
+    let text_depth = if query.asks.is_some() { documents } else { depth };
+    let words = || text_list(snapshot, query, allowed.as_ref(), text_depth);
     let near = || match meaning()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
-            vector_list(snapshot, index, &vector, allowed.as_ref(), depth)
+            vector_list(snapshot, index, &vector, allowed.as_ref(), depth, query.asks.is_some())
         }
         _ => Ok((Vec::new(), HashMap::new())),
     };
@@ -154,65 +208,39 @@ pub fn run(
             Ok((words?, near?))
         })?,
     };
-    let vector = keep_required(snapshot, query, request, vector)?;
-    let mut fused = fuse::fuse(&text, &vector, request.fusion);
-    fused.truncate(request.limit);
-    let ids: Vec<FileId> = fused.iter().map(|hit| hit.file).collect();
-    let catalog = index.catalog();
-    let rows = catalog.at_once(|| catalog.rows(&ids))?;
-    drop(catalog);
-    let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    Ok(fused
-        .into_iter()
-        .filter_map(|hit| {
-            let row = rows.get(&hit.file)?.clone();
-            let match_type = match (hit.components.bm25_rank, hit.components.vector_rank) {
-                (Some(_), Some(_)) => MatchType::Both,
-                (None, Some(_)) => MatchType::Vector,
-                _ => MatchType::Bm25,
-            };
-            Some(Found {
-                row,
-                score: hit.score,
-                match_type,
-                passage: passages.get(&hit.file).copied(),
-                components: hit.components,
-            })
-        })
-        .collect())
+    Ok(Ranking { fused: fuse::fuse(&text, &vector, request.fusion), passages })
 }
 
 fn text_list(
     snapshot: &Snapshot,
     query: &Query,
-    request: &Request<'_>,
     allowed: Option<&FileSet>,
     limit: usize,
 ) -> Result<Vec<Ranked>> {
-    let ask = Ask {
-        words: &query.words,
-        must: &query.must,
-        must_not: &query.must_not,
-        all: request.all,
-        allowed,
-        limit,
-    };
+    let ask = Ask { words: &query.words, allowed, limit };
     let hits = snapshot.bm25.search(&ask, &Tuning::default())?;
     Ok(hits.into_iter().map(|hit| Ranked { file: hit.file, score: hit.score }).collect())
 }
 
-/// Finds the nearest passages and gives their notes, each with its best passage.
+/// Of more files than this the nearest passages are found among all, and those of other files passed over.
+const MANY: usize = 1_500;
+/// No more of the nearest passages than this are looked through for those of certain files.
+const FARTHEST: usize = 1_600;
+
+/// Finds the nearest passages and gives their notes, each with its best passage. `is_roughly` lets those go that are
+/// far from the query in a large set: they come without a vector's share of the score.
 fn vector_list(
     snapshot: &Snapshot,
     index: &Index,
     vector: &[f32],
     allowed: Option<&FileSet>,
     limit: usize,
+    is_roughly: bool,
 ) -> Result<(Vec<Ranked>, HashMap<FileId, usize>)> {
     let keys: Option<HashSet<i64>> = match allowed {
         None => None,
         // Nearly every passage: what is left out is passed over below.
-        Some(files) if files.is_all_but() => None,
+        Some(files) if files.is_all_but() || is_roughly && files.len() > MANY => None,
         Some(files) => Some(passages_of(&index.catalog(), files)?),
     };
     let mut count = limit.saturating_mul(2);
@@ -238,7 +266,7 @@ fn vector_list(
             Ok(())
         })?;
         // A note has several passages, so that fewer notes than asked for are enough.
-        if all || list.len() * 2 >= limit {
+        if all || list.len() * 2 >= limit || is_roughly && count >= FARTHEST {
             return Ok((list, best));
         }
         // Passages of few notes, or vectors of texts that no note holds any more, stood in the way.
@@ -246,34 +274,11 @@ fn vector_list(
     }
 }
 
-/// Drops notes found by meaning alone that miss a required word or phrase, or hold an excluded one.
-fn keep_required(
-    snapshot: &Snapshot,
-    query: &Query,
-    request: &Request<'_>,
-    list: Vec<Ranked>,
-) -> Result<Vec<Ranked>> {
-    let strict = request.all && request.mode != Mode::Vector;
-    if list.is_empty() || (query.must.is_empty() && query.must_not.is_empty() && !strict) {
-        return Ok(list);
-    }
-    let files: FileSet = list.iter().map(|hit| hit.file).collect();
-    let select = |words, must, must_not, all| -> Result<FileSet> {
-        let ask = Ask { words, must, must_not, all, allowed: Some(&files), limit: files.len() };
-        Ok(snapshot.bm25.search(&ask, &Tuning::default())?.into_iter().map(|hit| hit.file).collect())
-    };
-    let refused = if query.must_not.is_empty() {
-        FileSet::default()
-    } else {
-        snapshot.bm25.any_of(&query.must_not, &files)?
-    };
-    let needs = !query.must.is_empty() || strict;
-    let words: &[_] = if strict { &query.words } else { &[] };
-    let fit = if needs { select(words, &query.must, &[], strict)? } else { files.clone() };
-    Ok(list.into_iter().filter(|hit| fit.contains(hit.file) && !refused.contains(hit.file)).collect())
-}
-
-fn allowed_files(catalog: &Catalog, request: &Request<'_>) -> Result<Option<FileSet>> {
+/// Lists the files that the filters of a request let pass; nothing where all do.
+///
+/// # Errors
+/// `Invalid` for a malformed glob.
+pub fn allowed_files(catalog: &Catalog, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = request.path.as_deref().map(path_glob).transpose()?;
     if request.filter.is_open() && glob.is_none() {
         if request.among.is_some() {

@@ -1,22 +1,23 @@
-//! Owns the query language: what a person types, parsed to words to rank by and conditions that must hold.
+//! Owns what a query is once it is understood: words to rank by, a text to embed, and what a note must hold.
 //!
-//! Words rank, `"phrases"` must occur, `-word` and `-"phrase"` must not.
+//! Words alone rank, and need not all occur. Any sign of Obsidian's language makes the whole query a condition
+//! (spec/search.md, Language); its words still rank.
 
 use std::collections::HashSet;
 
-use crate::index::bm25::{Clause, Word};
+use crate::error::Result;
+use crate::index::bm25::Word;
+use crate::search::syntax::{self, Node};
 use crate::text::terms::{Stem, Term, TermKind, is_stop_word, terms};
 
-/// A parsed query.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// A query.
+#[derive(Debug, Clone, Default)]
 pub struct Query {
     /// Words to rank by; those of phrases included.
     pub words: Vec<Word>,
-    /// Conditions that must hold.
-    pub must: Vec<Clause>,
-    /// Conditions that must not hold.
-    pub must_not: Vec<Clause>,
-    /// What a model embeds: the query without its negations and quotes.
+    /// What a note must hold, where the query says so.
+    pub asks: Option<Node>,
+    /// What a model embeds: the query's own words, without operators and what must not occur.
     pub meaning: String,
 }
 
@@ -34,28 +35,21 @@ impl Query {
         query
     }
 
-    /// Parses what was typed; anything is a query.
-    pub fn parse(text: &str) -> Self {
-        let mut query = Self::default();
-        let (mut known, mut stem) = (HashSet::new(), Stem::brief());
-        for part in parts(text) {
-            let found = terms(part.text);
-            if part.quoted || part.negated {
-                let clauses = clauses(&found, part.quoted, &mut stem);
-                if part.negated {
-                    query.must_not.extend(clauses);
-                    continue;
-                }
-                query.must.extend(clauses);
-            }
-            if !query.meaning.is_empty() {
-                query.meaning.push(' ');
-            }
-            query.meaning.push_str(part.text);
-            query.add_words(&found, &mut known, &mut stem);
+    /// Parses what was typed. With `all`, words alone are a condition as well: each must occur.
+    ///
+    /// # Errors
+    /// `Invalid` with the place of the mistake and a valid form.
+    pub fn parse(text: &str, all: bool) -> Result<Self> {
+        let Some(node) = syntax::parse(text)? else { return Ok(Self::default()) };
+        if node.is_plain() && !all {
+            return Ok(Self::plain(text));
         }
-        query.drop_stop_words();
-        query
+        let mut wanted = String::new();
+        node.each_wanted(&mut |term| {
+            wanted.push_str(&term.text);
+            wanted.push(' ');
+        });
+        Ok(Self { asks: Some(node.arranged()), ..Self::plain(&wanted) })
     }
 
     /// Leaves stop words out, unless there is nothing else: a question of stop words deserves an answer by them.
@@ -67,7 +61,7 @@ impl Query {
 
     /// Says whether there is nothing to rank or match by.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.must.is_empty()
+        self.words.is_empty() && self.asks.is_none()
     }
 
     /// Takes the words that are not `known` yet.
@@ -98,50 +92,5 @@ fn word(term: &Term, is_sign_name: bool, stem: &mut Stem) -> Word {
         stem: if whole { term.text.clone() } else { stem.of(&term.text).to_owned() },
         weight: if whole && !is_sign_name { WHOLE_WEIGHT } else { 1.0 },
         prefix: term.kind == TermKind::Gram && term.text.chars().count() == 1,
-        required: !whole || is_sign_name,
     }
-}
-
-fn clauses(found: &[Term], quoted: bool, stem: &mut Stem) -> Vec<Clause> {
-    if let ([first, _], true) = (found, is_sign_name(found)) {
-        return vec![Clause::Word(word(first, true, stem))];
-    }
-    let in_row: Vec<&Term> =
-        found.iter().filter(|term| !matches!(term.kind, TermKind::Whole | TermKind::Tail)).collect();
-    match in_row.as_slice() {
-        [] => Vec::new(),
-        [only] if !quoted => vec![Clause::Word(word(only, false, stem))],
-        _ => vec![Clause::Phrase(in_row.iter().map(|term| (term.position, term.text.clone())).collect())],
-    }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Part<'a> {
-    text: &'a str,
-    quoted: bool,
-    negated: bool,
-}
-
-/// Splits a query at quotes and white space; an unclosed quote runs to the end.
-fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts = Vec::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let after_minus =
-            rest.strip_prefix('-').filter(|after| !after.starts_with([' ', '-']) && !after.is_empty());
-        let negated = after_minus.is_some();
-        let start = after_minus.unwrap_or(rest);
-        let (piece, quoted, behind) = if let Some(inner) = start.strip_prefix('"') {
-            let end = inner.find('"').unwrap_or(inner.len());
-            (&inner[..end], true, inner.get(end + 1..).unwrap_or(""))
-        } else {
-            let end = start.find(char::is_whitespace).unwrap_or(start.len());
-            (&start[..end], false, &start[end..])
-        };
-        if !piece.is_empty() {
-            parts.push(Part { text: piece, quoted, negated });
-        }
-        rest = behind.trim_start();
-    }
-    parts
 }

@@ -2,6 +2,7 @@
 //!
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
+mod ask;
 mod backup;
 mod change;
 mod check;
@@ -23,6 +24,7 @@ mod privacy;
 mod read;
 mod recall;
 mod relate;
+mod related;
 mod remember;
 mod rename;
 mod revise;
@@ -31,6 +33,7 @@ mod search;
 mod texts;
 mod transfer;
 mod view;
+mod why;
 mod write;
 
 use std::ops::Deref;
@@ -56,6 +59,7 @@ pub use crate::journal::Event;
 pub use crate::memory::recall::{Context, Item, xml};
 pub use crate::memory::score::{Intent, Part as ScorePart};
 pub use crate::memory::state::Tier;
+pub use ask::Sifted;
 pub use backup::{BackupItem, RestoreReply};
 use change::end_unfinished_at_start;
 pub use change::{ChangeReply, Operation};
@@ -79,12 +83,14 @@ pub use recall::{
     ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchRequest, RecallReply, RecallRequest, Recalled,
 };
 pub use relate::{DanglingLinks, DeleteRequest, RelateRequest, shown};
+pub use related::{Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest};
 pub use remember::{Alike, SaveReply, SaveRequest, number};
 pub use rename::{RenameRequest, Renamed};
 pub use revise::ReviseRequest;
-pub use search::{SearchReply, SearchRequest, SearchResult};
+pub use search::{Explained, SearchReply, SearchRequest, SearchResult, WordWeight};
 pub use texts::{MemoryText, TextOrder, TextsRequest};
 pub use transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use why::{Condition, WhyReply, WhyRequest};
 pub use write::{WriteReply, WriteRequest};
 
 /// How to open a store.

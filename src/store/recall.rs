@@ -18,7 +18,7 @@ use crate::memory::score::{Chance, Composite, Intended, Intent, composite, inten
 use crate::memory::state::Tier;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
-use crate::search::{Found, Mode, Request, run};
+use crate::search::{Found, Mode, Request};
 
 /// So many memories are given where nothing else is said.
 const MOST_ITEMS: usize = 10;
@@ -141,9 +141,8 @@ impl Store {
             filter,
             ..Request::default()
         };
-        run(&self.index, &snapshot, &request, || {
-            Ok(self.vector_for(asked, query, &snapshot, &mut Vec::new())?.1)
-        })
+        let vector = || Ok(self.vector_for(asked, query, &snapshot, &mut Vec::new())?.1);
+        Ok(self.found(&snapshot, &request, vector)?.found)
     }
 
     /// Gives memories that help with a prompt, best first, and counts a use of each.
@@ -253,7 +252,7 @@ impl Store {
             self.freshen()?;
         }
         let now = self.clock.now();
-        let query = request.search.parsed();
+        let query = request.search.parsed()?;
         let filter = hide(&request.search.filter, request.search.include);
         let found = self.candidates(&query, request.search.mode, filter, most)?;
         let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();

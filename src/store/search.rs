@@ -3,16 +3,17 @@
 use serde::Serialize;
 
 use super::Store;
+use super::ask::{Sifted, Sought};
 use crate::clock::Timestamp;
 use crate::cores;
 use crate::error::{ErrorKind, Result};
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{FileKind, Filter, PutAway};
 use crate::index::document::Reading;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::snippet::excerpt;
-use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request, run};
-use crate::text::terms::Stem;
+use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
+use crate::text::terms::{Stem, is_stop_word, terms};
 
 /// A reply never holds more results than this.
 const MOST_RESULTS: usize = 10_000;
@@ -86,14 +87,90 @@ pub struct SearchReply {
     /// Sentences about what the reply lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What was asked, and of what, where that was to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explained>,
+    /// The query with words that stand in no note put right, where nothing was found by words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub did_you_mean: Option<String>,
     /// Milliseconds spent, freshness included.
     pub took_ms: f64,
 }
 
+/// How a query was understood.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explained {
+    /// The words that rank, by the rarest.
+    pub words: Vec<WordWeight>,
+    /// Words that were left out: too common to rank by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop_words: Vec<String>,
+    /// The text that was embedded; empty where none was.
+    pub meaning: String,
+    /// What a note must hold, as it was understood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// How the condition was met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sifted: Option<Sifted>,
+    /// Filters beside the query.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<String>,
+    /// How the lists were merged.
+    pub fusion: Fusion,
+    /// The model; `none` without one.
+    pub model: String,
+    /// Notes that the index holds.
+    pub notes: u64,
+    /// Notes that are out of search: archived or forgotten.
+    pub put_away: usize,
+}
+
+/// A word, and what it counts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WordWeight {
+    /// The word, folded.
+    pub word: String,
+    /// Its stem.
+    pub stem: String,
+    /// Notes that hold it in their body, in any inflection.
+    pub notes: u64,
+    /// Its inverse document frequency there.
+    pub idf: f32,
+}
+
 impl SearchRequest {
+    /// Names the filters beside the query.
+    fn filters(&self) -> Vec<String> {
+        let filter = &self.filter;
+        let dated =
+            |name: &str, bound: Option<Timestamp>| bound.map(|bound| format!("{name} {}", bound.rfc3339()));
+        let named = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("{name} {text}"));
+        filter
+            .tags
+            .iter()
+            .map(|tag| format!("tag {tag}"))
+            .chain(named("folder", &filter.folder))
+            .chain(named("type", &filter.note_type))
+            .chain(named("category", &filter.category))
+            .chain(named("path", &self.path))
+            .chain(dated("created from", filter.created_after))
+            .chain(dated("created before", filter.created_before))
+            .chain(dated("updated from", filter.updated_after))
+            .chain(dated("updated before", filter.updated_before))
+            .collect()
+    }
+
     /// Reads the query.
-    pub(super) fn parsed(&self) -> Query {
-        if self.plain { Query::plain(&self.query) } else { Query::parse(&self.query) }
+    ///
+    /// # Errors
+    /// `Invalid` with the place of a mistake.
+    pub(super) fn parsed(&self) -> Result<Query> {
+        if self.plain && !self.all {
+            Ok(Query::plain(&self.query))
+        } else {
+            Query::parse(&self.query, self.all)
+        }
     }
 }
 
@@ -123,12 +200,11 @@ impl Store {
     ) -> Result<SearchReply> {
         let config = &self.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let query = request.parsed();
+        let query = request.parsed()?;
         let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
         let mut mode = asked;
-        let found = run(
-            &self.index,
+        let found = self.found(
             &snapshot,
             &Request {
                 query: Some(&query),
@@ -139,7 +215,6 @@ impl Store {
                 filter: hide(&request.filter, request.include),
                 path: request.path.clone(),
                 among,
-                all: request.all,
             },
             || {
                 let vector;
@@ -147,10 +222,25 @@ impl Store {
                 Ok(vector)
             },
         )?;
+        let Sought { found, undecided, sifted } = found;
+        notes.extend(undecided);
         if snapshot.pending > 0 && mode != Mode::Bm25 {
             notes.push(format!("{} passages wait for their vector", snapshot.pending));
         }
+        let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
+        let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
+            corrected(&request.query, &query, &snapshot)?
+        } else {
+            None
+        };
+        let explain = if request.explain {
+            Some(self.explained(request, &query, mode, sifted, &snapshot)?)
+        } else {
+            None
+        };
         Ok(SearchReply {
+            did_you_mean,
+            explain,
             results: self.show(found.get(request.skip..).unwrap_or_default(), &query, request.explain),
             mode,
             stale: false,
@@ -192,6 +282,42 @@ impl Store {
         }
     }
 
+    /// Tells how a query was understood.
+    fn explained(
+        &self,
+        request: &SearchRequest,
+        query: &Query,
+        mode: Mode,
+        sifted: Option<Sifted>,
+        snapshot: &crate::index::Snapshot,
+    ) -> Result<Explained> {
+        let mut words = Vec::new();
+        for word in &query.words {
+            let notes = snapshot.bm25.frequency(&word.stem)?;
+            let idf = snapshot.bm25.idf(&word.stem)?;
+            words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
+        }
+        words.sort_by_key(|word| word.notes);
+        let mut stop_words: Vec<String> = terms(&query.meaning)
+            .into_iter()
+            .map(|term| term.text)
+            .filter(|text| is_stop_word(text) && query.words.iter().all(|word| word.exact != *text))
+            .collect();
+        stop_words.dedup();
+        Ok(Explained {
+            words,
+            stop_words,
+            meaning: if mode == Mode::Bm25 { String::new() } else { query.meaning.clone() },
+            condition: query.asks.as_ref().map(ToString::to_string),
+            sifted,
+            filters: request.filters(),
+            fusion: Fusion::parse(&self.config.search.fusion)?,
+            model: self.embedder_name(),
+            notes: snapshot.bm25.documents(),
+            put_away: self.index.catalog().put_away(hide(&request.filter, request.include).hidden)?.len(),
+        })
+    }
+
     /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
     pub(super) fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
         let shown =
@@ -200,6 +326,20 @@ impl Store {
     }
 
     fn show_one(&self, hit: &Found, query: &Query, explain: bool, stem: &mut Stem) -> Option<SearchResult> {
+        if hit.row.kind == FileKind::Attachment {
+            return Some(SearchResult {
+                path: hit.row.path.as_str().to_owned(),
+                id: String::new(),
+                title: hit.row.path.name().to_owned(),
+                heading: String::new(),
+                lines: (1, 1),
+                snippet: String::new(),
+                marks: Vec::new(),
+                score: hit.score,
+                match_type: hit.match_type,
+                explain: explain.then_some(hit.components),
+            });
+        }
         let bytes = match self.read_bytes(&hit.row.path) {
             Ok(bytes) => bytes,
             // What is gone since the sync is not shown.
@@ -235,4 +375,20 @@ impl Store {
 pub(super) fn hide(filter: &Filter, include: PutAway) -> Filter {
     let hidden = PutAway { archived: !include.archived, forgotten: !include.forgotten };
     Filter { hidden, ..filter.clone() }
+}
+
+/// Gives a query with each word that stands in no note replaced by the nearest that does; nothing where there is none.
+fn corrected(typed: &str, query: &Query, snapshot: &crate::index::Snapshot) -> Result<Option<String>> {
+    let mut better = typed.to_owned();
+    for word in &query.words {
+        if snapshot.bm25.knows(word)? {
+            continue;
+        }
+        let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };
+        let found = terms(&better).into_iter().find(|term| term.text == word.exact);
+        if let Some(term) = found {
+            better.replace_range(term.start..term.end, &nearest);
+        }
+    }
+    Ok((better != typed).then_some(better))
 }

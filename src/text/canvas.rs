@@ -59,6 +59,16 @@ pub fn searchable(json: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// Gives the Markdown of a canvas's text nodes, in order.
+pub fn texts(json: &str) -> Vec<String> {
+    let json = json.trim_start_matches('\u{FEFF}');
+    let Ok(whole) = serde_json::from_str::<&RawValue>(json) else { return Vec::new() };
+    let reader = Reader { text: json, note: Note::default(), counted: 0, line: 1 };
+    let nodes = list(&object(whole), "nodes").into_iter().map(object);
+    let is_text = |node: &Object<'_>| reader.string(node, "type").is_some_and(|kind| kind.text == "text");
+    nodes.filter(is_text).filter_map(|node| Some(reader.string(&node, "text")?.text)).collect()
+}
+
 struct Reader<'t> {
     text: &'t str,
     note: Note,

@@ -1,6 +1,7 @@
 //! Owns the block structure of a note's body: headings, tasks, block ids, footnotes and reference definitions
 //! (spec/obsidian.md 2.11, 3.6, 3.7, 7). The only user of pulldown-cmark; leaf blocks go to the inline scanner.
 
+mod blocks;
 mod nesting;
 
 use std::borrow::Cow;
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
+pub use self::blocks::blocks;
 use self::nesting::{Holder, LeafKind, Nesting, trimmed};
 use crate::text::Span;
 use crate::text::inline::{Leaf, MdKind, MdLink, Run, RunKind, Scanner};

@@ -61,6 +61,7 @@ pub struct Terms<'a> {
     /// Parts of the word being cut; kept for its space.
     parts: Vec<(usize, usize)>,
     current: Term,
+    left_out: bool,
 }
 
 /// Gives every term of `text`.
@@ -84,12 +85,18 @@ impl<'a> Terms<'a> {
             queued: 0,
             parts: Vec::new(),
             current: Term { text: String::new(), start: 0, end: 0, position: 0, kind: TermKind::Word },
+            left_out: false,
         }
     }
 
     /// Gives the term that the last [`Terms::advance`] reached.
     pub fn term(&self) -> &Term {
         &self.current
+    }
+
+    /// Says whether something met so far is in no term as a whole: a word or identifier beyond reason.
+    pub fn left_out(&self) -> bool {
+        self.left_out
     }
 
     /// Moves to the next term; `false` at the end.
@@ -125,6 +132,8 @@ impl<'a> Terms<'a> {
     fn push(&mut self, start: usize, end: usize, kind: TermKind) {
         if end - start <= LONGEST_WORD {
             self.queue.push(Cut { start, end, position: self.position, kind });
+        } else {
+            self.left_out = true;
         }
         self.position += 1;
     }
@@ -246,6 +255,8 @@ impl<'a> Terms<'a> {
             let start = begin + (raw.len() - raw.trim_start_matches('_').len());
             // It comes before its parts, so that positions never run backwards.
             self.queue.push(Cut { start, end: whole_end, position: self.position, kind: TermKind::Whole });
+        } else if is_compound {
+            self.left_out = true;
         }
         if is_compound && parts.len() == 5 && self.text.get(begin..end).is_some_and(is_uuid) {
             // Nobody looks for a part of a UUID, and each would be a term of its own.

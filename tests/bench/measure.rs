@@ -70,7 +70,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 28] = [
+pub(crate) const MEASURES: [Measure; 31] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -86,6 +86,9 @@ pub(crate) const MEASURES: [Measure; 28] = [
     measure("rename-1000", "rename, 1,000 links to it, 10,000 notes", Needs::Nothing, 1, rename_1000),
     measure("fill", "fake vectors of all passages, and a graph", Needs::Index, 1, fill),
     measure("hybrid", "warm search, query embedded each time", Needs::Vectors, 1, hybrid),
+    measure("operators", "the same, each query of three operators", Needs::Vectors, 1, operators),
+    measure("regex", "the same, a word and a pattern", Needs::Vectors, 1, regex),
+    measure("regex-alone", "the same, a pattern alone", Needs::Vectors, 1, regex_alone),
     measure("once-bm25", "search as a process, by words", Needs::Index, 1, once_bm25),
     measure("once-hybrid", "search as a process, hybrid", Needs::Vectors, 1, once_hybrid),
     measure("fold", "fold the journal from scratch", Needs::Nothing, 1, remember::fold),
@@ -217,6 +220,40 @@ fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Resul
         empty += usize::from(reply.results.is_empty());
     }
     ensure_found(empty, queries.len())
+}
+
+/// Asks what a section holds, without a phrase, among certain files.
+fn operators(place: &Place, sample: &mut Sample) -> Result<()> {
+    conditions(place, sample, |one, other| format!("section:({one} {other}) -\"{other} {one}\" file:.md"))
+}
+
+fn regex(place: &Place, sample: &mut Sample) -> Result<()> {
+    conditions(place, sample, |one, other| format!("{one} /\\b{other}\\w*\\b/"))
+}
+
+fn regex_alone(place: &Place, sample: &mut Sample) -> Result<()> {
+    conditions(place, sample, |one, other| format!("/\\b{one}\\w*\\W+\\w*{other}/"))
+}
+
+/// Searches warm by queries in Obsidian's language, made of two words each.
+fn conditions(place: &Place, sample: &mut Sample, query: impl Fn(&str, &str) -> String) -> Result<()> {
+    let store = open_store(place, "minilm")?;
+    let mut queries = Vec::new();
+    for line in place.queries()? {
+        let words: Vec<&str> =
+            line.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
+        if let [one, other, ..] = words.as_slice() {
+            queries.push(query(one, other));
+        }
+    }
+    for query in queries.iter().take(WARMING) {
+        ask(&store, query, Mode::Hybrid, true)?;
+    }
+    for query in &queries {
+        store.forget_query_vectors();
+        sample.time(|| ask(&store, query, Mode::Hybrid, true))?;
+    }
+    ensure(!queries.is_empty(), "no query has two words")
 }
 
 /// Opens a store and waits until it follows the files.
@@ -408,7 +445,7 @@ fn ask(store: &Store, query: &str, mode: Mode, no_sync: bool) -> Result<SearchRe
 }
 
 fn ranked(index: &Index, query: &str) -> Result<Vec<Found>> {
-    let query = Query::parse(query);
+    let query = Query::plain(query);
     let request = Request { query: Some(&query), mode: Mode::Bm25, limit: 10, ..Request::default() };
     let snapshot = index.snapshot()?;
     Ok(sidenote::search::run(index, &snapshot, &request, || Ok(None))?)

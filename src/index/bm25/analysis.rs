@@ -1,17 +1,16 @@
 //! Owns the form in which a note's terms reach the full-text index: analysed once, by the thread that read the note.
 //!
-//! A list of terms is one string. A character below U+0020 moves the position on by its code less one, and a term
-//! follows where no such character does; terms are made of letters, digits and signs, never of control characters.
+//! A list of terms is one string with a line feed behind each; terms are made of letters, digits and signs, never of
+//! control characters.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
+use super::vocabulary::{INCOMPLETE, one_line};
 use crate::index::bm25::{Analysed, Entry};
 use crate::text::terms::{Stem, TermKind, Terms};
 
-/// Codes from this on are part of a term.
-const FIRST_OF_TERM: u8 = 0x20;
-/// The farthest that one character moves the position.
-const FARTHEST: usize = FIRST_OF_TERM as usize - 2;
+/// Ends a term.
+const END: u8 = b'\n';
 
 /// Analyses notes one after another, remembering stems.
 #[derive(Debug, Default)]
@@ -30,18 +29,27 @@ impl Analysis {
             meta: self.stemmed(&entry.meta),
             ..Analysed::default()
         };
-        let (mut name, mut words, mut inflected, mut code) =
-            (TermList::default(), TermList::default(), TermList::default(), TermList::default());
-        each(&entry.title, |text, _, position| name.push(text, position));
-        each(&entry.code, |text, _, position| code.push(text, position));
+        let (mut name, mut words, mut inflected) =
+            (TermList::default(), TermList::default(), TermList::default());
+        let (mut code, mut rest) = (TermList::default(), TermList::default());
+        each(&entry.title, |text, _| name.push(text));
+        let mut incomplete = entry.incomplete;
+        incomplete |= each(&entry.code, |text, _| code.push(text));
+        incomplete |= each(&entry.rest, |text, _| rest.push(text));
         words.text.reserve(entry.body.len() + entry.body.len() / 8);
-        each(&entry.body, |text, kind, position| {
-            words.push(text, position);
+        incomplete |= each(&entry.body, |text, kind| {
+            words.push(text);
             let stem = self.stem_of(text, kind);
             if stem != text {
-                inflected.push(stem, position);
+                inflected.push(stem);
             }
         });
+        if incomplete {
+            rest.push(INCOMPLETE);
+        }
+        let mut keys = TermList::default();
+        entry.keys.iter().for_each(|key| keys.push(&one_line(key)));
+        (analysed.rest, analysed.keys) = (rest.text, keys.text);
         (analysed.name, analysed.words) = (name.text, words.text);
         (analysed.inflected, analysed.code) = (inflected.text, code.text);
         analysed
@@ -49,7 +57,7 @@ impl Analysis {
 
     fn stemmed(&mut self, text: &str) -> String {
         let mut list = TermList::default();
-        each(text, |text, kind, position| list.push(self.stem_of(text, kind), position));
+        each(text, |text, kind| list.push(self.stem_of(text, kind)));
         list.text
     }
 
@@ -58,34 +66,25 @@ impl Analysis {
     }
 }
 
-fn each(text: &str, mut visit: impl FnMut(&str, TermKind, usize)) {
+/// Visits every term of a text; says whether a part of the text is in none of them.
+fn each(text: &str, mut visit: impl FnMut(&str, TermKind)) -> bool {
     let mut terms = Terms::new(text);
     while terms.advance() {
         let term = terms.term();
-        visit(&term.text, term.kind, term.position);
+        visit(&term.text, term.kind);
     }
+    terms.left_out()
 }
 
 #[derive(Default)]
 struct TermList {
     text: String,
-    position: usize,
 }
 
 impl TermList {
-    fn push(&mut self, term: &str, position: usize) {
-        // Positions never run backwards; a term that shares one has a step of nothing.
-        let mut step = position.saturating_sub(self.position);
-        self.position = position;
-        loop {
-            let part = step.min(FARTHEST);
-            self.text.push(char::from(u8::try_from(part + 1).unwrap_or(1)));
-            step -= part;
-            if step == 0 {
-                break;
-            }
-        }
+    fn push(&mut self, term: &str) {
         self.text.push_str(term);
+        self.text.push(char::from(END));
     }
 }
 
@@ -109,19 +108,14 @@ impl Tokenizer for Listed {
 
 impl TokenStream for ListedStream<'_> {
     fn advance(&mut self) -> bool {
-        let bytes = self.text.as_bytes();
-        while let Some(&code) = bytes.get(self.at).filter(|code| **code < FIRST_OF_TERM) {
-            self.token.position += usize::from(code).saturating_sub(1);
-            self.at += 1;
-        }
-        let rest = bytes.get(self.at..).unwrap_or_default();
-        let length = rest.iter().position(|code| *code < FIRST_OF_TERM).unwrap_or(rest.len());
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let length = memchr::memchr(END, rest).unwrap_or(rest.len());
         let Some(term) = self.text.get(self.at..self.at + length).filter(|term| !term.is_empty()) else {
             return false;
         };
         self.token.text.clear();
         self.token.text.push_str(term);
-        self.at += length;
+        self.at += length + 1;
         true
     }
 

@@ -39,6 +39,48 @@ impl FileSet {
         self.count == 0 && !self.all_but
     }
 
+    /// Gives the files of this listed set that are in another as well.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        self.by_word(other, |left, right| left & right)
+    }
+
+    /// Gives the files of either listed set.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        if other.bits.len() > self.bits.len() {
+            return other.or(self);
+        }
+        self.by_word(other, |left, right| left | right)
+    }
+
+    /// Gives the files of this listed set that are not in another.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        self.by_word(other, |left, right| left & !right)
+    }
+
+    fn by_word(&self, other: &Self, merge: impl Fn(u64, u64) -> u64) -> Self {
+        let flip = if other.all_but { u64::MAX } else { 0 };
+        let others = other.bits.iter().copied().chain(std::iter::repeat(0)).map(|word| word ^ flip);
+        let bits: Vec<u64> =
+            self.bits.iter().copied().zip(others).map(|(left, right)| merge(left, right)).collect();
+        let count = bits.iter().map(|word| word.count_ones() as usize).sum();
+        Self { bits, count, all_but: false }
+    }
+
+    /// Lists the files of a listed set, in order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = FileId> + '_ {
+        (0..).step_by(64).zip(&self.bits).flat_map(|(first, &bits)| {
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let next = (left != 0).then(|| first + FileId::from(left.trailing_zeros()))?;
+                left &= left - 1;
+                Some(next)
+            })
+        })
+    }
+
     pub(super) fn insert(&mut self, file: FileId) {
         let Ok(index) = usize::try_from(file) else { return };
         if self.bits.len() <= index / 64 {

@@ -47,6 +47,14 @@ impl Catalog {
         Ok(id)
     }
 
+    /// Lists every spelling of a property's name that was ever met.
+    ///
+    /// # Errors
+    /// `Corrupt` where they cannot be read.
+    pub fn property_names(&self) -> Result<Vec<String>> {
+        self.collect("SELECT name FROM property_names", [], |row| row.get(0))
+    }
+
     fn names_of_properties(&self) -> Result<HashMap<i64, String>> {
         let names =
             self.collect("SELECT id, name FROM property_names", [], |row| Ok((row.get(0)?, row.get(1)?)))?;

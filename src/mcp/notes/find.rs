@@ -66,7 +66,7 @@ enum DetailInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct SearchInput {
-    /// Words; "a phrase" must occur, -word must not
+    /// Words, or Obsidian's search syntax
     query: String,
     mode: Option<ModeInput>,
     intent: Option<IntentInput>,
@@ -301,7 +301,11 @@ fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Res
             mode: format!("{:?}", reply.mode).to_lowercase(),
             stale: reply.stale,
             pending: reply.pending,
-            notes: reply.notes,
+            notes: reply
+                .notes
+                .into_iter()
+                .chain(reply.did_you_mean.map(|better| format!("did you mean: {better}")))
+                .collect(),
         });
     }
     let intent = input.intent.map(Intent::from);

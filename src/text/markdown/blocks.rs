@@ -1,0 +1,69 @@
+//! Owns the blocks that `block:` looks into (spec/obsidian.md 8.2): paragraphs, list items without what is nested in
+//! them, tables, code blocks and quotes.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+use super::nesting::trimmed;
+use super::{OPTIONS, flattened, shifted};
+use crate::text::Span;
+use crate::text::note::Lines;
+
+/// Lists the blocks of a body that begins at `body_start`, in order, without the line end behind each.
+///
+/// A quote is one block, and so is a list item up to the first list nested in it.
+pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
+    let body = text.get(body_start..).unwrap_or("");
+    let flat = flattened(text, body_start, lines);
+    let body = flat.as_ref().map_or(body, |(_, flat)| flat);
+    let mut walk = Walk::default();
+    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+        walk.event(&event, shifted(range, body_start));
+    }
+    let mut found: Vec<Span> = walk.found.into_iter().map(|span| trimmed(text, span)).collect();
+    found.retain(|span| !span.is_empty());
+    found.sort_by_key(|span| (span.start, span.end));
+    found
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Vec<Span>,
+    /// List items around this place, by their place in `found`; those that a nested list has closed are `None`.
+    items: Vec<Option<usize>>,
+    /// Blocks around this place that are one whole, whatever is in them.
+    whole: usize,
+}
+
+impl Walk {
+    fn event(&mut self, event: &Event<'_>, span: Span) {
+        match event {
+            Event::Start(Tag::List(_)) if self.whole == 0 => {
+                // What stands behind a nested list still belongs to the item, but then it is no longer one run.
+                if let Some(open) = self.items.last_mut().and_then(Option::take)
+                    && let Some(item) = self.found.get_mut(open)
+                {
+                    item.end = item.end.min(span.start);
+                }
+            }
+            Event::Start(Tag::Item) if self.whole == 0 => {
+                self.items.push(Some(self.found.len()));
+                self.found.push(span);
+            }
+            Event::End(TagEnd::Item) if self.whole == 0 => drop(self.items.pop()),
+            Event::Start(tag) if is_whole(tag) => {
+                if self.whole == 0 && self.items.is_empty() {
+                    self.found.push(span);
+                }
+                self.whole += 1;
+            }
+            Event::End(TagEnd::BlockQuote(_) | TagEnd::Table | TagEnd::CodeBlock | TagEnd::Paragraph) => {
+                self.whole = self.whole.saturating_sub(1)
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_whole(tag: &Tag<'_>) -> bool {
+    matches!(tag, Tag::BlockQuote(_) | Tag::Table(_) | Tag::CodeBlock(_) | Tag::Paragraph)
+}

@@ -1,0 +1,176 @@
+//! What belongs together without being linked, and why a note is found or not.
+
+use insta::assert_snapshot;
+use sidenote::store::{Kinship, RelatedRequest, SearchRequest, Store, WhyRequest};
+
+use crate::support::{TestVault, run};
+
+/// Lists the relatives of a note with what makes them so.
+fn relatives(store: &Store, note: &str, by: Kinship) -> Vec<(String, Vec<String>, bool)> {
+    let request = RelatedRequest { note: note.to_owned(), by, limit: None };
+    let reply = store.related(&request).unwrap();
+    reply.related.into_iter().map(|item| (item.path, item.common, item.linked)).collect()
+}
+
+#[test]
+fn notes_that_share_links_are_related_and_a_rare_link_says_more() {
+    let vault = TestVault::new(&[
+        ("a.md", "[[hub]] [[rare]]"),
+        ("b.md", "[[rare]]"),
+        ("c.md", "[[hub]]"),
+        ("d.md", "[[hub]] [[a]]"),
+        ("hub.md", ""),
+        ("rare.md", ""),
+        ("alone.md", ""),
+    ]);
+    let found = relatives(&vault.store(), "a", Kinship::Links);
+    let paths: Vec<&str> = found.iter().map(|(path, ..)| path.as_str()).collect();
+    assert_eq!(paths, ["b.md", "hub.md", "c.md", "d.md"]);
+    assert_eq!(found[0].1, ["rare.md"]);
+    assert_eq!(found.iter().filter(|(.., linked)| *linked).count(), 2, "hub and d");
+}
+
+#[test]
+fn notes_that_mean_the_same_are_related() {
+    let vault = TestVault::new(&[
+        ("boat.md", "How to varnish the hull of a wooden boat"),
+        ("ship.md", "Painting and sealing a ship made of timber"),
+        ("soup.md", "A recipe for potato soup with leek"),
+        ("put away.md", "---\ntier: archive\n---\nVarnish for the hull of a wooden boat"),
+    ]);
+    let store = vault.store_with("minilm");
+    store.embed_all(sidenote::index::silent()).unwrap();
+    let request = RelatedRequest { note: "boat".to_owned(), ..RelatedRequest::default() };
+    let reply = store.related(&request).unwrap();
+    let paths: Vec<&str> = reply.related.iter().map(|item| item.path.as_str()).collect();
+    assert_eq!(paths, ["ship.md", "soup.md"]);
+    assert!(reply.related[0].cosine.unwrap() > reply.related[1].cosine.unwrap());
+}
+
+#[test]
+fn without_vectors_links_alone_tell_and_the_reply_says_so() {
+    let vault = TestVault::new(&[("a.md", "text [[b]]"), ("b.md", "[[c]]"), ("c.md", "")]);
+    assert_snapshot!(run(&vault, "2026-11-21", &["related", "a"]), @r#"c  c.md  by b.md"#);
+}
+
+#[test]
+fn a_name_in_running_text_is_a_mention_and_in_a_link_or_code_it_is_not() {
+    let vault = TestVault::new(&[
+        ("Old Mill.md", "---\naliases: [The Mill]\n---\nthe old mill itself"),
+        ("a.md", "We met at the **old mill**.\n\nSee [[Old Mill]] and [the mill](Old%20Mill.md)."),
+        ("b.md", "`old mill` and old millstones\n\n```\nold mill\n```\n\n%%old mill%%"),
+        ("c.md", "---\nplace: Old Mill\n---\n# Past the mill\n\n- the mill, again"),
+    ]);
+    assert_snapshot!(run(&vault, "2026-11-21", &["mentions", "Old Mill"]), @r#"
+    a.md:1  We met at the **old mill**.
+    c.md:4  # Past the mill
+    c.md:6  - the mill, again
+    "#);
+    assert_snapshot!(run(&vault, "2026-11-21", &["mentions", "b"]), @"the names of b.md are too short to look for");
+}
+
+/// Explains a note's place as the command does.
+fn why(vault: &TestVault, args: &[&str]) -> String {
+    let mut all = vec!["ask-why"];
+    all.extend(args);
+    run(vault, "2026-11-21", &all)
+}
+
+#[test]
+fn ask_why_names_what_decides() {
+    let vault = TestVault::new(&[
+        (".obsidian/app.json", "{\"userIgnoreFilters\": [\"Hidden/\"]}"),
+        ("a.md", "boats and hulls #river"),
+        ("b.md", "boats boats boats"),
+        ("c.md", "hulls"),
+        ("gone.md", "---\nforgotten: true\n---\nboats"),
+        ("Hidden/h.md", "boats"),
+        ("empty.md", ""),
+    ]);
+    let answers = [
+        why(&vault, &["boats", "b"]),
+        why(&vault, &["boats", "a", "--limit", "1"]),
+        why(&vault, &["boats", "c"]),
+        why(&vault, &["boats", "gone"]),
+        why(&vault, &["boats", "h"]),
+        why(&vault, &["boats", "empty"]),
+        why(&vault, &["boats", "a", "--path", "Other"]),
+        why(&vault, &["tag:#river -\"hulls\" (boats OR ships)", "a"]),
+        why(&vault, &["tag:#river boats", "a"]),
+        why(&vault, &["", "a"]),
+    ];
+    assert_snapshot!(answers.join("\n"), @r#"
+    b.md is found
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      it is result 1 of the 10 that are shown
+      words #1 0.815 -> 0.500; meaning -
+
+    a.md is not found
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      it comes at place 2, and 1 are shown; --limit shows more
+      words #2 0.395 -> 0.000; meaning -
+
+    c.md is not found
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      it holds none of the query's words
+      it lacks: boats
+
+    gone.md is not found
+      it is forgotten; `memory restore` brings it back
+      no embedder is set, so words alone answer; `sidenote index` embeds
+
+    Hidden/h.md is not found
+      Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      it lacks: boats
+
+    empty.md is not found
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      it has no text
+      it lacks: boats
+
+    a.md is not found
+      a filter of the search keeps it out
+      no embedder is set, so words alone answer; `sidenote index` embeds
+
+    a.md is not found
+      it does not hold -"hulls"
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      holds  tag:#river
+      fails  -"hulls"
+      holds  (boats OR ships)
+      it lacks: ships
+
+    a.md is found
+      no embedder is set, so words alone answer; `sidenote index` embeds
+      it is result 1 of the 10 that are shown
+      holds  tag:#river
+      holds  boats
+      words #1 0.395 -> 0.500; meaning -
+
+    a.md is not found
+      the query is empty, and finds nothing
+    "#);
+}
+
+#[test]
+fn a_word_that_stands_nowhere_is_put_right() {
+    let vault = TestVault::new(&[("a.md", "The espresso machine"), ("b.md", "machines")]);
+    let store = vault.store();
+    let suggests = |query: &str| {
+        let request = SearchRequest { query: query.to_owned(), ..SearchRequest::default() };
+        store.search(&request).unwrap().did_you_mean
+    };
+    assert_eq!(suggests("esspreso").as_deref(), Some("espresso"));
+    assert_eq!(suggests("\"esspresso\" machine").as_deref(), Some("\"espresso\" machine"));
+    assert_eq!(suggests("espresso"), None);
+    assert_eq!(suggests("esspreso machine"), None, "something was found");
+    assert_eq!(suggests("xyzzyq"), None);
+}
+
+#[test]
+fn a_question_about_no_note_is_an_error() {
+    let vault = TestVault::new(&[("a.md", "x")]);
+    let request = WhyRequest { note: "nothing".to_owned(), ..WhyRequest::default() };
+    assert!(vault.store().why(&request).is_err());
+}
