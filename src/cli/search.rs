@@ -169,8 +169,9 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
     }
     if let Some(parts) = &result.explain {
         let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| match (rank, raw) {
-            (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.3}"),
-            _ => format!("{name} -"),
+            (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.4}"),
+            (None, Some(raw)) => format!("{name} {raw:.3} -> {share:.4}"),
+            _ => format!("{name} - -> {share:.4}"),
         };
         let found_by = match result.match_type {
             MatchType::Bm25 => "words",
@@ -178,10 +179,11 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
             MatchType::Both => "words and meaning",
         };
         let line = format!(
-            "score {:.4} by {found_by}: {}; {}",
+            "score {:.4} by {found_by}: {}; {}; {}",
             result.score,
             list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
-            list("meaning", parts.vector_rank, parts.cosine, parts.from_vector)
+            list("meaning", parts.vector_rank, parts.cosine, parts.from_vector),
+            list("other passages", None, parts.others, parts.from_others)
         );
         text.push_str(&format!("    {}\n", style(line).dim()));
     }

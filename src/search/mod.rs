@@ -3,6 +3,7 @@
 pub mod fuse;
 pub mod query;
 pub mod snippet;
+pub mod unheard;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::index::bm25::{Ask, FileSet, Tuning};
+use crate::index::bm25::{Ask, FileSet, Ranking, Tuning};
 use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
 use crate::index::{Index, Snapshot, passages_of};
-use crate::search::fuse::{Fusion, Ranked};
+use crate::search::fuse::{Fusion, Known, Nearness, Ranked};
 use crate::search::query::Query;
 
 /// Which lists answer.
@@ -81,21 +82,33 @@ pub struct Request<'a> {
     pub all: bool,
 }
 
-/// How a score came about.
+/// How a score came about. The score is the sum of the parts `from_…`, added in their order here.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Components {
     /// Place in the full-text list, from 1.
     pub bm25_rank: Option<usize>,
-    /// BM25F score.
+    /// BM25F score; nothing where no word of the query occurs.
     pub bm25: Option<f32>,
     /// Place in the vector list, from 1.
     pub vector_rank: Option<usize>,
-    /// Cosine of the note's best passage.
+    /// Cosine of the note's best passage; nothing where it has no vector, and then the last of the list stands in.
     pub cosine: Option<f32>,
+    /// Squared cosines of the next four passages, added up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<f32>,
     /// What the full text adds to the fused score.
     pub from_bm25: f32,
-    /// What the vectors add to the fused score.
+    /// What the best passage adds to the fused score.
     pub from_vector: f32,
+    /// What the next passages add to the fused score.
+    pub from_others: f32,
+}
+
+impl Components {
+    /// Adds up the parts.
+    pub fn total(&self) -> f32 {
+        self.from_bm25 + self.from_vector + self.from_others
+    }
 }
 
 /// A note that answers.
@@ -140,13 +153,14 @@ pub fn run(
     let words = || text_list(snapshot, query, request, allowed.as_ref(), depth);
     let near = || match meaning()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
-            vector_list(snapshot, index, &vector, allowed.as_ref(), depth)
+            let (list, passages) = vector_list(snapshot, index, &vector, allowed.as_ref(), depth)?;
+            Ok(Near { list, passages, query: Some(vector) })
         }
-        _ => Ok((Vec::new(), HashMap::new())),
+        _ => Ok(Near::default()),
     };
-    let (text, (vector, passages)) = match request.mode {
-        Mode::Bm25 => (words()?, (Vec::new(), HashMap::new())),
-        Mode::Vector => (Vec::new(), near()?),
+    let (ranking, near) = match request.mode {
+        Mode::Bm25 => (words()?, Near::default()),
+        Mode::Vector => (Ranking::default(), near()?),
         Mode::Hybrid => std::thread::scope(|scope| {
             let words = scope.spawn(words);
             let near = near();
@@ -154,8 +168,15 @@ pub fn run(
             Ok((words?, near?))
         })?,
     };
+    let text: Vec<Ranked> =
+        ranking.hits.iter().map(|hit| Ranked { file: hit.file, score: hit.score }).collect();
+    let Near { list: vector, mut passages, query: meaning } = near;
     let vector = keep_required(snapshot, query, request, vector)?;
-    let mut fused = fuse::fuse(&text, &vector, request.fusion);
+    let known = match meaning.filter(|_| request.fusion.looks_closer()) {
+        Some(meaning) => look_closer(snapshot, index, &meaning, (&ranking, &text, &vector), &mut passages)?,
+        None => HashMap::new(),
+    };
+    let mut fused = fuse::fuse(&text, &vector, &known, request.fusion);
     fused.truncate(request.limit);
     let ids: Vec<FileId> = fused.iter().map(|hit| hit.file).collect();
     let catalog = index.catalog();
@@ -188,17 +209,58 @@ fn text_list(
     request: &Request<'_>,
     allowed: Option<&FileSet>,
     limit: usize,
-) -> Result<Vec<Ranked>> {
+) -> Result<Ranking> {
+    // Where every word must occur, a part is no word.
+    let heard = if request.all { None } else { unheard::heard(&query.words, &snapshot.bm25)? };
     let ask = Ask {
-        words: &query.words,
+        words: heard.as_deref().unwrap_or(&query.words),
         must: &query.must,
         must_not: &query.must_not,
         all: request.all,
         allowed,
         limit,
     };
-    let hits = snapshot.bm25.search(&ask, &Tuning::default())?;
-    Ok(hits.into_iter().map(|hit| Ranked { file: hit.file, score: hit.score }).collect())
+    snapshot.bm25.rank(&ask, &Tuning::default())
+}
+
+/// What the vectors found.
+#[derive(Default)]
+struct Near {
+    /// Notes by their best passage.
+    list: Vec<Ranked>,
+    /// The place of this passage in its note.
+    passages: HashMap<FileId, usize>,
+    /// The query's vector; nothing where words alone answer.
+    query: QueryVector,
+}
+
+/// Scores by words what the vectors found, and by its passages what either list holds, so that a note is not judged by
+/// its absence from a list. Adds the nearest passages to `passages`.
+fn look_closer(
+    snapshot: &Snapshot,
+    index: &Index,
+    meaning: &[f32],
+    (ranking, text, vector): (&Ranking, &[Ranked], &[Ranked]),
+    passages: &mut HashMap<FileId, usize>,
+) -> Result<HashMap<FileId, Known>> {
+    let by_words = ranking.scores_of(&vector.iter().map(|hit| hit.file).collect());
+    let files: HashSet<FileId> = text.iter().chain(vector).map(|hit| hit.file).collect();
+    let catalog = index.catalog();
+    let keys: Vec<(FileId, Vec<i64>)> = catalog.at_once(|| {
+        files.into_iter().map(|file| Ok((file, catalog.passages_of(file)?))).collect::<Result<_>>()
+    })?;
+    drop(catalog);
+    let mut known = HashMap::with_capacity(keys.len());
+    for (file, keys) in keys {
+        let near = snapshot.vectors.compare(meaning, &keys)?;
+        let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
+        let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
+        passages.extend(place.map(|place| (file, place)));
+        let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
+        let bm25 = by_words.get(&file).copied();
+        known.insert(file, Known { bm25, near: Nearness::of(&mut cosines) });
+    }
+    Ok(known)
 }
 
 /// Finds the nearest passages and gives their notes, each with its best passage.

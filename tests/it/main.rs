@@ -27,6 +27,7 @@ mod http;
 mod journal;
 mod keep;
 mod kill;
+mod languages;
 mod links;
 mod memory;
 mod mcp;
