@@ -9,6 +9,7 @@ use super::{Session, output};
 use crate::error::Result;
 use crate::index::silent;
 use crate::search::Mode;
+use crate::search::fuse::Fusion;
 use crate::store::{EvalReply, EvalRequest};
 
 /// Measure search quality on a set of notes, queries and judgements.
@@ -31,6 +32,9 @@ pub(super) struct EvalArgs {
     /// How hybrid merges its lists: relative, rrf or weighted.
     #[arg(long)]
     fusion: Option<String>,
+    /// Measure hybrid with this fusion as well, and compare the two query by query.
+    #[arg(long, value_name = "FUSION")]
+    against: Option<String>,
 }
 
 pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
@@ -43,7 +47,8 @@ pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
     if store.is_writer() && modes.as_slice() != [Mode::Bm25] {
         store.embed_all(silent())?;
     }
-    let request = EvalRequest { modes, causal: args.causal, per_query: args.per_query };
+    let against = args.against.as_deref().map(Fusion::parse).transpose()?;
+    let request = EvalRequest { modes, causal: args.causal, per_query: args.per_query, against };
     session.out.reply(&store.eval(&args.set, &request)?, show)
 }
 
@@ -53,7 +58,7 @@ fn show(reply: &EvalReply) -> String {
     ];
     for scores in &reply.modes {
         rows.push(vec![
-            format!("{:?}", scores.mode).to_lowercase(),
+            scores.label(),
             format!("{:.4}", scores.ndcg_at_10),
             format!("{:.4}", scores.recall_at_10),
             format!("{:.4}", scores.recall_at_100),
@@ -63,6 +68,12 @@ fn show(reply: &EvalReply) -> String {
     }
     let mut text =
         format!("{} notes, {} judged queries\n{}", reply.notes, reply.queries, output::columns(&rows));
+    for pair in &reply.pairs {
+        text.push_str(&format!(
+            "hybrid - {}: {:+.4}, 95 % of samples {:+.4} to {:+.4}\n",
+            pair.against, pair.mean, pair.low, pair.high
+        ));
+    }
     if reply.pending > 0 {
         text.push_str(&format!("{} passages have no vector\n", reply.pending));
     }

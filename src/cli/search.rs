@@ -194,13 +194,15 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
 /// Shows how a score came about, on one line.
 pub(super) fn show_parts(parts: &Components) -> String {
     let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| match (rank, raw) {
-        (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.3}"),
-        _ => format!("{name} -"),
+        (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.4}"),
+        (None, Some(raw)) => format!("{name} {raw:.3} -> {share:.4}"),
+        _ => format!("{name} - -> {share:.4}"),
     };
     format!(
-        "{}; {}",
+        "{}; {}; {}",
         list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
-        list("meaning", parts.vector_rank, parts.cosine, parts.from_vector)
+        list("meaning", parts.vector_rank, parts.cosine, parts.from_vector),
+        list("other passages", None, parts.others, parts.from_others)
     )
 }
 

@@ -3,6 +3,7 @@
 mod analysis;
 mod directory;
 mod files;
+mod ranking;
 mod vocabulary;
 
 use std::cmp::Reverse;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 use self::directory::Unwaited;
 pub use self::files::FileSet;
+pub use self::ranking::Ranking;
+use self::ranking::Scored;
 use self::vocabulary::Vocabulary;
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
@@ -42,6 +45,9 @@ pub struct FieldTuning {
     pub weight: f32,
     /// Length normalisation, 0 (none) to 1 (full).
     pub b: f32,
+    /// Terms; a shorter field counts as this long. Up to the length of a passage a longer text says more and does not
+    /// ramble, so there is nothing to set off.
+    pub short: f32,
 }
 
 /// Constants of BM25F (Robertson & Zaragoza 2009, section 3.5); ARCHITECTURE.md tells how they were chosen.
@@ -67,11 +73,11 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             k1: 1.2,
-            title: FieldTuning { weight: 1.0, b: 0.4 },
-            headings: FieldTuning { weight: 0.3, b: 0.4 },
-            body: FieldTuning { weight: 1.0, b: 0.75 },
-            code: FieldTuning { weight: 0.4, b: 0.75 },
-            meta: FieldTuning { weight: 0.2, b: 0.75 },
+            title: FieldTuning { weight: 1.0, b: 0.4, short: 0.0 },
+            headings: FieldTuning { weight: 0.3, b: 0.4, short: 0.0 },
+            body: FieldTuning { weight: 1.0, b: 0.75, short: 150.0 },
+            code: FieldTuning { weight: 0.4, b: 0.75, short: 0.0 },
+            meta: FieldTuning { weight: 0.2, b: 0.75, short: 0.0 },
             exact: 0.1,
         }
     }
@@ -130,6 +136,8 @@ pub struct Word {
     pub weight: f32,
     /// Whether longer terms that begin with it count too (a lone character of an unspaced script).
     pub prefix: bool,
+    /// Whether it stands for itself, and not for an identifier whose parts stand beside it.
+    pub single: bool,
 }
 
 /// A question to the full-text index.
@@ -467,6 +475,32 @@ impl Bm25Snapshot {
         Ok(count)
     }
 
+    /// Counts the notes that hold a word in their body or in their title, whichever are more.
+    pub fn holding(&self, word: &Word) -> Result<u64> {
+        Ok(self.frequency(&word.stem)?.max(self.documents_with(self.fields.title, &word.stem)?))
+    }
+
+    /// Says whether no note holds a word anywhere.
+    pub fn is_unheard(&self, word: &Word) -> Result<bool> {
+        let fields = self.fields;
+        for (field, term) in [
+            (fields.words, &word.stem),
+            (fields.inflected, &word.stem),
+            (fields.title, &word.stem),
+            (fields.meta, &word.stem),
+            (fields.code, &word.exact),
+        ] {
+            if self.documents_with(field, term)? > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn documents_with(&self, field: Field, term: &str) -> Result<u64> {
+        self.searcher.doc_freq(&Term::from_field_text(field, term)).map_err(failed("read"))
+    }
+
     /// Gives the inverse document frequency of a word: ln(1 + (N − n + ½) / (n + ½)).
     pub fn idf(&self, stem: &str) -> Result<f32> {
         Ok(idf(self.documents, self.frequency(stem)?))
@@ -474,19 +508,23 @@ impl Bm25Snapshot {
 
     /// Ranks the notes that answer a question, best first; equal scores by file number.
     pub fn search(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
+        Ok(self.rank(ask, tuning)?.hits)
+    }
+
+    /// Ranks like [`Bm25Snapshot::search`], and keeps the scores of all other notes as well: they are made anyway.
+    pub fn rank(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Ranking> {
         let mut best: BinaryHeap<Reverse<(OrderedScore, Reverse<FileId>)>> = BinaryHeap::new();
+        let mut ranking = Ranking::default();
         if ask.limit == 0 || ask.words.is_empty() {
-            return Ok(Vec::new());
+            return Ok(ranking);
         }
         let weights = self.word_weights(ask.words, tuning)?;
         for segment in self.searcher.segment_readers() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            let scratch = self.score_segment(segment, ask, tuning, &weights)?;
+            let mut scratch = self.score_segment(segment, ask, tuning, &weights)?;
+            scratch.touched.retain(|&doc| !segment.is_deleted(doc));
             for &doc in &scratch.touched {
                 let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
-                if segment.is_deleted(doc) {
-                    continue;
-                }
                 let candidate = OrderedScore(score);
                 let full = best.len() >= ask.limit;
                 if full && best.peek().is_some_and(|Reverse((worst, _))| candidate < *worst) {
@@ -501,28 +539,28 @@ impl Bm25Snapshot {
                     best.pop();
                 }
             }
+            ranking.segments.push(Scored { files, docs: scratch.touched, scores: scratch.scores });
         }
-        let mut hits: Vec<Hit> =
+        ranking.hits =
             best.into_iter().map(|Reverse((score, Reverse(file)))| Hit { file, score: score.0 }).collect();
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
-        Ok(hits)
+        ranking.hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+        Ok(ranking)
     }
 
     /// Gives each word's idf times its weight, for stemmed and for exact matches.
     fn word_weights(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<(f32, f32)>> {
         let fields = self.fields;
-        let holding = |field, term: &str| {
-            self.searcher.doc_freq(&Term::from_field_text(field, term)).map_err(failed("read"))
-        };
         words
             .iter()
             .map(|word| {
                 let most = self
                     .frequency(&word.stem)?
-                    .max(holding(fields.title, &word.stem)?)
-                    .max(holding(fields.meta, &word.stem)?)
-                    .max(holding(fields.code, &word.exact)?);
-                let exact = holding(fields.words, &word.exact)?.max(holding(fields.name, &word.exact)?);
+                    .max(self.documents_with(fields.title, &word.stem)?)
+                    .max(self.documents_with(fields.meta, &word.stem)?)
+                    .max(self.documents_with(fields.code, &word.exact)?);
+                let exact = self
+                    .documents_with(fields.words, &word.exact)?
+                    .max(self.documents_with(fields.name, &word.exact)?);
                 Ok((
                     word.weight * idf(self.documents, most),
                     word.weight * tuning.exact * idf(self.documents, exact),
@@ -556,8 +594,8 @@ impl Bm25Snapshot {
             }
             saturate(&mut scratch, tuning.k1, stem_weight, &mut touched);
             if exact_weight > 0.0 {
-                for (field, b) in [(fields.words, tuning.body.b), (fields.name, tuning.title.b)] {
-                    let exact = FieldTuning { weight: 1.0, b };
+                for (field, field_tuning) in [(fields.words, tuning.body), (fields.name, tuning.title)] {
+                    let exact = FieldTuning { weight: 1.0, ..field_tuning };
                     self.add_frequencies(segment, field, exact, &word.exact, false, &mut scratch)?;
                 }
                 saturate(&mut scratch, tuning.k1, exact_weight, &mut touched);
@@ -584,7 +622,7 @@ impl Bm25Snapshot {
         // Both kinds of a body's stems count against the length of the whole body.
         let measured = if field == self.fields.inflected { self.fields.words } else { field };
         let norms = segment.get_fieldnorms_reader(measured).map_err(failed("read"))?;
-        let mean = self.lengths.get(&measured).copied().unwrap_or(1.0);
+        let mean = self.lengths.get(&measured).copied().unwrap_or(1.0).max(tuning.short);
         for found in expand(&inverted, field, term, prefix)? {
             let Some(mut postings) = inverted
                 .read_postings(&found, IndexRecordOption::WithFreqs)
@@ -594,7 +632,7 @@ impl Bm25Snapshot {
             };
             let mut doc = postings.doc();
             while doc != TERMINATED {
-                let length = norms.fieldnorm(doc) as f32 / mean;
+                let length = (norms.fieldnorm(doc) as f32).max(tuning.short) / mean;
                 let frequency =
                     tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
                 if let Some(sum) = scratch.frequency.get_mut(doc as usize) {

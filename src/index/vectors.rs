@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -80,7 +81,7 @@ pub struct Vectors {
     /// Vectors of records behind the graph, end to end.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
-    by_key: std::sync::OnceLock<HashMap<i64, usize>>,
+    by_key: std::sync::OnceLock<ByKey>,
 }
 
 impl std::fmt::Debug for Vectors {
@@ -99,6 +100,27 @@ pub struct Near {
     pub key: i64,
     /// Cosine similarity, −1 to 1.
     pub cosine: f32,
+}
+
+/// Records by passage key.
+type ByKey = HashMap<i64, usize, BuildHasherDefault<AsItIs>>;
+
+/// Takes a key for its own hash: it is a piece of one. A process that searches once builds the map for that search.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_i64(&mut self, key: i64) {
+        self.0 = key as u64;
+    }
 }
 
 fn record_size(dimensions: usize) -> usize {
@@ -268,7 +290,7 @@ impl Vectors {
         length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && noted == self.noted
     }
 
-    fn index(&self) -> &HashMap<i64, usize> {
+    fn index(&self) -> &ByKey {
         self.by_key.get_or_init(|| {
             let sound = |at: &usize| {
                 *at < self.covered || self.tail_at(*at).is_some_and(|v| v.iter().any(|&x| x != 0))
@@ -287,17 +309,20 @@ impl Vectors {
         self.tail.get(start..start + self.dimensions)
     }
 
-    fn read_at(&self, record: usize) -> Result<Vec<i8>> {
-        if let Some(vector) = self.tail_at(record) {
-            return Ok(vector.to_vec());
+    /// Reads a record's vector into `vector`, by way of `bytes`.
+    fn read_at(&self, record: usize, bytes: &mut Vec<u8>, vector: &mut Vec<i8>) -> Result<()> {
+        vector.clear();
+        if let Some(held) = self.tail_at(record) {
+            vector.extend_from_slice(held);
+            return Ok(());
         }
-        let mut bytes = vec![0u8; self.dimensions];
+        bytes.resize(self.dimensions, 0);
         if let Some(log) = &self.log {
             let at = HEADER + record * record_size(self.dimensions) + 4;
-            log.read_exact_at(&mut bytes, at as u64)
-                .map_err(|error| Error::io("read", "the vectors", error))?;
+            log.read_exact_at(bytes, at as u64).map_err(|error| Error::io("read", "the vectors", error))?;
         }
-        Ok(bytes.into_iter().map(|byte| byte as i8).collect())
+        vector.extend(bytes.iter().map(|&byte| byte as i8));
+        Ok(())
     }
 
     /// Gives the mean of the vectors of these passages, as far as they have one; nothing where none has.
@@ -324,9 +349,10 @@ impl Vectors {
         let query = Quantised::of(query);
         let norm = query.norm();
         let mut near = Vec::with_capacity(keys.len());
+        let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for key in keys {
             if let Some(&record) = self.index().get(key) {
-                let vector = self.read_at(record)?;
+                self.read_at(record, &mut bytes, &mut vector)?;
                 near.push(Near { key: *key, cosine: cosine(&query.bytes, norm, &vector) });
             }
         }

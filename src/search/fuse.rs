@@ -17,12 +17,49 @@ pub struct Ranked {
     pub score: f32,
 }
 
+/// What is known of a note beyond its places in the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Known {
+    /// Its BM25F score, where the text list does not hold it.
+    pub bm25: Option<f32>,
+    /// How near its passages are; nothing where none has a vector.
+    pub near: Option<Nearness>,
+}
+
+/// How near the passages of a note are to a query.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Nearness {
+    /// Cosine of the best passage, −1 to 1.
+    pub best: f32,
+    /// Squared cosines of the next [`OTHERS`] passages, added up: several fair passages are evidence, and squares keep
+    /// faint ones from counting by their number.
+    pub others: f32,
+}
+
+/// So many passages count behind the best one.
+pub const OTHERS: usize = 4;
+
+impl Nearness {
+    /// Sums up the cosines of a note's passages; `None` where there are none.
+    pub fn of(cosines: &mut [f32]) -> Option<Self> {
+        cosines.sort_by(|a, b| b.total_cmp(a));
+        let (best, rest) = cosines.split_first()?;
+        let others = rest.iter().take(OTHERS).map(|cosine| cosine.max(0.0).powi(2)).sum();
+        Some(Self { best: *best, others })
+    }
+
+    /// Gives the two shares of a note's nearness: its best passage and the others. None is below zero.
+    fn shares(self) -> (f32, f32) {
+        (self.best.max(0.0), OTHERS_WEIGHT * self.others)
+    }
+}
+
 /// An entry of the fused list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fused {
     /// The note.
     pub file: FileId,
-    /// Its fused score.
+    /// Its fused score: [`Components::total`].
     pub score: f32,
     /// Where it comes from.
     pub components: Components,
@@ -32,12 +69,13 @@ pub struct Fused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fusion {
-    /// Each score relative to the best and the worst of its list, text and vectors in equal parts.
+    /// Each score as a share of the best: 0.4 of text, 0.6 of nearness. What stands in one list alone is scored by the
+    /// other's measure too.
     #[default]
     Relative,
     /// Reciprocal rank fusion, k = 60 (Cormack, Clarke & Büttcher 2009).
     Rrf,
-    /// 0.7 of the normalised vector score and 0.3 of the normalised text score.
+    /// 0.7 of the vector score and 0.3 of the text score, each between the worst and the best of its list.
     Weighted,
 }
 
@@ -55,57 +93,121 @@ impl Fusion {
                 .with_hint("use relative, rrf or weighted")),
         }
     }
+
+    /// Says whether it asks for what is known of a note beyond its places in the lists.
+    pub fn looks_closer(self) -> bool {
+        self == Self::Relative
+    }
 }
 
+/// The share of the text in [`Fusion::Relative`]; the rest is nearness. ARCHITECTURE.md tells how both constants were
+/// chosen.
+const TEXT: f32 = 0.4;
+/// What the passages behind the best one count beside it in [`Fusion::Relative`].
+const OTHERS_WEIGHT: f32 = 0.1;
 const RRF_K: f32 = 60.0;
-/// Scores are normalised over this many entries, so that asking for more notes does not reorder the first ones.
+/// [`Fusion::Weighted`] normalises over this many entries, so that asking for more notes does not reorder the first
+/// ones.
 const DEPTH: usize = 50;
 
 /// Merges the text list and the vector list; equal scores by file number, so that a reply never shuffles.
-pub fn fuse(text: &[Ranked], vector: &[Ranked], fusion: Fusion) -> Vec<Fused> {
-    let (text_weight, vector_weight) = match fusion {
-        Fusion::Relative => (0.5, 0.5),
-        Fusion::Rrf => (1.0, 1.0),
-        Fusion::Weighted => (0.3, 0.7),
-    };
-    let mut places: HashMap<FileId, Components> = HashMap::new();
-    for (rank, (hit, part)) in text.iter().zip(parts(text, fusion)).enumerate() {
-        let components = places.entry(hit.file).or_default();
+///
+/// `known` is asked by [`Fusion::Relative`] alone. A note without an entry there has what its lists say; one without
+/// any vector counts as if it were as near as the last of the vector list, so that it does not sink before it is
+/// embedded.
+pub fn fuse(
+    text: &[Ranked],
+    vector: &[Ranked],
+    known: &HashMap<FileId, Known>,
+    fusion: Fusion,
+) -> Vec<Fused> {
+    let mut notes: HashMap<FileId, Components> = HashMap::new();
+    for (rank, hit) in text.iter().enumerate() {
+        let components = notes.entry(hit.file).or_default();
         components.bm25_rank = Some(rank + 1);
         components.bm25 = Some(hit.score);
-        components.from_bm25 = text_weight * part;
     }
-    for (rank, (hit, part)) in vector.iter().zip(parts(vector, fusion)).enumerate() {
-        let components = places.entry(hit.file).or_default();
+    for (rank, hit) in vector.iter().enumerate() {
+        let components = notes.entry(hit.file).or_default();
         components.vector_rank = Some(rank + 1);
         components.cosine = Some(hit.score);
-        components.from_vector = vector_weight * part;
     }
-    let mut fused: Vec<Fused> = places
+    match fusion {
+        Fusion::Relative => add_relative(&mut notes, text, vector, known),
+        Fusion::Rrf => {
+            for components in notes.values_mut() {
+                components.from_bm25 = components.bm25_rank.map_or(0.0, reciprocal);
+                components.from_vector = components.vector_rank.map_or(0.0, reciprocal);
+            }
+        }
+        Fusion::Weighted => {
+            let (text, vector) = (Range::of(text), Range::of(vector));
+            for components in notes.values_mut() {
+                components.from_bm25 = components.bm25.map_or(0.0, |score| 0.3 * text.place(score));
+                components.from_vector = components.cosine.map_or(0.0, |score| 0.7 * vector.place(score));
+            }
+        }
+    }
+    let mut fused: Vec<Fused> = notes
         .into_iter()
-        .map(|(file, components)| Fused {
-            file,
-            score: components.from_bm25 + components.from_vector,
-            components,
-        })
+        .map(|(file, components)| Fused { file, score: components.total(), components })
         .collect();
     fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
     fused
 }
 
-/// Gives each entry's share before weighting.
-fn parts(list: &[Ranked], fusion: Fusion) -> Vec<f32> {
-    match fusion {
-        Fusion::Rrf => (0..list.len()).map(|rank| 1.0 / (RRF_K + rank as f32 + 1.0)).collect(),
-        Fusion::Relative | Fusion::Weighted => {
-            let best = list.first().map_or(0.0, |hit| hit.score);
-            let worst =
-                list.get(..list.len().min(DEPTH)).and_then(<[Ranked]>::last).map_or(0.0, |hit| hit.score);
-            let range = best - worst;
-            let share = |hit: &Ranked| {
-                if range > 0.0 { ((hit.score - worst) / range).max(0.0) } else { 1.0 }
-            };
-            list.iter().map(share).collect()
+fn add_relative(
+    notes: &mut HashMap<FileId, Components>,
+    text: &[Ranked],
+    vector: &[Ranked],
+    known: &HashMap<FileId, Known>,
+) {
+    let best_text = text.first().map_or(0.0, |hit| hit.score);
+    let faintest = vector.last().map_or(0.0, |hit| hit.score);
+    let mut nearness: HashMap<FileId, Nearness> = HashMap::with_capacity(notes.len());
+    let mut best_near = 0.0f32;
+    for (&file, components) in notes.iter_mut() {
+        let known = known.get(&file).copied().unwrap_or_default();
+        components.bm25 = components.bm25.or(known.bm25);
+        components.cosine = known.near.map(|near| near.best).or(components.cosine);
+        components.others = known.near.map(|near| near.others).filter(|others| *others > 0.0);
+        let near =
+            known.near.unwrap_or(Nearness { best: components.cosine.unwrap_or(faintest), others: 0.0 });
+        let (best, others) = near.shares();
+        best_near = best_near.max(best + others);
+        nearness.insert(file, near);
+    }
+    for (file, components) in notes.iter_mut() {
+        if best_text > 0.0 {
+            components.from_bm25 = TEXT * components.bm25.unwrap_or(0.0) / best_text;
         }
+        if let Some(near) = nearness.get(file).filter(|_| best_near > 0.0) {
+            let (best, others) = near.shares();
+            components.from_vector = (1.0 - TEXT) * best / best_near;
+            components.from_others = (1.0 - TEXT) * others / best_near;
+        }
+    }
+}
+
+fn reciprocal(rank: usize) -> f32 {
+    1.0 / (RRF_K + rank as f32)
+}
+
+/// The best and the worst score of a list.
+struct Range {
+    best: f32,
+    worst: f32,
+}
+
+impl Range {
+    fn of(list: &[Ranked]) -> Self {
+        let last = list.get(..list.len().min(DEPTH)).and_then(<[Ranked]>::last);
+        Self { best: list.first().map_or(0.0, |hit| hit.score), worst: last.map_or(0.0, |hit| hit.score) }
+    }
+
+    /// Gives a score's place between the two, 0 to 1; 1 where all are equal.
+    fn place(&self, score: f32) -> f32 {
+        let width = self.best - self.worst;
+        if width > 0.0 { ((score - self.worst) / width).max(0.0) } else { 1.0 }
     }
 }

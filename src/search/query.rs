@@ -92,5 +92,6 @@ fn word(term: &Term, is_sign_name: bool, stem: &mut Stem) -> Word {
         stem: if whole { term.text.clone() } else { stem.of(&term.text).to_owned() },
         weight: if whole && !is_sign_name { WHOLE_WEIGHT } else { 1.0 },
         prefix: term.kind == TermKind::Gram && term.text.chars().count() == 1,
+        single: !whole || is_sign_name,
     }
 }

@@ -20,7 +20,7 @@ use crate::search::fuse::Fused;
 use crate::search::judge::{Content, Judge, Subject};
 use crate::search::select::{Bounds, Known, Selector, is_within};
 use crate::search::syntax::{Node, Own, Place};
-use crate::search::{Components, Found, QueryVector, Ranking, Request, allowed_files, path_glob, rank, run};
+use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_files, path_glob, rank, run};
 use crate::text::path::{NotePath, key};
 
 /// So many files are looked at at once; twice as many the next time.
@@ -172,7 +172,7 @@ impl Store {
         &self,
         asks: &Node,
         scope: &Scope,
-        ranking: &Ranking,
+        ranking: &Merged,
         roster: &Roster,
         limit: usize,
     ) -> Result<Sought> {

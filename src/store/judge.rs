@@ -23,6 +23,8 @@ pub struct EvalRequest {
     pub causal: bool,
     /// Keep each query's scores.
     pub per_query: bool,
+    /// Measure hybrid with this fusion as well, and compare the two query by query.
+    pub against: Option<Fusion>,
 }
 
 /// The quality of one mode: means over the queries.
@@ -30,6 +32,8 @@ pub struct EvalRequest {
 pub struct ModeScores {
     /// The mode.
     pub mode: Mode,
+    /// How hybrid merged its lists, and how the other modes made scores of theirs.
+    pub fusion: Fusion,
     /// Normalised discounted cumulative gain of the first 10 (Järvelin & Kekäläinen 2002).
     pub ndcg_at_10: f64,
     /// Share of the relevant notes among the first 10.
@@ -45,6 +49,19 @@ pub struct ModeScores {
     pub queries: Vec<(String, f64)>,
 }
 
+/// How much better hybrid is than something else, query by query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Paired {
+    /// What hybrid is compared with: a mode, or hybrid with another fusion.
+    pub against: String,
+    /// Mean difference of nDCG@10.
+    pub mean: f64,
+    /// Lower end of its 95 % confidence interval, by bootstrap over the queries (Efron 1979), 10,000 samples.
+    pub low: f64,
+    /// Upper end of the same.
+    pub high: f64,
+}
+
 /// The quality of search on a set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvalReply {
@@ -56,6 +73,8 @@ pub struct EvalReply {
     pub pending: usize,
     /// One entry a mode.
     pub modes: Vec<ModeScores>,
+    /// Hybrid compared with each of the others.
+    pub pairs: Vec<Paired>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,33 +102,41 @@ impl Store {
             [] => &[Mode::Bm25, Mode::Vector, Mode::Hybrid][..],
             modes => modes,
         };
+        let fusion = Fusion::parse(&self.config.search.fusion)?;
+        let mut runs: Vec<(Mode, Fusion)> = modes.iter().map(|&mode| (mode, fusion)).collect();
+        runs.extend(request.against.map(|other| (Mode::Hybrid, other)));
         let mut scores = Vec::new();
-        for &mode in modes {
+        for (mode, fusion) in runs {
             self.forget_query_vectors();
             let mut total = Totals::default();
             let started = std::time::Instant::now();
             for query in &queries {
                 let among = self.scope_of(query, request.causal, &order)?;
-                let found = self.ranked_ids(query, mode, &among, &snapshot)?;
+                let found = self.ranked_ids(query, (mode, fusion), &among, &snapshot)?;
                 if let Some(grades) = grades.get(&query.qid) {
                     total.add(&query.qid, &found, grades);
                 }
             }
             let elapsed = started.elapsed().as_secs_f64() * 1000.0;
-            scores.push(total.mean(mode, elapsed, request.per_query));
+            scores.push(total.mean(mode, fusion, elapsed));
+        }
+        let pairs = pairs(&scores, fusion);
+        if !request.per_query {
+            scores.iter_mut().for_each(|scores| scores.queries.clear());
         }
         Ok(EvalReply {
             notes: snapshot.bm25.documents(),
             queries: queries.len(),
             pending: snapshot.pending,
             modes: scores,
+            pairs,
         })
     }
 
     fn ranked_ids(
         &self,
         query: &Judged,
-        mode: Mode,
+        (mode, fusion): (Mode, Fusion),
         among: &FileSet,
         snapshot: &crate::index::Snapshot,
     ) -> Result<Vec<String>> {
@@ -117,7 +144,7 @@ impl Store {
         let request = Request {
             query: Some(&parsed),
             mode,
-            fusion: Fusion::parse(&self.config.search.fusion)?,
+            fusion,
             limit: 100,
             among: Some(among),
             ..Request::default()
@@ -179,18 +206,67 @@ impl Totals {
         self.queries.push((qid.to_owned(), ndcg));
     }
 
-    fn mean(self, mode: Mode, elapsed_ms: f64, per_query: bool) -> ModeScores {
+    fn mean(self, mode: Mode, fusion: Fusion, elapsed_ms: f64) -> ModeScores {
         let count = self.queries.len().max(1) as f64;
         ModeScores {
             mode,
+            fusion,
             ndcg_at_10: self.ndcg / count,
             recall_at_10: self.recall_10 / count,
             recall_at_100: self.recall_100 / count,
             mrr_at_10: self.mrr / count,
             ms_per_query: elapsed_ms / count,
-            queries: if per_query { self.queries } else { Vec::new() },
+            queries: self.queries,
         }
     }
+}
+
+/// Compares hybrid with each of the other runs.
+fn pairs(scores: &[ModeScores], fusion: Fusion) -> Vec<Paired> {
+    let is_hybrid = |run: &&ModeScores| run.mode == Mode::Hybrid && run.fusion == fusion;
+    let Some(hybrid) = scores.iter().find(is_hybrid) else {
+        return Vec::new();
+    };
+    let others = scores.iter().filter(|run| !std::ptr::eq(*run, hybrid));
+    others
+        .map(|run| {
+            let each = hybrid.queries.iter().zip(&run.queries).map(|((_, a), (_, b))| a - b);
+            let (mean, low, high) = bootstrap(&each.collect::<Vec<f64>>());
+            Paired { against: run.label(), mean, low, high }
+        })
+        .collect()
+}
+
+impl ModeScores {
+    /// Names the run: its mode, and the fusion of hybrid.
+    pub fn label(&self) -> String {
+        let mode = format!("{:?}", self.mode).to_lowercase();
+        match self.mode {
+            Mode::Hybrid => format!("{mode} {}", format!("{:?}", self.fusion).to_lowercase()),
+            _ => mode,
+        }
+    }
+}
+
+/// Gives the mean of some differences and the 2.5th and 97.5th percentile of the means of samples drawn from them; the
+/// same for the same differences.
+fn bootstrap(each: &[f64]) -> (f64, f64, f64) {
+    const SAMPLES: usize = 10_000;
+    if each.is_empty() {
+        return (0.0, 0.0, 0.0);
+    }
+    let mut seed = 1u64;
+    // Knuth's linear congruential generator (MMIX); its upper half is random enough to draw with.
+    let mut draw = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        each.get((seed >> 33) as usize % each.len()).copied().unwrap_or(0.0)
+    };
+    let count = each.len() as f64;
+    let mut means: Vec<f64> =
+        (0..SAMPLES).map(|_| (0..each.len()).map(|_| draw()).sum::<f64>() / count).collect();
+    means.sort_by(f64::total_cmp);
+    let at = |share: f64| means.get((share * SAMPLES as f64) as usize).copied().unwrap_or(0.0);
+    (each.iter().sum::<f64>() / count, at(0.025), at(0.975))
 }
 
 fn read_lines(path: &Path) -> Result<String> {

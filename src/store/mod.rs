@@ -71,7 +71,7 @@ pub use files::FileItem;
 pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
-pub use judge::{EvalReply, EvalRequest, ModeScores};
+pub use judge::{EvalReply, EvalRequest, ModeScores, Paired};
 pub use keep::{KeepRequest, Kept};
 pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};

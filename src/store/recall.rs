@@ -120,6 +120,19 @@ pub struct ExplainReply {
     pub reason: String,
 }
 
+/// Likeness is measured against this many of the best, so that it does not depend on how many are asked for.
+const COMPARED: usize = 30;
+
+/// Gives each score's place between the best and the last of those compared, 0 to 1; fused scores as such say little
+/// of how unlike the others are.
+fn likeness(found: &[Found]) -> Vec<f64> {
+    let score = |hit: &Found| f64::from(hit.score);
+    let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
+    let (best, least) = (compared.first().map_or(0.0, score), compared.last().map_or(0.0, score));
+    let place = |score: f64| if best > least { ((score - least) / (best - least)).max(0.0) } else { 1.0 };
+    found.iter().map(|hit| place(score(hit))).collect()
+}
+
 impl Store {
     /// Ranks notes by a query, without excerpts.
     pub(super) fn candidates(
@@ -200,8 +213,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<(Memory, Composite)>> {
         let found = self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
-        let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
-        let likeness: Vec<f64> = found.iter().map(|hit| f64::from(hit.score / best)).collect();
+        let likeness = likeness(&found);
         let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
         let kinds = self.kinds();
         let weights = self.config.memory.weights;
@@ -299,9 +311,9 @@ impl Store {
             None => 0.0,
             Some(text) => {
                 let found = self.candidates(&Query::plain(text), None, Filter::default(), 1000)?;
-                let best = found.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
-                let hit = found.iter().find(|hit| hit.row.id == memory.row.id);
-                hit.map_or(0.0, |hit| f64::from(hit.score / best))
+                let likeness = likeness(&found);
+                let at = found.iter().position(|hit| hit.row.id == memory.row.id);
+                at.and_then(|at| likeness.get(at).copied()).unwrap_or(0.0)
             }
         };
         let score =

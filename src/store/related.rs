@@ -162,7 +162,7 @@ impl Store {
             .collect();
         joined.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         joined.truncate(DEPTH);
-        let mut fused = fuse(&joined, &near, Fusion::Rrf);
+        let mut fused = fuse(&joined, &near, &HashMap::new(), Fusion::Rrf);
         fused.truncate(request.limit.unwrap_or(self.config.search.limit));
         let related = fused
             .iter()

@@ -381,7 +381,7 @@ pub(super) fn hide(filter: &Filter, include: PutAway) -> Filter {
 fn corrected(typed: &str, query: &Query, snapshot: &crate::index::Snapshot) -> Result<Option<String>> {
     let mut better = typed.to_owned();
     for word in &query.words {
-        if snapshot.bm25.knows(word)? {
+        if word.prefix || !snapshot.bm25.is_unheard(word)? {
             continue;
         }
         let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };

@@ -7,6 +7,7 @@
 mod bed;
 mod measure;
 mod meter;
+mod near;
 mod remember;
 mod serve;
 
@@ -97,6 +98,9 @@ fn report(bed: &Bed, only: &str) -> Result<()> {
         prepare(&bed.place, measure.needs)?;
         let sample = take_apart(measure, &bed.place)?;
         writeln!(out, "{}", row(measure, &sample, limit.as_ref()))?;
+        if !sample.remark.is_empty() {
+            writeln!(out, "{:<12} {}", "", sample.remark)?;
+        }
         out.flush()?;
         match measure.name {
             "limit" => limit = Some(sample),
@@ -136,6 +140,7 @@ fn take_apart(measure: &Measure, place: &Place) -> Result<Sample> {
     for _ in 0..measure.processes {
         let output = Command::new(env::current_exe()?)
             .env_clear()
+            .envs(env::var_os(near::GIVEN).map(|folders| (near::GIVEN, folders)))
             .args([Path::new("--child"), Path::new(measure.name), &place.root, &place.work])
             .stderr(Stdio::inherit())
             .output()?;

@@ -19,6 +19,9 @@ pub(crate) struct Sample {
     cpu: f64,
     /// Bytes of memory at the peak, everything before the first run included; 0 where that is not known.
     pub(crate) peak: f64,
+    /// What else is to be said; empty mostly.
+    #[serde(default)]
+    pub(crate) remark: String,
 }
 
 impl Sample {
@@ -37,6 +40,7 @@ impl Sample {
         self.times.extend(other.times);
         self.cpu += other.cpu;
         self.peak = self.peak.max(other.peak);
+        self.remark = other.remark;
     }
 
     /// Gives the time in milliseconds that `percent` of the runs do not exceed, by the nearest rank.

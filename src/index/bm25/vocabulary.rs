@@ -11,7 +11,7 @@ use tantivy::index::SegmentId;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet as _, InvertedIndexReader, SegmentReader, TERMINATED};
 
-use super::{Bm25Snapshot, DocSet, FileSet, Word, failed};
+use super::{Bm25Snapshot, DocSet, FileSet, failed};
 use crate::error::Result;
 use crate::index::catalog::FileId;
 use crate::text::terms::{fold_into, is_unspaced};
@@ -172,28 +172,6 @@ impl Bm25Snapshot {
             near.cmp(nearer).then(more.cmp(many)).then_with(|| one.cmp(other))
         });
         Ok(nearest.map(|(term, _)| term))
-    }
-
-    /// Says whether a word, in any inflection, stands in any field that ranks.
-    ///
-    /// # Errors
-    /// Where the index cannot be read.
-    pub fn knows(&self, word: &Word) -> Result<bool> {
-        let fields = self.fields;
-        for (field, term) in [
-            (fields.words, &word.stem),
-            (fields.inflected, &word.stem),
-            (fields.title, &word.stem),
-            (fields.meta, &word.stem),
-            (fields.code, &word.exact),
-        ] {
-            if self.searcher.doc_freq(&tantivy::Term::from_field_text(field, term)).map_err(failed("read"))?
-                > 0
-            {
-                return Ok(true);
-            }
-        }
-        Ok(word.prefix)
     }
 
     /// Lists the notes that have a property whose name, in the form that names are compared by, is one of these.

@@ -1,0 +1,50 @@
+//! Owns what a question scored: the best notes in order, and the scores of all others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tantivy::DocId;
+use tantivy::columnar::ColumnValues;
+
+use crate::index::bm25::{FileSet, Hit};
+use crate::index::catalog::FileId;
+
+/// The best notes for a question, and what it scored the others.
+#[derive(Default)]
+pub struct Ranking {
+    /// The best, best first.
+    pub hits: Vec<Hit>,
+    pub(super) segments: Vec<Scored>,
+}
+
+impl std::fmt::Debug for Ranking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ranking").field("hits", &self.hits).finish_non_exhaustive()
+    }
+}
+
+/// The scores of one segment.
+pub(super) struct Scored {
+    pub(super) files: Arc<dyn ColumnValues<u64>>,
+    /// The documents that hold a word of the question.
+    pub(super) docs: Vec<DocId>,
+    /// By document.
+    pub(super) scores: Vec<f32>,
+}
+
+impl Ranking {
+    /// Gives the scores of those of `files` that hold a word of the question.
+    pub fn scores_of(&self, files: &FileSet) -> HashMap<FileId, f32> {
+        let mut found = HashMap::with_capacity(files.len());
+        for segment in self.segments.iter().filter(|_| !files.is_empty()) {
+            for &doc in &segment.docs {
+                let file = segment.files.get_val(doc) as FileId;
+                if files.contains(file) {
+                    let score = segment.scores.get(doc as usize).copied().unwrap_or(0.0);
+                    found.extend((score > 0.0).then_some((file, score)));
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,137 @@
+//! Searching in languages other than English: compounds, umlauts, accents, and text without spaces.
+
+use std::path::PathBuf;
+
+use sidenote::index::silent;
+use sidenote::search::Mode;
+use sidenote::store::{Open, SearchRequest, Store};
+
+use crate::support::{TestVault, paths, say};
+
+/// A few notes as people write them in German, French, Spanish, Polish and Czech.
+const NOTES: [(&str, &str); 12] = [
+    ("Dampfer.md", "Der Dampf treibt das Schiff an; jede Fahrt auf der Donau dauert zwei Tage."),
+    (
+        "Versicherung.md",
+        "Beiträge zur Versicherung. Sie schützt das Leben der Familie nicht, aber die Kasse.",
+    ),
+    ("Kuchen.md", "Kuchen mit Äpfeln, dazu Sahne. Ein Apfel reicht je Stück."),
+    ("Haus.md", "Die Tür vom Haus klemmt, der Schlüssel liegt unter dem Stein."),
+    ("Müller.md", "Frau Müller ruft wegen der Größe der Öfen an."),
+    ("Datenbank.md", "Die Datenbankverbindung bricht nachts ab."),
+    ("Fluß.md", "Am Fluß führt die Straße vorbei."),
+    ("Déjeuner.md", "Le déjeuner d’été à l’hôtel: crème brûlée et œufs."),
+    ("Mañana.md", "El niño llegó mañana por la montaña."),
+    ("Łódź.md", "Zażółć gęślą jaźń w Łodzi."),
+    ("Kůň.md", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+    ("Backup.md", "The file lies on a system of its own, and the network is slow."),
+];
+
+/// Checks which notes a query finds, best first.
+#[track_caller]
+fn check(query: &str, expected: &[&str]) {
+    let vault = TestVault::new(&NOTES);
+    assert_eq!(paths(&vault.store(), query), expected, "{query}");
+}
+
+#[test]
+fn a_compound_that_nobody_wrote_finds_its_parts() {
+    check("Dampfschifffahrt", &["Dampfer.md"]);
+    check("Donaudampfschiff", &["Dampfer.md"]);
+    check("Lebensversicherung", &["Versicherung.md"]);
+    check("Apfelkuchen", &["Kuchen.md"]);
+    check("Hausschlüssel", &["Haus.md"]);
+    check("filesystem", &["Backup.md"]);
+}
+
+#[test]
+fn a_word_that_is_held_stays_whole() {
+    check("Datenbankverbindung", &["Datenbank.md"]);
+    let vault = TestVault::new(&[("a.md", "Hausboot"), ("b.md", "Haus und Boot")]);
+    assert_eq!(paths(&vault.store(), "Hausboot"), ["a.md"]);
+}
+
+#[test]
+fn what_has_no_known_parts_finds_nothing() {
+    check("Schreibmaschine", &[]);
+    // One part alone is another word.
+    check("Schlüsselbund", &[]);
+    // Where every word is wanted, parts are none.
+    let vault = TestVault::new(&NOTES);
+    let request = SearchRequest { query: "Apfelkuchen".to_owned(), all: true, ..SearchRequest::default() };
+    assert!(vault.store().search(&request).unwrap().results.is_empty());
+}
+
+#[test]
+fn umlauts_are_found_in_every_spelling() {
+    check("muller", &["Müller.md"]);
+    check("Mueller", &["Müller.md"]);
+    check("Groesse Oefen", &["Müller.md"]);
+    check("Fluss", &["Fluß.md"]);
+    check("strasse", &["Fluß.md"]);
+}
+
+#[test]
+fn accents_need_not_be_typed() {
+    check("dejeuner ete", &["Déjeuner.md"]);
+    check("creme brulee", &["Déjeuner.md"]);
+    check("oeufs", &["Déjeuner.md"]);
+    check("manana", &["Mañana.md"]);
+    check("zazolc", &["Łódź.md"]);
+    check("zlutoucky kun", &["Kůň.md"]);
+}
+
+/// What a file of queries adds up to.
+#[derive(Debug)]
+struct Success {
+    /// Share of the queries whose note comes first.
+    first: f64,
+    /// Share of the queries whose note is among the first ten.
+    ten: f64,
+    /// Mean reciprocal rank among the first ten.
+    mrr: f64,
+}
+
+fn measure(store: &Store, queries: &str, mode: Mode) -> Success {
+    let mut success = Success { first: 0.0, ten: 0.0, mrr: 0.0 };
+    let cases: Vec<(&str, &str)> = queries.lines().filter_map(|line| line.split_once('\t')).collect();
+    for (query, path) in &cases {
+        let request = SearchRequest {
+            query: (*query).to_owned(),
+            plain: true,
+            mode: Some(mode),
+            limit: Some(10),
+            no_sync: true,
+            ..SearchRequest::default()
+        };
+        let results = store.search(&request).unwrap().results;
+        if let Some(rank) = results.iter().position(|result| result.path == *path) {
+            success.first += f64::from(u8::from(rank == 0));
+            success.ten += 1.0;
+            success.mrr += 1.0 / (rank + 1) as f64;
+        }
+    }
+    let count = cases.len() as f64;
+    Success { first: success.first / count, ten: success.ten / count, mrr: success.mrr / count }
+}
+
+/// Measures search in Chinese on the notes of OI Wiki, in the folder that `SIDENOTE_TEST_OI_WIKI` names.
+#[test]
+fn chinese_is_found_without_a_dictionary() {
+    let Some(root) = std::env::var_os("SIDENOTE_TEST_OI_WIKI").map(PathBuf::from) else {
+        say("skipped: SIDENOTE_TEST_OI_WIKI names no copy of OI Wiki");
+        return;
+    };
+    let index = tempfile::tempdir().unwrap();
+    let store = Store::open(Open {
+        vault: Some(root),
+        index: Some(index.path().to_owned()),
+        flags: vec![("embed.provider", "none".to_owned(), "test")],
+        ..Open::default()
+    })
+    .unwrap();
+    store.sync(silent()).unwrap();
+    let success = measure(&store, include_str!("../languages/oi-wiki.tsv"), Mode::Bm25);
+    say(&format!("{success:?}"));
+    assert!(success.first >= 0.58 && success.ten >= 0.98 && success.mrr >= 0.74, "{success:?}");
+}
