@@ -177,8 +177,12 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
             MatchType::Vector => "meaning",
             MatchType::Both => "words and meaning",
         };
+        let read = match (parts.rerank, parts.from_rerank) {
+            (Some(raw), Some(share)) => format!("; reranker {raw:.3} -> {share:+.3}"),
+            _ => String::new(),
+        };
         let line = format!(
-            "score {:.4} by {found_by}: {}; {}",
+            "score {:.4} by {found_by}: {}; {}{read}",
             result.score,
             list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
             list("meaning", parts.vector_rank, parts.cosine, parts.from_vector)

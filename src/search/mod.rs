@@ -96,6 +96,12 @@ pub struct Components {
     pub from_bm25: f32,
     /// What the vectors add to the fused score.
     pub from_vector: f32,
+    /// What the reranker made of query and passage, where it read them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<f32>,
+    /// What its verdict adds to the fused score, or takes from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_rerank: Option<f32>,
 }
 
 /// A note that answers.

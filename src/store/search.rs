@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Store;
+use super::{Store, former_of};
 use crate::clock::Timestamp;
 use crate::cores;
 use crate::error::{ErrorKind, Result};
@@ -127,14 +127,15 @@ impl Store {
         let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
         let mut mode = asked;
-        let found = run(
+        let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
+        let mut found = run(
             &self.index,
             &snapshot,
             &Request {
                 query: Some(&query),
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
-                limit: request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS),
+                limit: self.rerank_depth(asked, &query, limit),
                 depth: None,
                 filter: hide(&request.filter, request.include),
                 path: request.path.clone(),
@@ -147,8 +148,17 @@ impl Store {
                 Ok(vector)
             },
         )?;
+        self.rerank(asked, &query, &mut found, &mut notes);
+        found.truncate(limit);
         if snapshot.pending > 0 && mode != Mode::Bm25 {
-            notes.push(format!("{} passages wait for their vector", snapshot.pending));
+            notes.push(match former_of(&snapshot) {
+                Some(former) => format!(
+                    "vectors of {former} answer; {} passages wait for those of {}",
+                    snapshot.pending,
+                    self.embedder_name()
+                ),
+                None => format!("{} passages wait for their vector", snapshot.pending),
+            });
         }
         Ok(SearchReply {
             results: self.show(found.get(request.skip..).unwrap_or_default(), &query, request.explain),
@@ -174,15 +184,18 @@ impl Store {
         }
         if snapshot.vectors.is_empty() {
             // Loading a model to compare with nothing would cost time and give nothing.
-            let why = if self.index.embedder().is_none() {
-                "no embedder is set"
-            } else {
-                "nothing is embedded yet"
-            };
-            notes.push(format!("{why}, so words alone answer; `sidenote index` embeds"));
+            notes.push(match (self.index.embedder(), &self.embed_trouble) {
+                (None, Some(why)) => format!("words alone answer: {why}"),
+                (None, None) => {
+                    "no embedder is set, so words alone answer; `sidenote index` embeds".to_owned()
+                }
+                (Some(_), _) => {
+                    "nothing is embedded yet, so words alone answer; `sidenote index` embeds".to_owned()
+                }
+            });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
-        match self.query_vector(&query.meaning) {
+        match self.query_vector(snapshot.model.as_ref(), &query.meaning) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {
                 notes.push(format!("words alone answer: {error}"));
