@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+use toml_edit::{DocumentMut, Item};
 
 use crate::error::{Error, Result};
 
@@ -17,6 +18,20 @@ const DEFAULTS: &str = include_str!("config.toml");
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
 const UNSAFE_IN_VAULT: &[&str] = &[
     "embed.provider",
+    "embed.model",
+    "embed.dir",
+    "embed.onnxruntime",
+    "embed.base_url",
+    "embed.api_key",
+    "embed.dimensions",
+    "embed.max_tokens",
+    "embed.query_prefix",
+    "embed.passage_prefix",
+    "embed.timeout_s",
+    "rerank.model",
+    "rerank.dir",
+    "rerank.top",
+    "rerank.budget_ms",
     "vault.config_dir",
     "undo.operations",
     "undo.days",
@@ -137,12 +152,88 @@ impl LinksConfig {
 }
 
 /// Settings about vectors.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbedConfig {
     /// Which embedder.
     pub provider: String,
+    /// The model's name: of fastembed's list, or as the endpoint knows it.
+    pub model: String,
+    /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    pub dir: PathBuf,
+    /// The ONNX runtime's library; empty: where it usually lies.
+    pub onnxruntime: PathBuf,
+    /// Where an endpoint is, without `/embeddings`.
+    pub base_url: String,
+    /// What the endpoint asks for; kept out of everything that is printed.
+    #[serde(skip_serializing, default)]
+    pub api_key: Secret,
+    /// The length of a vector; 0: as the model's files or the list of known models say.
+    pub dimensions: usize,
+    /// How many tokens of a text the model sees; 0: as its files say.
+    pub max_tokens: usize,
+    /// What stands before a query that is embedded; empty: as the model's files say.
+    pub query_prefix: String,
+    /// What stands before a passage that is embedded; empty: as the model's files say.
+    pub passage_prefix: String,
+    /// Seconds that an endpoint has for one batch, all tries counted; a query has a fifth of it.
+    pub timeout_s: u64,
 }
+
+/// Settings about reading the best hits once more.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RerankConfig {
+    /// The model's name; empty: no model.
+    pub model: String,
+    /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    pub dir: PathBuf,
+    /// How many of the best hits are read.
+    pub top: usize,
+    /// Milliseconds that it may take.
+    pub budget_ms: u64,
+}
+
+impl RerankConfig {
+    /// Says whether a model is set.
+    pub fn is_set(&self) -> bool {
+        !self.model.is_empty() || !self.dir.as_os_str().is_empty()
+    }
+}
+
+/// A key or token: it can be used, and never be seen.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Gives the text, for the request that needs it.
+    pub fn reveal(&self) -> &str {
+        self.0.trim()
+    }
+
+    /// Says whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.reveal().is_empty()
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.is_empty() { "none" } else { HIDDEN })
+    }
+}
+
+/// What is shown in place of a secret.
+const HIDDEN: &str = "(set)";
+/// Keys whose values nobody is shown.
+const SECRET_KEYS: &[&str] = &["embed.api_key"];
 
 /// Settings about memory.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -238,6 +329,8 @@ pub struct Config {
     pub undo: UndoConfig,
     /// About vectors.
     pub embed: EmbedConfig,
+    /// About reading the best hits once more.
+    pub rerank: RerankConfig,
     /// About memory.
     pub memory: MemoryConfig,
     /// About what is kept out.
@@ -257,6 +350,7 @@ struct Sections {
     links: LinksConfig,
     undo: UndoConfig,
     embed: EmbedConfig,
+    rerank: RerankConfig,
     memory: MemoryConfig,
     privacy: PrivacyConfig,
     backup: BackupConfig,
@@ -290,14 +384,21 @@ impl Config {
         let sections: Sections = unflatten(&values).try_into().map_err(|error: toml::de::Error| {
             Error::invalid("the settings do not fit together").with_source(error)
         })?;
-        let origins =
-            values.into_iter().map(|(key, (value, origin))| (key, (value.to_string(), origin))).collect();
+        let origins = values
+            .into_iter()
+            .map(|(key, (value, origin))| {
+                let is_kept_back = SECRET_KEYS.contains(&key.as_str()) && value.as_str() != Some("");
+                let shown = if is_kept_back { format!("{HIDDEN:?}") } else { value.to_string() };
+                (key, (shown, origin))
+            })
+            .collect();
         Ok(Self {
             vault: sections.vault,
             search: sections.search,
             links: sections.links.checked()?,
             undo: sections.undo,
             embed: sections.embed,
+            rerank: sections.rerank,
             memory: sections.memory,
             privacy: sections.privacy,
             backup: sections.backup,
@@ -318,6 +419,18 @@ pub fn user_file() -> Option<PathBuf> {
     Some(base.config_dir().join("sidenote").join("config.toml"))
 }
 
+/// Gives the folder of what the user has for all vaults: models, and which were used.
+pub fn data_folder() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.data_dir().join("sidenote"))
+}
+
+/// Gives the folder of what can be made again at any time.
+pub fn user_cache() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.cache_dir().join("sidenote"))
+}
+
 /// Gives the place for what is derived from a folder that cannot be written to: in `base`, else in the user's cache.
 pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
     let base = match base {
@@ -328,9 +441,137 @@ pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
     Some(base.join(name.get(..16)?))
 }
 
+/// A change of one setting in the user's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting {
+    /// Set to a text.
+    Text(String),
+    /// Set to a whole number.
+    Number(i64),
+    /// Taken out, so that the default holds.
+    Unset,
+}
+
+/// What a change of the user's file comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Edited {
+    /// The file.
+    pub file: PathBuf,
+    /// What is other than before, a line each; the values of secrets are never among them.
+    pub changes: Vec<String>,
+    /// Whether the file was written.
+    pub applied: bool,
+}
+
+/// Changes settings in the user's file, and leaves every other byte of it; a dry run only says what would change.
+///
+/// # Errors
+/// `Invalid` where the file is no TOML; `Io` where it cannot be read or written.
+pub fn edit_user_file(changes: &[(&str, Setting)], dry_run: bool) -> Result<Edited> {
+    let file = user_file()
+        .ok_or_else(|| Error::not_found("there is no home folder for settings").with_hint("set HOME"))?;
+    let before = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Error::io("read", &file, error)),
+    };
+    parse(&before, &file)?;
+    let mut document: DocumentMut = before
+        .parse()
+        .map_err(|_: toml_edit::TomlError| Error::invalid(format!("{} is not valid TOML", file.display())))?;
+    let mut said = Vec::new();
+    for (key, setting) in changes {
+        said.extend(edit_one(&mut document, key, setting, &file)?);
+    }
+    let applied = !dry_run && !said.is_empty();
+    if applied {
+        save_user_file(&file, &document.to_string())?;
+    }
+    Ok(Edited { file, changes: said, applied })
+}
+
+/// Changes one setting; says what was changed, if anything.
+fn edit_one(document: &mut DocumentMut, key: &str, setting: &Setting, file: &Path) -> Result<Option<String>> {
+    let (section, name) = key.split_once('.').unwrap_or(("", key));
+    let root = document.as_table_mut();
+    if !root.contains_key(section) {
+        if *setting == Setting::Unset {
+            return Ok(None);
+        }
+        root.insert(section, toml_edit::table());
+    }
+    let table = root
+        .get_mut(section)
+        .and_then(Item::as_table_like_mut)
+        .ok_or_else(|| Error::invalid(format!("{section} in {} is no section", file.display())))?;
+    let bare = |item: &Item| {
+        // A comment behind the value is no part of it.
+        item.as_value().cloned().map(|mut value| {
+            value.decor_mut().clear();
+            value.to_string()
+        })
+    };
+    let was = table.get(name).map(|item| bare(item).unwrap_or_else(|| item.to_string()));
+    let fresh = match setting {
+        Setting::Text(text) => Some(toml_edit::Value::from(text.as_str())),
+        Setting::Number(number) => Some(toml_edit::Value::from(*number)),
+        Setting::Unset => None,
+    };
+    let is = fresh.as_ref().map(|value| value.to_string().trim().to_owned());
+    if was == is {
+        return Ok(None);
+    }
+    match (fresh, table.get_mut(name).and_then(Item::as_value_mut)) {
+        // What stands around the value, a comment behind it too, stays.
+        (Some(mut fresh), Some(old)) => {
+            *fresh.decor_mut() = old.decor().clone();
+            *old = fresh;
+        }
+        (Some(fresh), None) => drop(table.insert(name, toml_edit::value(fresh))),
+        (None, _) => drop(table.remove(name)),
+    }
+    let shown = |value: Option<String>| match value {
+        Some(_) if SECRET_KEYS.contains(&key) => HIDDEN.to_owned(),
+        Some(value) => value,
+        None => "the default".to_owned(),
+    };
+    Ok(Some(format!("{key}: {} -> {}", shown(was), shown(is))))
+}
+
+/// Writes the user's file, whole or not at all. It may hold a key: a new one is the user's alone to read.
+fn save_user_file(file: &Path, text: &str) -> Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // A link to where the user keeps all settings stays one.
+    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let folder = file.parent().unwrap_or(Path::new(""));
+    #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
+    std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+    let fresh = file.with_extension(format!("toml.{}", std::process::id()));
+    #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
+    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh);
+    let written = opened.and_then(|mut to| {
+        if let Ok(found) = std::fs::metadata(&file) {
+            to.set_permissions(found.permissions())?;
+        }
+        to.write_all(text.as_bytes())?;
+        to.sync_all()
+    });
+    #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
+    let moved = written.and_then(|()| std::fs::rename(&fresh, &file));
+    moved.map_err(|error| {
+        #[expect(clippy::disallowed_methods, reason = "a half of the settings is of no use")]
+        drop(std::fs::remove_file(&fresh));
+        Error::io("write", &file, error)
+    })
+}
+
 fn parse(text: &str, path: &Path) -> Result<Table> {
-    text.parse::<Table>()
-        .map_err(|error| Error::invalid(format!("{} is not valid TOML", path.display())).with_source(error))
+    text.parse::<Table>().map_err(|error: toml::de::Error| {
+        let wrong = Error::invalid(format!("{} is not valid TOML", path.display()));
+        // The parser quotes the line that it stumbles over, and there a key may stand.
+        if text.contains("api_key") { wrong } else { wrong.with_source(error) }
+    })
 }
 
 fn flatten(table: &Table) -> Vec<(String, Value)> {

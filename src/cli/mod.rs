@@ -12,6 +12,7 @@ mod links;
 mod list;
 mod mcp;
 mod memory;
+mod model;
 mod output;
 mod read;
 mod related;
@@ -108,6 +109,7 @@ enum Command {
     Import(keep::ImportArgs),
     Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
+    Model(model::ModelArgs),
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
     Watch(watch::WatchArgs),
@@ -183,9 +185,12 @@ fn exit_code(kind: ErrorKind) -> u8 {
 /// Sends logs to stderr, warnings and worse unless `SIDENOTE_LOG` says otherwise.
 fn start_tracing() {
     use tracing_subscriber::EnvFilter;
-    // The protocol library logs whole requests, queries among them, so it has to be asked by name.
+    // Libraries of protocols log whole requests, queries among them, so they have to be asked by name.
     let asked = std::env::var("SIDENOTE_LOG").unwrap_or_default();
-    let quiet = if asked.contains("rmcp") { asked.clone() } else { format!("{asked},rmcp=warn") };
+    let mut quiet = asked.clone();
+    for library in ["rmcp", "ureq"].iter().filter(|library| !asked.contains(**library)) {
+        quiet.push_str(&format!(",{library}=warn"));
+    }
     let filter = if asked.is_empty() { "sidenote=warn".to_owned() } else { quiet };
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("sidenote=warn"));
     let started = tracing_subscriber::fmt()
@@ -240,6 +245,7 @@ fn run(cli: Cli, out: Output) -> Result<()> {
         Command::Export(args) => keep::export(&session, &args),
         Command::Import(args) => keep::import(&session, &args),
         Command::Eval(args) => eval::run(&mut session, &args),
+        Command::Model(args) => model::run(&session, &args),
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),
         Command::Watch(args) => watch::run(&mut session, &args),

@@ -198,8 +198,12 @@ pub(super) fn show_parts(parts: &Components) -> String {
         (None, Some(raw)) => format!("{name} {raw:.3} -> {share:.4}"),
         _ => format!("{name} - -> {share:.4}"),
     };
+    let read = match (parts.rerank, parts.from_rerank) {
+        (Some(raw), Some(share)) => format!("; reranker {raw:.3} -> {share:+.4}"),
+        _ => String::new(),
+    };
     format!(
-        "{}; {}; {}",
+        "{}; {}; {}{read}",
         list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
         list("meaning", parts.vector_rank, parts.cosine, parts.from_vector),
         list("other passages", None, parts.others, parts.from_others)

@@ -37,7 +37,13 @@ fn show(status: &Status) -> String {
             ),
         ),
         ("generation", status.generation.to_string()),
-        ("embedder", status.embedder.clone()),
+        (
+            "embedder",
+            match &status.former_embedder {
+                Some(former) => format!("{} ({former} answers until its vectors are there)", status.embedder),
+                None => status.embedder.clone(),
+            },
+        ),
         ("vectors", format!("{} ({} passages wait)", status.vectors, status.pending)),
         (
             "lock",

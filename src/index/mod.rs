@@ -10,6 +10,7 @@ pub mod embed;
 mod folder;
 pub mod roster;
 mod seal;
+mod serving;
 pub mod vectors;
 mod worker;
 mod writer;
@@ -27,7 +28,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
 use crate::index::catalog::{Catalog, Hash};
 use crate::index::embed::Embed;
+use crate::index::embed::choice::{Earlier, key_of};
 use crate::index::roster::Roster;
+use crate::index::serving::{Served, Serving, named};
 use crate::index::vectors::{VectorWriter, Vectors};
 use crate::index::worker::Worker;
 use crate::text::path::NotePath;
@@ -95,6 +98,8 @@ pub struct Options {
     pub fill: bool,
     /// The model, if any.
     pub embedder: Option<Arc<dyn Embed>>,
+    /// Where the model is found whose vectors serve until those of `embedder` are all there.
+    pub earlier: Earlier,
 }
 
 impl std::fmt::Debug for Options {
@@ -117,6 +122,10 @@ pub struct Snapshot {
     pub generation: i64,
     /// Passages that wait for their vector.
     pub pending: usize,
+    /// The model that the vectors are of, and that embeds what is compared with them.
+    pub model: Option<Arc<dyn Embed>>,
+    /// Whether that is an earlier model, whose vectors serve until all of the new one's are there.
+    pub is_former: bool,
     /// What is known of every file; read when a query asks first.
     roster: OnceLock<Arc<Roster>>,
 }
@@ -127,7 +136,7 @@ struct Shared {
     catalog: Mutex<Catalog>,
     /// Device and inode of the catalog that is open: another file there is another index.
     identity: Mutex<Option<(u64, u64)>>,
-    vector_folder: Option<(PathBuf, usize)>,
+    serving: Serving,
     snapshot: RwLock<Arc<Snapshot>>,
     /// Moves that were seen, and that nobody has asked for yet.
     moves: Mutex<Vec<(NotePath, NotePath)>>,
@@ -172,25 +181,32 @@ impl Shared {
 
     /// Takes a new snapshot; vectors are read again only where there are new ones.
     fn publish(&self) -> Result<()> {
-        let old = Arc::clone(&self.current().vectors);
-        let vectors = match &self.vector_folder {
-            Some((folder, dimensions)) if !old.is_current(folder) => {
-                Arc::new(Vectors::open(folder, *dimensions)?)
-            }
-            _ => old,
-        };
+        let old = self.current();
+        let named = named(&self.catalog())?;
+        let served = self.serving.now(named);
+        let is_same = served.key() == old.model.as_ref().map(|model| key_of(model.model()));
+        let is_current = served.folder.as_ref().is_none_or(|folder| old.vectors.is_current(folder));
+        let vectors = if is_same && is_current { Arc::clone(&old.vectors) } else { Arc::new(served.open()?) };
         let bm25 = Arc::clone(&self.bm25.read().unwrap_or_else(PoisonError::into_inner));
-        let snapshot = take_snapshot(&bm25, &self.catalog(), vectors)?;
+        let snapshot = take_snapshot(&bm25, &self.catalog(), vectors, served)?;
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
         Ok(())
     }
 }
 
-fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>) -> Result<Snapshot> {
+fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>, served: Served) -> Result<Snapshot> {
     // The generation comes first: an older one leads to one more look, a newer one would hide what is missing.
     let generation = catalog.generation()?;
     let pending = usize::try_from(catalog.meta("pending")?.unwrap_or(0)).unwrap_or(0);
-    Ok(Snapshot { bm25: bm25.reload()?, vectors, generation, pending, roster: OnceLock::new() })
+    Ok(Snapshot {
+        bm25: bm25.reload()?,
+        vectors,
+        generation,
+        pending,
+        model: served.model,
+        is_former: served.is_former,
+        roster: OnceLock::new(),
+    })
 }
 
 enum Job {
@@ -272,7 +288,7 @@ impl Index {
             }
             None => own_folder(vault.root(), vault.is_read_only())?,
         };
-        let vector_folder = vector_folder(&options, &folder);
+        let serving = Serving::new(&folder, options.embedder.clone(), options.earlier.clone());
         let end = Instant::now() + FIRST;
         let lock = loop {
             if !options.read_only
@@ -282,7 +298,7 @@ impl Index {
             }
             match open_to_read(&folder) {
                 Ok(sides) => {
-                    return Self::assemble(vault, options, folder, vector_folder, sides, Vec::new());
+                    return Self::assemble(vault, options, folder, serving, sides, Vec::new());
                 }
                 // Another process makes the index this moment.
                 Err(_) if !options.read_only && Instant::now() < end => {
@@ -291,9 +307,9 @@ impl Index {
                 Err(error) => return Err(error),
             }
         };
-        let opened = open_to_write(&vault, &options, &folder, vector_folder.as_ref())?;
+        let opened = open_to_write(&vault, &options, &folder, &serving)?;
         let Opened { writer, sides, notices } = opened;
-        let index = Self::assemble(vault, options, folder, vector_folder, sides, notices)?;
+        let index = Self::assemble(vault, options, folder, serving, sides, notices)?;
         let writing = index.start(writer, lock)?;
         *index.writing.write().unwrap_or_else(PoisonError::into_inner) = Some(writing);
         Ok(index)
@@ -342,8 +358,8 @@ impl Index {
         }
         let Some(lock) = take_lock(&self.shared.folder)? else { return Ok(false) };
         let options = Options { rebuild: false, ..self.options.clone() };
-        let vectors = self.shared.vector_folder.as_ref();
-        let opened = open_to_write(&self.vault, &options, &self.shared.folder, vectors)?;
+        let serving = &self.shared.serving;
+        let opened = open_to_write(&self.vault, &options, &self.shared.folder, serving)?;
         for notice in &opened.notices {
             tracing::warn!("{notice}");
         }
@@ -356,23 +372,20 @@ impl Index {
         vault: Arc<Vault>,
         options: Options,
         folder: PathBuf,
-        vector_folder: Option<(PathBuf, usize)>,
+        serving: Serving,
         sides: Sides,
         notices: Vec<String>,
     ) -> Result<Self> {
         let Sides { catalog, bm25, identity } = sides;
-        let vectors = match &vector_folder {
-            Some((folder, dimensions)) => Vectors::open(folder, *dimensions)?,
-            None => Vectors::empty(0),
-        };
-        let snapshot = take_snapshot(&bm25, &catalog, Arc::new(vectors))?;
+        let served = serving.now(named(&catalog)?);
+        let snapshot = take_snapshot(&bm25, &catalog, Arc::new(served.open()?), served)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 identity: Mutex::new(identity),
                 folder,
                 bm25: RwLock::new(bm25),
                 catalog: Mutex::new(catalog),
-                vector_folder,
+                serving,
                 snapshot: RwLock::new(Arc::new(snapshot)),
                 moves: Mutex::default(),
                 hearer: Mutex::default(),
@@ -539,9 +552,10 @@ impl Index {
             self.refresh()?;
             let newest = self.catalog().generation()?;
             let current = self.shared.current();
-            let folder = self.shared.vector_folder.as_ref();
+            let model = current.model.as_ref();
+            let folder = model.map(|model| self.shared.serving.folder_of(model.model()));
             if newest != current.generation
-                || folder.is_some_and(|(folder, _)| !current.vectors.is_current(folder))
+                || folder.is_some_and(|folder| !current.vectors.is_current(&folder))
             {
                 self.shared.publish()?;
             }
@@ -680,12 +694,8 @@ fn open_to_read(folder: &Path) -> Result<Sides> {
 }
 
 /// Opens an index whose lock is held; repairs it where it is damaged.
-fn open_to_write(
-    vault: &Arc<Vault>,
-    options: &Options,
-    folder: &Path,
-    vector_folder: Option<&(PathBuf, usize)>,
-) -> Result<Opened> {
+fn open_to_write(vault: &Arc<Vault>, options: &Options, folder: &Path, serving: &Serving) -> Result<Opened> {
+    let vector_folder = serving.place();
     let mut notices = Vec::new();
     let mut verdict = seal::check(folder)?;
     if let seal::Verdict::Damaged(files) = &verdict {
@@ -715,7 +725,9 @@ fn open_to_write(
     let whole = verdict == seal::Verdict::Whole && !options.rebuild;
     if !whole {
         seal::break_open(folder)?;
-        notices.extend(mend_vectors(folder, vector_folder, &verdict)?.filter(|_| notices.is_empty()));
+        let former = serving.now(named(&catalog)?).former_place();
+        let mended = mend_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
+        notices.extend(mended.filter(|_| notices.is_empty()));
     }
     let mut writer = Writer {
         folder: folder.to_owned(),
@@ -724,8 +736,9 @@ fn open_to_write(
         bm25: Arc::clone(&bm25),
         full_text: None,
         vectors: None,
-        vector_folder: vector_folder.cloned(),
-        model: options.embedder.as_ref().map_or(0, |embedder| vectors::passage_key(&embedder.model().key())),
+        vector_folder,
+        model: options.embedder.as_ref().map_or(0, |embedder| key_of(embedder.model())),
+        has_taken_over: false,
         sealed: whole,
         emptying: None,
         book: None,
@@ -733,26 +746,27 @@ fn open_to_write(
     };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;
+        writer.drop_replaced()?;
     }
     let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
     Ok(Opened { writer, sides: Sides { catalog, bm25, identity: identity_of(folder) }, notices })
-}
-
-/// Gives the folder of the model's vectors, and their length.
-fn vector_folder(options: &Options, folder: &Path) -> Option<(PathBuf, usize)> {
-    let model = options.embedder.as_ref()?.model();
-    Some((folder.join("vectors").join(model.folder()), model.dimensions()))
 }
 
 /// Drops vectors whose checksum fails, and damaged logs of models that are not in use; says what it dropped.
 fn mend_vectors(
     folder: &Path,
     model: Option<&(PathBuf, usize)>,
+    former: Option<&(PathBuf, usize)>,
     verdict: &seal::Verdict,
 ) -> Result<Option<String>> {
+    if let Some((path, dimensions)) = former {
+        VectorWriter::open(path, *dimensions, true)?;
+    }
     let damaged: &[String] = if let seal::Verdict::Damaged(files) = verdict { files } else { &[] };
     for path in damaged.iter().filter(|file| file.starts_with("vectors")).map(|file| folder.join(file)) {
-        if path.parent() != model.map(|(folder, _)| folder.as_path()) {
+        let is_of =
+            |place: Option<&(PathBuf, usize)>| path.parent() == place.map(|(folder, _)| folder.as_path());
+        if !is_of(model) && !is_of(former) {
             // Nobody can check these now, and whoever uses that model again embeds again.
             vectors::remove_if_there(&path)?;
         }

@@ -332,8 +332,9 @@ impl Vectors {
     pub fn mean(&self, keys: &[i64]) -> Result<Option<Vec<f32>>> {
         let mut sum = vec![0.0_f32; self.dimensions];
         let mut count = 0;
+        let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for record in keys.iter().filter_map(|key| self.index().get(key)) {
-            let vector = self.read_at(*record)?;
+            self.read_at(*record, &mut bytes, &mut vector)?;
             // Records are scaled each by its own largest number, so each is made as long as the others.
             let norm = vector.iter().map(|&byte| f32::from(byte) * f32::from(byte)).sum::<f32>().sqrt();
             if norm > 0.0 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::difference::SyncReport;
@@ -13,6 +13,9 @@ use crate::index::{Changes, Job, Phase, Progress, Shared};
 
 /// Where so long nothing is asked for, there is time to merge and to tidy.
 const LULL: Duration = Duration::from_millis(100);
+
+/// A model that failed in the background is tried again after so long: an endpoint may be back by then.
+const REST: Duration = Duration::from_secs(600);
 
 /// The thread that owns the write side.
 pub(super) struct Worker {
@@ -30,11 +33,15 @@ impl Worker {
         let mut waiting: Option<Vec<i64>> = None;
         // Whether there may be segments to merge or a log to empty, which waits until nothing else does.
         let mut untidy = false;
+        // When to fill in vectors again, after that failed.
+        let mut again: Option<Instant> = None;
         loop {
             self.urgent.store(false, Ordering::SeqCst);
             let idle = !self.fill || waiting.as_ref().is_some_and(Vec::is_empty);
             let job = if untidy {
                 jobs.recv_timeout(LULL)
+            } else if let (true, Some(at)) = (idle, again) {
+                jobs.recv_timeout(at.saturating_duration_since(Instant::now()))
             } else if idle {
                 jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
@@ -60,9 +67,13 @@ impl Worker {
                 Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if untidy => untidy = self.tidy_step(true),
                 Err(RecvTimeoutError::Timeout) => {
+                    if again.take().is_some() {
+                        waiting = None;
+                    }
                     if let Err(error) = self.fill_step(&mut waiting) {
-                        tracing::warn!("vectors are not filled in any further: {error}");
+                        tracing::warn!("vectors are not filled in for now: {error}");
                         waiting = Some(Vec::new());
+                        again = Some(Instant::now() + REST);
                     }
                 }
             }
@@ -125,13 +136,21 @@ impl Worker {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            made += self.writer.embed_files(
+            let done = self.writer.embed_files(
                 group,
                 &*embedder,
                 Effort::Bulk,
                 &|done| progress(Phase::Embed, made + done, total),
                 &|| stop.load(Ordering::Relaxed),
-            )?;
+            );
+            match done {
+                Ok(done) => made += done,
+                Err(error) => {
+                    // What was made before is kept, and counts.
+                    self.settle(progress)?;
+                    return Err(error);
+                }
+            }
             progress(Phase::Embed, made, total);
         }
         self.settle(progress)?;
@@ -170,6 +189,7 @@ impl Worker {
         let stop = Arc::clone(&self.stop);
         progress(Phase::Graph, 0, 0);
         self.writer.settle_vectors(&|| stop.load(Ordering::Relaxed))?;
-        self.shared.publish()
+        self.shared.publish()?;
+        self.writer.drop_replaced()
     }
 }

@@ -19,7 +19,7 @@ use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare,
 use crate::index::document::{Document, Reading};
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::{VectorWriter, passage_key, remove_if_there};
-use crate::index::{Changes, Phase, Progress, seal};
+use crate::index::{Changes, Phase, Progress, seal, serving};
 use crate::journal::Journal;
 use crate::journal::book::Book;
 use crate::memory::usage::Subject;
@@ -58,6 +58,8 @@ pub(crate) struct Writer {
     pub(crate) vector_folder: Option<(PathBuf, usize)>,
     /// Stands for the model that pending passages are counted for; 0 without one.
     pub(crate) model: i64,
+    /// Whether the model's vectors serve now in place of another's, which can go.
+    pub(crate) has_taken_over: bool,
     pub(crate) sealed: bool,
     /// The thread that empties the catalog's log, where there is one.
     pub(crate) emptying: Option<JoinHandle<()>>,
@@ -534,7 +536,7 @@ impl Writer {
                 }
             }
         }
-        let step = if effort == Effort::Bulk { 16 } else { 1 };
+        let step = embedder.batch(effort).max(1);
         let mut made = 0;
         for group in waiting.chunks(step) {
             if stop() {
@@ -557,7 +559,34 @@ impl Writer {
         self.open_vectors()?;
         let pending = self.count_pending()?;
         self.catalog.set_meta("pending", pending)?;
+        self.keep_serving(pending)?;
         self.catalog.set_meta("model", self.model)
+    }
+
+    /// Lets the vectors that were there serve on after a change of model, and the new ones once none is missing.
+    fn keep_serving(&mut self, pending: i64) -> Result<()> {
+        let serving = serving::named(&self.catalog)?;
+        let before = self.catalog.meta("model")?.unwrap_or(0);
+        if self.model == 0 || serving == self.model {
+            return Ok(());
+        }
+        // A catalog that holds nothing yet misses nothing, and says nothing.
+        if pending == 0 && self.catalog.generation()? > 0 {
+            self.catalog.set_meta(serving::SERVING, self.model)?;
+            self.has_taken_over = serving != 0 || before != self.model;
+        } else if serving == 0 && before != self.model {
+            self.catalog.set_meta(serving::SERVING, before)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the vectors of the model that served before, once nobody here looks at them any more.
+    pub(crate) fn drop_replaced(&mut self) -> Result<()> {
+        if let (true, Some((folder, _))) = (self.has_taken_over, &self.vector_folder) {
+            serving::remove_others(&self.folder, folder)?;
+        }
+        self.has_taken_over = false;
+        Ok(())
     }
 
     /// Says whether the pending count is that of another model.

@@ -107,12 +107,18 @@ pub struct Components {
     pub from_vector: f32,
     /// What the next passages add to the fused score.
     pub from_others: f32,
+    /// What the reranker made of query and passage, where it read them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<f32>,
+    /// What its verdict adds to the fused score, or takes from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_rerank: Option<f32>,
 }
 
 impl Components {
     /// Adds up the parts.
     pub fn total(&self) -> f32 {
-        self.from_bm25 + self.from_vector + self.from_others
+        self.from_bm25 + self.from_vector + self.from_others + self.from_rerank.unwrap_or(0.0)
     }
 }
 
@@ -246,12 +252,7 @@ pub fn rank(
     Ok(Merged { fused: fuse::fuse(&text, &vector, &known, request.fusion), passages })
 }
 
-fn text_list(
-    snapshot: &Snapshot,
-    query: &Query,
-    allowed: Option<&FileSet>,
-    limit: usize,
-) -> Result<Ranking> {
+fn text_list(snapshot: &Snapshot, query: &Query, allowed: Option<&FileSet>, limit: usize) -> Result<Ranking> {
     // What holds a condition holds the words as they were typed.
     let heard = if query.asks.is_some() { None } else { unheard::heard(&query.words, &snapshot.bm25)? };
     let ask = Ask { words: heard.as_deref().unwrap_or(&query.words), allowed, limit };

@@ -43,6 +43,11 @@ pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>, stem: 
     }
 }
 
+/// Chooses the passage of a note that answers best, by its place: as [`excerpt`] does.
+pub fn best_passage(reading: &Reading, words: &[Word], nearest: Option<usize>, stem: &mut Stem) -> usize {
+    best_by_words(&reading.passages(), words, stem).or(nearest).unwrap_or(0)
+}
+
 fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut Stem) -> Option<usize> {
     let mut best: Option<(usize, f32)> = None;
     for (at, passage) in passages.iter().enumerate() {

@@ -149,9 +149,10 @@ impl Store {
             among: Some(among),
             ..Request::default()
         };
-        let found = run(&self.index, snapshot, &request, || {
+        let mut found = run(&self.index, snapshot, &request, || {
             Ok(self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?.1)
         })?;
+        self.rerank(mode, &parsed, &mut found, &mut Vec::new());
         Ok(found.into_iter().map(|hit| hit.row.note_id).collect())
     }
 

@@ -19,6 +19,7 @@ mod list;
 mod maintain;
 mod memory;
 mod merge;
+mod model;
 mod moves;
 mod privacy;
 mod read;
@@ -27,6 +28,7 @@ mod relate;
 mod related;
 mod remember;
 mod rename;
+mod rerank;
 mod revise;
 mod scope;
 mod search;
@@ -48,8 +50,9 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Counts, FileRow};
-use crate::index::embed::{Embed, MiniLm};
-use crate::index::{Changes, Holder, Index, Options, Progress, SyncReport};
+use crate::index::embed::choice::{self, Chosen, Earlier};
+use crate::index::embed::{Embed, Rerank};
+use crate::index::{Changes, Holder, Index, Options, Progress, Snapshot, SyncReport};
 use crate::journal::book::Book;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
@@ -77,6 +80,10 @@ pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
 pub use merge::{ExtractRequest, MergeRequest};
+pub use model::{
+    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
+    ModelsShown, Verified,
+};
 pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
 pub use recall::{
@@ -141,6 +148,9 @@ pub struct Shared {
     config: Config,
     clock: Clock,
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
+    /// Why the embedder that is set is not the one that answers.
+    embed_trouble: Option<String>,
+    reranker: Chosen<dyn Rerank>,
     /// The watch over the files, while this process follows them and keeps the index.
     watch: Mutex<Option<Arc<Watch>>>,
     /// Whether this process follows the files, or tries to.
@@ -169,6 +179,9 @@ pub struct Status {
     pub generation: i64,
     /// The model's name; `none` without one.
     pub embedder: String,
+    /// The model before, while its vectors serve until all of the new one's are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former_embedder: Option<String>,
     /// Vectors there are.
     pub vectors: usize,
     /// Passages that wait for a vector.
@@ -210,20 +223,17 @@ impl Store {
             None => vault,
         };
         let vault = Arc::new(vault);
-        let embedder: Option<Arc<dyn Embed>> = match config.embed.provider.as_str() {
-            "auto" | "minilm" => Some(Arc::new(MiniLm::default())),
-            "none" => None,
-            other => {
-                return Err(Error::invalid(format!("embed.provider is {other:?}, which is no embedder"))
-                    .with_hint("use auto, minilm or none"));
-            }
-        };
+        let Chosen { model: embedder, why_not } = choice::embedder(&config.embed)?;
+        if let Some(embedder) = &embedder {
+            choice::remember(&config.embed, embedder.model());
+        }
         let options = Options {
             folder: open.index.clone(),
             rebuild: open.rebuild,
             read_only: false,
             fill: open.fill,
             embedder,
+            earlier: Earlier::than(&config.embed),
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
@@ -232,6 +242,8 @@ impl Store {
         let index = Index::open(Arc::clone(&vault), options)?;
         let mut shared = Shared {
             notices: index.notices().to_vec(),
+            reranker: choice::reranker(&config.rerank, &config.embed),
+            embed_trouble: why_not,
             vault,
             index,
             config,
@@ -246,6 +258,9 @@ impl Store {
         };
         if !open.read_only {
             shared.notices.extend(end_unfinished_at_start(&shared.vault));
+        }
+        for why in [&shared.embed_trouble, &shared.reranker.why_not].into_iter().flatten() {
+            shared.notices.push(why.clone());
         }
         let session = open.session.filter(|session| !session.trim().is_empty());
         Ok(Self { shared: Arc::new(shared), session })
@@ -347,6 +362,7 @@ impl Store {
             counts: self.index.catalog().counts()?,
             generation: snapshot.generation,
             embedder: self.embedder_name(),
+            former_embedder: former_of(&snapshot),
             vectors: snapshot.vectors.len(),
             pending: snapshot.pending,
             index_bytes,
@@ -404,19 +420,20 @@ impl Store {
         self.vault.read(path)
     }
 
-    fn query_vector(&self, text: &str) -> Result<Option<Arc<Vec<f32>>>> {
-        let Some(embedder) = self.index.embedder() else {
+    /// Embeds a text by the model whose vectors it is compared with; nothing without one.
+    fn query_vector(&self, model: Option<&Arc<dyn Embed>>, text: &str) -> Result<Option<Arc<Vec<f32>>>> {
+        let Some(embedder) = model else {
             return Ok(None);
         };
+        let key = format!("{}\n{text}", embedder.model().key());
         let mut cache = self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vector) = cache.get(text) {
+        if let Some(vector) = cache.get(&key) {
             return Ok(Some(Arc::clone(vector)));
         }
         drop(cache);
-        let vector = embedder.embed(&[text], crate::index::embed::Effort::Foreground)?.pop();
-        let vector = Arc::new(vector.ok_or_else(|| Error::internal("the embedder gave no vector"))?);
+        let vector = Arc::new(embedder.embed_query(text)?);
         cache = self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.put(text.to_owned(), Arc::clone(&vector));
+        cache.put(key, Arc::clone(&vector));
         Ok(Some(vector))
     }
 
@@ -424,6 +441,12 @@ impl Store {
     pub fn forget_query_vectors(&self) {
         self.query_vectors.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// Names the earlier model, where its vectors answer.
+fn former_of(snapshot: &Snapshot) -> Option<String> {
+    let model = snapshot.model.as_ref().filter(|_| snapshot.is_former)?;
+    Some(model.model().to_string())
 }
 
 fn not_found(name: &str, alike: &[String]) -> Error {

@@ -1,6 +1,7 @@
 //! Saving memories, and saying of one that it is forgotten, pinned, archived, or all of that no more.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +17,7 @@ use super::transfer::Incoming;
 use super::view::body_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway};
+use crate::index::embed::Embed;
 use crate::memory::capture::{MOST as MOST_CAPTURED, pick};
 use crate::memory::duplicate::{agree, digest};
 use crate::memory::preview::preview;
@@ -264,7 +266,8 @@ impl Store {
         let words = key_terms(text).join(" ");
         let query =
             Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
-        let threshold = self.index.embedder().map_or(1.0, |embedder| embedder.duplicate_threshold());
+        let model = self.index.snapshot()?.model.clone();
+        let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
         let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
         for hit in self.candidates(&query, None, live, ALIKE)? {
@@ -278,7 +281,8 @@ impl Store {
             if near.is_none()
                 && !is_far
                 && agree(&body, text)
-                && let Some(cosine) = self.likeness(&body, text)?.filter(|cosine| *cosine >= threshold)
+                && let Some(cosine) =
+                    self.likeness(model.as_ref(), &body, text)?.filter(|cosine| *cosine >= threshold)
             {
                 near = Some(Alike {
                     id: hit.row.note_id.clone(),
@@ -292,8 +296,9 @@ impl Store {
     }
 
     /// Gives the cosine of two texts, whatever their titles; nothing without a model.
-    fn likeness(&self, one: &str, other: &str) -> Result<Option<f32>> {
-        let (Some(one), Some(other)) = (self.query_vector(one)?, self.query_vector(other)?) else {
+    fn likeness(&self, model: Option<&Arc<dyn Embed>>, one: &str, other: &str) -> Result<Option<f32>> {
+        let (Some(one), Some(other)) = (self.query_vector(model, one)?, self.query_vector(model, other)?)
+        else {
             return Ok(None);
         };
         Ok(Some(one.iter().zip(other.iter()).map(|(one, other)| one * other).sum()))

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Store;
 use super::ask::{Sifted, Sought};
+use super::{Store, former_of};
 use crate::clock::Timestamp;
 use crate::cores;
 use crate::error::{ErrorKind, Result};
@@ -204,13 +204,14 @@ impl Store {
         let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
         let mut mode = asked;
+        let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let found = self.found(
             &snapshot,
             &Request {
                 query: Some(&query),
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
-                limit: request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS),
+                limit: self.rerank_depth(asked, &query, limit),
                 depth: None,
                 filter: hide(&request.filter, request.include),
                 path: request.path.clone(),
@@ -222,10 +223,19 @@ impl Store {
                 Ok(vector)
             },
         )?;
-        let Sought { found, undecided, sifted } = found;
+        let Sought { mut found, undecided, sifted } = found;
         notes.extend(undecided);
+        self.rerank(asked, &query, &mut found, &mut notes);
+        found.truncate(limit);
         if snapshot.pending > 0 && mode != Mode::Bm25 {
-            notes.push(format!("{} passages wait for their vector", snapshot.pending));
+            notes.push(match former_of(&snapshot) {
+                Some(former) => format!(
+                    "vectors of {former} answer; {} passages wait for those of {}",
+                    snapshot.pending,
+                    self.embedder_name()
+                ),
+                None => format!("{} passages wait for their vector", snapshot.pending),
+            });
         }
         let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
         let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
@@ -264,15 +274,18 @@ impl Store {
         }
         if snapshot.vectors.is_empty() {
             // Loading a model to compare with nothing would cost time and give nothing.
-            let why = if self.index.embedder().is_none() {
-                "no embedder is set"
-            } else {
-                "nothing is embedded yet"
-            };
-            notes.push(format!("{why}, so words alone answer; `sidenote index` embeds"));
+            notes.push(match (self.index.embedder(), &self.embed_trouble) {
+                (None, Some(why)) => format!("words alone answer: {why}"),
+                (None, None) => {
+                    "no embedder is set, so words alone answer; `sidenote index` embeds".to_owned()
+                }
+                (Some(_), _) => {
+                    "nothing is embedded yet, so words alone answer; `sidenote index` embeds".to_owned()
+                }
+            });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
-        match self.query_vector(&query.meaning) {
+        match self.query_vector(snapshot.model.as_ref(), &query.meaning) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {
                 notes.push(format!("words alone answer: {error}"));

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -200,8 +199,9 @@ impl Store {
     /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
     /// there is none. What says the same is wholly like it, whatever title stands in its vector.
     fn scores(&self, found: &[Found], query: &str) -> Result<Vec<f64>> {
-        let vectors = Arc::clone(&self.index.snapshot()?.vectors);
-        let asked = match self.query_vector(query) {
+        let snapshot = self.index.snapshot()?;
+        let vectors = &snapshot.vectors;
+        let asked = match self.query_vector(snapshot.model.as_ref(), query) {
             Ok(asked) => asked.filter(|_| !vectors.is_empty()),
             Err(error) => {
                 tracing::warn!("words alone answer: {error}");

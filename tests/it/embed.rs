@@ -3,6 +3,8 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
+use sidenote::config::Config;
+use sidenote::index::embed::choice::Earlier;
 use sidenote::index::embed::wordpiece::WordPiece;
 use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
 use sidenote::index::{Changes, Index, Options, silent};
@@ -385,4 +387,73 @@ fn the_newest_and_the_most_used_are_embedded_first() {
         })
         .collect();
     assert_eq!(words, ["marten", "heron", "badger", "otter"]);
+}
+
+/// A model that gives no vector before it is let.
+struct Gated {
+    model: ModelId,
+    gate: Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+impl Embed for Gated {
+    fn model(&self) -> &ModelId {
+        &self.model
+    }
+
+    fn max_tokens(&self) -> usize {
+        256
+    }
+
+    fn duplicate_threshold(&self) -> f32 {
+        1.0
+    }
+
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+        self.gate.lock().unwrap().recv().unwrap();
+        Ok(vec![vec![0.5; 4]; texts.len()])
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+}
+
+#[test]
+fn a_model_takes_over_in_the_background_when_it_is_complete() {
+    let vault = TestVault::new(&[("a.md", "The heron is here.\n"), ("b.md", "The otter is here.\n")]);
+    let open = |embedder: Arc<dyn Embed>, fill: bool| {
+        let settings = Config::load(vault.root(), &[]).unwrap().embed;
+        let earlier = Earlier::than(&settings);
+        let options = Options { embedder: Some(embedder), fill, earlier, ..Options::default() };
+        Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap()
+    };
+    let served = |index: &Index| {
+        let snapshot = index.snapshot().unwrap();
+        (
+            snapshot.model.as_ref().unwrap().model().name().to_owned(),
+            snapshot.is_former,
+            snapshot.vectors.len(),
+        )
+    };
+    let index = open(Arc::new(MiniLm::default()), false);
+    index.sync(Changes::All, silent()).unwrap();
+    index.embed_all(silent()).unwrap();
+    assert_eq!(served(&index), ("minilm".to_owned(), false, 2));
+    drop(index);
+
+    let (let_one, gate) = std::sync::mpsc::channel();
+    let gated = Gated { model: ModelId::new("some/gated", 4, "1"), gate: Mutex::new(gate) };
+    let index = open(Arc::new(gated), true);
+    assert_eq!(served(&index), ("minilm".to_owned(), true, 2));
+    let_one.send(()).unwrap();
+    assert_eq!(served(&index), ("minilm".to_owned(), true, 2), "half of them are not enough");
+    let_one.send(()).unwrap();
+    while index.snapshot().unwrap().is_former {
+        std::thread::yield_now();
+    }
+    assert_eq!(served(&index), ("some/gated".to_owned(), false, 2));
+    drop(index);
+    let kept = std::fs::read_dir(vault.root().join(".sidenote/index/vectors")).unwrap();
+    let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(kept, ["some-gated-1"]);
 }

@@ -17,12 +17,15 @@ const LAYERS: [&str; 14] = [
 ];
 
 /// Crates that one module alone may name; a module is its file and the folder beside it.
-const OWNERS: [(&str, &str); 14] = [
+const OWNERS: [(&str, &str); 17] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
     ("rten", "index/embed/minilm"),
     ("rten_tensor", "index/embed/minilm"),
+    ("fastembed", "index/embed/onnx"),
+    ("ort", "index/embed/onnx"),
+    ("ureq", "index/embed/http"),
     ("pulldown_cmark", "text/markdown"),
     ("granit_parser", "text/frontmatter/yaml"),
     ("rmcp", "mcp"),

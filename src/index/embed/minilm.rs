@@ -10,7 +10,7 @@ use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, op_registry};
 use rten_tensor::{AsView, NdTensor};
 
 use super::wordpiece::WordPiece;
-use super::{Effort, Embed, ModelId};
+use super::{Effort, Embed, ModelId, lower_priority};
 use crate::error::{Error, Result};
 
 /// The length of a vector.
@@ -228,16 +228,3 @@ fn step_back(lane: &Lane) {
         }
     });
 }
-
-/// Gives the calling thread the niceness 19, which on Linux belongs to each thread.
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    use rustix::{process, thread};
-    if let Err(error) = process::setpriority_process(Some(thread::gettid()), 19) {
-        tracing::debug!(%error, "embedding in the background runs at full priority");
-    }
-}
-
-/// Does nothing where a thread has no priority of its own that it may lower.
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}

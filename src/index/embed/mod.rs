@@ -2,14 +2,27 @@
 //!
 //! No type of a runtime, tokenizer or HTTP client crosses this trait.
 
+pub mod choice;
+mod http;
+pub mod hub;
+pub mod kept;
 pub mod minilm;
+pub mod onnx;
+pub mod openai;
+pub mod rerank;
 pub mod wordpiece;
 
 use std::fmt;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use minilm::MiniLm;
+pub use onnx::{CrossEncoder, OnnxEmbedder};
+pub use openai::OpenAi;
+pub use rerank::Rerank;
+
+/// The cosine from which texts may be duplicates under a model that was not measured (spec/memory.md, Duplicates).
+const OTHER_THRESHOLD: f32 = 0.95;
 
 /// Turns texts into vectors whose cosine says how near two texts are in meaning (spec/search.md, Embedders).
 pub trait Embed: Send + Sync {
@@ -35,6 +48,20 @@ pub trait Embed: Send + Sync {
     /// # Errors
     /// Where the model cannot be loaded, reached or run; then there is no vector for any of the texts.
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>>;
+
+    /// Gives the vector of a query, for which somebody waits; some models tell queries from passages.
+    ///
+    /// # Errors
+    /// As [`Embed::embed`].
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        let vector = self.embed(&[text], Effort::Foreground)?.pop();
+        vector.ok_or_else(|| Error::internal("the embedder gave no vector"))
+    }
+
+    /// Gives the number of texts that are best handed over at once.
+    fn batch(&self, effort: Effort) -> usize {
+        if effort == Effort::Bulk { 16 } else { 1 }
+    }
 
     /// Counts the tokens of `text` as the model sees them, or estimates them where the tokenizer is out of reach.
     fn count_tokens(&self, text: &str) -> usize;
@@ -83,12 +110,21 @@ impl ModelId {
 
     /// Gives the name of the folder that holds the model's vectors.
     pub fn folder(&self) -> String {
-        format!("{}-{}", self.name, self.fingerprint.get(..12).unwrap_or(&self.fingerprint))
+        // Names of models have slashes in them.
+        let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+        let name: String = self.name.trim_start_matches('.').chars().map(plain).take(80).collect();
+        format!("{name}-{}", self.fingerprint.get(..12).unwrap_or(&self.fingerprint))
     }
 
     /// Gives the text under which vectors are stored and cached: `name/dimensions/fingerprint`.
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.name, self.dimensions, self.fingerprint)
+    }
+}
+
+impl fmt::Debug for dyn Embed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.model().name())
     }
 }
 
@@ -98,3 +134,26 @@ impl fmt::Display for ModelId {
         f.write_str(&self.name)
     }
 }
+
+/// Brings a vector to length 1; nothing where it has no direction.
+fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+    let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+    if !length.is_normal() {
+        return None;
+    }
+    vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+    Some(vector)
+}
+
+/// Gives the calling thread the niceness 19, which on Linux belongs to each thread.
+#[cfg(target_os = "linux")]
+fn lower_priority() {
+    use rustix::{process, thread};
+    if let Err(error) = process::setpriority_process(Some(thread::gettid()), 19) {
+        tracing::debug!(%error, "embedding in the background runs at full priority");
+    }
+}
+
+/// Does nothing where a thread has no priority of its own that it may lower.
+#[cfg(not(target_os = "linux"))]
+fn lower_priority() {}

@@ -1,0 +1,242 @@
+//! `sidenote model`: embedders and rerankers, by name or from a folder.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{Session, output};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{
+    Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models, ModelsShown, Verified,
+};
+
+/// Choose the models that search by meaning, and try them.
+///
+/// An embedder gives vectors; a reranker reads the best hits once more. Settings go to your own settings file, of which
+/// nothing else changes. Nothing is fetched but by `install`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote model list
+  sidenote model install BGESmallENV15 && sidenote model use BGESmallENV15
+  sidenote model path ~/models/e5-small
+  sidenote model use openai:nomic-embed-text --base-url http://127.0.0.1:11434/v1
+  sidenote model path ~/models/ms-marco-MiniLM-L-6-v2 --rerank
+  sidenote model verify
+  sidenote model use minilm")]
+pub(super) struct ModelArgs {
+    #[command(subcommand)]
+    action: ModelAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelAction {
+    /// List the models that have a name, and which of them are installed and in use.
+    List,
+    /// Show the models that the settings lead to.
+    Show,
+    /// Set a model: minilm (built in), none, auto, openai:MODEL, or a name of the list that is installed.
+    Use(UseArgs),
+    /// Fetch a model of the list from its hub into your folder of models.
+    #[command(
+        after_help = "Where the hub is out of reach, download the files elsewhere and set their folder:
+  sidenote model path FOLDER"
+    )]
+    Install {
+        /// Its name.
+        name: String,
+    },
+    /// Set a model in a folder of yours: an ONNX graph and its tokenizer.json. It is tried first.
+    Path(PathArgs),
+    /// Load the models that are set, and try them on texts whose likeness is known.
+    Verify,
+}
+
+#[derive(Debug, Args)]
+struct UseArgs {
+    /// Its name.
+    name: String,
+    /// Where the endpoint is, without /embeddings.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The length of the endpoint's vectors.
+    #[arg(long, value_name = "N")]
+    dimensions: Option<usize>,
+    /// With none: no reranker, instead of no embedder.
+    #[arg(long)]
+    rerank: bool,
+    /// Only say what would be set.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+struct PathArgs {
+    /// The folder.
+    folder: PathBuf,
+    /// It holds a reranker.
+    #[arg(long)]
+    rerank: bool,
+    /// Only try it and say what would be set.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(session: &Session, args: &ModelArgs) -> Result<()> {
+    let models = Models::open(session.open.vault.as_deref(), &session.open.flags)?;
+    let out = session.out;
+    match &args.action {
+        ModelAction::List => out.reply(&models.list()?, |items| show_list(items)),
+        ModelAction::Show => out.reply(&models.show()?, show_both),
+        ModelAction::Use(args) => {
+            let want = ModelUse {
+                name: args.name.clone(),
+                base_url: args.base_url.clone(),
+                dimensions: args.dimensions,
+                rerank: args.rerank,
+            };
+            out.reply(&models.choose(&want, args.dry_run)?, show_set)
+        }
+        ModelAction::Path(args) => {
+            out.reply(&models.choose_folder(&args.folder, args.rerank, args.dry_run)?, show_set)
+        }
+        ModelAction::Install { name } => {
+            let bar = DownloadBar::default();
+            let installed = models.install(name, &|file, count, of| bar.tell(file, count, of));
+            bar.finish();
+            out.reply(&installed?, show_installed)
+        }
+        ModelAction::Verify => {
+            let tried = models.verify()?;
+            out.reply(&tried, |tried| tried.iter().map(show_verified).collect())?;
+            if tried.iter().all(Verified::is_ok) {
+                return Ok(());
+            }
+            Err(Error::new(ErrorKind::Corrupt, "a model does not do what it should")
+                .with_hint("download it again, or run: sidenote model use minilm"))
+        }
+    }
+}
+
+fn show_list(items: &[ModelItem]) -> String {
+    let mut text = String::new();
+    for (kind, title) in [(ModelKind::Embedder, "Embedders"), (ModelKind::Reranker, "Rerankers")] {
+        let rows: Vec<Vec<String>> = items
+            .iter()
+            .filter(|item| item.kind == kind)
+            .map(|item| {
+                let state = match (item.in_use, item.installed) {
+                    (true, _) => "in use",
+                    (false, true) => "ready",
+                    (false, false) => "-",
+                };
+                vec![
+                    format!("  {}", item.name),
+                    state.to_owned(),
+                    item.dimensions.map_or_else(String::new, |length| length.to_string()),
+                    item.source.clone(),
+                    item.about.clone(),
+                ]
+            })
+            .collect();
+        text.push_str(&format!("{title}\n{}", output::columns(&rows)));
+    }
+    text
+}
+
+fn show_both(shown: &ModelsShown) -> String {
+    let mut rows = vec![vec!["provider".to_owned(), shown.provider.clone()]];
+    rows.extend(show_state("embedder", &shown.embedder));
+    rows.extend(show_state("reranker", &shown.reranker));
+    let library = shown.onnxruntime.as_ref();
+    let library = library.map_or_else(|| "not found".to_owned(), |path| path.display().to_string());
+    rows.push(vec!["onnxruntime".to_owned(), library]);
+    output::columns(&rows)
+}
+
+fn show_state(what: &str, state: &ModelState) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![what.to_owned(), state.name.clone()]];
+    let mut add = |name: &str, value: Option<String>| {
+        rows.extend(value.map(|value| vec![format!("  {name}"), value]));
+    };
+    add("dimensions", state.dimensions.map(|length| length.to_string()));
+    add("sees", state.max_tokens.map(|tokens| format!("{tokens} tokens")));
+    add("fingerprint", state.fingerprint.clone());
+    add("folder", state.folder.as_ref().map(|folder| folder.display().to_string()));
+    add("trouble", state.trouble.clone());
+    rows
+}
+
+fn show_set(set: &ModelSet) -> String {
+    let file = set.edited.file.display();
+    let mut text = match (set.edited.changes.is_empty(), set.edited.applied) {
+        (true, _) => format!("{file} says so already\n"),
+        (false, true) => format!("{file}\n"),
+        (false, false) => format!("{file} would change\n"),
+    };
+    for change in &set.edited.changes {
+        text.push_str(&format!("  {change}\n"));
+    }
+    for note in &set.notes {
+        text.push_str(&format!("{note}\n"));
+    }
+    text
+}
+
+fn show_installed(installed: &Installed) -> String {
+    let Installed { name, folder, bytes, was_there } = installed;
+    let folder = folder.display();
+    if *was_there {
+        format!("{name} is in {folder} already\n")
+    } else {
+        format!("{name}: {} in {folder}\nset it by: sidenote model use {name}\n", output::bytes(*bytes))
+    }
+}
+
+fn show_verified(tried: &Verified) -> String {
+    let kind = match tried.kind {
+        ModelKind::Embedder => "embedder",
+        ModelKind::Reranker => "reranker",
+    };
+    let mut text = format!(
+        "{kind} {}: {:.0} ms to load and try, {:.1} ms for a text\n",
+        tried.name, tried.load_ms, tried.text_ms
+    );
+    let rows = tried.checks.iter().map(|check| {
+        let mark = if check.ok { "  ok" } else { "  FAILED" };
+        vec![mark.to_owned(), check.what.clone(), check.found.clone()]
+    });
+    text.push_str(&output::columns(&rows.collect::<Vec<_>>()));
+    text
+}
+
+/// The progress of a download, a bar for each file.
+#[derive(Default)]
+struct DownloadBar {
+    bar: RefCell<Option<(String, ProgressBar)>>,
+}
+
+impl DownloadBar {
+    fn tell(&self, file: &str, count: u64, of: Option<u64>) {
+        let mut current = self.bar.borrow_mut();
+        if current.as_ref().is_none_or(|(name, _)| name != file) {
+            let bar = ProgressBar::new(of.unwrap_or(0));
+            let style = ProgressStyle::with_template("{msg:>28} {bytes}/{total_bytes} {bytes_per_sec}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_message(file.to_owned());
+            if let Some((_, done)) = current.replace((file.to_owned(), bar)) {
+                done.finish_and_clear();
+            }
+        }
+        if let Some((_, bar)) = &*current {
+            bar.set_position(count);
+        }
+    }
+
+    fn finish(&self) {
+        if let Some((_, bar)) = self.bar.borrow_mut().take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,605 @@
+//! Tests `sidenote model` and what it sets: names, folders, downloads, a change of model, a reranker.
+//!
+//! What runs a model needs onnxruntime, at `SIDENOTE_TEST_ONNXRUNTIME`: the path of libonnxruntime 1.24 or newer, as in
+//! PyPI's package `onnxruntime`. Without it these tests say that they are skipped.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use sidenote::config::Config;
+use sidenote::index::document::Reading;
+use sidenote::index::embed::{Effort, Embed, MiniLm, OnnxEmbedder};
+use sidenote::text::path::NotePath;
+use tokenizers::Tokenizer;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::processors::bert::BertProcessing;
+
+use crate::endpoint::{Say, Server};
+use crate::support::{TestVault, repository, say, stderr, stdout};
+
+const NOTES: &[(&str, &str)] = &[
+    ("Tomatoes.md", "# Tomatoes\n\nTomatoes need a deep watering twice a week.\n"),
+    ("Bridge.md", "# Bridge\n\nThe bridge crosses the river since 1932.\n"),
+    ("Cat.md", "# Cat\n\nThe cat naps on the warm windowsill.\n"),
+];
+
+/// Finds the library to test with.
+fn library() -> Option<PathBuf> {
+    let path = std::env::var_os("SIDENOTE_TEST_ONNXRUNTIME").map(PathBuf::from);
+    if path.is_none() {
+        say("skipped: SIDENOTE_TEST_ONNXRUNTIME names no libonnxruntime");
+    }
+    path
+}
+
+fn tiny(name: &str) -> String {
+    repository().join("fixtures/models").join(name).display().to_string()
+}
+
+/// A vault and what the environment says of models.
+struct Bench {
+    vault: TestVault,
+    env: Vec<(&'static str, String)>,
+}
+
+impl Bench {
+    fn new(env: &[(&'static str, &str)]) -> Self {
+        let env = env.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Self { vault: TestVault::new(NOTES), env }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.vault.command(args);
+        command
+            .env_remove("SIDENOTE_EMBED_PROVIDER")
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    fn set(&mut self, name: &'static str, value: &str) {
+        self.env.retain(|(known, _)| *known != name);
+        self.env.push((name, value.to_owned()));
+    }
+
+    #[track_caller]
+    fn run(&self, args: &[&str]) -> String {
+        let done = self.command(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", stderr(&done));
+        stdout(&done)
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.run(&[&["--json"], args].concat())).unwrap()
+    }
+
+    /// Expects a failure, and gives what it says.
+    #[track_caller]
+    fn fail(&self, args: &[&str]) -> String {
+        let done = self.command(args).output().unwrap();
+        assert!(!done.status.success(), "{args:?}: {}", stdout(&done));
+        stderr(&done)
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.vault.root().join(".home/.config/sidenote/config.toml")
+    }
+
+    fn write_settings(&self, text: &str) {
+        fs::create_dir_all(self.settings().parent().unwrap()).unwrap();
+        fs::write(self.settings(), text).unwrap();
+    }
+
+    fn read_settings(&self) -> String {
+        fs::read_to_string(self.settings()).unwrap_or_default()
+    }
+
+    /// Lists the models that have vectors in the index.
+    fn kept_vectors(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.vault.root().join(".sidenote/index/vectors")).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Searches by meaning and words: the first path, the embedder, and the notes.
+    #[track_caller]
+    fn search(&self, query: &str) -> (String, String, String) {
+        let reply = self.json(&["search", query]);
+        let notes = reply["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        (
+            reply["results"][0]["path"].as_str().unwrap_or_default().to_owned(),
+            reply["mode"].as_str().unwrap().to_owned(),
+            notes.collect::<Vec<_>>().join("\n"),
+        )
+    }
+}
+
+#[test]
+fn the_list_names_embedders_and_rerankers() {
+    let bench = Bench::new(&[]);
+    let items = bench.json(&["model", "list"]);
+    let find =
+        |name: &str| items.as_array().unwrap().iter().find(|item| item["name"] == name).unwrap().clone();
+    let minilm = find("minilm");
+    assert_eq!((&minilm["in_use"], &minilm["dimensions"]), (&Value::from(true), &Value::from(384)));
+    let bge = find("BGESmallENV15");
+    assert_eq!((&bge["installed"], &bge["dimensions"]), (&Value::from(false), &Value::from(384)));
+    assert_eq!(find("BGERerankerBase")["kind"], "reranker");
+    let text = bench.run(&["model", "list"]);
+    assert!(text.starts_with("Embedders\n  minilm"), "{text}");
+    assert!(text.contains("\nRerankers\n"));
+}
+
+#[test]
+fn show_tells_what_is_set_and_what_is_in_the_way() {
+    let bench =
+        Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "fastembed"), ("SIDENOTE_EMBED_MODEL", "BGESmallENV15")]);
+    let shown = bench.json(&["model", "show"]);
+    assert_eq!(shown["embedder"]["name"], "none");
+    let trouble = shown["embedder"]["trouble"].as_str().unwrap();
+    assert!(trouble.contains("BGESmallENV15 is not installed"), "{trouble}");
+    assert!(trouble.contains("sidenote model install BGESmallENV15"), "{trouble}");
+    assert_eq!(Bench::new(&[]).json(&["model", "show"])["embedder"]["name"], "minilm");
+}
+
+#[test]
+fn use_changes_one_setting_and_keeps_the_rest() {
+    let bench = Bench::new(&[]);
+    let before = "# mine\n[search]\nlimit = 5 # few\n\n[embed]\nprovider = \"none\"   # for now\n";
+    bench.write_settings(before);
+    let dry = bench.run(&["model", "use", "minilm", "--dry-run"]);
+    assert!(dry.contains("would change") && dry.contains("embed.provider: \"none\" -> \"minilm\""), "{dry}");
+    assert_eq!(bench.read_settings(), before);
+    let set = bench.json(&["model", "use", "minilm"]);
+    assert_eq!(set["applied"], true);
+    assert_eq!(bench.read_settings(), before.replace("\"none\"", "\"minilm\""));
+    assert!(bench.run(&["model", "use", "minilm"]).contains("says so already"));
+
+    let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "none")]);
+    let said = bench.run(&["model", "use", "minilm"]);
+    assert!(said.contains("SIDENOTE_EMBED_PROVIDER sets embed.provider as well, and wins"), "{said}");
+    assert_eq!(bench.read_settings(), "[embed]\nprovider = \"minilm\"\n");
+}
+
+#[test]
+fn an_endpoint_is_set_with_its_address() {
+    let bench = Bench::new(&[]);
+    bench.run(&["model", "use", "openai:nomic-embed-text", "--base-url", "http://127.0.0.1:11434/v1"]);
+    let text = bench.read_settings();
+    for line in
+        ["provider = \"openai\"", "model = \"nomic-embed-text\"", "base_url = \"http://127.0.0.1:11434/v1\""]
+    {
+        assert!(text.contains(line), "{text}");
+    }
+    // The address stays when only the model changes, and goes with the endpoint.
+    bench.run(&["model", "use", "openai:other", "--dimensions", "12"]);
+    assert!(bench.read_settings().contains("11434") && bench.read_settings().contains("dimensions = 12"));
+    let said = bench.fail(&["model", "use", "openai:unheard-of"]);
+    assert!(said.contains("how long the vectors"), "{said}");
+}
+
+#[test]
+fn what_is_no_model_is_refused() {
+    let bench = Bench::new(&[]);
+    assert!(bench.fail(&["model", "use", "nonsense"]).contains("no model is called \"nonsense\""));
+    assert!(bench.fail(&["model", "use", "BGERerankerBase"]).contains("is not installed"));
+    let said = bench.fail(&["model", "use", "nomic-ai/nomic-embed-text-v1.5"]);
+    assert!(said.contains("NomicEmbedTextV15, NomicEmbedTextV15Q"), "{said}");
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().to_str().unwrap();
+    assert!(bench.fail(&["model", "path", path]).contains("holds no model in ONNX form"));
+    fs::write(empty.path().join("a.onnx"), "x").unwrap();
+    assert!(bench.fail(&["model", "path", path]).contains("no tokenizer.json"));
+    fs::write(empty.path().join("b.onnx"), "x").unwrap();
+    assert!(bench.fail(&["model", "path", path]).contains("several models: a.onnx, b.onnx"));
+    assert_eq!(bench.read_settings(), "");
+}
+
+#[test]
+fn a_vault_may_not_say_what_runs_or_what_is_reached() {
+    for (section, line) in [
+        ("embed", "provider = \"openai\""),
+        ("embed", "model = \"m\""),
+        ("embed", "dir = \"/m\""),
+        ("embed", "onnxruntime = \"/m\""),
+        ("embed", "base_url = \"http://127.0.0.1:9\""),
+        ("embed", "api_key = \"k\""),
+        ("rerank", "dir = \"/m\""),
+        ("rerank", "model = \"m\""),
+    ] {
+        let bench = Bench::new(&[]);
+        bench.vault.write(".sidenote/config.toml", format!("[{section}]\n{line}\n"));
+        let said = bench.fail(&["status"]);
+        assert!(said.contains("which a vault may not"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_key_is_never_shown() {
+    let key = "sk-test-0123456789SECRET";
+    let bench = Bench::new(&[]);
+    bench.write_settings(&format!("[embed]\napi_key = \"{key}\"\n"));
+    let shown = bench.run(&["config", "show"]);
+    assert!(
+        shown.contains("embed.api_key") && shown.contains("(set)") && !shown.contains("SECRET"),
+        "{shown}"
+    );
+    bench.write_settings(&format!("[embed]\napi_key = \"{key}\n"));
+    assert!(!bench.fail(&["config", "show"]).contains("SECRET"));
+    bench.write_settings(&format!("[embed]\napi_key = \"{key}\"\n[search]\nlimit = \"x\"\n"));
+    assert!(!bench.fail(&["config", "show"]).contains("SECRET"));
+    for log in ["trace", "trace,ureq=trace"] {
+        let mut bench = Bench::new(&[("SIDENOTE_EMBED_API_KEY", key), ("SIDENOTE_LOG", log)]);
+        let server = Server::new(8, &[]);
+        ask_endpoint(&mut bench, &server, "first", 8);
+        let done = bench.command(&["index"]).output().unwrap();
+        assert!(
+            server.asked().iter().any(|asked| asked.key.as_ref().is_some_and(|sent| sent.ends_with(key)))
+        );
+        assert!(!format!("{}{}", stdout(&done), stderr(&done)).contains("SECRET"), "{}", stderr(&done));
+    }
+}
+
+#[test]
+fn a_model_that_cannot_run_leaves_words_to_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let no_library = folder.path().join("libonnxruntime.so");
+    fs::write(&no_library, "this is no library").unwrap();
+    let no_library = no_library.to_str().unwrap();
+    let tiny = tiny("tiny-embedder");
+    let set = |library: &str, provider: &str| {
+        Bench::new(&[
+            ("SIDENOTE_EMBED_PROVIDER", provider),
+            ("SIDENOTE_EMBED_DIR", &tiny),
+            ("SIDENOTE_EMBED_ONNXRUNTIME", library),
+        ])
+    };
+    let bench = set(no_library, "fastembed");
+    let said = bench.fail(&["index"]);
+    assert!(said.contains("cannot be used") && said.contains("pip install onnxruntime"), "{said}");
+    assert_eq!(bench.search("cat windowsill").0, "Cat.md");
+    let gone = set("/nowhere/libonnxruntime.so", "fastembed");
+    assert!(gone.fail(&["model", "verify"]).contains("where no ONNX runtime is"));
+    // A library that is one, but another.
+    if let Some(libc) =
+        ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6"].iter().find(|path| Path::new(path).exists())
+    {
+        let said = set(libc, "fastembed").fail(&["model", "verify"]);
+        assert!(said.contains("cannot be used"), "{said}");
+    }
+    // With auto the model in the program stands in.
+    let bench = set("/nowhere/libonnxruntime.so", "auto");
+    let shown = bench.json(&["model", "show"]);
+    assert_eq!(shown["embedder"]["name"], "minilm");
+    assert!(shown["embedder"]["trouble"].as_str().unwrap().contains("no ONNX runtime"));
+    let done = bench.command(&["search", "cat"]).output().unwrap();
+    assert!(stderr(&done).contains("notice: embed.onnxruntime says /nowhere"), "{}", stderr(&done));
+    // What is missing altogether is said with the reply.
+    let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "fastembed"), ("SIDENOTE_EMBED_DIR", "/nowhere")]);
+    let (first, mode, notes) = bench.search("cat windowsill");
+    assert_eq!((first.as_str(), mode.as_str()), ("Cat.md", "bm25"));
+    assert!(notes.contains("words alone answer: there is no folder /nowhere"), "{notes}");
+}
+
+/// Sets an endpoint's model in the environment.
+fn ask_endpoint(bench: &mut Bench, server: &Server, model: &str, dimensions: usize) {
+    bench.set("SIDENOTE_EMBED_PROVIDER", "openai");
+    bench.set("SIDENOTE_EMBED_MODEL", model);
+    bench.set("SIDENOTE_EMBED_BASE_URL", &server.url);
+    bench.set("SIDENOTE_EMBED_DIMENSIONS", &dimensions.to_string());
+    bench.set("SIDENOTE_EMBED_TIMEOUT_S", "10");
+}
+
+#[test]
+fn the_old_vectors_serve_until_the_new_ones_are_there() {
+    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
+    bench.run(&["index"]);
+    let minilm = bench.kept_vectors();
+    assert_eq!(bench.search("vegetables"), ("Tomatoes.md".to_owned(), "hybrid".to_owned(), String::new()));
+
+    let server = Server::new(8, &[]);
+    ask_endpoint(&mut bench, &server, "first", 8);
+    let (first, mode, notes) = bench.search("vegetables");
+    assert_eq!((first.as_str(), mode.as_str()), ("Tomatoes.md", "hybrid"));
+    assert_eq!(notes, "vectors of minilm answer; 3 passages wait for those of first");
+    assert_eq!(server.asked().len(), 0, "the query is embedded by the model of the vectors");
+    assert_eq!(bench.json(&["status"])["former_embedder"], "minilm");
+
+    // What fails in between changes nothing.
+    server.then(&[Say::Status(400, "", String::new())]);
+    assert!(bench.fail(&["index"]).contains("refuses the request"));
+    assert_eq!(bench.search("vegetables").2, notes);
+
+    bench.run(&["index"]);
+    assert!(!bench.kept_vectors().iter().any(|name| minilm.contains(name)), "{:?}", bench.kept_vectors());
+    let before = server.asked().len();
+    assert_eq!(bench.search("bridge"), ("Bridge.md".to_owned(), "hybrid".to_owned(), String::new()));
+    assert_eq!(server.asked().len(), before + 1);
+    assert!(bench.json(&["status"]).get("former_embedder").is_none());
+
+    // Another model of the same endpoint: the first one serves, as it is known by what was set.
+    let other = Server::new(16, &[]);
+    ask_endpoint(&mut bench, &other, "second", 16);
+    assert_eq!(bench.search("bridge").2, "vectors of first answer; 3 passages wait for those of second");
+    assert_eq!(other.asked().len(), 0);
+    // And going back embeds nothing twice.
+    ask_endpoint(&mut bench, &server, "first", 8);
+    let before = server.asked().len();
+    bench.run(&["index"]);
+    assert_eq!(server.asked().len(), before);
+
+    // Whoever turns away from an endpoint is not heard there any more.
+    bench.set("SIDENOTE_EMBED_PROVIDER", "minilm");
+    let (_, mode, notes) = bench.search("bridge");
+    assert_eq!((mode.as_str(), notes.contains("nothing is embedded yet")), ("bm25", true), "{notes}");
+    assert_eq!(server.asked().len(), before);
+}
+
+#[test]
+fn a_rebuild_keeps_the_old_vectors_serving() {
+    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
+    bench.run(&["index"]);
+    let server = Server::new(8, &[]);
+    ask_endpoint(&mut bench, &server, "first", 8);
+    bench.run(&["index", "--rebuild", "--no-embed"]);
+    assert_eq!(bench.search("vegetables").2, "vectors of minilm answer; 3 passages wait for those of first");
+    bench.vault.write("New.md", "# New\n\nThe kitten purrs.\n");
+    let found = bench.json(&["search", "purrs"]);
+    let mut results = found["results"].as_array().unwrap().iter();
+    assert!(results.any(|hit| hit["path"] == "New.md"), "what is new is found by its words: {found}");
+    bench.run(&["index"]);
+    assert_eq!(bench.search("purrs").2, "");
+    assert_eq!(bench.kept_vectors().len(), 1);
+}
+
+/// Serves files at paths, as a hub does; the rest is not there.
+fn hub(files: HashMap<String, Vec<u8>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut stream = stream;
+            let mut request = String::new();
+            while reader.read_line(&mut request).is_ok_and(|read| read > 2) {}
+            let path = request.split(' ').nth(1).unwrap_or_default();
+            let (status, body) = files.get(path).map_or((404, &[][..]), |body| (200, body));
+            let head = format!(
+                "HTTP/1.1 {status} So\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)));
+        }
+    });
+    url
+}
+
+/// Serves a model of ours in place of one of the list.
+fn hub_with(fixture: &str, source: &str, graph: &str) -> String {
+    let folder = PathBuf::from(tiny(fixture));
+    let file = |name: &str| fs::read(folder.join(name)).unwrap();
+    let at = |name: &str| format!("/{source}/resolve/main/{name}");
+    hub(HashMap::from([
+        (at(graph), file("model.onnx")),
+        (at("tokenizer.json"), file("tokenizer.json")),
+        (at("config.json"), file("config.json")),
+    ]))
+}
+
+#[test]
+fn install_fetches_a_model_whole_or_not_at_all() {
+    let mut bench = Bench::new(&[]);
+    let models = bench.vault.root().join(".home/.local/share/sidenote/models");
+    bench.set("HF_ENDPOINT", "http://127.0.0.1:9");
+    let said = bench.fail(&["model", "install", "JINARerankerV1TurboEn"]);
+    assert!(said.contains("cannot be reached") && said.contains("sidenote model path FOLDER"), "{said}");
+    // The graph is there and the tokenizer is not.
+    let at = "/jinaai/jina-reranker-v1-turbo-en/resolve/main/onnx/model.onnx";
+    bench.set("HF_ENDPOINT", &hub(HashMap::from([(at.to_owned(), b"x".to_vec())])));
+    assert!(bench.fail(&["model", "install", "JINARerankerV1TurboEn"]).contains("has no tokenizer.json"));
+    assert_eq!(fs::read_dir(&models).unwrap().count(), 0);
+
+    bench.set(
+        "HF_ENDPOINT",
+        &hub_with("tiny-reranker", "jinaai/jina-reranker-v1-turbo-en", "onnx/model.onnx"),
+    );
+    let installed = bench.json(&["model", "install", "jinaai/jina-reranker-v1-turbo-en"]);
+    assert_eq!(installed["was_there"], false);
+    assert!(models.join("JINARerankerV1TurboEn/onnx/model.onnx").is_file());
+    assert_eq!(bench.json(&["model", "install", "JINARerankerV1TurboEn"])["was_there"], true);
+    bench.run(&["model", "use", "JINARerankerV1TurboEn"]);
+    assert_eq!(bench.json(&["model", "show"])["reranker"]["name"], "JINARerankerV1TurboEn");
+    bench.run(&["model", "use", "none", "--rerank"]);
+    assert_eq!(bench.json(&["model", "show"])["reranker"]["name"], "none");
+}
+
+#[test]
+fn a_folder_is_tried_set_and_searched_with() {
+    let Some(library) = library() else { return };
+    let bench = Bench::new(&[("SIDENOTE_EMBED_ONNXRUNTIME", library.to_str().unwrap())]);
+    let dry = bench.run(&["model", "path", &tiny("tiny-embedder"), "--dry-run"]);
+    assert!(dry.contains("tiny-embedder was tried, and works"), "{dry}");
+    assert_eq!(bench.read_settings(), "");
+    bench.run(&["model", "path", &tiny("tiny-embedder")]);
+    assert_eq!(bench.json(&["model", "show"])["embedder"]["dimensions"], 8);
+    let items = bench.json(&["model", "list"]);
+    let used: Vec<&Value> = items.as_array().unwrap().iter().filter(|item| item["in_use"] == true).collect();
+    assert_eq!((used.len(), &used[0]["name"]), (1, &Value::from("tiny-embedder")));
+    let tried = bench.json(&["model", "verify"]);
+    assert!(tried[0]["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true), "{tried}");
+    bench.run(&["index"]);
+    // "kitten" is in no note, and means what "cat" does.
+    assert_eq!(bench.search("kitten"), ("Cat.md".to_owned(), "hybrid".to_owned(), String::new()));
+    // A reranker is no embedder, and the other way round.
+    assert!(bench.fail(&["model", "path", &tiny("tiny-reranker")]).contains("embed.dimensions"));
+    assert!(bench.fail(&["model", "path", &tiny("tiny-embedder"), "--rerank"]).contains("cannot be run"));
+}
+
+#[test]
+fn vectors_of_another_length_than_told_are_refused() {
+    let Some(library) = library() else { return };
+    let tiny = tiny("tiny-embedder");
+    let bench = Bench::new(&[
+        ("SIDENOTE_EMBED_PROVIDER", "fastembed"),
+        ("SIDENOTE_EMBED_DIR", &tiny),
+        ("SIDENOTE_EMBED_ONNXRUNTIME", library.to_str().unwrap()),
+        ("SIDENOTE_EMBED_DIMENSIONS", "9"),
+    ]);
+    let said = bench.fail(&["index"]);
+    assert!(
+        said.contains("vectors of 8 numbers, not 9") && said.contains("set embed.dimensions to 8"),
+        "{said}"
+    );
+}
+
+/// Makes a bench with notes of which words prefer one, and the tiny reranker another.
+fn rerank_bench(env: &[(&'static str, &str)]) -> Bench {
+    let bench = Bench::new(&[&[("SIDENOTE_EMBED_PROVIDER", "none")], env].concat());
+    bench.vault.write("Loud.md", "# Watering week\n\nwatering week watering week\n");
+    bench.vault.write("Other.md", "# Other\n\nThe bank raised a loan.\n");
+    bench
+}
+
+const ASKED: &str = "watering week deep";
+
+#[test]
+fn a_reranker_reads_the_best_hits_once_more() {
+    let Some(library) = library() else { return };
+    let tiny = tiny("tiny-reranker");
+    let set: &[(&'static str, &str)] =
+        &[("SIDENOTE_RERANK_DIR", &tiny), ("SIDENOTE_EMBED_ONNXRUNTIME", library.to_str().unwrap())];
+    let bench = rerank_bench(set);
+    let plain = rerank_bench(&[]);
+    let results = |bench: &Bench, args: &[&str]| {
+        bench.json(&[&["search", ASKED, "--explain"], args].concat())["results"].as_array().unwrap().clone()
+    };
+    let (read, unread) = (results(&bench, &[]), results(&plain, &[]));
+    let first = |results: &[Value]| results[0]["path"].as_str().unwrap().to_owned();
+    assert_eq!([first(&read), first(&unread)], ["Tomatoes.md", "Loud.md"]);
+    let scores =
+        |results: &[Value]| results.iter().map(|hit| hit["score"].as_f64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(scores(&read), scores(&unread), "the scores are dealt out anew");
+    let verdicts: Vec<f64> = read.iter().map(|hit| hit["explain"]["rerank"].as_f64().unwrap()).collect();
+    assert!(verdicts.is_sorted_by(|a, b| a >= b) && verdicts[0] > verdicts[1], "{verdicts:?}");
+    for hit in &read {
+        let share = |name: &str| hit["explain"][name].as_f64().unwrap_or_default();
+        let sum = share("from_bm25") + share("from_vector") + share("from_rerank");
+        assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-5, "{hit}");
+    }
+    assert!(unread.iter().all(|hit| hit["explain"].get("rerank").is_none()));
+    assert!(bench.run(&["search", ASKED, "--explain"]).contains("; reranker "));
+    // Words alone are words alone.
+    assert!(results(&bench, &["--mode", "bm25"]).iter().all(|hit| hit["explain"].get("rerank").is_none()));
+    // A page holds what was asked for, and beyond the top all stays.
+    assert_eq!(results(&bench, &["--limit", "1"]).len(), 1);
+    assert!(bench.json(&["model", "verify"])[0]["checks"][0]["ok"] == true);
+
+    let mut hurried = rerank_bench(set);
+    hurried.set("SIDENOTE_RERANK_BUDGET_MS", "0");
+    let reply = hurried.json(&["search", ASKED]);
+    assert!(reply["notes"].to_string().contains("had no time"), "{reply}");
+    assert_eq!(reply["results"][0]["path"], rerank_bench(&[]).json(&["search", ASKED])["results"][0]["path"]);
+}
+
+#[test]
+fn a_reranker_that_cannot_run_changes_nothing() {
+    let plain = rerank_bench(&[]).json(&["search", ASKED]);
+    for (dir, library) in [("/nowhere".to_owned(), ""), (tiny("tiny-reranker"), "/nowhere")] {
+        let bench = rerank_bench(&[("SIDENOTE_RERANK_DIR", &dir), ("SIDENOTE_EMBED_ONNXRUNTIME", library)]);
+        let done = bench.command(&["--json", "search", ASKED]).output().unwrap();
+        let reply: Value = serde_json::from_str(&stdout(&done)).unwrap();
+        assert_eq!(reply["results"], plain["results"]);
+        let said = format!("{}{}", reply["notes"], stderr(&done));
+        assert!(said.contains("/nowhere"), "{said}");
+    }
+}
+
+/// Gives texts as a model gets them, and shorter ones: passages and paragraphs of the example vault.
+fn texts(count: usize) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut folders = vec![repository().join("example-vault")];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                let name = NotePath::parse(path.file_name().unwrap().to_str().unwrap()).unwrap();
+                let bytes = fs::read(&path).unwrap();
+                texts.extend(Reading::new(&name, &bytes).embedded_texts());
+                let text = String::from_utf8(bytes).unwrap();
+                texts.extend(text.split("\n\n").filter(|part| part.len() > 40).map(str::to_owned));
+            }
+        }
+    }
+    assert!(texts.len() >= count, "{} texts", texts.len());
+    texts.truncate(count);
+    texts
+}
+
+/// Puts the model in the program into a folder, as others come.
+fn unpack_minilm(folder: &Path) {
+    let assets = repository().join("assets/all-MiniLM-L6-v2");
+    for name in ["minilm_int8.onnx", "minilm_int8.data"] {
+        fs::copy(assets.join(name), folder.join(name)).unwrap();
+    }
+    let vocabulary = WordPiece::read_bytes(&fs::read(assets.join("vocab.txt")).unwrap()).unwrap();
+    let mut tokenizer = Tokenizer::new(WordPiece::builder().vocab(vocabulary).build().unwrap());
+    tokenizer.with_normalizer(Some(BertNormalizer::default())).unwrap();
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    tokenizer.with_post_processor(Some(BertProcessing::new(("[SEP]".into(), 102), ("[CLS]".into(), 101))));
+    tokenizer.save(folder.join("tokenizer.json"), false).unwrap();
+    fs::write(folder.join("config.json"), r#"{"hidden_size": 384, "max_position_embeddings": 256}"#).unwrap();
+}
+
+#[test]
+fn onnxruntime_and_the_built_in_runtime_agree() {
+    let Some(library) = library() else { return };
+    // What is remembered of a model's files belongs into a home of the test's own.
+    if std::env::var_os("SIDENOTE_TEST_HOME").is_none() {
+        let home = tempfile::tempdir().unwrap();
+        let done = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "model::onnxruntime_and_the_built_in_runtime_agree", "--nocapture"])
+            .env("HOME", home.path())
+            .env("SIDENOTE_TEST_HOME", home.path())
+            .env_remove("XDG_CACHE_HOME")
+            .output()
+            .unwrap();
+        say(&stderr(&done));
+        assert!(done.status.success(), "{}", stdout(&done));
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    unpack_minilm(folder.path());
+    let flags = [
+        ("embed.dir", folder.path().display().to_string(), "test"),
+        ("embed.onnxruntime", library.display().to_string(), "test"),
+    ];
+    let model = OnnxEmbedder::new(&Config::load(folder.path(), &flags).unwrap().embed).unwrap();
+    assert_eq!(model.kept().weights, ["minilm_int8.data"]);
+    assert!(model.kept().is_batch_bound);
+    let texts = texts(200);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (ours, theirs) = (MiniLm::default(), &model);
+    let ours = ours.embed(&texts, Effort::Bulk).unwrap();
+    for effort in [Effort::Bulk, Effort::Background] {
+        let theirs = theirs.embed(&texts, effort).unwrap();
+        let cosines = ours.iter().zip(&theirs).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
+        let cosines: Vec<f32> = cosines.collect();
+        let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
+        let least = cosines.iter().copied().fold(1.0, f32::min);
+        say(&format!("{effort:?}: mean cosine {mean:.5}, least {least:.5}"));
+        assert!(mean >= 0.99, "{mean}");
+    }
+}
