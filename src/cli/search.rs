@@ -26,7 +26,7 @@ use crate::store::{Explained, SearchReply, SearchRequest, SearchResult, Store};
   sidenote search 'created:>2026-01 (boat OR \"old mill\") -path:Archive'
   sidenote search espresso --mode bm25 --path 'Recipes/**' --explain")]
 pub(super) struct SearchArgs {
-    /// What to look for.
+    /// What to look for. Behind `--` where it begins with a minus: search -- -draft
     #[arg(required = true)]
     query: Vec<String>,
     /// Words and meaning, words alone, or meaning alone.
@@ -193,21 +193,23 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
 
 /// Shows how a score came about, on one line.
 pub(super) fn show_parts(parts: &Components) -> String {
-    let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| match (rank, raw) {
-        (Some(rank), Some(raw)) => format!("{name} #{rank} {raw:.3} -> {share:.4}"),
-        (None, Some(raw)) => format!("{name} {raw:.3} -> {share:.4}"),
-        _ => format!("{name} - -> {share:.4}"),
+    let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| {
+        let rank = rank.map_or_else(String::new, |rank| format!(" #{rank}"));
+        let raw = raw.map_or_else(|| " -".to_owned(), |raw| format!(" {raw:.3}"));
+        let share = if share > 0.0 { format!(" -> {share:.4}") } else { String::new() };
+        format!("{name}{rank}{raw}{share}")
     };
-    let read = match (parts.rerank, parts.from_rerank) {
-        (Some(raw), Some(share)) => format!("; reranker {raw:.3} -> {share:+.4}"),
-        _ => String::new(),
-    };
-    format!(
-        "{}; {}; {}{read}",
+    let mut shown = vec![
         list("words", parts.bm25_rank, parts.bm25, parts.from_bm25),
         list("meaning", parts.vector_rank, parts.cosine, parts.from_vector),
-        list("other passages", None, parts.others, parts.from_others)
-    )
+    ];
+    if parts.others.is_some() {
+        shown.push(list("other passages", None, parts.others, parts.from_others));
+    }
+    if let (Some(raw), Some(share)) = (parts.rerank, parts.from_rerank) {
+        shown.push(format!("reranker {raw:.3} -> {share:+.4}"));
+    }
+    shown.join("; ")
 }
 
 /// Shows how a query was understood, and what it was put to.
@@ -216,7 +218,9 @@ fn show_query(explain: &Explained, mode: Mode) -> String {
     let mut row = |name: &str, text: String| rows.push(vec![name.to_owned(), text]);
     let words =
         explain.words.iter().map(|word| format!("{} ({}, idf {:.2})", word.word, word.notes, word.idf));
-    row("words", words.collect::<Vec<_>>().join(", "));
+    if !explain.words.is_empty() {
+        row("words", words.collect::<Vec<_>>().join(", "));
+    }
     if !explain.stop_words.is_empty() {
         row("left out", format!("{}: too common to rank by", explain.stop_words.join(", ")));
     }

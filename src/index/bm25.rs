@@ -15,7 +15,7 @@ use self::directory::Unwaited;
 pub use self::files::FileSet;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
-use self::vocabulary::Vocabulary;
+use self::vocabulary::{Held, Vocabulary, nothing_held};
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;
@@ -420,6 +420,7 @@ pub struct Bm25Snapshot {
     lengths: HashMap<Field, f32>,
     documents: u64,
     vocabulary: Arc<Vocabulary>,
+    held: Held,
 }
 
 impl std::fmt::Debug for Bm25Snapshot {
@@ -447,7 +448,7 @@ impl Bm25Snapshot {
             }
             lengths.insert(field, (tokens as f32 / documents.max(1) as f32).max(1.0));
         }
-        Ok(Self { searcher, fields, lengths, documents, vocabulary })
+        Ok(Self { searcher, fields, lengths, documents, vocabulary, held: nothing_held() })
     }
 
     /// Counts the notes.

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::roster::Entry;
-use crate::text::path::{NotePath, key};
+use crate::text::path::{NotePath, caseless, key};
 
 pub use filter::Filter;
 use rows::own_id;
@@ -633,6 +633,8 @@ impl Catalog {
             let file = read_file(row)?;
             Ok(Entry {
                 id: file.id,
+                caseless_path: caseless(file.path.as_str()),
+                caseless_stem: caseless(file.path.stem()),
                 path: file.path,
                 kind: file.kind,
                 note_type: file.note_type.map(|text| text.to_lowercase()),

@@ -304,7 +304,9 @@ fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
 
 /// Gathers what no other field holds as it stands, so that every run of letters in the file is in some term.
 fn push_rest(path: &NotePath, reading: &Reading, entry: &mut Entry) {
-    entry.incomplete = is_nfc_quick(reading.text.chars()) != IsNormalized::Yes;
+    // Half-width sound marks melt with the letter before them when terms are folded.
+    entry.incomplete = is_nfc_quick(reading.text.chars()) != IsNormalized::Yes
+        || reading.text.contains(['\u{FF9E}', '\u{FF9F}']);
     if path.is_canvas() {
         for text in canvas::texts(&reading.text) {
             entry.rest.push_str(&text);

@@ -2,6 +2,7 @@
 //! generation of the index.
 
 use crate::clock::Timestamp;
+use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, FileKind, PutAway};
 use crate::text::path::NotePath;
 
@@ -12,6 +13,10 @@ pub struct Entry {
     pub id: FileId,
     /// Its path.
     pub path: NotePath,
+    /// The path in the form in which case does not count.
+    pub caseless_path: String,
+    /// The same of the name without extension.
+    pub caseless_stem: String,
     /// What it is.
     pub kind: FileKind,
     /// Its `type`, in lower case.
@@ -32,6 +37,11 @@ impl Entry {
         self.kind != FileKind::Attachment || self.is_base()
     }
 
+    /// Gives the name in the form in which case does not count.
+    pub fn caseless_name(&self) -> &str {
+        self.caseless_path.rsplit('/').next().unwrap_or(&self.caseless_path)
+    }
+
     /// Says whether it is a base, whose text is in no index.
     pub fn is_base(&self) -> bool {
         self.path.extension().eq_ignore_ascii_case("base")
@@ -42,6 +52,8 @@ impl Entry {
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     entries: Vec<Entry>,
+    texts: FileSet,
+    bases: FileSet,
 }
 
 impl Roster {
@@ -52,7 +64,21 @@ impl Roster {
         keyed.sort_by(|(left, one), (right, other)| {
             left.cmp(right).then_with(|| one.path.as_str().cmp(other.path.as_str()))
         });
-        Self { entries: keyed.into_iter().map(|(_, entry)| entry).collect() }
+        let entries: Vec<Entry> = keyed.into_iter().map(|(_, entry)| entry).collect();
+        let texts = entries.iter().filter(|entry| entry.is_text());
+        let bases = texts.clone().filter(|entry| entry.is_base());
+        let (texts, bases) = (texts.map(|entry| entry.id).collect(), bases.map(|entry| entry.id).collect());
+        Self { entries, texts, bases }
+    }
+
+    /// Gives the files that words look into.
+    pub fn texts(&self) -> &FileSet {
+        &self.texts
+    }
+
+    /// Gives the bases among them.
+    pub fn bases(&self) -> &FileSet {
+        &self.bases
     }
 
     /// Lists the files, by name.

@@ -2,10 +2,18 @@
 //!
 //! What needs no backtracking runs in linear time; look-around and back-references run with a limit of steps.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
 use regex_syntax::hir::{Hir, HirKind};
 
-/// Steps that a pattern with look-around or back-references may take on one text.
-const MOST_STEPS: usize = 1_000_000;
+use crate::text::path::composed;
+
+/// Steps that a pattern with look-around or back-references may take on one text: some for each byte of a large note.
+const MOST_STEPS: usize = 20_000_000;
+/// Time that such a pattern may take on all texts together.
+const MOST_TIME: Duration = Duration::from_secs(2);
 /// Bytes of a pattern.
 const LONGEST: usize = 2_000;
 /// Groups in a pattern, for compilers go as deep as groups do.
@@ -19,6 +27,8 @@ pub struct Pattern {
     engine: Engine,
     /// Texts that everything it matches contains, without regard to case.
     needed: Vec<String>,
+    /// Microseconds that it has taken so far, by all who ask.
+    spent: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Clone)]
@@ -37,6 +47,8 @@ impl Pattern {
     /// # Errors
     /// One sentence on what is wrong with it.
     pub fn new(source: &str, match_case: bool) -> Result<Self, String> {
+        // Texts are compared in composed form, and so are patterns.
+        let source = &*composed(source);
         if source.len() > LONGEST {
             return Err(format!("it is longer than {LONGEST} bytes"));
         }
@@ -50,7 +62,9 @@ impl Pattern {
             .size_limit(LARGEST)
             .build();
         match compiled {
-            Ok(regex) => Ok(Self { engine: Engine::Linear(regex), needed: needed(&linear) }),
+            Ok(regex) => {
+                Ok(Self { engine: Engine::Linear(regex), needed: needed(&linear), spent: Arc::default() })
+            }
             Err(regex::Error::CompiledTooBig(_)) => Err("it is too large".to_owned()),
             Err(_) => {
                 let stepping = fancy_regex::RegexBuilder::new(&translated(source, Dialect::Stepping)?)
@@ -60,7 +74,7 @@ impl Pattern {
                     .delegate_size_limit(LARGEST)
                     .build()
                     .map_err(|error| one_line(&error.to_string()))?;
-                Ok(Self { engine: Engine::Stepping(stepping), needed: Vec::new() })
+                Ok(Self { engine: Engine::Stepping(stepping), needed: Vec::new(), spent: Arc::default() })
             }
         }
     }
@@ -72,7 +86,16 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Result<bool, TooManySteps> {
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
-            Engine::Stepping(regex) => regex.is_match(text).map_err(|_| TooManySteps),
+            Engine::Stepping(regex) => {
+                if Duration::from_micros(self.spent.load(Ordering::Relaxed)) > MOST_TIME {
+                    return Err(TooManySteps);
+                }
+                let started = Instant::now();
+                let verdict = regex.is_match(text).map_err(|_| TooManySteps);
+                let taken = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                self.spent.fetch_add(taken, Ordering::Relaxed);
+                verdict
+            }
         }
     }
 
@@ -111,7 +134,8 @@ impl Dialect {
 
 /// Rewrites JavaScript's pattern syntax (ECMA-262, 22.2.1 and annex B) in the engines' own.
 fn translated(source: &str, dialect: Dialect) -> Result<String, String> {
-    let mut reader = Reader { rest: source, out: String::with_capacity(source.len() + 16), dialect };
+    let mut reader =
+        Reader { rest: source, out: String::with_capacity(source.len() + 16), dialect, counted: false };
     while let Some(c) = reader.next() {
         reader.outside(c)?;
     }
@@ -122,6 +146,8 @@ struct Reader<'a> {
     rest: &'a str,
     out: String,
     dialect: Dialect,
+    /// Whether a count was read last, behind which none may stand.
+    counted: bool,
 }
 
 /// What an escape stands for.
@@ -152,7 +178,24 @@ impl Reader<'_> {
     }
 
     fn outside(&mut self, c: char) -> Result<(), String> {
+        let counts = matches!(c, '*' | '+' | '?') || c == '{' && is_count(self.rest);
+        if counts && self.counted && c != '?' {
+            return Err(format!("there is nothing that {c} could repeat"));
+        }
+        self.counted = counts;
         match c {
+            '(' if self.rest.starts_with('?') => {
+                let kinds = ["?:", "?=", "?!", "?<=", "?<!", "?<"];
+                let known = kinds.iter().any(|kind| self.rest.starts_with(kind));
+                if !known {
+                    let kind: String = self.rest.chars().take(2).collect();
+                    return Err(format!("({kind} is not JavaScript"));
+                }
+                self.out.push(c);
+                // The question mark is no count.
+                self.out.push('?');
+                self.next();
+            }
             '\\' if self.take("b") => self.out.push_str(self.dialect.boundary()),
             '\\' if self.take("B") => self.out.push_str(self.dialect.no_boundary()),
             '\\' => match self.escape(false)? {

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::document::Reading;
 use crate::search::javascript::TooManySteps;
 use crate::search::pattern::{Haystack, Term};
 use crate::search::syntax::{Node, Order, Own, Part, Place};
@@ -42,38 +41,54 @@ pub trait Subject {
     fn passes(&self, own: &Own) -> Result<bool>;
 }
 
-/// A file's text as the operators see it.
+/// A file's text as the operators see it; it is parsed when an operator asks for parts of it.
 #[derive(Debug)]
 pub struct Content {
     text: String,
     /// Where the text begins, behind a byte order mark.
     start: usize,
-    note: Note,
-    lines: Lines,
+    lines: OnceCell<Lines>,
+    note: OnceCell<Note>,
     blocks: OnceCell<Vec<Span>>,
+    /// The cards of a canvas, each a text of its own.
+    cards: Vec<Content>,
 }
 
 impl Content {
     /// Reads a note, the text nodes of a canvas, or the text of any other file.
     pub fn new(path: &NotePath, bytes: &[u8]) -> Self {
-        let (text, note) = if path.is_canvas() {
-            let text = canvas::texts(&decode(bytes).text).join("\n\n");
-            let note = Note { frontmatter: None, ..Note::parse(&text) };
-            (text, note)
-        } else if path.is_note() {
-            let reading = Reading::new(path, bytes);
-            (reading.text, reading.note)
-        } else {
-            (decode(bytes).text.into_owned(), Note::default())
-        };
+        let text = decode(bytes).text;
+        if !path.is_canvas() {
+            return Self::of(text.into_owned());
+        }
+        let texts = canvas::texts(&text);
+        Self { cards: texts.iter().cloned().map(Self::of).collect(), ..Self::of(texts.join("\n\n")) }
+    }
+
+    fn of(text: String) -> Self {
         let start = text.len() - text.trim_start_matches('\u{FEFF}').len();
-        Self { lines: Lines::new(&text), text, start, note, blocks: OnceCell::new() }
+        Self {
+            text,
+            start,
+            lines: OnceCell::new(),
+            note: OnceCell::new(),
+            blocks: OnceCell::new(),
+            cards: Vec::new(),
+        }
+    }
+
+    fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::new(&self.text))
+    }
+
+    fn note(&self) -> &Note {
+        self.note.get_or_init(|| Note::parse(&self.text))
     }
 
     /// Lists the parts of one kind, in order.
     fn parts(&self, part: Part) -> Vec<Span> {
         match part {
-            Part::Line => self.lines.spans(self.text.len()).map(|line| self.without_end(line)).collect(),
+            Part::Line => self.lines().spans(self.text.len()).map(|line| self.without_end(line)).collect(),
             Part::Block => self.blocks().to_vec(),
             Part::Section => self.sections(),
             Part::Task(done) => self.tasks(done),
@@ -87,16 +102,16 @@ impl Content {
     }
 
     fn blocks(&self) -> &[Span] {
-        self.blocks.get_or_init(|| markdown::blocks(&self.text, self.note.body_start, &self.lines))
+        self.blocks.get_or_init(|| markdown::blocks(&self.text, self.note().body_start, self.lines()))
     }
 
     fn sections(&self) -> Vec<Span> {
-        let starts = self.note.headings.iter().map(|heading| heading.span.start);
-        let first = (self.note.headings.first()).is_none_or(|heading| {
-            let before = Span::new(self.note.body_start, heading.span.start);
+        let starts = self.note().headings.iter().map(|heading| heading.span.start);
+        let first = (self.note().headings.first()).is_none_or(|heading| {
+            let before = Span::new(self.note().body_start, heading.span.start);
             !before.of(&self.text).trim().is_empty()
         });
-        let starts: Vec<usize> = first.then_some(self.note.body_start).into_iter().chain(starts).collect();
+        let starts: Vec<usize> = first.then_some(self.note().body_start).into_iter().chain(starts).collect();
         let ends = starts.iter().skip(1).copied().chain([self.text.len()]);
         starts.iter().copied().zip(ends).map(|(start, end)| Span::new(start, end)).collect()
     }
@@ -104,7 +119,7 @@ impl Content {
     /// Gives the text of tasks behind their checkbox, without what is nested in them.
     fn tasks(&self, done: Option<bool>) -> Vec<Span> {
         let fits = |status: char| done.is_none_or(|done| done != (status == ' '));
-        let tasks = self.note.tasks.iter().filter(|task| fits(task.status));
+        let tasks = self.note().tasks.iter().filter(|task| fits(task.status));
         tasks
             .map(|task| {
                 let own = self.blocks().iter().find(|block| block.start == task.span.start);
@@ -114,6 +129,34 @@ impl Content {
                 Span::new(start, end)
             })
             .collect()
+    }
+}
+
+/// A card of a canvas, judged as if it were the file's content.
+struct Card<'a> {
+    canvas: &'a dyn Subject,
+    content: &'a Content,
+}
+
+impl Subject for Card<'_> {
+    fn path(&self) -> &NotePath {
+        self.canvas.path()
+    }
+
+    fn properties(&self) -> Result<&Map<String, Value>> {
+        self.canvas.properties()
+    }
+
+    fn tags(&self) -> Result<&[String]> {
+        self.canvas.tags()
+    }
+
+    fn content(&self) -> Option<&Content> {
+        Some(self.content)
+    }
+
+    fn passes(&self, own: &Own) -> Result<bool> {
+        self.canvas.passes(own)
     }
 }
 
@@ -173,6 +216,18 @@ impl<'a, S: Subject> Judge<'a, S> {
 
     fn within(&self, part: Part, node: &Node, scope: Option<Span>) -> Result<bool> {
         let Some(content) = self.subject.content() else { return Ok(false) };
+        for card in &content.cards {
+            let card = Card { canvas: self.subject, content: card };
+            let judge = Judge::new(&card);
+            let holds = judge.within(part, node, None)?;
+            self.gave_up.set(self.gave_up.get() || judge.gave_up.get());
+            if holds {
+                return Ok(true);
+            }
+        }
+        if !content.cards.is_empty() {
+            return Ok(false);
+        }
         for span in content.parts(part) {
             let clipped = match scope {
                 None => span,
@@ -197,7 +252,7 @@ impl<'a, S: Subject> Judge<'a, S> {
             (Place::Path, _) => Ok(self.told(term.is_in_name(&Haystack::new(path.as_str())))),
             (Place::Tag, None) => Ok(self.subject.tags()?.iter().any(|tag| self.told(has_tag(tag, term)))),
             (Place::Tag, Some(scope)) => Ok(self.subject.content().is_some_and(|content| {
-                let tags = content.note.tags.iter().filter(|tag| scope.encloses(tag.span));
+                let tags = content.note().tags.iter().filter(|tag| scope.encloses(tag.span));
                 tags.map(|tag| has_tag(&tag.name, term)).any(|verdict| self.told(verdict))
             })),
             (Place::Key | Place::Value, _) => Ok(false),

@@ -302,9 +302,9 @@ fn look_closer(
 /// So many notes that may hold a condition are put in order by words; the others follow by name.
 const SIFTED: usize = 5_000;
 /// Of more files than this the nearest passages are found among all, and those of other files passed over.
-const MANY: usize = 1_500;
+const MANY: usize = 300;
 /// No more of the nearest passages than this are looked through for those of certain files.
-const FARTHEST: usize = 1_600;
+const FARTHEST: usize = 400;
 
 /// Finds the nearest passages and gives their notes, each with its best passage. `is_roughly` lets those go that are
 /// far from the query in a large set: they come without a vector's share of the score.

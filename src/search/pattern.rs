@@ -1,10 +1,10 @@
 //! Owns what a term of a query matches in a text: words, phrases and regular expressions (spec/obsidian.md 8.2). Pure.
 
 use std::borrow::Cow;
-
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use std::cell::OnceCell;
 
 use crate::search::javascript::{Pattern, TooManySteps};
+use crate::text::path::{composed, lowered};
 use crate::text::terms::is_unspaced;
 
 /// A term of a query.
@@ -94,59 +94,55 @@ impl Term {
 /// A text made ready to be searched; each form is made once, when it is asked for.
 #[derive(Debug)]
 pub struct Haystack<'a> {
-    composed: Cow<'a, str>,
-    lowered: std::cell::OnceCell<Option<String>>,
-    unix: std::cell::OnceCell<Option<String>>,
+    raw: &'a str,
+    /// The form without case, where somebody has it already.
+    ready: Option<&'a str>,
+    composed: OnceCell<Cow<'a, str>>,
+    lowered: OnceCell<Option<String>>,
+    unix: OnceCell<Option<String>>,
 }
 
 impl<'a> Haystack<'a> {
     /// Takes a text.
     pub fn new(text: &'a str) -> Self {
         Self {
-            composed: composed(text),
-            lowered: std::cell::OnceCell::new(),
-            unix: std::cell::OnceCell::new(),
+            raw: text,
+            ready: None,
+            composed: OnceCell::new(),
+            lowered: OnceCell::new(),
+            unix: OnceCell::new(),
         }
+    }
+
+    /// Takes a text and what [`crate::text::path::caseless`] made of it.
+    pub fn prepared(text: &'a str, caseless: &'a str) -> Self {
+        Self { ready: Some(caseless), ..Self::new(text) }
+    }
+
+    fn composed(&self) -> &str {
+        self.composed.get_or_init(|| composed(self.raw))
     }
 
     fn of_case(&self, match_case: bool) -> &str {
         if match_case {
-            return &self.composed;
+            return self.composed();
         }
-        let lowered = self.lowered.get_or_init(|| match lowered(&self.composed) {
+        if let Some(ready) = self.ready {
+            return ready;
+        }
+        let lowered = self.lowered.get_or_init(|| match lowered(self.composed()) {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => Some(text),
         });
-        lowered.as_deref().unwrap_or(&self.composed)
+        lowered.as_deref().unwrap_or_else(|| self.composed())
     }
 
     /// Gives the text with plain line ends, by which `$` finds the end of a line.
     fn lines(&self) -> &str {
-        let unix = self
-            .unix
-            .get_or_init(|| self.composed.contains('\r').then(|| self.composed.replace("\r\n", "\n")));
-        unix.as_deref().unwrap_or(&self.composed)
+        let text = self.composed();
+        let unix = self.unix.get_or_init(|| text.contains('\r').then(|| text.replace("\r\n", "\n")));
+        unix.as_deref().unwrap_or(text)
     }
-}
-
-/// Composes letters and marks (NFC), so that both ways to write `é` meet.
-fn composed(text: &str) -> Cow<'_, str> {
-    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.nfc().collect())
-}
-
-/// Lower-cases letter by letter, so that a part of a text is a part of the lowered text.
-fn lowered(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        if !text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return Cow::Borrowed(text);
-        }
-        return Cow::Owned(text.to_ascii_lowercase());
-    }
-    let low = |c: char| c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c });
-    Cow::Owned(text.chars().flat_map(low).collect())
 }
 
 /// Says whether a phrase stands in a text with no word going on at either end. An empty phrase stands everywhere.

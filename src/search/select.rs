@@ -46,15 +46,7 @@ pub struct Selector<'a> {
 impl<'a> Selector<'a> {
     /// Looks at one state of the index.
     pub fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, roster: &'a Roster, known: &'a Known) -> Self {
-        let texts = || roster.entries().iter().filter(|entry| entry.is_text());
-        Self {
-            snapshot,
-            catalog,
-            roster,
-            known,
-            all: texts().map(|entry| entry.id).collect(),
-            bases: texts().filter(|entry| entry.is_base()).map(|entry| entry.id).collect(),
-        }
+        Self { snapshot, catalog, roster, known, all: roster.texts().clone(), bases: roster.bases().clone() }
     }
 
     /// Bounds the notes, canvases and bases that a query asks for.
@@ -104,19 +96,21 @@ impl<'a> Selector<'a> {
             // Whether one part holds all of it is to be seen in the file.
             Node::Within(_, node) => Bounds { sure: FileSet::default(), maybe: self.of(node, true)?.maybe },
             Node::Text(Place::Anywhere, term) if !inside => {
-                let named = self.by_path(|entry| term.is_in_name(&Haystack::new(stem(&entry.path))));
+                let named = self.by_path(|entry| {
+                    term.is_in_name(&Haystack::prepared(stem(&entry.path), &entry.caseless_stem))
+                });
                 let maybe = self.may_hold(term)?.or(&named.maybe);
                 Bounds { maybe, ..named }
             }
             Node::Text(Place::Anywhere | Place::Content, term) => {
                 Bounds { sure: FileSet::default(), maybe: self.may_hold(term)? }
             }
-            Node::Text(Place::Name, term) => {
-                self.by_path(|entry| term.is_in_name(&Haystack::new(entry.path.name())))
-            }
-            Node::Text(Place::Path, term) => {
-                self.by_path(|entry| term.is_in_name(&Haystack::new(entry.path.as_str())))
-            }
+            Node::Text(Place::Name, term) => self.by_path(|entry| {
+                term.is_in_name(&Haystack::prepared(entry.path.name(), entry.caseless_name()))
+            }),
+            Node::Text(Place::Path, term) => self.by_path(|entry| {
+                term.is_in_name(&Haystack::prepared(entry.path.as_str(), &entry.caseless_path))
+            }),
             Node::Text(Place::Tag, term) => {
                 let tagged = self.tagged(term)?;
                 let sure = if inside { FileSet::default() } else { tagged.clone() };
@@ -274,12 +268,14 @@ fn brought_in(node: &Node, entry: &Entry) -> Option<bool> {
             nodes.iter().filter_map(|node| brought_in(node, entry)).reduce(|one, other| one || other)
         }
         Node::Not(node) => brought_in(node, entry).is_none().then_some(false),
-        Node::Text(Place::Name, term) => {
-            term.is_in_name(&Haystack::new(entry.path.name())).unwrap_or(false).then_some(true)
-        }
-        Node::Text(Place::Path, term) => {
-            term.is_in_name(&Haystack::new(entry.path.as_str())).unwrap_or(false).then_some(true)
-        }
+        Node::Text(Place::Name, term) => term
+            .is_in_name(&Haystack::prepared(entry.path.name(), entry.caseless_name()))
+            .unwrap_or(false)
+            .then_some(true),
+        Node::Text(Place::Path, term) => term
+            .is_in_name(&Haystack::prepared(entry.path.as_str(), &entry.caseless_path))
+            .unwrap_or(false)
+            .then_some(true),
         Node::Own(own @ (Own::Created(..) | Own::Updated(..))) => fits(own, entry).then_some(false),
         _ => None,
     }

@@ -109,7 +109,7 @@ const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line
 /// # Errors
 /// `Invalid` with the place of the mistake and a valid form.
 pub fn parse(text: &str) -> Result<Option<Node>> {
-    let mut parser = Parser { text, at: 0, terms: 0 };
+    let mut parser = Parser { text, at: 0, terms: 0, spare: 0 };
     let top = Context { place: Place::Anywhere, match_case: false, depth: 0, closer: None };
     let found = parser.either(top)?;
     if let Some(c) = parser.peek() {
@@ -293,6 +293,8 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     terms: usize,
+    /// Parentheses that words opened and did not close.
+    spare: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -396,6 +398,11 @@ impl<'a> Parser<'a> {
                 Some(')') if context.closer == Some(']') => {
                     return Err(self.error(self.at, 1, "a ')' closes nothing", "close the [ first"));
                 }
+                // What a word opened, such as `foo(` in `foo(a, b)`.
+                Some(')') if context.closer.is_none() && self.spare > 0 => {
+                    self.spare -= 1;
+                    self.at += 1;
+                }
                 Some(')' | ']') => break,
                 Some(_) if self.is_or() => break,
                 Some(_) => terms.push(self.unary(context)?),
@@ -410,9 +417,9 @@ impl<'a> Parser<'a> {
 
     fn unary(&mut self, context: Context) -> Result<Node> {
         let behind = self.rest().strip_prefix('-');
-        // A lone minus, and the two of an option such as `--release`, are text.
+        // A lone minus, an arrow, and the two of an option such as `--release`, are text.
         let negates = behind.is_some_and(|rest| {
-            rest.chars().next().is_some_and(|c| !c.is_whitespace() && !matches!(c, '-' | ')' | ']'))
+            rest.chars().next().is_some_and(|c| !c.is_whitespace() && !matches!(c, '-' | '>' | ')' | ']'))
         });
         if !negates {
             return self.primary(context);
@@ -428,7 +435,8 @@ impl<'a> Parser<'a> {
         }
         match self.peek() {
             Some('(') => self.group(context),
-            Some('[') if context.has_operators() => self.property(context),
+            // An open task that was pasted.
+            Some('[') if context.has_operators() && !self.rest().starts_with("[ ]") => self.property(context),
             Some('"') => self.quoted(context),
             Some('/') if self.regex_end().is_some() => self.regex(context),
             Some('<' | '>') if context.place == Place::Value => self.comparison(context),
@@ -510,8 +518,14 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&mut self, context: Context) -> Node {
-        let word = self.word_text(context, |_| false);
+        let word = match self.rest().get(..3) {
+            Some("[ ]") => "[ ]",
+            _ => self.word_text(context, |_| false),
+        };
         self.at += word.len();
+        if context.closer.is_none() {
+            self.spare += word.matches('(').count().saturating_sub(word.matches(')').count());
+        }
         if context.place == Place::Value && word == "null" {
             return Node::Null;
         }
@@ -575,7 +589,12 @@ impl<'a> Parser<'a> {
             )
         };
         if self.peek().is_none_or(|c| c.is_whitespace() || c == ')' || c == ']') {
-            return Err(wants("word"));
+            return Err(wants(match lower.as_str() {
+                "is" => "orphan",
+                "tier" => "hot",
+                "created" | "updated" => "2026-11",
+                _ => "word",
+            }));
         }
         let part = match lower.as_str() {
             "file" => return self.primary(Context { place: Place::Name, ..inner }),
@@ -600,11 +619,7 @@ impl<'a> Parser<'a> {
     fn own(&mut self, start: usize, name: &str, lower: &str, context: Context) -> Result<Node> {
         let at = self.at;
         if !OPERATORS.split(' ').any(|known| known.trim_end_matches(':') == lower) {
-            let whole = self.word_text(context, |_| false);
-            let hint = format!(
-                "quote it to search for it: \"{name}:{}\"; operators are {OPERATORS}",
-                whole.replace('"', "\\\"")
-            );
+            let hint = format!("put it in quotes to search for it: \"{name}:…\"; operators are {OPERATORS}");
             return Err(self.error(start, name.len() + 1, &format!("there is no operator {name}:"), &hint));
         }
         let value = self.own_value(context)?;
@@ -646,6 +661,10 @@ impl<'a> Parser<'a> {
     }
 
     fn own_value(&mut self, context: Context) -> Result<String> {
+        if matches!(self.peek(), Some('(' | '/')) {
+            let hint = "write type:fact OR type:idea";
+            return Err(self.error(self.at, 1, "this filter takes one word, or a text in quotes", hint));
+        }
         if self.peek() == Some('"') {
             return match self.quoted(context)? {
                 Node::Text(_, term) => Ok(term.text),
@@ -776,7 +795,8 @@ fn period(text: &str) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
     if let Some((from, to)) = text.split_once("..") {
         let from = if from.is_empty() { None } else { Some(span_of(from)?.0) };
         let to = if to.is_empty() { None } else { Some(span_of(to)?.1) };
-        return (from.is_some() || to.is_some()).then_some((from, to));
+        let is_one = from.is_some() || to.is_some();
+        return (is_one && from.zip(to).is_none_or(|(from, to)| from < to)).then_some((from, to));
     }
     let bare = text.trim_start_matches(['<', '>', '=']);
     let (start, end) = span_of(bare)?;

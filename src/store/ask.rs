@@ -24,7 +24,7 @@ use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_fil
 use crate::text::path::{NotePath, key};
 
 /// So many files are looked at at once; twice as many the next time.
-const FIRST: usize = 32;
+const FIRST: usize = 16;
 /// No more than this at once: their texts are held meanwhile.
 const MOST: usize = 1_024;
 

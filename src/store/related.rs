@@ -265,7 +265,8 @@ fn unlinked(reading: &Reading) -> String {
             here.copy_from_slice(there);
         }
     }
-    for Span { start, end } in reading.note.links.iter().map(|link| link.span) {
+    let tags = reading.note.tags.iter().map(|tag| tag.span);
+    for Span { start, end } in reading.note.links.iter().map(|link| link.span).chain(tags) {
         if let Some(link) = plain.get_mut(start..end) {
             link.iter_mut().filter(|byte| !matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = 0);
         }

@@ -320,7 +320,11 @@ impl Store {
         Ok(Explained {
             words,
             stop_words,
-            meaning: if mode == Mode::Bm25 { String::new() } else { query.meaning.clone() },
+            meaning: if mode == Mode::Bm25 || self.index.embedder().is_none() {
+                String::new()
+            } else {
+                query.meaning.clone()
+            },
             condition: query.asks.as_ref().map(ToString::to_string),
             sifted,
             filters: request.filters(),
@@ -398,7 +402,9 @@ fn corrected(typed: &str, query: &Query, snapshot: &crate::index::Snapshot) -> R
             continue;
         }
         let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };
-        let found = terms(&better).into_iter().find(|term| term.text == word.exact);
+        // What stands behind an operator, or is not to occur, was not meant to rank.
+        let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
+        let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
         if let Some(term) = found {
             better.replace_range(term.start..term.end, &nearest);
         }

@@ -1,6 +1,7 @@
 //! Owns [`NotePath`], the validated vault-relative path: above `vault` nothing else names a file.
 
 use std::borrow::Borrow;
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -205,4 +206,29 @@ impl<'de> Deserialize<'de> for NotePath {
         Self::from_disk(&text)
             .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no path in a vault")))
     }
+}
+
+/// Gives the form of a text in which case does not count.
+pub fn caseless(text: &str) -> String {
+    lowered(&composed(text)).into_owned()
+}
+
+/// Composes letters and marks (NFC), so that both ways to write `é` meet.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.nfc().collect())
+}
+
+/// Lower-cases letter by letter, so that a part of a text is a part of the lowered text.
+pub fn lowered(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        if !text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Cow::Borrowed(text);
+        }
+        return Cow::Owned(text.to_ascii_lowercase());
+    }
+    let low = |c: char| c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c });
+    Cow::Owned(text.chars().flat_map(low).collect())
 }

@@ -39,7 +39,7 @@ fn search_json_has_the_documented_fields() {
     let vault = small();
     let reply = json(&vault.run(&["search", "water", "--json", "--explain"]));
     let keys: Vec<&str> = reply.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, ["results", "mode", "stale", "embedder", "pending", "notes", "took_ms"]);
+    assert_eq!(keys, ["results", "mode", "stale", "embedder", "pending", "notes", "explain", "took_ms"]);
     let keys: Vec<&str> = reply["results"][0].as_object().unwrap().keys().map(String::as_str).collect();
     let wanted =
         ["path", "id", "title", "heading", "lines", "snippet", "marks", "score", "match_type", "explain"];

@@ -241,6 +241,64 @@ fn canvases_are_searched_by_the_text_of_their_cards() {
 }
 
 #[test]
+fn the_cards_of_a_canvas_are_texts_of_their_own() {
+    let card = |id: u8, text: &str| serde_json::json!({"id": id.to_string(), "type": "text", "text": text, "x": 0, "y": 0, "width": 1, "height": 1});
+    let canvas = serde_json::json!({"nodes": [card(1, "# H\none\n```\nopen"), card(2, "two\n- [ ] ship")], "edges": []});
+    let files = [("a.canvas", &*canvas.to_string())];
+    check(&files, "section:(one two)", &[]);
+    check(&files, "section:(one open)", &["a.canvas"]);
+    check(&files, "task:ship", &["a.canvas"]);
+    check(&files, "one two", &["a.canvas"]);
+}
+
+#[test]
+fn both_ways_to_write_a_letter_are_the_same() {
+    let files = [
+        ("a.md", "caf\u{e9} \u{ac01}"),
+        ("b.md", "cafe\u{301} \u{1100}\u{1161}\u{11a8}"),
+        ("c.md", "\u{ff76}\u{ff9e}"),
+    ];
+    check(&files, "caf\u{e9}", &["a.md", "b.md"]);
+    check(&files, "cafe\u{301}", &["a.md", "b.md"]);
+    check(&files, "/cafe\u{301}/", &["a.md", "b.md"]);
+    check(&files, "\u{1100}\u{1161}\u{11a8}", &["a.md", "b.md"]);
+    check(&files, "\u{ff76}", &["c.md"]);
+}
+
+#[test]
+fn what_stands_behind_a_nested_list_belongs_to_a_block() {
+    let files = [("a.md", "- one\n  - two\n\n  three\n- four\n")];
+    check(&files, "block:three", &["a.md"]);
+    check(&files, "block:(one two)", &[]);
+}
+
+#[test]
+fn a_pattern_has_one_allowance_for_all_lines() {
+    let lines = vec!["a".repeat(40); 2_000].join("\n");
+    let vault = TestVault::new(&[("a.md", &lines)]);
+    let query = r"line:/^(?:(a|aa)+)\1b(?!x)/".to_owned();
+    let reply = vault.store().search(&SearchRequest { query, ..SearchRequest::default() }).unwrap();
+    assert_eq!(reply.notes.len(), 1, "it ends, and says so: {:?}", reply.notes);
+}
+
+#[test]
+fn patterns_of_other_dialects_are_refused() {
+    for pattern in ["/(?i)foo/", "/(?P<n>foo)/", "/(?>a+)b/", "/a++b/", "/a**/"] {
+        assert!(Query::parse(pattern, false).is_err(), "{pattern}");
+    }
+    for pattern in ["/a+?b/", "/(?<n>a)\\k<n>/", "/(?<!x)a/", "/a{2}?/", "/\\d+\\/\\d*/"] {
+        assert!(Query::parse(pattern, false).is_ok(), "{pattern}");
+    }
+}
+
+#[test]
+fn a_query_that_begins_with_a_minus_stands_behind_two() {
+    let vault = TestVault::new(&[("a.md", "foo"), ("b.md", "bar")]);
+    let shown = crate::support::run(&vault, "2026-11-21", &["search", "--", "-foo"]);
+    assert!(shown.contains("b.md") && !shown.contains("a.md"), "{shown}");
+}
+
+#[test]
 fn our_own_filters() {
     let files = [
         ("a.md", "---\ntype: fact\ncategory: Boats\ncreated: 2026-03-05\npinned: true\n---\n[[b]]"),
@@ -279,7 +337,18 @@ fn the_filters_of_a_request_narrow_a_condition() {
 #[test]
 fn text_that_looks_like_syntax_stays_text() {
     let files = [("a.md", "run main() at 10:30, see https://example.org and std::path -- Note: arr[0]")];
-    for query in ["main()", "10:30", "https://example.org", "std::path", "Note: arr[0]", "--", "- x"] {
+    for query in [
+        "main()",
+        "10:30",
+        "https://example.org",
+        "std::path",
+        "Note: arr[0]",
+        "--",
+        "- x",
+        "a -> b",
+        "foo(x, y)",
+        "- [ ] task",
+    ] {
         let node = Query::parse(query, false).unwrap();
         assert!(node.asks.is_none(), "{query} is words");
     }
@@ -331,7 +400,7 @@ fn mistakes_are_pointed_at() {
     there is no operator foo:, at character 7 of the query:
       boats foo:bar
             ^^^^
-    quote it to search for it: "foo:bar"; operators are file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: task-done: type: tier: category: created: updated: links-to: linked-from: is:
+    put it in quotes to search for it: "foo:…"; operators are file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: task-done: type: tier: category: created: updated: links-to: linked-from: is:
 
     a quote is not closed, at character 1 of the query:
       "old plan

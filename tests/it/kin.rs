@@ -103,12 +103,12 @@ fn ask_why_names_what_decides() {
     b.md is found
       no embedder is set, so words alone answer; `sidenote index` embeds
       it is result 1 of the 10 that are shown
-      words #1 0.815 -> 0.500; meaning -
+      words #1 0.932 -> 0.4000; meaning -
 
     a.md is not found
       no embedder is set, so words alone answer; `sidenote index` embeds
       it comes at place 2, and 1 are shown; --limit shows more
-      words #2 0.395 -> 0.000; meaning -
+      words #2 0.593 -> 0.2545; meaning -
 
     c.md is not found
       no embedder is set, so words alone answer; `sidenote index` embeds
@@ -146,7 +146,7 @@ fn ask_why_names_what_decides() {
       it is result 1 of the 10 that are shown
       holds  tag:#river
       holds  boats
-      words #1 0.395 -> 0.500; meaning -
+      words #1 0.593 -> 0.4000; meaning -
 
     a.md is not found
       the query is empty, and finds nothing

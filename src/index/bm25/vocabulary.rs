@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lru::LruCache;
 use tantivy::index::SegmentId;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet as _, InvertedIndexReader, SegmentReader, TERMINATED};
@@ -14,6 +16,7 @@ use tantivy::{DocSet as _, InvertedIndexReader, SegmentReader, TERMINATED};
 use super::{Bm25Snapshot, DocSet, FileSet, failed};
 use crate::error::Result;
 use crate::index::catalog::FileId;
+use crate::text::path::composed;
 use crate::text::terms::{fold_into, is_unspaced};
 
 /// The term of a note of whose text something is not in the index: a word or identifier beyond reason.
@@ -23,6 +26,17 @@ pub(super) const INCOMPLETE: &str = "\u{7f}";
 const SHORTEST: usize = 3;
 /// So many postings are read for one run; then it is taken to be everywhere.
 const MOST_POSTINGS: u64 = 4_000_000;
+
+/// So many runs are remembered for a snapshot, with the files that may hold them.
+const REMEMBERED: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
+
+/// What was looked for in one state of the index.
+pub(super) type Held = Mutex<LruCache<String, Option<FileSet>>>;
+
+/// Remembers nothing yet.
+pub(super) fn nothing_held() -> Held {
+    Mutex::new(LruCache::new(REMEMBERED))
+}
 
 /// The terms of the segments met so far. A segment never changes, so its terms are listed once.
 #[derive(Default)]
@@ -75,7 +89,7 @@ fn runs(text: &str) -> Vec<String> {
         let parts = folded.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
         found.extend(parts.filter(|part| !part.is_ascii() || part.len() >= SHORTEST).map(str::to_owned));
     };
-    for run in text.split(|c: char| !c.is_alphanumeric()) {
+    for run in composed(text).split(|c: char| !c.is_alphanumeric()) {
         let mut rest = run;
         while let Some(first) = rest.chars().next() {
             let unspaced = is_unspaced(first);
@@ -120,7 +134,18 @@ impl Bm25Snapshot {
         Ok(found)
     }
 
+    /// As [`Bm25Snapshot::may_hold`] for one run; a query asks for some more than once, and people ask again.
     fn may_hold_run(&self, run: &str) -> Result<Option<FileSet>> {
+        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = held().get(run) {
+            return Ok(files.clone());
+        }
+        let files = self.look_for_run(run)?;
+        held().put(run.to_owned(), files.clone());
+        Ok(files)
+    }
+
+    fn look_for_run(&self, run: &str) -> Result<Option<FileSet>> {
         let mut found = FileSet::default();
         let mut budget = MOST_POSTINGS;
         for segment in self.searcher.segment_readers() {

@@ -10,7 +10,7 @@ use crate::text::note::Lines;
 
 /// Lists the blocks of a body that begins at `body_start`, in order, without the line end behind each.
 ///
-/// A quote is one block, and so is a list item up to the first list nested in it.
+/// A quote is one block, and so is a list item up to the first list nested in it; what stands behind that is another.
 pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);
@@ -20,7 +20,7 @@ pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
         walk.event(&event, shifted(range, body_start));
     }
     let mut found: Vec<Span> = walk.found.into_iter().map(|span| trimmed(text, span)).collect();
-    found.retain(|span| !span.is_empty());
+    found.retain(|span| !span.of(text).trim().is_empty());
     found.sort_by_key(|span| (span.start, span.end));
     found
 }
@@ -28,8 +28,8 @@ pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
 #[derive(Default)]
 struct Walk {
     found: Vec<Span>,
-    /// List items around this place, by their place in `found`; those that a nested list has closed are `None`.
-    items: Vec<Option<usize>>,
+    /// List items around this place: their place in `found`, unless a nested list has closed them, and where they end.
+    items: Vec<(Option<usize>, usize)>,
     /// Blocks around this place that are one whole, whatever is in them.
     whole: usize,
 }
@@ -38,16 +38,22 @@ impl Walk {
     fn event(&mut self, event: &Event<'_>, span: Span) {
         match event {
             Event::Start(Tag::List(_)) if self.whole == 0 => {
-                // What stands behind a nested list still belongs to the item, but then it is no longer one run.
-                if let Some(open) = self.items.last_mut().and_then(Option::take)
+                if let Some(open) = self.items.last_mut().and_then(|(open, _)| open.take())
                     && let Some(item) = self.found.get_mut(open)
                 {
                     item.end = item.end.min(span.start);
                 }
             }
             Event::Start(Tag::Item) if self.whole == 0 => {
-                self.items.push(Some(self.found.len()));
+                self.items.push((Some(self.found.len()), span.end));
                 self.found.push(span);
+            }
+            // What stands behind a nested list still belongs to the item; it is a block of its own.
+            Event::End(TagEnd::List(_)) if self.whole == 0 => {
+                if let Some((open, end)) = self.items.last_mut() {
+                    *open = Some(self.found.len());
+                    self.found.push(Span::new(span.end.min(*end), *end));
+                }
             }
             Event::End(TagEnd::Item) if self.whole == 0 => drop(self.items.pop()),
             Event::Start(tag) if is_whole(tag) => {
