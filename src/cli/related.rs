@@ -3,13 +3,10 @@
 use clap::{Args, ValueEnum};
 use console::style;
 
-use super::search::{FilterArgs, ModeArg};
+use super::search::AskedArgs;
 use super::{Session, output};
 use crate::error::Result;
-use crate::search::Mode;
-use crate::store::{
-    Kinship, MentionsReply, RelatedReply, RelatedRequest, SearchRequest, WhyReply, WhyRequest,
-};
+use crate::store::{Kinship, MentionsReply, RelatedReply, RelatedRequest, WhyReply, WhyRequest};
 
 /// Show the notes that belong to a note: near in meaning, or linked with the same notes.
 #[derive(Debug, Args)]
@@ -60,20 +57,8 @@ pub(super) struct WhyArgs {
     query: String,
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
-    /// Words and meaning, words alone, or meaning alone.
-    #[arg(long, value_enum)]
-    mode: Option<ModeArg>,
-    /// As many results as the search shows.
-    #[arg(long, short = 'n')]
-    limit: Option<usize>,
     #[command(flatten)]
-    filter: FilterArgs,
-    /// Only notes whose path matches this glob, or lies in this folder.
-    #[arg(long, value_name = "GLOB")]
-    path: Option<String>,
-    /// Every word must occur.
-    #[arg(long)]
-    all: bool,
+    asked: AskedArgs,
 }
 
 pub(super) fn related(session: &Session, args: &RelatedArgs) -> Result<()> {
@@ -129,18 +114,8 @@ fn show_mentions(reply: &MentionsReply) -> String {
 }
 
 pub(super) fn why(session: &Session, args: &WhyArgs) -> Result<()> {
-    let reply = session.store()?.why(&WhyRequest {
-        search: SearchRequest {
-            query: args.query.clone(),
-            mode: args.mode.map(Mode::from),
-            limit: args.limit,
-            filter: args.filter.filter()?,
-            path: args.path.clone(),
-            all: args.all,
-            ..SearchRequest::default()
-        },
-        note: args.note.clone(),
-    })?;
+    let search = args.asked.request(args.query.clone())?;
+    let reply = session.store()?.why(&WhyRequest { search, note: args.note.clone() })?;
     session.out.reply(&reply, show_why)
 }
 

@@ -5,7 +5,7 @@ use console::style;
 
 use super::{Session, output};
 use crate::error::Result;
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::Filter;
 use crate::search::{Components, MatchType, Mode};
 use crate::store::{Explained, SearchReply, SearchRequest, SearchResult, Store};
 
@@ -29,6 +29,19 @@ pub(super) struct SearchArgs {
     /// What to look for. Behind `--` where it begins with a minus: search -- -draft
     #[arg(required = true)]
     query: Vec<String>,
+    #[command(flatten)]
+    asked: AskedArgs,
+    /// Show how each score came about.
+    #[arg(long)]
+    explain: bool,
+    /// Answer from the index as it is.
+    #[arg(long)]
+    no_sync: bool,
+}
+
+/// What `search` and `ask-why` are asked alike.
+#[derive(Debug, Args)]
+pub(super) struct AskedArgs {
     /// Words and meaning, words alone, or meaning alone.
     #[arg(long, value_enum)]
     mode: Option<ModeArg>,
@@ -40,15 +53,24 @@ pub(super) struct SearchArgs {
     /// Only notes whose path matches this glob, or lies in this folder.
     #[arg(long, value_name = "GLOB")]
     path: Option<String>,
-    /// Show how each score came about.
-    #[arg(long)]
-    explain: bool,
     /// Every word must occur, as a part of the text or of the file's name.
     #[arg(long)]
     all: bool,
-    /// Answer from the index as it is.
-    #[arg(long)]
-    no_sync: bool,
+}
+
+impl AskedArgs {
+    /// Makes a search of a query.
+    pub(super) fn request(&self, query: String) -> Result<SearchRequest> {
+        Ok(SearchRequest {
+            query,
+            mode: self.mode.map(Mode::from),
+            limit: self.limit,
+            filter: self.filter.filter()?,
+            path: self.path.clone(),
+            all: self.all,
+            ..SearchRequest::default()
+        })
+    }
 }
 
 /// The modes as flags spell them.
@@ -115,19 +137,8 @@ impl FilterArgs {
 
 pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let store = session.store()?;
-    let reply = store.search(&SearchRequest {
-        plain: false,
-        include: PutAway::default(),
-        query: args.query.join(" "),
-        mode: args.mode.map(Mode::from),
-        limit: args.limit,
-        skip: 0,
-        filter: args.filter.filter()?,
-        path: args.path.clone(),
-        all: args.all,
-        explain: args.explain,
-        no_sync: args.no_sync,
-    })?;
+    let asked = args.asked.request(args.query.join(" "))?;
+    let reply = store.search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
     if !session.out.is_json() {
         for note in &reply.notes {
             session.out.say(&format!("note: {note}"));

@@ -631,9 +631,11 @@ impl Catalog {
     pub fn roster(&self) -> Result<Vec<Entry>> {
         self.collect(&format!("SELECT {FILE_COLUMNS} FROM files f WHERE NOT f.excluded"), [], |row| {
             let file = read_file(row)?;
+            let caseless_path = caseless(file.path.as_str());
             Ok(Entry {
                 id: file.id,
-                caseless_path: caseless(file.path.as_str()),
+                name_start: caseless_path.rfind('/').map_or(0, |slash| slash + 1),
+                caseless_path,
                 caseless_stem: caseless(file.path.stem()),
                 path: file.path,
                 kind: file.kind,

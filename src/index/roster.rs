@@ -15,6 +15,8 @@ pub struct Entry {
     pub path: NotePath,
     /// The path in the form in which case does not count.
     pub caseless_path: String,
+    /// Where the name begins in it.
+    pub name_start: usize,
     /// The same of the name without extension.
     pub caseless_stem: String,
     /// What it is.
@@ -39,7 +41,7 @@ impl Entry {
 
     /// Gives the name in the form in which case does not count.
     pub fn caseless_name(&self) -> &str {
-        self.caseless_path.rsplit('/').next().unwrap_or(&self.caseless_path)
+        self.caseless_path.get(self.name_start..).unwrap_or(&self.caseless_path)
     }
 
     /// Says whether it is a base, whose text is in no index.

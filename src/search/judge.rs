@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::search::javascript::TooManySteps;
-use crate::search::pattern::{Haystack, Term};
+use crate::search::pattern::{Haystack, Term, TermKind};
 use crate::search::syntax::{Node, Order, Own, Part, Place};
 use crate::text::note::{Lines, Note, decode};
-use crate::text::path::NotePath;
+use crate::text::path::{NotePath, caseless, key};
 use crate::text::{Span, canvas, markdown};
 
 /// A file that is judged.
@@ -50,6 +50,8 @@ pub struct Content {
     lines: OnceCell<Lines>,
     note: OnceCell<Note>,
     blocks: OnceCell<Vec<Span>>,
+    /// The text in the form in which case does not count, where every place in it is the same.
+    caseless: OnceCell<Option<String>>,
     /// The cards of a canvas, each a text of its own.
     cards: Vec<Content>,
 }
@@ -73,7 +75,17 @@ impl Content {
             lines: OnceCell::new(),
             note: OnceCell::new(),
             blocks: OnceCell::new(),
+            caseless: OnceCell::new(),
             cards: Vec::new(),
+        }
+    }
+
+    /// Cuts a part out of the text, with what was made of the whole already.
+    fn part(&self, span: Span) -> Haystack<'_> {
+        let caseless = self.caseless.get_or_init(|| self.text.is_ascii().then(|| caseless(&self.text)));
+        match caseless {
+            Some(caseless) => Haystack::prepared(span.of(&self.text), span.of(caseless)),
+            None => Haystack::new(span.of(&self.text)),
         }
     }
 
@@ -262,7 +274,7 @@ impl<'a, S: Subject> Judge<'a, S> {
     fn in_content(&self, term: &Term, scope: Option<Span>) -> bool {
         let Some(content) = self.subject.content() else { return false };
         let verdict = match scope {
-            Some(span) => term.is_in(&Haystack::new(span.of(&content.text))),
+            Some(span) => term.is_in(&content.part(span)),
             None => {
                 let whole =
                     self.whole.get_or_init(|| Haystack::new(content.text.get(content.start..).unwrap_or("")));
@@ -296,11 +308,11 @@ pub(super) fn stem(path: &NotePath) -> &str {
 
 /// Says whether a tag is the one asked for, or below it.
 pub(super) fn has_tag(tag: &str, term: &Term) -> Result<bool, TooManySteps> {
-    if matches!(term.kind, super::pattern::TermKind::Regex(_)) {
+    if matches!(term.kind, TermKind::Regex(_)) {
         return term.is_all_of(&Haystack::new(&format!("#{tag}")));
     }
-    let wanted = crate::text::path::key(term.text.trim_start_matches('#').trim_end_matches('/'));
-    let tag = crate::text::path::key(tag);
+    let wanted = key(term.text.trim_start_matches('#').trim_end_matches('/'));
+    let tag = key(tag);
     Ok(tag.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         && !wanted.is_empty())
 }
@@ -325,7 +337,7 @@ fn is_value(node: &Node, item: &Value) -> Result<bool, TooManySteps> {
         Node::Null => Ok(item.is_null()),
         Node::Compare(order, operand) => Ok(compare(&text, *order, operand)),
         Node::Text(..) if item.is_null() => Ok(false),
-        Node::Text(_, term) if matches!(term.kind, super::pattern::TermKind::Phrase) => term.is_all_of(&hay),
+        Node::Text(_, term) if matches!(term.kind, TermKind::Phrase) => term.is_all_of(&hay),
         Node::Text(_, term) => term.is_in(&hay),
         _ => Ok(false),
     })
