@@ -4,6 +4,7 @@
 
 mod filter;
 mod links;
+mod packed;
 mod properties;
 mod rows;
 
@@ -18,9 +19,10 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::roster::Entry;
-use crate::text::path::{NotePath, caseless, key};
+use crate::text::path::{NotePath, key};
 
 pub use filter::Filter;
+use packed::{pack_ascending, unpack_ascending};
 use rows::own_id;
 pub use rows::{
     Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, PutAway, Record, Stat,
@@ -28,7 +30,7 @@ pub use rows::{
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -37,7 +39,7 @@ CREATE TABLE files (
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, racy INTEGER NOT NULL, hash BLOB,
   excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
   name_key TEXT NOT NULL, put_away INTEGER NOT NULL);
-CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL);
+CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL, sections BLOB NOT NULL);
 CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
 CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
@@ -61,6 +63,9 @@ const INDEXES: &[(&str, &str)] = &[
     ("files_put_away", "files (put_away) WHERE put_away <> 0"),
     ("links_target", "links (target) WHERE target IS NOT NULL"),
 ];
+
+/// So many statements stay prepared: all that a search or a sync asks again and again.
+const STATEMENTS: usize = 64;
 
 const NAME_TITLE: i64 = 0;
 const NAME_ALIAS: i64 = 1;
@@ -152,6 +157,7 @@ impl Catalog {
     }
 
     fn of(db: Connection) -> Self {
+        db.set_prepared_statement_cache_capacity(STATEMENTS);
         Self {
             db,
             linkpaths: RefCell::default(),
@@ -427,8 +433,14 @@ impl Catalog {
         let passages: Vec<u8> = record.passages.iter().flat_map(|passage| passage.to_le_bytes()).collect();
         let properties = self.pack_properties(&record.properties)?;
         self.run(
-            "INSERT INTO details VALUES (?1, ?2, ?3, ?4)",
-            params![row.id, properties, Some(&record.problems).filter(|list| *list != "[]"), passages],
+            "INSERT INTO details VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                row.id,
+                properties,
+                Some(&record.problems).filter(|list| *list != "[]"),
+                passages,
+                pack_ascending(&record.sections)
+            ],
         )?;
         let title = (NAME_TITLE, Some(row.title.as_str()).filter(|title| *title != row.path.stem()));
         let aliases = record.aliases.iter().map(|alias| (NAME_ALIAS, Some(alias.as_str())));
@@ -631,12 +643,8 @@ impl Catalog {
     pub fn roster(&self) -> Result<Vec<Entry>> {
         self.collect(&format!("SELECT {FILE_COLUMNS} FROM files f WHERE NOT f.excluded"), [], |row| {
             let file = read_file(row)?;
-            let caseless_path = caseless(file.path.as_str());
             Ok(Entry {
                 id: file.id,
-                name_start: caseless_path.rfind('/').map_or(0, |slash| slash + 1),
-                caseless_path,
-                caseless_stem: caseless(file.path.stem()),
                 path: file.path,
                 kind: file.kind,
                 note_type: file.note_type.map(|text| text.to_lowercase()),
@@ -722,6 +730,17 @@ impl Catalog {
             .chunks_exact(8)
             .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()))
             .collect())
+    }
+
+    /// Gives what [`Note::sections`](crate::text::note::Note::sections) gave for a note when it was indexed; nothing for
+    /// what the index has not read.
+    pub fn sections_of(&self, id: FileId) -> Result<Option<Vec<usize>>> {
+        let packed: Option<Vec<u8>> = self
+            .db
+            .prepare_cached("SELECT sections FROM details WHERE file = ?1")
+            .and_then(|mut select| select.query_row([id], |row| row.get(0)).optional())
+            .map_err(sql("read"))?;
+        Ok(packed.and_then(|packed| unpack_ascending(&packed)))
     }
 
     /// Visits every distinct passage key, in order.

@@ -145,6 +145,7 @@ impl Document {
                 problems: String::new(),
                 links: Vec::new(),
                 passages: Vec::new(),
+                sections: Vec::new(),
             },
             entry: None,
         }
@@ -207,6 +208,9 @@ impl Document {
             .collect();
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
         record.links = link_groups(note);
+        if record.row.kind == FileKind::Note {
+            record.sections = note.sections(&reading.text);
+        }
         if !excluded {
             record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
             document.entry = Some(analysis.of(&entry(path, &reading, &document.record)));

@@ -657,6 +657,9 @@ impl Index {
                 row.title,
                 serde_json::Value::Object(properties)
             ));
+            if let Some(sections) = catalog.sections_of(row.id)? {
+                lines.push(format!("sections {path} {sections:?}"));
+            }
             for link in catalog.links_from(row.id)? {
                 let target = link.target.map_or_else(|| "-".to_owned(), name);
                 lines.push(format!(

@@ -4,7 +4,8 @@
 use crate::clock::Timestamp;
 use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, FileKind, PutAway};
-use crate::text::path::NotePath;
+use crate::text::Span;
+use crate::text::path::{NotePath, caseless};
 
 /// What is known of one file without reading it.
 #[derive(Debug, Clone)]
@@ -13,12 +14,6 @@ pub struct Entry {
     pub id: FileId,
     /// Its path.
     pub path: NotePath,
-    /// The path in the form in which case does not count.
-    pub caseless_path: String,
-    /// Where the name begins in it.
-    pub name_start: usize,
-    /// The same of the name without extension.
-    pub caseless_stem: String,
     /// What it is.
     pub kind: FileKind,
     /// Its `type`, in lower case.
@@ -39,14 +34,51 @@ impl Entry {
         self.kind != FileKind::Attachment || self.is_base()
     }
 
-    /// Gives the name in the form in which case does not count.
-    pub fn caseless_name(&self) -> &str {
-        self.caseless_path.get(self.name_start..).unwrap_or(&self.caseless_path)
-    }
-
     /// Says whether it is a base, whose text is in no index.
     pub fn is_base(&self) -> bool {
         self.path.extension().eq_ignore_ascii_case("base")
+    }
+}
+
+/// What of a path is looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathPart {
+    /// All of it.
+    Whole,
+    /// The name of the file.
+    Name,
+    /// The name without extension.
+    Stem,
+}
+
+impl PathPart {
+    /// Cuts it out of a path.
+    pub fn of(self, path: &NotePath) -> &str {
+        match self {
+            Self::Whole => path.as_str(),
+            Self::Name => path.name(),
+            Self::Stem => path.stem(),
+        }
+    }
+}
+
+/// The place of one file's path among all of them.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: u32,
+    name: u32,
+    stem_end: u32,
+    end: u32,
+}
+
+impl Place {
+    fn of(self, part: PathPart) -> Span {
+        let (start, end) = match part {
+            PathPart::Whole => (self.start, self.end),
+            PathPart::Name => (self.name, self.end),
+            PathPart::Stem => (self.name, self.stem_end),
+        };
+        Span::new(start as usize, end as usize)
     }
 }
 
@@ -54,6 +86,10 @@ impl Entry {
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     entries: Vec<Entry>,
+    /// The paths of all entries behind one another, in the form in which case does not count: a name is looked for in
+    /// all of them at once.
+    paths: String,
+    places: Vec<Place>,
     texts: FileSet,
     bases: FileSet,
 }
@@ -67,10 +103,55 @@ impl Roster {
             left.cmp(right).then_with(|| one.path.as_str().cmp(other.path.as_str()))
         });
         let entries: Vec<Entry> = keyed.into_iter().map(|(_, entry)| entry).collect();
+        let (mut paths, mut places) = (String::new(), Vec::with_capacity(entries.len()));
+        let at = |paths: &String| u32::try_from(paths.len()).unwrap_or(u32::MAX);
+        for entry in &entries {
+            let start = at(&paths);
+            paths.push_str(&caseless(entry.path.as_str()));
+            let end = at(&paths);
+            // Names do not melt into what is around them: a slash or a dot composes with nothing.
+            let name = end.saturating_sub(caseless(entry.path.name()).len() as u32);
+            places.push(Place {
+                start,
+                name,
+                stem_end: name + caseless(entry.path.stem()).len() as u32,
+                end,
+            });
+            paths.push('\n');
+        }
         let texts = entries.iter().filter(|entry| entry.is_text());
         let bases = texts.clone().filter(|entry| entry.is_base());
         let (texts, bases) = (texts.map(|entry| entry.id).collect(), bases.map(|entry| entry.id).collect());
-        Self { entries, texts, bases }
+        Self { entries, paths, places, texts, bases }
+    }
+
+    /// Finds the files that words look into whose path holds `needle`, in the form in which case does not count, in
+    /// this part of it.
+    pub fn holding(&self, needle: &str, part: PathPart) -> FileSet {
+        if needle.is_empty() {
+            return self.texts.clone();
+        }
+        let mut found = Vec::new();
+        let mut from = 0;
+        let mut places = self.places.iter().zip(&self.entries);
+        let finder = memchr::memmem::Finder::new(needle);
+        while let Some(at) = self.paths.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+            let start = from + at;
+            // Both go forward only, so that all of it is one walk.
+            let mut rest = places.clone();
+            let Some((place, entry)) = rest.find(|(place, _)| place.end as usize > start) else { break };
+            let span = place.of(part);
+            if start < span.start {
+                from = span.start;
+                continue;
+            }
+            if start + needle.len() <= span.end && entry.is_text() {
+                found.push(entry.id);
+            }
+            places = rest;
+            from = place.end as usize;
+        }
+        found.into_iter().collect()
     }
 
     /// Gives the files that words look into.

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::search::javascript::TooManySteps;
-use crate::search::pattern::{Haystack, Term, TermKind};
+use crate::search::pattern::{CaselessInPlace, Haystack, Term, TermKind};
 use crate::search::syntax::{Node, Order, Own, Part, Place};
 use crate::text::note::{Lines, Note, decode};
-use crate::text::path::{NotePath, caseless, key};
+use crate::text::path::{NotePath, key};
 use crate::text::{Span, canvas, markdown};
 
 /// A file that is judged.
@@ -50,8 +50,10 @@ pub struct Content {
     lines: OnceCell<Lines>,
     note: OnceCell<Note>,
     blocks: OnceCell<Vec<Span>>,
-    /// The text in the form in which case does not count, where every place in it is the same.
-    caseless: OnceCell<Option<String>>,
+    /// Where its sections begin.
+    sections: OnceCell<Vec<usize>>,
+    /// The text in the form in which case does not count, once it was asked for.
+    caseless: CaselessInPlace,
     /// The cards of a canvas, each a text of its own.
     cards: Vec<Content>,
 }
@@ -75,18 +77,21 @@ impl Content {
             lines: OnceCell::new(),
             note: OnceCell::new(),
             blocks: OnceCell::new(),
-            caseless: OnceCell::new(),
+            sections: OnceCell::new(),
+            caseless: CaselessInPlace::default(),
             cards: Vec::new(),
         }
     }
 
+    /// Takes what [`Note::sections`] gave for the same text, so that it need not be parsed for them.
+    #[must_use]
+    pub fn with_sections(self, starts: Vec<usize>) -> Self {
+        Self { sections: OnceCell::from(starts), ..self }
+    }
+
     /// Cuts a part out of the text, with what was made of the whole already.
     fn part(&self, span: Span) -> Haystack<'_> {
-        let caseless = self.caseless.get_or_init(|| self.text.is_ascii().then(|| caseless(&self.text)));
-        match caseless {
-            Some(caseless) => Haystack::prepared(span.of(&self.text), span.of(caseless)),
-            None => Haystack::new(span.of(&self.text)),
-        }
+        Haystack::part(&self.text, span, &self.caseless)
     }
 
     fn lines(&self) -> &Lines {
@@ -102,7 +107,7 @@ impl Content {
         match part {
             Part::Line => self.lines().spans(self.text.len()).map(|line| self.without_end(line)).collect(),
             Part::Block => self.blocks().to_vec(),
-            Part::Section => self.sections(),
+            Part::Section => self.sections().collect(),
             Part::Task(done) => self.tasks(done),
         }
     }
@@ -117,15 +122,10 @@ impl Content {
         self.blocks.get_or_init(|| markdown::blocks(&self.text, self.note().body_start, self.lines()))
     }
 
-    fn sections(&self) -> Vec<Span> {
-        let starts = self.note().headings.iter().map(|heading| heading.span.start);
-        let first = (self.note().headings.first()).is_none_or(|heading| {
-            let before = Span::new(self.note().body_start, heading.span.start);
-            !before.of(&self.text).trim().is_empty()
-        });
-        let starts: Vec<usize> = first.then_some(self.note().body_start).into_iter().chain(starts).collect();
+    fn sections(&self) -> impl Iterator<Item = Span> {
+        let starts = self.sections.get_or_init(|| self.note().sections(&self.text));
         let ends = starts.iter().skip(1).copied().chain([self.text.len()]);
-        starts.iter().copied().zip(ends).map(|(start, end)| Span::new(start, end)).collect()
+        starts.iter().copied().zip(ends).map(|(start, end)| Span::new(start, end))
     }
 
     /// Gives the text of tasks behind their checkbox, without what is nested in them.
@@ -256,7 +256,7 @@ impl<'a, S: Subject> Judge<'a, S> {
         let path = self.subject.path();
         match (place, scope) {
             (Place::Anywhere, None) => {
-                let named = self.told(term.is_in_name(&Haystack::new(stem(path))));
+                let named = self.told(term.is_in_name(&Haystack::new(path.stem())));
                 Ok(named || self.in_content(term, None))
             }
             (Place::Anywhere | Place::Content, scope) => Ok(self.in_content(term, scope)),
@@ -275,11 +275,8 @@ impl<'a, S: Subject> Judge<'a, S> {
         let Some(content) = self.subject.content() else { return false };
         let verdict = match scope {
             Some(span) => term.is_in(&content.part(span)),
-            None => {
-                let whole =
-                    self.whole.get_or_init(|| Haystack::new(content.text.get(content.start..).unwrap_or("")));
-                term.is_in(whole)
-            }
+            None => term
+                .is_in(self.whole.get_or_init(|| content.part(Span::new(content.start, content.text.len())))),
         };
         self.told(verdict)
     }
@@ -299,11 +296,6 @@ impl<'a, S: Subject> Judge<'a, S> {
                 && value.is_none_or(|value| items(found).iter().any(|item| self.told(is_value(value, item))))
         }))
     }
-}
-
-/// Gives the name that words look into: without the extension.
-pub(super) fn stem(path: &NotePath) -> &str {
-    path.stem()
 }
 
 /// Says whether a tag is the one asked for, or below it.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::search::javascript::{Pattern, TooManySteps};
-use crate::text::path::{composed, lowered};
+use crate::text::Span;
+use crate::text::path::{caseless_in_place, composed, lowered};
 use crate::text::terms::is_unspaced;
 
 /// A term of a query.
@@ -40,6 +41,11 @@ impl Term {
             _ => lowered(&composed(text)).into_owned(),
         };
         Self { kind, match_case, text: text.to_owned(), needle }
+    }
+
+    /// Gives a word or phrase for which case does not count, in the form in which it is compared; nothing for others.
+    pub fn caseless(&self) -> Option<&str> {
+        (!self.match_case && !matches!(self.kind, TermKind::Regex(_))).then_some(&self.needle)
     }
 
     /// Says whether a text holds it: a word anywhere, a phrase as whole words.
@@ -91,12 +97,15 @@ impl Term {
     }
 }
 
+/// The form of a whole text in which case does not count, where every place in it is the same.
+pub type CaselessInPlace = OnceCell<Option<String>>;
+
 /// A text made ready to be searched; each form is made once, when it is asked for.
 #[derive(Debug)]
 pub struct Haystack<'a> {
     raw: &'a str,
-    /// The form without case, where somebody has it already.
-    ready: Option<&'a str>,
+    /// Where it was cut out of a longer text, that text, the place, and its form without case.
+    whole: Option<(&'a str, Span, &'a CaselessInPlace)>,
     composed: OnceCell<Cow<'a, str>>,
     lowered: OnceCell<Option<String>>,
     unix: OnceCell<Option<String>>,
@@ -107,16 +116,16 @@ impl<'a> Haystack<'a> {
     pub fn new(text: &'a str) -> Self {
         Self {
             raw: text,
-            ready: None,
+            whole: None,
             composed: OnceCell::new(),
             lowered: OnceCell::new(),
             unix: OnceCell::new(),
         }
     }
 
-    /// Takes a text and what [`crate::text::path::caseless`] made of it.
-    pub fn prepared(text: &'a str, caseless: &'a str) -> Self {
-        Self { ready: Some(caseless), ..Self::new(text) }
+    /// Takes a part of a text. The form without case is made once of the whole, and kept in `caseless`.
+    pub fn part(text: &'a str, span: Span, caseless: &'a CaselessInPlace) -> Self {
+        Self { whole: Some((text, span, caseless)), ..Self::new(span.of(text)) }
     }
 
     fn composed(&self) -> &str {
@@ -127,7 +136,11 @@ impl<'a> Haystack<'a> {
         if match_case {
             return self.composed();
         }
-        if let Some(ready) = self.ready {
+        let ready = self.whole.and_then(|(text, span, caseless)| {
+            let caseless = caseless.get_or_init(|| caseless_in_place(text));
+            caseless.as_deref().map(|caseless| span.of(caseless))
+        });
+        if let Some(ready) = ready {
             return ready;
         }
         let lowered = self.lowered.get_or_init(|| match lowered(self.composed()) {

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::index::Snapshot;
 use crate::index::bm25::FileSet;
 use crate::index::catalog::Catalog;
-use crate::index::roster::{Entry, Roster};
-use crate::search::judge::{has_tag, is_named, stem};
+use crate::index::roster::{Entry, PathPart, Roster};
+use crate::search::judge::{has_tag, is_named};
 use crate::search::pattern::{Haystack, Term, TermKind};
 use crate::search::syntax::{Node, Own, Place};
 use crate::text::path::key;
@@ -96,21 +96,15 @@ impl<'a> Selector<'a> {
             // Whether one part holds all of it is to be seen in the file.
             Node::Within(_, node) => Bounds { sure: FileSet::default(), maybe: self.of(node, true)?.maybe },
             Node::Text(Place::Anywhere, term) if !inside => {
-                let named = self.by_path(|entry| {
-                    term.is_in_name(&Haystack::prepared(stem(&entry.path), &entry.caseless_stem))
-                });
+                let named = self.by_path(PathPart::Stem, term);
                 let maybe = self.may_hold(term)?.or(&named.maybe);
                 Bounds { maybe, ..named }
             }
             Node::Text(Place::Anywhere | Place::Content, term) => {
                 Bounds { sure: FileSet::default(), maybe: self.may_hold(term)? }
             }
-            Node::Text(Place::Name, term) => self.by_path(|entry| {
-                term.is_in_name(&Haystack::prepared(entry.path.name(), entry.caseless_name()))
-            }),
-            Node::Text(Place::Path, term) => self.by_path(|entry| {
-                term.is_in_name(&Haystack::prepared(entry.path.as_str(), &entry.caseless_path))
-            }),
+            Node::Text(Place::Name, term) => self.by_path(PathPart::Name, term),
+            Node::Text(Place::Path, term) => self.by_path(PathPart::Whole, term),
             Node::Text(Place::Tag, term) => {
                 let tagged = self.tagged(term)?;
                 let sure = if inside { FileSet::default() } else { tagged.clone() };
@@ -140,10 +134,13 @@ impl<'a> Selector<'a> {
         Ok(found.map_or_else(|| self.all.clone(), |found| found.or(&self.bases).and(&self.all)))
     }
 
-    fn by_path<E>(&self, fits: impl Fn(&Entry) -> std::result::Result<bool, E>) -> Bounds {
+    fn by_path(&self, part: PathPart, term: &Term) -> Bounds {
+        if let Some(needle) = term.caseless() {
+            return Bounds::exactly(self.roster.holding(needle, part));
+        }
         let (mut sure, mut maybe) = (Vec::new(), Vec::new());
         for entry in self.roster.entries().iter().filter(|entry| entry.is_text()) {
-            match fits(entry) {
+            match term.is_in_name(&Haystack::new(part.of(&entry.path))) {
                 Ok(true) => {
                     sure.push(entry.id);
                     maybe.push(entry.id);
@@ -254,6 +251,11 @@ fn has_case(node: &Node) -> bool {
     node.has(&|node| matches!(node, Node::Text(_, term) if term.match_case))
 }
 
+/// Says that a name or path brings an attachment in, where it does.
+fn named(term: &Term, name: &str) -> Option<bool> {
+    term.is_in_name(&Haystack::new(name)).unwrap_or(false).then_some(true)
+}
+
 /// Judges an attachment by its name: nothing where it does not fit, else whether its name or path brings it in.
 fn brought_in(node: &Node, entry: &Entry) -> Option<bool> {
     match node {
@@ -268,14 +270,8 @@ fn brought_in(node: &Node, entry: &Entry) -> Option<bool> {
             nodes.iter().filter_map(|node| brought_in(node, entry)).reduce(|one, other| one || other)
         }
         Node::Not(node) => brought_in(node, entry).is_none().then_some(false),
-        Node::Text(Place::Name, term) => term
-            .is_in_name(&Haystack::prepared(entry.path.name(), entry.caseless_name()))
-            .unwrap_or(false)
-            .then_some(true),
-        Node::Text(Place::Path, term) => term
-            .is_in_name(&Haystack::prepared(entry.path.as_str(), &entry.caseless_path))
-            .unwrap_or(false)
-            .then_some(true),
+        Node::Text(Place::Name, term) => named(term, entry.path.name()),
+        Node::Text(Place::Path, term) => named(term, entry.path.as_str()),
         Node::Own(own @ (Own::Created(..) | Own::Updated(..))) => fits(own, entry).then_some(false),
         _ => None,
     }

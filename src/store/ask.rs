@@ -19,7 +19,7 @@ use crate::memory::state::Tier;
 use crate::search::fuse::Fused;
 use crate::search::judge::{Content, Judge, Subject};
 use crate::search::select::{Bounds, Known, Selector, is_within};
-use crate::search::syntax::{Node, Own, Place};
+use crate::search::syntax::{Node, Own, Part, Place};
 use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_files, path_glob, rank, run};
 use crate::text::path::{NotePath, key};
 
@@ -229,6 +229,7 @@ impl Store {
     fn candidates_of(&self, asks: &Node, hits: &[Fused], scope: &Scope) -> Result<Vec<Candidate>> {
         let asks_property = asks.has(&|node| matches!(node, Node::Property(..)));
         let asks_tag = asks.has(&|node| matches!(node, Node::Text(Place::Tag, _)));
+        let asks_section = asks.has(&|node| matches!(node, Node::Within(Part::Section, _)));
         let catalog = self.index.catalog();
         let mut candidates = catalog.at_once(|| {
             let mut candidates = Vec::with_capacity(hits.len());
@@ -237,14 +238,24 @@ impl Store {
                 // What is gone since the index was asked is not there.
                 let Some(row) = catalog.rows(&ids)?.pop() else { continue };
                 let is_sure = scope.bounds.sure.contains(row.id) || scope.attachments.contains(row.id);
-                let mut candidate =
-                    Candidate { row, hit, is_sure, properties: Map::new(), tags: Vec::new(), tier: None };
+                let mut candidate = Candidate {
+                    row,
+                    hit,
+                    is_sure,
+                    properties: Map::new(),
+                    tags: Vec::new(),
+                    sections: None,
+                    tier: None,
+                };
                 if asks_property && !is_sure {
                     let mut found = catalog.properties_of(&ids)?;
                     candidate.properties = found.remove(&hit.file).unwrap_or_default();
                 }
                 if asks_tag && !is_sure {
                     candidate.tags = catalog.tags_of(hit.file)?;
+                }
+                if asks_section && !is_sure && candidate.row.kind == FileKind::Note {
+                    candidate.sections = catalog.sections_of(hit.file)?;
                 }
                 candidates.push(candidate);
             }
@@ -272,6 +283,8 @@ struct Candidate {
     is_sure: bool,
     properties: Map<String, Value>,
     tags: Vec<String>,
+    /// Where its sections began when it was indexed.
+    sections: Option<Vec<usize>>,
     tier: Option<Tier>,
 }
 
@@ -317,7 +330,16 @@ impl Subject for File<'_> {
                 return None;
             }
             match self.store.read_bytes(&row.path) {
-                Ok(bytes) => Some(Content::new(&row.path, &bytes)),
+                Ok(bytes) => {
+                    let content = Content::new(&row.path, &bytes);
+                    // The file may have changed since it was indexed.
+                    let is_as_indexed =
+                        |_: &&Vec<usize>| row.hash.is_some_and(|hash| blake3::hash(&bytes) == hash);
+                    Some(match self.candidate.sections.as_ref().filter(is_as_indexed) {
+                        Some(sections) => content.with_sections(sections.clone()),
+                        None => content,
+                    })
+                }
                 Err(error) => {
                     if error.kind() != ErrorKind::NotFound {
                         tracing::warn!("{error}, so it is taken to hold nothing");

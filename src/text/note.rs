@@ -212,6 +212,17 @@ impl Note {
         note
     }
 
+    /// Gives where each section begins: at every heading, and before the first where something stands there
+    /// (spec/obsidian.md 8.2). Each ends where the next begins. `text` is what the note was parsed from.
+    pub fn sections(&self, text: &str) -> Vec<usize> {
+        let headings = self.headings.iter().map(|heading| heading.span.start);
+        let is_preceded = headings.clone().next().is_none_or(|first| {
+            let before = Span::new(self.body_start, first);
+            !before.of(text).trim().is_empty()
+        });
+        is_preceded.then_some(self.body_start).into_iter().chain(headings).collect()
+    }
+
     /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
     /// before (spec/obsidian.md 3.6, 3.7).
     pub fn subpath(&self, subpath: &str) -> Option<Target> {

@@ -215,10 +215,9 @@ pub fn caseless(text: &str) -> String {
 
 /// Composes letters and marks (NFC), so that both ways to write `é` meet.
 pub fn composed(text: &str) -> Cow<'_, str> {
-    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.nfc().collect())
+    // ASCII neither composes nor is reordered, so runs of it need no look at their characters.
+    let is_composed = runs(text).all(|run| run.is_ascii() || is_nfc_quick(run.chars()) == IsNormalized::Yes);
+    if is_composed { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
 }
 
 /// Lower-cases letter by letter, so that a part of a text is a part of the lowered text.
@@ -230,5 +229,51 @@ pub fn lowered(text: &str) -> Cow<'_, str> {
         return Cow::Owned(text.to_ascii_lowercase());
     }
     let low = |c: char| c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c });
-    Cow::Owned(text.chars().flat_map(low).collect())
+    let mut out = String::with_capacity(text.len());
+    for run in runs(text) {
+        if run.is_ascii() {
+            let start = out.len();
+            out.push_str(run);
+            out.get_mut(start..).into_iter().for_each(str::make_ascii_lowercase);
+        } else {
+            out.extend(run.chars().flat_map(low));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// As [`caseless`], for a text in which that changes the length of no character, so that every place in it stays the
+/// same; nothing for any other.
+pub fn caseless_in_place(text: &str) -> Option<String> {
+    let is_kept = |run: &str| {
+        run.is_ascii() || {
+            let mut low =
+                run.chars().map(|c| c.to_lowercase().map(char::len_utf8).sum::<usize>() == c.len_utf8());
+            is_nfc_quick(run.chars()) == IsNormalized::Yes && low.all(|is_kept| is_kept)
+        }
+    };
+    runs(text).all(is_kept).then(|| lowered(text).into_owned())
+}
+
+/// So many bytes are looked at together where they may be all ASCII.
+const BLOCK: usize = 64;
+
+/// Cuts a text into runs that are ASCII throughout or nowhere.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let is_ascii = rest.as_bytes().first()?.is_ascii();
+        // Whole blocks first: most texts are ASCII nearly throughout.
+        let skipped = if is_ascii {
+            BLOCK * rest.as_bytes().chunks_exact(BLOCK).take_while(|block| block.is_ascii()).count()
+        } else {
+            0
+        };
+        let tail = rest.as_bytes().get(skipped..)?;
+        let end =
+            tail.iter().position(|byte| byte.is_ascii() != is_ascii).map_or(rest.len(), |at| skipped + at);
+        let (run, behind) = rest.split_at(end);
+        rest = behind;
+        Some(run)
+    })
 }

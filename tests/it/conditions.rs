@@ -160,6 +160,39 @@ fn names_and_paths_speak_of_every_file() {
 }
 
 #[test]
+fn a_name_is_looked_into_and_not_what_is_around_it() {
+    let files = [
+        ("plan/İlk Grüße.md", "x"),
+        ("plan/a plan.md", "x"),
+        ("plan/z.md", "x"),
+        ("m.md", "x"),
+        ("d/m.canvas", r#"{"nodes":[]}"#),
+    ];
+    check(&files, "file:plan", &["plan/a plan.md"]);
+    check(&files, "path:plan", &["plan/a plan.md", "plan/z.md", "plan/İlk Grüße.md"]);
+    check(&files, "path:PLAN/Z", &["plan/z.md"]);
+    check(&files, "file:GRÜSSE OR file:grüße.m", &["plan/İlk Grüße.md"]);
+    check(&files, "file:\"k gr\"", &["plan/İlk Grüße.md"]);
+    check(&files, "file:m.c", &["d/m.canvas"]);
+    check(&files, "match-case:file:GRÜ OR match-case:file:Grü", &["plan/İlk Grüße.md"]);
+    // The extension is no part of the name that words look into.
+    check(&files, "m", &["d/m.canvas", "m.md"]);
+    check(&files, "z.m", &[]);
+}
+
+#[test]
+fn sections_are_those_of_the_file_as_it_is() {
+    let vault = TestVault::new(&[("a.md", "# One\ncat\n# Two\ndog\n"), ("b.md", "# Cat and dog\n")]);
+    let store = vault.store();
+    let request =
+        SearchRequest { query: "section:(cat dog)".to_owned(), no_sync: true, ..SearchRequest::default() };
+    store.sync(sidenote::index::silent()).unwrap();
+    assert_eq!(found(&store, &request), ["b.md"]);
+    vault.write("a.md", "cat and dog: the headings are gone\n");
+    assert_eq!(found(&store, &request).len(), 2);
+}
+
+#[test]
 fn tags_are_whole_levels_in_text_and_properties() {
     let files = [
         ("a.md", "#Project/Boat"),

@@ -3,8 +3,9 @@
 
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 use serde_json::Value;
-use sidenote::text::path::{NotePath, clean, key};
+use sidenote::text::path::{NotePath, caseless_in_place, clean, composed, key, lowered};
 use sidenote::text::resolve::{Names, Resolved, name_keys};
+use unicode_normalization::UnicodeNormalization as _;
 
 fn path(text: &str) -> NotePath {
     NotePath::from_disk(text).unwrap()
@@ -219,6 +220,20 @@ fn random_path() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// Long runs of ASCII are passed over in blocks; the reference looks at every character.
+    #[test]
+    fn case_and_composition_are_those_of_each_character(text in "([a-zA-Z .]{0,150}|[a-eéÉİßΣς\u{301}\u{307}K日]{0,5}){0,6}") {
+        let low = |c: char| c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c });
+        let expected: String = text.chars().flat_map(low).collect();
+        prop_assert_eq!(&lowered(&text), &expected);
+        let nfc: String = text.nfc().collect();
+        prop_assert_eq!(&composed(&text), &nfc);
+        if let Some(in_place) = caseless_in_place(&text) {
+            prop_assert_eq!(&in_place, &expected);
+            prop_assert_eq!(in_place.char_indices().map(|(at, _)| at).collect::<Vec<_>>(), text.char_indices().map(|(at, _)| at).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn agrees_with_a_direct_reading(
         files in prop::collection::btree_set(random_path(), 1..12),

@@ -174,12 +174,15 @@ impl Bm25Snapshot {
     pub fn nearest_word(&self, word: &str) -> Result<Option<String>> {
         let length = word.chars().count();
         let most = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
+        let letters = letters_of(word);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
         for segment in self.searcher.segment_readers() {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
             let terms = self.vocabulary.terms(segment, self.fields.words, &inverted)?;
             for term in terms.text.lines() {
+                // Each edit exchanges one letter for another at most.
                 if term.len().abs_diff(word.len()) > 4 * most
+                    || (letters_of(term) ^ letters).count_ones() as usize > 2 * most
                     || term.starts_with(|c: char| !c.is_alphabetic())
                 {
                     continue;
@@ -223,6 +226,11 @@ impl Bm25Snapshot {
         }
         Ok(())
     }
+}
+
+/// Gives the set of a word's letters, as bits; letters may share one.
+fn letters_of(word: &str) -> u64 {
+    word.chars().fold(0, |letters, c| letters | 1 << (u32::from(c) % u64::BITS))
 }
 
 /// Writes the name of a property as one term.

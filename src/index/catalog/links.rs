@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Catalog, FileId, FileRow, LinkGroup, LinkRow, Place, read_file, read_path, sql};
+use super::packed::{pack_places, unpack_places};
+use super::{Catalog, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::text::path::{NotePath, key};
@@ -19,7 +20,7 @@ impl Catalog {
         let linkpath = self.linkpath(&links.linkpath, links.exact)?;
         self.run(
             "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![source, linkpath, links.target, links.places.len() as i64, pack(&links.places)],
+            params![source, linkpath, links.target, links.places.len() as i64, pack_places(&links.places)],
         )
     }
 
@@ -167,57 +168,10 @@ impl Catalog {
 
 fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
     let packed = row.get_ref(4)?.as_blob()?;
-    let places = unpack(packed).ok_or_else(|| {
+    let places = unpack_places(packed).ok_or_else(|| {
         rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Blob, "no list of places".into())
     })?;
     Ok(LinkGroup { exact: row.get(1)?, linkpath: row.get(2)?, target: row.get(3)?, places })
-}
-
-/// Writes each place as its distance from the one before, in LEB128; the line's is zigzag-coded, for it can go back.
-fn pack(places: &[Place]) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(2 * places.len() + 2);
-    let mut before = Place::default();
-    for place in places {
-        put_number(place.ord.saturating_sub(before.ord) as u64, &mut packed);
-        let step = place.line as i64 - before.line as i64;
-        put_number(((step << 1) ^ (step >> 63)) as u64, &mut packed);
-        before = *place;
-    }
-    packed
-}
-
-fn unpack(mut packed: &[u8]) -> Option<Vec<Place>> {
-    let mut places = Vec::new();
-    let mut place = Place::default();
-    while !packed.is_empty() {
-        place.ord = place.ord.checked_add(usize::try_from(take_number(&mut packed)?).ok()?)?;
-        let coded = take_number(&mut packed)?;
-        let step = (coded >> 1) as i64 ^ -((coded & 1) as i64);
-        place.line = place.line.checked_add_signed(isize::try_from(step).ok()?)?;
-        places.push(place);
-    }
-    Some(places)
-}
-
-fn put_number(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn take_number(packed: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = packed.split_first()?;
-        *packed = rest;
-        number |= u64::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 /// Gives the form that link texts and file names are matched by: the key of the last segment, with one form of the

@@ -200,6 +200,8 @@ pub struct Record {
     pub links: Vec<LinkGroup>,
     /// Keys of its passages, in order.
     pub passages: Vec<i64>,
+    /// Where its sections begin, in ascending order; none for what is not a note.
+    pub sections: Vec<usize>,
 }
 
 /// Totals of a catalog.
