@@ -132,14 +132,15 @@ impl Roster {
             return self.texts.clone();
         }
         let mut found = Vec::new();
-        let mut from = 0;
-        let mut places = self.places.iter().zip(&self.entries);
+        let (mut from, mut at) = (0, 0);
         let finder = memchr::memmem::Finder::new(needle);
-        while let Some(at) = self.paths.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
-            let start = from + at;
+        while let Some(ahead) = self.paths.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+            let start = from + ahead;
             // Both go forward only, so that all of it is one walk.
-            let mut rest = places.clone();
-            let Some((place, entry)) = rest.find(|(place, _)| place.end as usize > start) else { break };
+            while self.places.get(at).is_some_and(|place| place.end as usize <= start) {
+                at += 1;
+            }
+            let (Some(place), Some(entry)) = (self.places.get(at), self.entries.get(at)) else { break };
             let span = place.of(part);
             if start < span.start {
                 from = span.start;
@@ -148,7 +149,6 @@ impl Roster {
             if start + needle.len() <= span.end && entry.is_text() {
                 found.push(entry.id);
             }
-            places = rest;
             from = place.end as usize;
         }
         found.into_iter().collect()

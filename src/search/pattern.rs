@@ -97,7 +97,8 @@ impl Term {
     }
 }
 
-/// The form of a whole text in which case does not count, where every place in it is the same.
+/// The form of a whole text in which case does not count, once it was asked for; nothing where a character gets longer
+/// or shorter by that, so that places in it would not be the same.
 pub type CaselessInPlace = OnceCell<Option<String>>;
 
 /// A text made ready to be searched; each form is made once, when it is asked for.

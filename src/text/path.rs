@@ -234,7 +234,9 @@ pub fn lowered(text: &str) -> Cow<'_, str> {
         if run.is_ascii() {
             let start = out.len();
             out.push_str(run);
-            out.get_mut(start..).into_iter().for_each(str::make_ascii_lowercase);
+            if let Some(added) = out.get_mut(start..) {
+                added.make_ascii_lowercase();
+            }
         } else {
             out.extend(run.chars().flat_map(low));
         }
@@ -245,12 +247,9 @@ pub fn lowered(text: &str) -> Cow<'_, str> {
 /// As [`caseless`], for a text in which that changes the length of no character, so that every place in it stays the
 /// same; nothing for any other.
 pub fn caseless_in_place(text: &str) -> Option<String> {
+    let keeps_length = |c: char| c.to_lowercase().map(char::len_utf8).sum::<usize>() == c.len_utf8();
     let is_kept = |run: &str| {
-        run.is_ascii() || {
-            let mut low =
-                run.chars().map(|c| c.to_lowercase().map(char::len_utf8).sum::<usize>() == c.len_utf8());
-            is_nfc_quick(run.chars()) == IsNormalized::Yes && low.all(|is_kept| is_kept)
-        }
+        run.is_ascii() || is_nfc_quick(run.chars()) == IsNormalized::Yes && run.chars().all(keeps_length)
     };
     runs(text).all(is_kept).then(|| lowered(text).into_owned())
 }
