@@ -64,6 +64,10 @@ const INDEXES: &[(&str, &str)] = &[
     ("links_target", "links (target) WHERE target IS NOT NULL"),
 ];
 
+/// Kilobytes of pages that a writer holds in memory, and in bulk.
+const ROOM: u32 = 4_096;
+const ROOM_FOR_BULK: u32 = 32_768;
+
 /// So many statements stay prepared: all that a search or a sync asks again and again.
 const STATEMENTS: usize = 64;
 
@@ -109,13 +113,14 @@ impl Catalog {
     pub fn open(path: &Path) -> Result<Self> {
         let db = Connection::open(path).map_err(sql("open"))?;
         db.execute_batch(
-            "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768;
+            "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
              PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 0;",
         )
         .map_err(sql("open"))?;
         let tables: i64 =
             db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(sql("read"))?;
         let catalog = Self::of(db);
+        catalog.make_room(false)?;
         if tables == 0 {
             catalog
                 .db
@@ -207,6 +212,12 @@ impl Catalog {
     /// Gives the generation: the number of batches committed so far.
     pub fn generation(&self) -> Result<i64> {
         Ok(self.meta("generation")?.unwrap_or(0))
+    }
+
+    /// Sets how many pages are held in memory: many for a batch of very many files, few for all else.
+    pub fn make_room(&self, bulk: bool) -> Result<()> {
+        let kilobytes = if bulk { ROOM_FOR_BULK } else { ROOM };
+        self.db.execute_batch(&format!("PRAGMA cache_size = -{kilobytes}")).map_err(sql("open"))
     }
 
     /// Starts a batch.
@@ -321,20 +332,27 @@ impl Catalog {
         rows.collect::<rusqlite::Result<Vec<T>>>().map_err(sql("read"))
     }
 
-    /// Lists what the last scan saw, ordered by path.
-    pub fn known(&self) -> Result<Vec<Known>> {
-        self.collect("SELECT id, path, size, mtime, ctime, racy, excluded FROM files", [], read_known)
+    /// Visits what the last scan saw of each file, in no order.
+    pub fn each_known(&self, mut visit: impl FnMut(Known)) -> Result<()> {
+        let select = format!("SELECT {KNOWN_COLUMNS} FROM files");
+        let mut statement = self.db.prepare_cached(&select).map_err(sql("read"))?;
+        let mut rows = statement.query([]).map_err(sql("read"))?;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            visit(read_known(row).map_err(sql("read"))?);
+        }
+        Ok(())
     }
 
     /// Looks up what is known of one path.
     pub fn known_at(&self, path: &str) -> Result<Option<Known>> {
-        Ok(self
-            .collect(
-                "SELECT id, path, size, mtime, ctime, racy, excluded FROM files WHERE path = ?1",
-                [path],
-                read_known,
-            )?
-            .pop())
+        let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE path = ?1");
+        Ok(self.collect(&select, [path], read_known)?.pop())
+    }
+
+    /// Looks up what is known of one number.
+    pub fn known_as(&self, id: FileId) -> Result<Option<Known>> {
+        let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE id = ?1");
+        Ok(self.collect(&select, [id], read_known)?.pop())
     }
 
     /// Gives the highest file number so far.
@@ -732,8 +750,8 @@ impl Catalog {
             .collect())
     }
 
-    /// Gives what [`Note::sections`](crate::text::note::Note::sections) gave for a note when it was indexed; nothing for
-    /// what the index has not read.
+    /// Gives what [`Note::sections`](crate::text::note::Note::sections) gave for a note when it was indexed. What is no
+    /// note, or was not read, has none.
     pub fn sections_of(&self, id: FileId) -> Result<Option<Vec<usize>>> {
         let packed: Option<Vec<u8>> = self
             .db
@@ -789,6 +807,7 @@ impl Catalog {
     }
 }
 
+const KNOWN_COLUMNS: &str = "id, path, size, mtime, ctime, racy, excluded";
 const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime, f.put_away";
 fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     let text = row.get_ref(column)?.as_str()?;

@@ -1,6 +1,7 @@
 //! Owns the comparison of what is on disk with what is known of it: which files are new, changed, moved or gone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -9,6 +10,7 @@ use crate::index::Changes;
 use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Known, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::vault::obsidian::Settings;
 use crate::vault::scan::{self, FileStat, ScanOptions};
 
 /// What a sync found and did.
@@ -104,10 +106,11 @@ pub(super) fn compare(
     changes: &Changes,
     redo: &Redo,
 ) -> Result<Difference> {
+    let settings = vault.settings();
     let (found, known, mut report) = match changes {
         Changes::All => {
-            let (scan, known) = look(vault, catalog)?;
-            let mut report = SyncReport { scanned: scan.files.len(), ..SyncReport::default() };
+            let (scan, known) = look(vault, catalog, &settings, redo)?;
+            let mut report = SyncReport { scanned: scan.files.len() + scan.passed, ..SyncReport::default() };
             report.warnings.extend(scan.warnings);
             for failure in &scan.incomplete {
                 report.warnings.push(format!("{}; what was indexed there before is kept", failure.error));
@@ -132,7 +135,6 @@ pub(super) fn compare(
             (found, known, report)
         }
     };
-    let settings = vault.settings();
     report.warnings.extend(settings.warnings.iter().cloned());
     let mut next_id = 0;
     let mut candidates = Vec::new();
@@ -254,7 +256,7 @@ impl Drift {
 
 /// Lists what changed on disk since it was indexed, without changing anything.
 pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
-    let (scan, known) = look(vault, catalog)?;
+    let (scan, known) = look(vault, catalog, &vault.settings(), &Redo::Nothing)?;
     let mut drift = Drift::default();
     for pair in side_by_side(scan.files, known) {
         match pair {
@@ -267,16 +269,73 @@ pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
     Ok(drift)
 }
 
-/// Scans the vault while it reads what is known of it; both are ordered by path. What is known of places that could
-/// not be looked at is left out, for nothing can be said of it.
-fn look(vault: &Vault, catalog: &Catalog) -> Result<(scan::Scan, Vec<Known>)> {
+/// What the catalog knows of every file, in a few bytes each.
+struct Marks {
+    /// In ascending order; each stands for a path with its size, its times and whether it is hidden.
+    marks: Vec<(u128, FileId)>,
+    /// Whether the scan has met the file, and found it so.
+    met: Vec<AtomicBool>,
+    /// Files whose stat proves nothing.
+    racy: Vec<FileId>,
+}
+
+impl Marks {
+    fn of(catalog: &Catalog) -> Result<Self> {
+        let (mut marks, mut racy) = (Vec::new(), Vec::new());
+        catalog.each_known(|known| {
+            if known.racy {
+                racy.push(known.id);
+            } else {
+                marks.push((mark(known.path.as_str(), &known.stat, known.excluded), known.id));
+            }
+        })?;
+        marks.sort_unstable();
+        Ok(Self { met: marks.iter().map(|_| AtomicBool::new(false)).collect(), marks, racy })
+    }
+
+    /// Says whether a file is as it was, and remembers that.
+    fn meet(&self, mark: u128) -> bool {
+        let found = self.marks.binary_search_by_key(&mark, |&(mark, _)| mark);
+        let met = found.ok().and_then(|at| self.met.get(at));
+        met.inspect(|met| met.store(true, Ordering::Relaxed)).is_some()
+    }
+
+    /// Lists the files that were not met as they were.
+    fn others(self) -> impl Iterator<Item = FileId> {
+        let met = self.met.into_iter().map(AtomicBool::into_inner);
+        let unmet = self.marks.into_iter().zip(met).filter(|(_, met)| !met).map(|((_, id), _)| id);
+        self.racy.into_iter().chain(unmet)
+    }
+}
+
+/// Half of a BLAKE3 hash: with so many bits no two states of a file are ever taken for one.
+fn mark(path: &str, stat: &Stat, excluded: bool) -> u128 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&stat.size.to_le_bytes()).update(&stat.mtime_ns.to_le_bytes());
+    hasher.update(&stat.ctime_ns.to_le_bytes()).update(&[u8::from(excluded)]).update(path.as_bytes());
+    let mut half = [0; 16];
+    hasher.finalize_xof().fill(&mut half);
+    u128::from_le_bytes(half)
+}
+
+/// Scans the vault and gives the files that are not as they were, and what is known of those, both ordered by path.
+/// What is known of places that could not be looked at is left out, for nothing can be said of it.
+fn look(
+    vault: &Vault,
+    catalog: &Catalog,
+    settings: &Settings,
+    redo: &Redo,
+) -> Result<(scan::Scan, Vec<Known>)> {
     let options = ScanOptions { hidden: vault.hidden().to_owned(), ..ScanOptions::default() };
-    let (scan, known) = std::thread::scope(|scope| {
-        let scan = scope.spawn(|| scan::scan(vault.root(), &options));
-        let known = catalog.known();
-        (scan.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), known)
+    let marks = Marks::of(catalog)?;
+    let scan = scan::scan_past(vault.root(), &options, &|file| {
+        !redo.covers(&file.path)
+            && marks.meet(mark(file.path.as_str(), &stat_of(file), settings.is_excluded(&file.path)))
     });
-    let mut known = known?;
+    let mut known = Vec::new();
+    for id in marks.others() {
+        known.extend(catalog.known_as(id)?);
+    }
     if !scan.incomplete.is_empty() {
         // A folder that could not be listed says nothing about the files in it.
         let is_seen = |old: &Known| scan.files.binary_search_by(|file| file.path.cmp(&old.path)).is_ok();

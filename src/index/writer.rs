@@ -191,6 +191,7 @@ impl Writer {
             // Nothing else is known, so every target of a link is among the candidates.
             batch.targets = Some(Targets::new(candidates.iter().map(|new| (&new.stat.path, new.id))));
         }
+        self.catalog.make_room(plan.bulk)?;
         self.catalog.begin()?;
         if plan.first {
             // Readers go on with what was there until this batch is committed.
@@ -202,9 +203,10 @@ impl Writer {
                 writer.clear()?;
                 // What cannot be reached now has lost its words, and must be read when it comes back.
                 let read: HashSet<FileId> = candidates.iter().map(|candidate| candidate.id).collect();
-                for known in self.catalog.known()?.iter().filter(|known| !read.contains(&known.id)) {
-                    self.catalog.distrust(known.id)?;
-                }
+                let mut others = Vec::new();
+                self.catalog.each_known(|known| others.push(known.id))?;
+                others.retain(|id| !read.contains(id));
+                others.into_iter().try_for_each(|id| self.catalog.distrust(id))?;
             }
         }
         for known in removed.iter() {

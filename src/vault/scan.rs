@@ -53,11 +53,16 @@ pub struct FileStat {
     pub symlink: bool,
 }
 
+/// Says which files a scan passes over.
+pub type Pass<'a> = dyn Fn(&FileStat) -> bool + Sync + 'a;
+
 /// What a scan found.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// The files, ordered by path.
+    /// The files, ordered by path; without those that were passed over.
     pub files: Vec<FileStat>,
+    /// How many files were passed over.
+    pub passed: usize,
     /// The folders that were listed, as they are reached on disk, in no order.
     pub folders: Vec<PathBuf>,
     /// What could not be looked at: the files at or below such a path must be taken to be as they were.
@@ -92,6 +97,12 @@ struct Folder {
 
 /// Lists the files of a vault, or of one folder of it; none where a scan of the whole vault would not go.
 pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
+    scan_past(root, options, &|_| false)
+}
+
+/// As [`scan`], but only counts the files that `pass` says to pass over, so that memory grows with the others alone. It
+/// is asked from several threads, once for each file.
+pub fn scan_past(root: &Path, options: &ScanOptions, pass: &Pass<'_>) -> Scan {
     let mut scan = Scan::default();
     let is_visible = options.below.is_empty()
         || NotePath::from_disk(&options.below).is_some() && !lies_in(&options.below, &options.hidden);
@@ -99,7 +110,7 @@ pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
         return scan;
     }
     let disk = if options.below.is_empty() { root.to_owned() } else { root.join(&options.below) };
-    let mut links = walk(vec![Folder { path: options.below.clone(), disk }], options, &mut scan);
+    let mut links = walk(vec![Folder { path: options.below.clone(), disk }], options, pass, &mut scan);
     let mut trees = Trees::of(root);
     // Links are followed in the order of their paths, so that of two with one target always the same is taken.
     while !links.is_empty() {
@@ -115,12 +126,16 @@ pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
                     )),
                     Err(error) => scan.fail(link, error),
                 },
-                Ok(target) => scan.file(&link.path, &target, true),
+                Ok(target) => {
+                    let before = scan.files.len();
+                    scan.file(&link.path, &target, true);
+                    scan.pass_over(before, pass);
+                }
                 // The target may be away for the moment, as a drive is that is not mounted.
                 Err(error) => scan.fail(link, error),
             }
         }
-        links = walk(folders, options, &mut scan);
+        links = walk(folders, options, pass, &mut scan);
     }
     scan.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     scan.incomplete.sort_by(|a, b| a.prefix.cmp(&b.prefix));
@@ -194,7 +209,16 @@ impl Scan {
         self.incomplete.push(Incomplete { prefix: place.path, error });
     }
 
+    /// Drops those of the files listed last that are to be passed over.
+    fn pass_over(&mut self, before: usize, pass: &Pass<'_>) {
+        let listed = self.files.split_off(before);
+        let count = listed.len();
+        self.files.extend(listed.into_iter().filter(|file| !pass(file)));
+        self.passed += count - (self.files.len() - before);
+    }
+
     fn append(&mut self, mut other: Self) {
+        self.passed += other.passed;
         self.files.append(&mut other.files);
         self.folders.append(&mut other.folders);
         self.incomplete.append(&mut other.incomplete);
@@ -248,14 +272,16 @@ struct Queue {
 }
 
 /// Lists the folders and all below them into `scan`, and gives the symbolic links met, in order.
-fn walk(folders: Vec<Folder>, options: &ScanOptions, scan: &mut Scan) -> BTreeSet<Folder> {
+fn walk(folders: Vec<Folder>, options: &ScanOptions, pass: &Pass<'_>, scan: &mut Scan) -> BTreeSet<Folder> {
     let queue = Mutex::new(Queue { folders, busy: 0 });
     let ready = Condvar::new();
     let work = || {
         let (mut scan, mut links) = (Scan::default(), Vec::new());
         while let Some(folder) = next(&queue, &ready) {
             let mut inner = Vec::new();
+            let before = scan.files.len();
             list(folder, &mut scan, &mut inner, &mut links);
+            scan.pass_over(before, pass);
             inner.retain(|folder| !lies_in(&folder.path, &options.hidden));
             let mut queue = lock(&queue);
             if options.recursive {
