@@ -334,11 +334,20 @@ fn push_rest(path: &NotePath, reading: &Reading, entry: &mut Entry) {
         }
     }
     gap(at, reading.text.len());
-    for (name, value) in note.frontmatter.iter().flat_map(|front| front.flat()) {
+    let Some(front) = &note.frontmatter else { return };
+    let raw = front.span.of(&reading.text);
+    for (name, value) in front.flat() {
         entry.keys.push(key(&name));
-        // An escape or a number may stand there in another form than it is asked for.
-        push_value(value, &mut entry.rest);
-        entry.rest.push('\n');
+        let items = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+        for item in items.iter().filter(|item| !item.is_array()) {
+            let mut said = String::new();
+            push_value(item, &mut said);
+            // An escape or a number may stand there in another form than it is asked for.
+            if !raw.contains(&said) {
+                entry.rest.push_str(&said);
+                entry.rest.push('\n');
+            }
+        }
     }
 }
 

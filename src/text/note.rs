@@ -345,14 +345,7 @@ pub struct Lines {
 impl Lines {
     /// Finds the lines of `text`; a line ends with a line feed.
     pub fn new(text: &str) -> Self {
-        Self {
-            starts: text
-                .bytes()
-                .enumerate()
-                .filter(|(_, byte)| *byte == b'\n')
-                .map(|(at, _)| at + 1)
-                .collect(),
-        }
+        Self { starts: memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).collect() }
     }
 
     /// Lists the lines of a text of `len` bytes, line ends included.
