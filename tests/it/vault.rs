@@ -14,7 +14,7 @@ use sidenote::text::path::NotePath;
 use sidenote::text::resolve::LinkFormat;
 use sidenote::vault::Vault;
 use sidenote::vault::obsidian::{DailyNotes, Location, Settings, Templates, Trash};
-use sidenote::vault::scan::{Scan, ScanOptions, scan, stat};
+use sidenote::vault::scan::{FileStat, Scan, ScanOptions, scan, scan_past, stat};
 use tempfile::TempDir;
 
 fn path(text: &str) -> NotePath {
@@ -138,6 +138,22 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     assert!(scan.incomplete.is_empty());
     assert!(stat(root.path(), &path("out/deep/p.md")).unwrap().is_some());
     assert!(stat(root.path(), &path("twin/n.md")).unwrap().is_none());
+}
+
+#[test]
+fn what_is_passed_over_is_counted_and_asked_for_once() {
+    let root = vault(&["a.md", "b/c.md", "b/d.md", "b/e/f.md", "g.md"]);
+    symlink("a.md", root.path().join("in.md")).unwrap();
+    let asked = std::sync::Mutex::new(Vec::new());
+    let pass = |file: &FileStat| {
+        asked.lock().unwrap().push(file.path.as_str().to_owned());
+        !file.path.as_str().ends_with("d.md")
+    };
+    let scan = scan_past(root.path(), &ScanOptions::default(), &pass);
+    assert_eq!((listed(&scan), scan.passed), (vec!["b/d.md"], 5));
+    let mut asked = asked.into_inner().unwrap();
+    asked.sort();
+    assert_eq!(asked, ["a.md", "b/c.md", "b/d.md", "b/e/f.md", "g.md", "in.md"]);
 }
 
 #[test]
