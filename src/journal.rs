@@ -482,30 +482,36 @@ impl Journal {
         Ok(found)
     }
 
-    /// Forgets before-images: all but the newest `keep`, and those older than `days`. Gives how many went.
+    /// Forgets before-images: those of operations that were undone and of undos, of all others but the newest `keep`, and
+    /// those older than `days`. Gives how many went.
     ///
-    /// A tenth more may stay, so that most calls only count names.
+    /// A tenth more than `keep` may stay in all, so that most calls only count names.
     ///
     /// # Errors
-    /// `Io` where they cannot be removed.
+    /// `Io` where they cannot be removed, or the journal cannot be read.
     pub fn prune(&self, lock: &WriteLock, keep: usize, days: u32, now: Timestamp) -> Result<usize> {
         let kept = Kept::open(&self.records)?;
-        // The ids are UUIDs of version 7, which sort by time.
+        // The ids are UUIDs of version 7, which tell the time.
         let mut ids = kept.names()?;
         ids.retain(|id| made_at(id).is_some());
-        ids.sort_unstable();
-        let surplus = ids.len().saturating_sub(keep);
-        let surplus = if surplus > keep / 10 { surplus } else { 0 };
         let oldest = now.millis().saturating_sub(i64::from(days) * 86_400_000);
-        let old = ids.iter().take_while(|id| made_at(id).is_none_or(|at| at < oldest)).count();
-        let going = ids.get(..surplus.max(old)).unwrap_or_default();
-        if going.is_empty() {
+        let is_old = |id: &str| made_at(id).is_none_or(|at| at < oldest);
+        let is_full = ids.len().saturating_sub(keep) > keep / 10;
+        if !is_full && !ids.iter().any(|id| is_old(id)) {
             return Ok(0);
         }
+        // An undo must not push out what is still to be undone.
+        let staying: Option<HashSet<String>> = if is_full {
+            let standing = self.standing()?.into_iter().filter(|standing| standing.is_kept);
+            Some(standing.take(keep).map(|standing| standing.event.id).collect())
+        } else {
+            None
+        };
         let unsettled = kept.unsettled()?;
-        let going: Vec<&String> = going.iter().filter(|id| !unsettled.contains(*id)).collect();
-        going.iter().try_for_each(|id| kept.forget(lock, id))?;
-        Ok(going.len())
+        let goes = |id: &String| is_old(id) || staying.as_ref().is_some_and(|staying| !staying.contains(id));
+        ids.retain(|id| goes(id) && !unsettled.contains(id));
+        ids.iter().try_for_each(|id| kept.forget(lock, id))?;
+        Ok(ids.len())
     }
 }
 

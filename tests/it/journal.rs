@@ -220,6 +220,22 @@ fn a_crash_before_the_journal_is_made_good() {
 }
 
 #[test]
+fn an_undo_pushes_nothing_out_that_is_still_to_be_undone() {
+    let mut written = Written::new(&[("a.md", "0")]);
+    for number in 1..=20 {
+        written.change("set", Some("a.md"), Some("a.md"), whole(&number.to_string()));
+    }
+    for left in (0..20).rev() {
+        let last = written.journal.undoable().unwrap().remove(0);
+        written.undo(&last).unwrap();
+        let lock = written.vault.lock(&written.vault.records()).unwrap();
+        written.journal.prune(&lock, 20, 30, at(0)).unwrap();
+        assert_eq!(written.undoable().len(), left);
+    }
+    assert_eq!(std::fs::read(written.root().join("a.md")).unwrap(), b"0");
+}
+
+#[test]
 fn before_images_are_kept_for_a_while() {
     let mut written = Written::new(&[("a.md", "0")]);
     for number in 1..=6 {
