@@ -3,7 +3,7 @@
 //!
 //! A link whose text still means the right file keeps every byte. What cannot be written for certain is refused.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
@@ -22,7 +22,7 @@ pub fn parse(path: &NotePath, text: &str) -> Note {
 /// Where files were and where they will be.
 #[derive(Debug, Clone, Default)]
 pub struct Moves {
-    to: HashMap<NotePath, NotePath>,
+    to: BTreeMap<NotePath, NotePath>,
 }
 
 impl Moves {
@@ -36,7 +36,7 @@ impl Moves {
         self.to.get(path).unwrap_or(path)
     }
 
-    /// Lists the moves.
+    /// Lists the moves, ordered by path.
     pub fn iter(&self) -> impl Iterator<Item = (&NotePath, &NotePath)> {
         self.to.iter()
     }
