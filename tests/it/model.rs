@@ -465,7 +465,9 @@ fn vectors_of_another_length_than_told_are_refused() {
 fn rerank_bench(env: &[(&'static str, &str)]) -> Bench {
     let bench = Bench::new(&[&[("SIDENOTE_EMBED_PROVIDER", "none")], env].concat());
     bench.vault.write("Loud.md", "# Watering week\n\nwatering week watering week\n");
-    bench.vault.write("Other.md", "# Other\n\nThe bank raised a loan.\n");
+    // "deep", the word that the loud note lacks, is in many.
+    bench.vault.write("Other.md", "# Other\n\nThe bank raised a loan, deep in debt.\n");
+    bench.vault.write("Sea.md", "# Sea\n\nThe sea is deep.\n");
     bench
 }
 
