@@ -335,19 +335,28 @@ fn push_rest(path: &NotePath, reading: &Reading, entry: &mut Entry) {
     }
     gap(at, reading.text.len());
     let Some(front) = &note.frontmatter else { return };
-    let raw = front.span.of(&reading.text);
+    // Looking for each value costs values times bytes.
+    let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= SHORT_FRONTMATTER);
     for (name, value) in front.flat() {
         entry.keys.push(key(&name));
-        let items = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
-        for item in items.iter().filter(|item| !item.is_array()) {
-            let mut said = String::new();
-            push_value(item, &mut said);
-            // An escape or a number may stand there in another form than it is asked for.
-            if !raw.contains(&said) {
-                entry.rest.push_str(&said);
-                entry.rest.push('\n');
-            }
-        }
+        push_unlike(value, raw, &mut entry.rest);
+    }
+}
+
+/// Up to so many bytes of frontmatter are looked through for each of its values.
+const SHORT_FRONTMATTER: usize = 4_096;
+
+/// Appends what a value says, for an escape or a number may stand in the file in another form than it is asked for; but
+/// not what stands in `raw` as it is.
+fn push_unlike(value: &Value, raw: Option<&str>, out: &mut String) {
+    if let Value::Array(items) = value {
+        return items.iter().for_each(|item| push_unlike(item, raw, out));
+    }
+    let mut said = String::new();
+    push_value(value, &mut said);
+    if !raw.is_some_and(|raw| raw.contains(&said)) {
+        out.push_str(&said);
+        out.push('\n');
     }
 }
 

@@ -237,6 +237,22 @@ fn tasks_are_told_by_their_sign_and_their_own_text() {
 }
 
 #[test]
+fn values_are_found_as_they_are_and_not_as_they_are_written() {
+    let long = format!("---\nk: \"caf\\xE9 long\"\npad: {}\n---\n", "x ".repeat(4_000));
+    let files = [
+        ("escaped.md", "---\nk: \"caf\\xE9\"\n---\n"),
+        ("list.md", "---\nk: [plain, \"caf\\xE9\"]\n---\n"),
+        ("nested.md", "---\nk: [[\"caf\\xE9\"]]\n---\n"),
+        ("number.md", "---\nk: 0x10\n---\n"),
+        ("long.md", long.as_str()),
+    ];
+    check(&files, "[k:café]", &["escaped.md", "list.md", "long.md", "nested.md"]);
+    check(&files, "[k:16]", &["number.md"]);
+    check(&files, "[k:plain]", &["list.md"]);
+    check(&files, "0x10", &["number.md"]);
+}
+
+#[test]
 fn properties_by_name_and_value() {
     let files = [
         ("a.md", "---\nStatus: In Progress\npages: 120\ndue: 2026-11-30\n---\n"),
