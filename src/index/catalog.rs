@@ -332,6 +332,13 @@ impl Catalog {
         rows.collect::<rusqlite::Result<Vec<T>>>().map_err(sql("read"))
     }
 
+    /// Counts the files of every kind.
+    pub fn files(&self) -> Result<usize> {
+        let count: i64 =
+            self.db.query_row("SELECT count(*) FROM files", [], |row| row.get(0)).map_err(sql("read"))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// Visits what the last scan saw of each file, in no order.
     pub fn each_known(&self, mut visit: impl FnMut(Known)) -> Result<()> {
         let select = format!("SELECT {KNOWN_COLUMNS} FROM files");

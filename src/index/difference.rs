@@ -272,7 +272,7 @@ pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
 /// What the catalog knows of every file, in a few bytes each.
 struct Marks {
     /// In ascending order; each stands for a path with its size, its times and whether it is hidden.
-    marks: Vec<(u128, FileId)>,
+    marks: Vec<(Mark, FileId)>,
     /// Whether the scan has met the file, and found it so.
     met: Vec<AtomicBool>,
     /// Files whose stat proves nothing.
@@ -281,7 +281,7 @@ struct Marks {
 
 impl Marks {
     fn of(catalog: &Catalog) -> Result<Self> {
-        let (mut marks, mut racy) = (Vec::new(), Vec::new());
+        let (mut marks, mut racy) = (Vec::with_capacity(catalog.files()?), Vec::new());
         catalog.each_known(|known| {
             if known.racy {
                 racy.push(known.id);
@@ -294,7 +294,7 @@ impl Marks {
     }
 
     /// Says whether a file is as it was, and remembers that.
-    fn meet(&self, mark: u128) -> bool {
+    fn meet(&self, mark: Mark) -> bool {
         let found = self.marks.binary_search_by_key(&mark, |&(mark, _)| mark);
         let met = found.ok().and_then(|at| self.met.get(at));
         met.inspect(|met| met.store(true, Ordering::Relaxed)).is_some()
@@ -309,13 +309,15 @@ impl Marks {
 }
 
 /// Half of a BLAKE3 hash: with so many bits no two states of a file are ever taken for one.
-fn mark(path: &str, stat: &Stat, excluded: bool) -> u128 {
+type Mark = [u8; 16];
+
+fn mark(path: &str, stat: &Stat, excluded: bool) -> Mark {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&stat.size.to_le_bytes()).update(&stat.mtime_ns.to_le_bytes());
     hasher.update(&stat.ctime_ns.to_le_bytes()).update(&[u8::from(excluded)]).update(path.as_bytes());
-    let mut half = [0; 16];
+    let mut half = Mark::default();
     hasher.finalize_xof().fill(&mut half);
-    u128::from_le_bytes(half)
+    half
 }
 
 /// Scans the vault and gives the files that are not as they were, and what is known of those, both ordered by path.

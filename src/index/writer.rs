@@ -124,7 +124,8 @@ impl Writer {
             let gone = difference.removed.iter().map(|known| &known.path).chain(moved);
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
-        let finished = match self.apply(&mut difference, &plan, progress, stop) {
+        let applied = self.apply(&mut difference, &plan, progress, stop);
+        let finished = match applied.and_then(|finished| self.catalog.make_room(false).map(|()| finished)) {
             Ok(finished) => finished,
             Err(error) => {
                 self.abandon()?;
@@ -156,6 +157,7 @@ impl Writer {
 
     fn abandon(&mut self) -> Result<()> {
         self.catalog.rollback()?;
+        self.catalog.make_room(false)?;
         if let Some((mut writer, _)) = self.full_text.take() {
             writer.rollback()?;
         }
