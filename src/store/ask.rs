@@ -333,11 +333,10 @@ impl Subject for File<'_> {
                 Ok(bytes) => {
                     let content = Content::new(&row.path, &bytes);
                     // The file may have changed since it was indexed.
-                    let is_as_indexed =
-                        |_: &&Vec<usize>| row.hash.is_some_and(|hash| blake3::hash(&bytes) == hash);
-                    Some(match self.candidate.sections.as_ref().filter(is_as_indexed) {
-                        Some(sections) => content.with_sections(sections.clone()),
-                        None => content,
+                    let is_as_indexed = || row.hash.is_some_and(|hash| blake3::hash(&bytes) == hash);
+                    Some(match &self.candidate.sections {
+                        Some(sections) if is_as_indexed() => content.with_sections(sections.clone()),
+                        _ => content,
                     })
                 }
                 Err(error) => {

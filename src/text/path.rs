@@ -1,7 +1,6 @@
 //! Owns [`NotePath`], the validated vault-relative path: above `vault` nothing else names a file.
 
-use std::borrow::Borrow;
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
