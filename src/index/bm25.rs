@@ -3,16 +3,19 @@
 mod analysis;
 mod directory;
 mod files;
+mod inflections;
 mod ranking;
 mod vocabulary;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
 use self::directory::Unwaited;
 pub use self::files::FileSet;
+use self::inflections::Inflections;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
 use self::vocabulary::{Held, Vocabulary, nothing_held};
@@ -20,12 +23,13 @@ use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::NoMergePolicy;
-use tantivy::postings::{Postings as _, SegmentPostings};
-use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::postings::{Postings as _, TermInfo};
+use tantivy::query::RangeQuery;
+use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
-    DocId, DocSet as _, IndexReader, IndexWriter, ReloadPolicy, Searcher, SegmentReader, TERMINATED,
-    TantivyDocument, TantivyError, Term,
+    DocId, DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy, Searcher, SegmentReader,
+    TERMINATED, TantivyDocument, TantivyError, Term,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -88,8 +92,6 @@ impl Default for Tuning {
 pub struct Entry {
     /// The note's number.
     pub file: FileId,
-    /// The note's path, by which it is replaced and removed.
-    pub path: String,
     /// Title, aliases and file name.
     pub title: String,
     /// Headings, one a line.
@@ -98,9 +100,11 @@ pub struct Entry {
     pub body: String,
     /// Code blocks, code spans and math.
     pub code: String,
-    /// Tags, properties, path, addresses.
+    /// Tags, properties, addresses.
     pub meta: String,
-    /// What stands in the file and in none of these: frontmatter, addresses, comments, markup.
+    /// The path.
+    pub place: String,
+    /// What stands in the file and in none of the last three: comments, markup, names of properties.
     pub rest: String,
     /// The names of its properties, as they are compared.
     pub keys: Vec<String>,
@@ -113,14 +117,12 @@ pub struct Entry {
 pub struct Analysed {
     /// The note's number.
     pub file: FileId,
-    path: String,
     title: String,
     headings: String,
-    name: String,
     words: String,
-    inflected: String,
     code: String,
     meta: String,
+    place: String,
     rest: String,
     keys: String,
 }
@@ -160,26 +162,37 @@ pub struct Hit {
     pub score: f32,
 }
 
+/// All fields hold words as they stand; what shares a stem with a word is looked for in the list of terms.
 #[derive(Debug, Clone, Copy)]
 struct Fields {
-    key: Field,
+    /// The note's number, by which it is replaced and removed.
     file: Field,
-    /// Stems of the title, of aliases and of the file name.
+    /// The title, aliases and the file name.
     title: Field,
-    /// The words of the same, as they stand.
-    name: Field,
-    /// Stems of headings.
     headings: Field,
-    /// The words of the body as they stand.
+    /// The body.
     words: Field,
-    /// Stems of those words of the body that are not their own stem: the two fields together hold every stem.
-    inflected: Field,
     code: Field,
+    /// Tags, properties and addresses.
     meta: Field,
-    /// Words that stand in the file and in no other field; queries that rank do not look here.
+    /// The path, which ranks as `meta` does, and holds nothing of the file.
+    place: Field,
+    /// Words that stand in the file and not in `words`, `code` or `meta`; queries that rank do not look here.
     rest: Field,
     /// Names of properties.
     keys: Field,
+}
+
+impl Fields {
+    /// The fields that hold all that stands in a file.
+    fn content(&self) -> [Field; 4] {
+        [self.words, self.code, self.meta, self.rest]
+    }
+
+    /// The fields that rank as one with this one, by their length together.
+    fn as_one(&self, field: Field) -> Vec<Field> {
+        if field == self.meta { vec![field, self.place] } else { vec![field] }
+    }
 }
 
 fn schema() -> (Schema, Fields) {
@@ -190,15 +203,13 @@ fn schema() -> (Schema, Fields) {
     };
     let (listed, counted) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
     let fields = Fields {
-        key: builder.add_text_field("key", STRING),
-        file: builder.add_u64_field("file", FAST),
+        file: builder.add_u64_field("file", INDEXED | FAST),
         title: builder.add_text_field("title", text(counted)),
-        name: builder.add_text_field("name", text(counted)),
         headings: builder.add_text_field("headings", text(counted)),
         words: builder.add_text_field("words", text(counted)),
-        inflected: builder.add_text_field("inflected", text(counted)),
         code: builder.add_text_field("code", text(counted)),
         meta: builder.add_text_field("meta", text(counted)),
+        place: builder.add_text_field("place", text(counted)),
         rest: builder.add_text_field("rest", text(listed)),
         keys: builder.add_text_field("keys", text(listed)),
     };
@@ -323,8 +334,9 @@ impl Bm25 {
     }
 }
 
+/// One for two cores: notes are read and analysed on all of them meanwhile, which is more work.
 fn bulk_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4))
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2).clamp(1, 4)
 }
 
 /// Adds and removes notes; nothing shows before [`Bm25Writer::commit`].
@@ -340,20 +352,18 @@ impl std::fmt::Debug for Bm25Writer {
 }
 
 impl Bm25Writer {
-    /// Adds a note. Remove what stood at its path before.
+    /// Adds a note. Remove what had its number before.
     pub fn add(&self, note: &Analysed) -> Result<()> {
         let fields = self.fields;
         let mut document = TantivyDocument::new();
-        document.add_text(fields.key, &note.path);
         document.add_u64(fields.file, note.file as u64);
         for (field, terms) in [
             (fields.title, &note.title),
-            (fields.name, &note.name),
             (fields.headings, &note.headings),
             (fields.words, &note.words),
-            (fields.inflected, &note.inflected),
             (fields.code, &note.code),
             (fields.meta, &note.meta),
+            (fields.place, &note.place),
             (fields.rest, &note.rest),
             (fields.keys, &note.keys),
         ] {
@@ -364,9 +374,16 @@ impl Bm25Writer {
         self.writer.add_document(document).map(drop).map_err(failed("write"))
     }
 
-    /// Removes the note at a path.
-    pub fn remove(&self, path: &str) {
-        self.writer.delete_term(Term::from_field_text(self.fields.key, path));
+    /// Removes the note of this number.
+    pub fn remove(&self, file: FileId) {
+        self.writer.delete_term(Term::from_field_u64(self.fields.file, file as u64));
+    }
+
+    /// Removes the notes of all higher numbers.
+    pub fn remove_above(&self, last: FileId) -> Result<()> {
+        let first = Term::from_field_u64(self.fields.file, last as u64);
+        let above = RangeQuery::new(Bound::Excluded(first), Bound::Unbounded);
+        self.writer.delete_query(Box::new(above)).map(drop).map_err(failed("write"))
     }
 
     /// Removes everything.
@@ -416,11 +433,12 @@ impl Bm25Writer {
 pub struct Bm25Snapshot {
     searcher: Searcher,
     fields: Fields,
-    /// Mean length of each field, by field.
+    /// Mean length of each field that ranks, by field.
     lengths: HashMap<Field, f32>,
     documents: u64,
     vocabulary: Arc<Vocabulary>,
     held: Held,
+    inflections: Inflections,
 }
 
 impl std::fmt::Debug for Bm25Snapshot {
@@ -441,14 +459,17 @@ impl Bm25Snapshot {
         let mut lengths = HashMap::new();
         let documents: u64 =
             searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
-        for field in [fields.title, fields.name, fields.headings, fields.words, fields.code, fields.meta] {
+        for field in [fields.title, fields.headings, fields.words, fields.code, fields.meta] {
             let mut tokens = 0;
             for segment in searcher.segment_readers() {
-                tokens += segment.inverted_index(field).map_err(failed("read"))?.total_num_tokens();
+                for part in fields.as_one(field) {
+                    tokens += segment.inverted_index(part).map_err(failed("read"))?.total_num_tokens();
+                }
             }
             lengths.insert(field, (tokens as f32 / documents.max(1) as f32).max(1.0));
         }
-        Ok(Self { searcher, fields, lengths, documents, vocabulary, held: nothing_held() })
+        let (held, inflections) = (nothing_held(), Inflections::default());
+        Ok(Self { searcher, fields, lengths, documents, vocabulary, held, inflections })
     }
 
     /// Counts the notes.
@@ -458,44 +479,23 @@ impl Bm25Snapshot {
 
     /// Counts the notes that hold a word in their body, in any inflection.
     pub fn frequency(&self, stem: &str) -> Result<u64> {
-        let mut count = 0;
-        for segment in self.searcher.segment_readers() {
-            let mut lists = Vec::new();
-            for field in [self.fields.words, self.fields.inflected] {
-                let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-                let term = Term::from_field_text(field, stem);
-                let postings = inverted.read_postings(&term, IndexRecordOption::Basic);
-                lists.extend(postings.map_err(|error| failed("read")(error.into()))?);
-            }
-            count += match lists.as_mut_slice() {
-                [] => 0,
-                [only] => u64::from(only.size_hint()),
-                [first, second, ..] => union(first, second),
-            };
-        }
-        Ok(count)
+        Ok(self.inflected(self.fields.words, stem)?.documents)
     }
 
     /// Counts the notes that hold a word in their body or in their title, whichever are more.
     pub fn holding(&self, word: &Word) -> Result<u64> {
-        Ok(self.frequency(&word.stem)?.max(self.documents_with(self.fields.title, &word.stem)?))
+        Ok(self.frequency(&word.stem)?.max(self.inflected(self.fields.title, &word.stem)?.documents))
     }
 
     /// Says whether no note holds a word anywhere.
     pub fn is_unheard(&self, word: &Word) -> Result<bool> {
         let fields = self.fields;
-        for (field, term) in [
-            (fields.words, &word.stem),
-            (fields.inflected, &word.stem),
-            (fields.title, &word.stem),
-            (fields.meta, &word.stem),
-            (fields.code, &word.exact),
-        ] {
-            if self.documents_with(field, term)? > 0 {
+        for field in [fields.words, fields.title, fields.meta] {
+            if self.inflected(field, &word.stem)?.documents > 0 {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(self.documents_with(fields.code, &word.exact)? == 0)
     }
 
     fn documents_with(&self, field: Field, term: &str) -> Result<u64> {
@@ -520,9 +520,9 @@ impl Bm25Snapshot {
             return Ok(ranking);
         }
         let weights = self.word_weights(ask.words, tuning)?;
-        for segment in self.searcher.segment_readers() {
+        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            let mut scratch = self.score_segment(segment, ask, tuning, &weights)?;
+            let mut scratch = self.score_segment(at, segment, ask, tuning, &weights)?;
             scratch.touched.retain(|&doc| !segment.is_deleted(doc));
             for &doc in &scratch.touched {
                 let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
@@ -555,13 +555,12 @@ impl Bm25Snapshot {
             .iter()
             .map(|word| {
                 let most = self
-                    .frequency(&word.stem)?
-                    .max(self.documents_with(fields.title, &word.stem)?)
-                    .max(self.documents_with(fields.meta, &word.stem)?)
+                    .holding(word)?
+                    .max(self.inflected(fields.meta, &word.stem)?.documents)
                     .max(self.documents_with(fields.code, &word.exact)?);
                 let exact = self
                     .documents_with(fields.words, &word.exact)?
-                    .max(self.documents_with(fields.name, &word.exact)?);
+                    .max(self.documents_with(fields.title, &word.exact)?);
                 Ok((
                     word.weight * idf(self.documents, most),
                     word.weight * tuning.exact * idf(self.documents, exact),
@@ -572,6 +571,7 @@ impl Bm25Snapshot {
 
     fn score_segment(
         &self,
+        at: usize,
         segment: &SegmentReader,
         ask: &Ask<'_>,
         tuning: &Tuning,
@@ -583,21 +583,31 @@ impl Bm25Snapshot {
         let mut touched = DocSet::new(segment.max_doc());
         let fields = self.fields;
         for (word, &(stem_weight, exact_weight)) in ask.words.iter().zip(weights) {
-            for (field, field_tuning, term) in [
-                (fields.title, tuning.title, &word.stem),
-                (fields.headings, tuning.headings, &word.stem),
-                (fields.words, tuning.body, &word.stem),
-                (fields.inflected, tuning.body, &word.stem),
-                (fields.code, tuning.code, &word.exact),
-                (fields.meta, tuning.meta, &word.stem),
+            for (field, field_tuning) in [
+                (fields.title, tuning.title),
+                (fields.headings, tuning.headings),
+                (fields.words, tuning.body),
+                (fields.code, tuning.code),
+                (fields.meta, tuning.meta),
             ] {
-                self.add_frequencies(segment, field, field_tuning, term, word.prefix, &mut scratch)?;
+                if word.prefix {
+                    let found = begun_by(segment, field, &word.exact)?;
+                    self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
+                } else if field == fields.code {
+                    let found = as_it_stands(segment, field, &word.exact)?;
+                    self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
+                } else {
+                    let spread = self.inflected(field, &word.stem)?;
+                    let found = spread.terms.get(at).map_or(&[][..], Vec::as_slice);
+                    self.add_frequencies(segment, field, field_tuning, found, &mut scratch)?;
+                }
             }
             saturate(&mut scratch, tuning.k1, stem_weight, &mut touched);
             if exact_weight > 0.0 {
-                for (field, field_tuning) in [(fields.words, tuning.body), (fields.name, tuning.title)] {
+                for (field, field_tuning) in [(fields.words, tuning.body), (fields.title, tuning.title)] {
                     let exact = FieldTuning { weight: 1.0, ..field_tuning };
-                    self.add_frequencies(segment, field, exact, &word.exact, false, &mut scratch)?;
+                    let found = as_it_stands(segment, field, &word.exact)?;
+                    self.add_frequencies(segment, field, exact, &found, &mut scratch)?;
                 }
                 saturate(&mut scratch, tuning.k1, exact_weight, &mut touched);
             }
@@ -606,34 +616,32 @@ impl Bm25Snapshot {
         Ok(scratch)
     }
 
-    /// Adds one field's length-normalised, weighted frequencies of a term to the scratch.
+    /// Adds one field's length-normalised, weighted frequencies of these terms to the scratch.
     fn add_frequencies(
         &self,
         segment: &SegmentReader,
         field: Field,
         tuning: FieldTuning,
-        term: &str,
-        prefix: bool,
+        terms: &[(Field, TermInfo)],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if tuning.weight <= 0.0 {
+        if tuning.weight <= 0.0 || terms.is_empty() {
             return Ok(());
         }
-        let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-        // Both kinds of a body's stems count against the length of the whole body.
-        let measured = if field == self.fields.inflected { self.fields.words } else { field };
-        let norms = segment.get_fieldnorms_reader(measured).map_err(failed("read"))?;
-        let mean = self.lengths.get(&measured).copied().unwrap_or(1.0).max(tuning.short);
-        for found in expand(&inverted, field, term, prefix)? {
-            let Some(mut postings) = inverted
-                .read_postings(&found, IndexRecordOption::WithFreqs)
-                .map_err(|error| failed("read")(error.into()))?
-            else {
-                continue;
-            };
+        let mut norms = Vec::new();
+        for part in self.fields.as_one(field) {
+            norms.push(segment.get_fieldnorms_reader(part).map_err(failed("read"))?);
+        }
+        let mean = self.lengths.get(&field).copied().unwrap_or(1.0).max(tuning.short);
+        for (part, term) in terms {
+            let inverted = segment.inverted_index(*part).map_err(failed("read"))?;
+            let mut postings = inverted
+                .read_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
+                .map_err(|error| failed("read")(error.into()))?;
             let mut doc = postings.doc();
             while doc != TERMINATED {
-                let length = (norms.fieldnorm(doc) as f32).max(tuning.short) / mean;
+                let length: u32 = norms.iter().map(|norms| norms.fieldnorm(doc)).sum();
+                let length = (length as f32).max(tuning.short) / mean;
                 let frequency =
                     tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
                 if let Some(sum) = scratch.frequency.get_mut(doc as usize) {
@@ -656,15 +664,13 @@ impl Bm25Snapshot {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
             for field in [
                 fields.title,
-                fields.name,
                 fields.headings,
                 fields.words,
-                fields.inflected,
                 fields.code,
                 fields.meta,
+                fields.place,
                 fields.rest,
                 fields.keys,
-                fields.key,
             ] {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
@@ -693,43 +699,38 @@ impl Bm25Snapshot {
     }
 }
 
-/// Terms that one query term stands for: itself, or every term it begins (at most 64).
-fn expand(
-    inverted: &tantivy::InvertedIndexReader,
-    field: Field,
-    term: &str,
-    prefix: bool,
-) -> Result<Vec<Term>> {
-    if !prefix {
-        return Ok(vec![Term::from_field_text(field, term)]);
-    }
+/// Looks a term up; none where the field does not have it.
+fn as_it_stands(segment: &SegmentReader, field: Field, term: &str) -> Result<Vec<(Field, TermInfo)>> {
+    let inverted = segment.inverted_index(field).map_err(failed("read"))?;
+    let info = inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?;
+    Ok(info.into_iter().map(|info| (field, info)).collect())
+}
+
+/// Lists the terms that begin with a text, at most 64.
+fn begun_by(segment: &SegmentReader, field: Field, opening: &str) -> Result<Vec<(Field, TermInfo)>> {
+    let inverted = segment.inverted_index(field).map_err(failed("read"))?;
     let mut found = Vec::new();
-    let mut stream = inverted
-        .terms()
-        .range()
-        .ge(term.as_bytes())
-        .into_stream()
-        .map_err(|error| failed("read")(error.into()))?;
-    while found.len() < 64 && stream.advance() && stream.key().starts_with(term.as_bytes()) {
-        found.extend(std::str::from_utf8(stream.key()).map(|term| Term::from_field_text(field, term)));
-    }
+    each_term(&inverted, opening, |_, info| {
+        found.push((field, info.clone()));
+        found.len() < 64
+    })?;
     Ok(found)
 }
 
-/// Counts the documents of either list.
-fn union(first: &mut SegmentPostings, second: &mut SegmentPostings) -> u64 {
-    let (mut count, mut a, mut b) = (0, first.doc(), second.doc());
-    while a != TERMINATED || b != TERMINATED {
-        let least = a.min(b);
-        if a == least {
-            a = first.advance();
+/// Visits the terms that begin with a text, in order, until told to stop.
+fn each_term(
+    inverted: &InvertedIndexReader,
+    opening: &str,
+    mut visit: impl FnMut(&str, &TermInfo) -> bool,
+) -> Result<()> {
+    let range = inverted.terms().range().ge(opening.as_bytes());
+    let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
+    while stream.advance() && stream.key().starts_with(opening.as_bytes()) {
+        if std::str::from_utf8(stream.key()).is_ok_and(|term| !visit(term, stream.value())) {
+            break;
         }
-        if b == least {
-            b = second.advance();
-        }
-        count += 1;
     }
-    count
+    Ok(())
 }
 
 /// Turns a word's summed frequencies into score: idf · (k1 + 1) · tf / (k1 + tf), and clears them for the next word.
@@ -783,6 +784,24 @@ impl DocSet {
         if let Some(word) = self.bits.get_mut(doc as usize / 64) {
             *word |= 1 << (doc % 64);
         }
+    }
+
+    /// Adds the documents of a term.
+    fn add(&mut self, inverted: &InvertedIndexReader, info: &TermInfo) -> Result<()> {
+        let mut postings = inverted
+            .read_postings_from_terminfo(info, IndexRecordOption::Basic)
+            .map_err(|error| failed("read")(error.into()))?;
+        let mut doc = postings.doc();
+        while doc != TERMINATED {
+            self.insert(doc);
+            doc = postings.advance();
+        }
+        Ok(())
+    }
+
+    /// Counts the documents.
+    fn len(&self) -> u64 {
+        self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
     /// Lists the documents in order.

@@ -30,7 +30,7 @@ pub use rows::{
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
-pub const SCHEMA_VERSION: i64 = 6;
+pub const SCHEMA_VERSION: i64 = 7;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -79,10 +79,10 @@ const NAME_ID: i64 = 2;
 #[derive(Debug)]
 pub struct Catalog {
     db: Connection,
-    /// Numbers of link texts met in this batch, so that each is looked up once.
-    linkpaths: RefCell<HashMap<(String, bool), i64>>,
+    /// Numbers of link texts met in this batch, so that each is looked up once; those of exact links stand second.
+    linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 2]>,
     /// Numbers of property names met in this batch.
-    property_names: RefCell<HashMap<String, i64>>,
+    property_names: RefCell<hashbrown::HashMap<String, i64>>,
     /// Whether the first load is under way, without secondary indexes.
     loading: Cell<bool>,
 }
@@ -222,7 +222,7 @@ impl Catalog {
 
     /// Starts a batch.
     pub fn begin(&self) -> Result<()> {
-        self.linkpaths.borrow_mut().clear();
+        self.linkpaths.borrow_mut().iter_mut().for_each(hashbrown::HashMap::clear);
         self.property_names.borrow_mut().clear();
         self.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
@@ -497,11 +497,12 @@ impl Catalog {
 
     /// Adds passages, given as (key, file, ordinal); sorted input makes it one pass over the tree.
     pub fn add_passages(&self, passages: &[(i64, FileId, usize)]) -> Result<()> {
+        let mut insert = self
+            .db
+            .prepare_cached("INSERT OR IGNORE INTO passages VALUES (?1, ?2, ?3)")
+            .map_err(sql("write"))?;
         for (passage, file, ord) in passages {
-            self.run(
-                "INSERT OR IGNORE INTO passages VALUES (?1, ?2, ?3)",
-                params![passage, file, *ord as i64],
-            )?;
+            insert.execute(params![passage, file, *ord as i64]).map_err(sql("write"))?;
         }
         Ok(())
     }

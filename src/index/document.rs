@@ -1,7 +1,9 @@
 //! Owns what we index of one file: its catalog record and its full-text entry, made from its bytes alone.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
+use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 
@@ -37,7 +39,8 @@ pub struct Reading {
     pub title: String,
     /// A canvas without its JSON escapes, of the same length; pieces are cut from it.
     unescaped: Option<String>,
-    lines: Lines,
+    /// Found when asked for.
+    lines: OnceLock<Lines>,
 }
 
 impl Reading {
@@ -51,7 +54,7 @@ impl Reading {
         };
         note.problems.extend(problem);
         let title = title_of(path, &note);
-        Self { lines: Lines::new(&text), text: text.into_owned(), note, title, unescaped }
+        Self { lines: OnceLock::new(), text: text.into_owned(), note, title, unescaped }
     }
 
     /// Gives the text that pieces and passages are cut from: the file's, but for a canvas without escapes.
@@ -74,7 +77,11 @@ impl Reading {
 
     /// Gives the first and last line of a span, counted from 1.
     pub fn lines_of(&self, span: Span) -> (usize, usize) {
-        (self.lines.of(span.start), self.lines.of(span.end.max(span.start + 1) - 1))
+        (self.lines().of(span.start), self.lines().of(span.end.max(span.start + 1) - 1))
+    }
+
+    fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::new(&self.text))
     }
 
     /// Gives the bytes of the lines from `first` to `last`, counted from 1, line ends included; `None` where there are
@@ -82,7 +89,10 @@ impl Reading {
     pub fn lines_span(&self, first: usize, last: usize) -> Option<Span> {
         let count = self.lines_of(Span::new(0, self.text.len())).1;
         (first >= 1 && first <= last && first <= count).then(|| {
-            Span::new(self.lines.start(first), self.lines.start(last.saturating_add(1)).min(self.text.len()))
+            Span::new(
+                self.lines().start(first),
+                self.lines().start(last.saturating_add(1)).min(self.text.len()),
+            )
         })
     }
 
@@ -262,9 +272,10 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
 
 fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
     let note = &reading.note;
-    let mut entry = Entry { path: path.as_str().to_owned(), ..Entry::default() };
+    let mut entry = Entry::default();
     entry.title.push_str(&reading.title);
-    let mut known = HashSet::from([key(&reading.title)]);
+    let mut known = HashSet::new();
+    known.insert(key(&reading.title));
     for name in record.aliases.iter().map(String::as_str).chain([path.stem()]) {
         if known.insert(key(name)) {
             entry.title.push('\n');
@@ -277,40 +288,50 @@ fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
     }
     let is = |kinds: &'static [PieceKind]| move |piece: &&Piece| kinds.contains(&piece.kind);
     let gather = |kinds: &'static [PieceKind], out: &mut String| {
-        let pieces: Vec<Piece> = note.pieces.iter().filter(is(kinds)).copied().collect();
-        push_pieces(reading.prose(), &pieces, out);
+        push_pieces(reading.prose(), note.pieces.iter().filter(is(kinds)), out);
     };
+    entry.body.reserve(reading.prose().len());
     gather(&[PieceKind::Prose, PieceKind::Heading], &mut entry.body);
     if let Some(summary) = property_text(note, "summary") {
         entry.body.push('\n');
         entry.body.push_str(&summary);
     }
     gather(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
-    entry.meta.push_str(path.as_str());
+    entry.place.push_str(path.as_str());
     for (tag, _) in &record.tags {
-        entry.meta.push('\n');
         entry.meta.push_str(tag);
-    }
-    for (name, value) in note.frontmatter.iter().flat_map(|front| front.flat()) {
-        if matches!(key(&name).as_str(), "id" | "tags" | "title" | "summary" | "aliases") {
-            continue;
-        }
         entry.meta.push('\n');
-        push_value(value, &mut entry.meta);
+    }
+    let mut told = HashSet::new();
+    for (name, value) in &record.properties {
+        let name = key(name);
+        if !matches!(name.as_str(), "id" | "tags" | "title" | "summary" | "aliases") {
+            push_value(value, &mut entry.meta, &mut told);
+        }
+        entry.keys.push(name);
     }
     for piece in note.pieces.iter().filter(is(&[PieceKind::Url])) {
-        entry.meta.push('\n');
         entry.meta.push_str(piece.span.of(reading.prose()));
+        entry.meta.push('\n');
     }
-    push_rest(path, reading, &mut entry);
+    push_rest(path, reading, &record.properties, &told, &mut entry);
     entry
 }
 
-/// Gathers what no other field holds as it stands, so that every run of letters in the file is in some term.
-fn push_rest(path: &NotePath, reading: &Reading, entry: &mut Entry) {
+/// Gathers what no other field holds as it stands, so that every run of letters in the file is in some term. `told` are
+/// the values of properties that are in `meta`.
+fn push_rest(
+    path: &NotePath,
+    reading: &Reading,
+    properties: &Map<String, Value>,
+    told: &HashSet<Cow<'_, str>>,
+    entry: &mut Entry,
+) {
     // Half-width sound marks melt with the letter before them when terms are folded.
-    entry.incomplete = is_nfc_quick(reading.text.chars()) != IsNormalized::Yes
-        || reading.text.contains(['\u{FF9E}', '\u{FF9F}']);
+    let is_plain = reading.text.is_ascii() || reading.text.bytes().all(|byte| byte < COMBINING);
+    entry.incomplete = !is_plain
+        && (is_nfc_quick(reading.text.chars()) != IsNormalized::Yes
+            || reading.text.contains(['\u{FF9E}', '\u{FF9F}']));
     if path.is_canvas() {
         for text in canvas::texts(&reading.text) {
             entry.rest.push_str(&text);
@@ -327,49 +348,72 @@ fn push_rest(path: &NotePath, reading: &Reading, entry: &mut Entry) {
             entry.rest.push('\n');
         }
     };
-    for piece in &note.pieces {
-        if matches!(piece.kind, PieceKind::Prose | PieceKind::Heading | PieceKind::Code | PieceKind::Math) {
-            gap(at, piece.span.start);
-            at = at.max(piece.span.end);
-        }
+    let is_told = |span: &Span| {
+        let value = span.of(&reading.text);
+        let quoted = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
+        told.contains(quoted.unwrap_or(value)) && stands_apart(&reading.text, *span)
+    };
+    let values = note.frontmatter.iter().flat_map(|front| &front.properties).flat_map(|value| &value.scalars);
+    let held = |piece: &&Piece| match piece.kind {
+        PieceKind::Prose | PieceKind::Heading | PieceKind::Code | PieceKind::Math => true,
+        // It stands in `meta` by itself.
+        PieceKind::Url => stands_apart(&reading.text, piece.span),
+        PieceKind::Comment => false,
+    };
+    let pieces = note.pieces.iter().filter(held).map(|piece| piece.span);
+    for span in values.map(|scalar| scalar.span).filter(is_told).chain(pieces) {
+        gap(at, span.start);
+        at = at.max(span.end);
     }
     gap(at, reading.text.len());
     let Some(front) = &note.frontmatter else { return };
     // Looking for each value costs values times bytes.
     let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= SHORT_FRONTMATTER);
-    for (name, value) in front.flat() {
-        entry.keys.push(key(&name));
-        push_unlike(value, raw, &mut entry.rest);
-    }
+    properties.values().for_each(|value| push_unlike(value, raw, told, &mut entry.rest));
 }
+
+/// The first byte of U+0300, the first character that can be a part of another.
+const COMBINING: u8 = 0xCC;
 
 /// Up to so many bytes of frontmatter are looked through for each of its values.
 const SHORT_FRONTMATTER: usize = 4_096;
 
 /// Appends what a value says, for an escape or a number may stand in the file in another form than it is asked for; but
-/// not what stands in `raw` as it is.
-fn push_unlike(value: &Value, raw: Option<&str>, out: &mut String) {
+/// not what was `told` already or stands in `raw` as it is.
+fn push_unlike(value: &Value, raw: Option<&str>, told: &HashSet<Cow<'_, str>>, out: &mut String) {
     if let Value::Array(items) = value {
-        return items.iter().for_each(|item| push_unlike(item, raw, out));
+        return items.iter().for_each(|item| push_unlike(item, raw, told, out));
     }
-    let mut said = String::new();
-    push_value(value, &mut said);
-    if !raw.is_some_and(|raw| raw.contains(&said)) {
+    let Some(said) = said(value).filter(|said| !told.contains(said.as_ref())) else { return };
+    if !raw.is_some_and(|raw| raw.contains(said.as_ref())) {
         out.push_str(&said);
         out.push('\n');
     }
 }
 
-fn push_value(value: &Value, out: &mut String) {
-    match value {
-        Value::String(text) => out.push_str(text),
-        Value::Number(number) => out.push_str(&number.to_string()),
-        Value::Array(items) => {
-            for item in items.iter().filter(|item| !item.is_array() && !item.is_object()) {
-                push_value(item, out);
-                out.push(' ');
-            }
-        }
-        _ => {}
+/// Appends what a value says, each item on a line, and notes that it is told.
+fn push_value<'a>(value: &'a Value, out: &mut String, told: &mut HashSet<Cow<'a, str>>) {
+    let items = if let Value::Array(items) = value { items } else { std::slice::from_ref(value) };
+    for said in items.iter().filter_map(said) {
+        out.push_str(&said);
+        out.push('\n');
+        told.insert(said);
     }
+}
+
+/// Gives the text of a value that is a text or a number.
+fn said(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        _ => None,
+    }
+}
+
+/// Says whether neither end of a span is inside a word.
+fn stands_apart(text: &str, span: Span) -> bool {
+    let is_open = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let before = text.get(..span.start).and_then(|before| before.chars().next_back());
+    let behind = text.get(span.end..).and_then(|behind| behind.chars().next());
+    is_open(before) && is_open(behind)
 }

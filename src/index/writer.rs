@@ -3,13 +3,15 @@
 //! Every change passes through [`Writer::sync`], which compares first and so costs nothing where nothing changed. The
 //! order of commits is intents, full text, catalog; the catalog's generation decides what happened.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
+
+use hashbrown::HashMap;
 
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
@@ -109,10 +111,7 @@ impl Writer {
             bulk: difference.candidates.len() >= BULK || redo == Redo::All,
             first: self.anew || self.catalog.last_id()? == 0,
             all: redo == Redo::All,
-            unfinished: match redo {
-                Redo::Paths(paths) => paths.into_iter().collect(),
-                Redo::Nothing | Redo::All => Vec::new(),
-            },
+            unfinished: matches!(redo, Redo::Paths(_)),
             started,
         };
         if plan.bulk {
@@ -200,7 +199,10 @@ impl Writer {
             self.catalog.empty()?;
         }
         if let Some((writer, _)) = &self.full_text {
-            plan.unfinished.iter().for_each(|path| writer.remove(path));
+            if plan.unfinished {
+                // What the catalog never saw had numbers that it gives away anew.
+                writer.remove_above(self.catalog.last_id()?)?;
+            }
             if plan.all {
                 writer.clear()?;
                 // What cannot be reached now has lost its words, and must be read when it comes back.
@@ -220,7 +222,7 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
-        if !batch.changed && removed.is_empty() && !plan.all && plan.unfinished.is_empty() {
+        if !batch.changed && removed.is_empty() && !plan.all && !plan.unfinished {
             // Times were different and bytes were not: nothing but the catalog needs to know.
             self.catalog.clear_intents()?;
             self.catalog.commit()?;
@@ -310,13 +312,13 @@ impl Writer {
         self.catalog.remove(id)?;
         self.settle_passages(&old, batch, plan)?;
         batch.names.insert(key(path.name()));
-        self.remove_text(path);
+        self.remove_text(id);
         Ok(())
     }
 
-    fn remove_text(&self, path: &NotePath) {
+    fn remove_text(&self, id: FileId) {
         if let Some((writer, _)) = &self.full_text {
-            writer.remove(path.as_str());
+            writer.remove(id);
         }
     }
 
@@ -379,7 +381,6 @@ impl Writer {
         if let Some(old_path) = &candidate.old_path {
             batch.names.insert(key(old_path.name()));
             batch.names.insert(key(record.row.path.name()));
-            self.remove_text(old_path);
         }
         if let Some(targets) = &batch.targets {
             for links in &mut record.links {
@@ -398,8 +399,8 @@ impl Writer {
                 self.catalog.add_passages(&[row])?;
             }
         }
-        if !candidate.fresh && unmoved {
-            self.remove_text(&record.row.path);
+        if !candidate.fresh {
+            self.remove_text(candidate.id);
         }
         if let (Some(mut entry), Some((writer, _))) = (document.entry, &self.full_text) {
             entry.file = candidate.id;
@@ -690,8 +691,8 @@ struct Plan {
     first: bool,
     /// The full text starts from nothing.
     all: bool,
-    /// Paths that the full text may hold from a batch that the catalog never saw.
-    unfinished: Vec<String>,
+    /// The full text holds a batch that the catalog never saw.
+    unfinished: bool,
     /// When the scan began, in nanoseconds.
     started: i64,
 }

@@ -10,8 +10,7 @@ mod yaml;
 
 pub use self::scalar::{encode_in, encode_scalar};
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

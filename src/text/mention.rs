@@ -3,7 +3,7 @@
 //!
 //! Obsidian follows none of these, so a rename tells of them; the first alone can be rewritten, where that is wished.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use crate::text::Span;
 use crate::text::frontmatter::{Frontmatter, Scalar, Style};

@@ -11,6 +11,11 @@ const LONGEST: usize = 220;
 /// A heading opens a new passage once the current one holds this many estimated tokens.
 const SHORTEST: usize = 100;
 
+/// A piece is cut where it has this many.
+const LONG: usize = LONGEST - 20;
+/// A word is looked at in steps of so many characters.
+const STEP: usize = 20;
+
 /// A stretch of a note that is embedded as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
@@ -58,7 +63,7 @@ struct Unit {
 /// Cuts a note into passages. `text` is what the note was parsed from.
 pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
     let pieces = short_pieces(text, note);
-    let units = units(text, note, &pieces);
+    let units = units(note, &pieces);
     let total: usize = units.iter().map(|unit| unit.tokens).sum();
     let mut passages = Vec::new();
     let mut current: Vec<&Unit> = Vec::new();
@@ -93,13 +98,19 @@ pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
     passages
 }
 
-fn assemble(text: &str, pieces: &[Piece], units: &[&Unit], trail: &[usize]) -> Passage {
-    let mut body = String::new();
+/// A piece that is no passage by itself, with its estimated tokens.
+type ShortPiece = (Piece, usize);
+
+fn assemble(text: &str, pieces: &[ShortPiece], units: &[&Unit], trail: &[usize]) -> Passage {
+    let pieces_of = |unit: &Unit| pieces.get(unit.pieces.clone()).unwrap_or(&[]);
+    let length =
+        units.iter().flat_map(|unit| pieces_of(unit)).map(|(piece, _)| piece.span.end - piece.span.start + 1);
+    let mut body = String::with_capacity(length.sum());
     for unit in units {
         if !body.is_empty() {
             body.push('\n');
         }
-        push_pieces(text, pieces.get(unit.pieces.clone()).unwrap_or(&[]), &mut body);
+        push_pieces(text, pieces_of(unit).iter().map(|(piece, _)| piece), &mut body);
     }
     let start = units.first().map_or(0, |unit| unit.span.start);
     let end = units.last().map_or(start, |unit| unit.span.end);
@@ -107,8 +118,8 @@ fn assemble(text: &str, pieces: &[Piece], units: &[&Unit], trail: &[usize]) -> P
 }
 
 /// Joins pieces to plain text: nothing between parts of one word, a space at a line end, a new line between blocks.
-pub fn push_pieces(text: &str, pieces: &[Piece], out: &mut String) {
-    for (index, piece) in pieces.iter().enumerate() {
+pub fn push_pieces<'a>(text: &str, pieces: impl Iterator<Item = &'a Piece>, out: &mut String) {
+    for (index, piece) in pieces.enumerate() {
         match piece.joint {
             _ if index == 0 || out.is_empty() => {}
             Joint::None => {}
@@ -120,14 +131,17 @@ pub fn push_pieces(text: &str, pieces: &[Piece], out: &mut String) {
 }
 
 /// Leaves comments out and cuts pieces that are passages by themselves, at the ends of sentences or else of words.
-fn short_pieces(text: &str, note: &Note) -> Vec<Piece> {
+fn short_pieces(text: &str, note: &Note) -> Vec<ShortPiece> {
     let mut short = Vec::with_capacity(note.pieces.len());
     for piece in note.pieces.iter().filter(|piece| piece.kind != PieceKind::Comment) {
         let whole = piece.span.of(text);
-        if whole.len() <= LONGEST {
-            short.push(*piece);
+        let tokens = estimate_tokens(whole);
+        // A word that is estimated in steps counts one more for each step at most.
+        if whole.len() <= LONGEST || tokens + whole.len() / STEP < LONG {
+            short.push((*piece, tokens));
             continue;
         }
+        let mut push = |piece: Piece| short.push((piece, estimate_tokens(piece.span.of(text))));
         let (mut start, mut tokens, mut joint) = (0, 0, piece.joint);
         let mut sentence_end = None;
         for (end, part) in word_ends(whole) {
@@ -135,10 +149,10 @@ fn short_pieces(text: &str, note: &Note) -> Vec<Piece> {
             if part.trim_end().ends_with(['.', '!', '?', '。', '！', '？']) {
                 sentence_end = Some(end);
             }
-            if tokens >= LONGEST - 20 {
+            if tokens >= LONG {
                 let cut = sentence_end.filter(|&cut| cut > start).unwrap_or(end);
                 let span = Span::new(piece.span.start + start, piece.span.start + cut);
-                short.push(Piece { span, joint, ..*piece });
+                push(Piece { span, joint, ..*piece });
                 // What follows is a unit of its own, or the next passage could not begin there.
                 (start, joint, sentence_end) = (cut, Joint::Block, None);
                 tokens = estimate_tokens(whole.get(cut..end).unwrap_or(""));
@@ -146,13 +160,13 @@ fn short_pieces(text: &str, note: &Note) -> Vec<Piece> {
         }
         if start < whole.len() {
             let span = Span::new(piece.span.start + start, piece.span.end);
-            short.push(Piece { span, joint, ..*piece });
+            push(Piece { span, joint, ..*piece });
         }
     }
     short
 }
 
-/// Walks over a text in steps of one word with the space behind it, and of 20 characters where there is no space.
+/// Walks over a text in steps of one word with the space behind it, and of [`STEP`] characters where there is no space.
 fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -162,7 +176,7 @@ fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
             .char_indices()
             .find(|(_, c)| {
                 seen += 1;
-                c.is_whitespace() || seen > 20
+                c.is_whitespace() || seen > STEP
             })
             .map_or(rest.len(), |(at, c)| if c.is_whitespace() { at + c.len_utf8() } else { at });
         let part = rest.get(..step).filter(|part| !part.is_empty())?;
@@ -171,10 +185,10 @@ fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn units(text: &str, note: &Note, pieces: &[Piece]) -> Vec<Unit> {
+fn units(note: &Note, pieces: &[ShortPiece]) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut next_heading = 0;
-    for (index, piece) in pieces.iter().enumerate() {
+    for (index, &(piece, tokens)) in pieces.iter().enumerate() {
         let heading = (piece.kind == PieceKind::Heading)
             .then(|| heading_at(note, piece.span, &mut next_heading))
             .flatten();
@@ -182,7 +196,6 @@ fn units(text: &str, note: &Note, pieces: &[Piece]) -> Vec<Unit> {
             && units.last().is_some_and(|unit| {
                 unit.pieces.end == index && unit.heading == heading && unit.tokens < LONGEST
             });
-        let tokens = estimate_tokens(piece.span.of(text));
         match units.last_mut() {
             Some(unit) if continues => {
                 unit.span.end = piece.span.end;
@@ -211,20 +224,52 @@ fn heading_at(note: &Note, span: Span, next: &mut usize) -> Option<usize> {
 /// Estimates how many word pieces a BERT tokenizer makes of a text: one for five letters of a word, one for each
 /// sign and each character of an unspaced script.
 pub fn estimate_tokens(text: &str) -> usize {
-    let mut tokens = 0;
-    let mut letters = 0usize;
-    let mut count = |is_letter: bool, is_space: bool| {
-        if is_letter {
-            letters += 1;
-        } else {
-            tokens += letters.div_ceil(5) + usize::from(!is_space);
-            letters = 0;
+    let (mut tokens, mut letters) = (0usize, 0usize);
+    let mut add = |class: Class| match class {
+        Class::Letter => {
+            // The first letter of each five is a token.
+            tokens += usize::from(letters == 0);
+            letters = if letters == 4 { 0 } else { letters + 1 };
         }
+        Class::Sign => (tokens, letters) = (tokens + 1, 0),
+        Class::Space => letters = 0,
     };
     if text.is_ascii() {
-        text.bytes().for_each(|byte| count(byte.is_ascii_alphanumeric(), byte.is_ascii_whitespace()));
+        text.bytes().for_each(|byte| add(CLASSES[usize::from(byte & 0x7F)]));
     } else {
-        text.chars().for_each(|c| count(c.is_alphanumeric() && !is_unspaced(c), c.is_whitespace()));
+        text.chars().for_each(|c| add(class_of(c)));
     }
-    tokens + letters.div_ceil(5)
+    tokens
+}
+
+/// What a character is to a tokenizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    Sign,
+    Space,
+}
+
+/// Of the characters of ASCII.
+const CLASSES: [Class; 128] = {
+    let mut classes = [Class::Sign; 128];
+    let mut byte = 0;
+    while byte < 128u8 {
+        if byte.is_ascii_alphanumeric() {
+            classes[byte as usize] = Class::Letter;
+        } else if byte.is_ascii_whitespace() {
+            classes[byte as usize] = Class::Space;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+fn class_of(c: char) -> Class {
+    match c {
+        '\0'..='\x7F' => CLASSES[c as usize],
+        _ if c.is_alphanumeric() && !is_unspaced(c) => Class::Letter,
+        _ if c.is_whitespace() => Class::Space,
+        _ => Class::Sign,
+    }
 }

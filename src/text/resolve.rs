@@ -2,7 +2,7 @@
 //!
 //! Knows paths only: aliases, titles and headings take no part. Reads no file.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::slice;
 
 use crate::text::path::{NotePath, clean, key};

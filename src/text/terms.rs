@@ -3,6 +3,8 @@
 //! Rules are those of spec/search.md (Text analysis): lower-cased, diacritics folded, unspaced scripts by bigrams,
 //! identifiers whole and by part. One analysis serves index and query, so the two can never disagree.
 
+use std::mem;
+
 use frostem::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -62,6 +64,8 @@ pub struct Terms<'a> {
     parts: Vec<(usize, usize)>,
     current: Term,
     left_out: bool,
+    /// Whether words are only cut where something stands between letters.
+    runs: bool,
 }
 
 /// Gives every term of `text`.
@@ -86,7 +90,13 @@ impl<'a> Terms<'a> {
             parts: Vec::new(),
             current: Term { text: String::new(), start: 0, end: 0, position: 0, kind: TermKind::Word },
             left_out: false,
+            runs: false,
         }
+    }
+
+    /// Starts at the beginning of `text`, but gives no identifiers and no parts: only whole runs of letters and digits.
+    pub fn runs(text: &'a str) -> Self {
+        Self { runs: true, ..Self::new(text) }
     }
 
     /// Gives the term that the last [`Terms::advance`] reached.
@@ -101,32 +111,45 @@ impl<'a> Terms<'a> {
 
     /// Moves to the next term; `false` at the end.
     pub fn advance(&mut self) -> bool {
-        loop {
-            while let Some(&cut) = self.queue.get(self.queued) {
-                self.queued += 1;
-                if self.load(cut) {
-                    return true;
-                }
+        while let Some(Cut { start, end, position, kind }) = self.next_cut() {
+            let raw = self.text.get(start..end).unwrap_or("");
+            self.current.text.clear();
+            fold_into(raw, &mut self.current.text);
+            if !self.current.text.is_empty() {
+                self.current = Term { text: mem::take(&mut self.current.text), start, end, position, kind };
+                return true;
             }
+        }
+        false
+    }
+
+    /// Moves to the next term and gives its text alone: most words stand in the text as they are folded.
+    pub fn next_text(&mut self) -> Option<&str> {
+        loop {
+            let cut = self.next_cut()?;
+            let raw = self.text.get(cut.start..cut.end)?;
+            if raw.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+                return Some(raw);
+            }
+            self.current.text.clear();
+            fold_into(raw, &mut self.current.text);
+            if !self.current.text.is_empty() {
+                break;
+            }
+        }
+        Some(&self.current.text)
+    }
+
+    fn next_cut(&mut self) -> Option<Cut> {
+        while self.queued == self.queue.len() {
             self.queue.clear();
             self.queued = 0;
             if !self.cut_group() {
-                return false;
+                return None;
             }
         }
-    }
-
-    fn load(&mut self, cut: Cut) -> bool {
-        let Some(raw) = self.text.get(cut.start..cut.end) else {
-            return false;
-        };
-        self.current.text.clear();
-        fold_into(raw, &mut self.current.text);
-        self.current.start = cut.start;
-        self.current.end = cut.end;
-        self.current.position = cut.position;
-        self.current.kind = cut.kind;
-        !self.current.text.is_empty()
+        self.queued += 1;
+        self.queue.get(self.queued - 1).copied()
     }
 
     fn push(&mut self, start: usize, end: usize, kind: TermKind) {
@@ -144,12 +167,12 @@ impl<'a> Terms<'a> {
         while let Some(&byte) = bytes.get(self.at) {
             if byte.is_ascii() {
                 if byte.is_ascii_alphanumeric() || byte == b'_' {
-                    match plain_word(bytes, self.at) {
+                    match plain_word(bytes, self.at).filter(|_| !self.runs) {
                         Some(end) => {
                             self.push(self.at, end, TermKind::Word);
                             self.at = end;
                         }
-                        None => self.cut_word(),
+                        None => self.cut_word_or_run(),
                     }
                     return true;
                 }
@@ -164,7 +187,7 @@ impl<'a> Terms<'a> {
                 return true;
             }
             if is_word(c) {
-                self.cut_word();
+                self.cut_word_or_run();
                 return true;
             }
             self.at += c.len_utf8();
@@ -194,10 +217,29 @@ impl<'a> Terms<'a> {
         self.push(starts[1], self.at, kind);
     }
 
+    fn cut_word_or_run(&mut self) {
+        if self.runs { self.cut_run() } else { self.cut_word() }
+    }
+
+    /// Cuts one run of letters and digits, or passes over a sign that joins some.
+    fn cut_run(&mut self) {
+        let begin = self.at;
+        let letters = self.text.as_bytes().iter().skip(begin).take_while(|byte| byte.is_ascii_alphanumeric());
+        self.at += letters.count();
+        while let Some(c) = char_at(self.text, self.at).filter(|&c| is_word(c) && c != '_') {
+            self.at += c.len_utf8();
+        }
+        if self.at > begin {
+            self.push(begin, self.at, TermKind::Word);
+        } else {
+            self.at += 1;
+        }
+    }
+
     /// Cuts one word with the connectors and case changes inside it.
     fn cut_word(&mut self) {
         let begin = self.at;
-        let mut parts = std::mem::take(&mut self.parts);
+        let mut parts = mem::take(&mut self.parts);
         parts.clear();
         let mut part_start = begin;
         let mut shape = Shape::default();
@@ -465,6 +507,23 @@ impl Stem {
         }
         &met.stem
     }
+}
+
+/// Gives the beginnings of English words by which all words with a stem are found: each of them has one, and few others
+/// do. None where a stem is its only word.
+///
+/// Porter2 takes endings away, and changes the last letters of what is left in a few ways only: `y` to `i` (happy),
+/// `ilit` to `l` (possibility), nothing to `e` (citing), and the exceptions sky and dying, lying, tying.
+pub fn openings(stem: &str) -> Vec<String> {
+    if stem.len() < 2 || !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return Vec::new();
+    }
+    let mut found = vec![stem.to_owned()];
+    let changed = [("i", "y"), ("bl", "bilit"), ("e", "i"), ("ie", "ying"), ("sky", "skies")];
+    for (end, before) in changed {
+        found.extend(stem.strip_suffix(end).map(|rest| format!("{rest}{before}")));
+    }
+    found
 }
 
 /// FNV-1a, folded to the number of places.

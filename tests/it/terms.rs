@@ -1,7 +1,7 @@
 //! Text analysis: what becomes of words, identifiers and unspaced scripts.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::text::terms::{Stem, TermKind, fold_into, is_stop_word, terms};
+use sidenote::text::terms::{Stem, TermKind, Terms, fold_into, is_stop_word, openings, terms};
 
 /// Checks the terms of a text; wholes stand in brackets.
 #[track_caller]
@@ -72,6 +72,51 @@ fn english_is_stemmed_and_nothing_else() {
 }
 
 #[test]
+fn a_stem_tells_how_its_words_begin() {
+    let check = |stem: &str, expected: &[&str]| assert_eq!(openings(stem), expected, "{stem}");
+    check("connect", &["connect"]);
+    check("happi", &["happi", "happy"]);
+    check("possibl", &["possibl", "possibilit"]);
+    check("cite", &["cite", "citi"]);
+    check("tie", &["tie", "tii", "tying"]);
+    check("sky", &["sky", "skies"]);
+    for only_itself in ["a", "x1", "выход", "水", ""] {
+        check(only_itself, &[]);
+    }
+}
+
+/// All words of three and four letters, and each of some roots with up to three endings.
+#[test]
+fn every_word_begins_as_its_stem_says() {
+    let mut stem = Stem::brief();
+    let mut check = |word: &str| {
+        let stem = stem.of(word);
+        let is_told = openings(stem).iter().any(|opening| word.starts_with(opening.as_str()));
+        assert!(is_told || stem == word || stem.len() < 2, "{word} {stem}");
+    };
+    let letters = || 'a'..='z';
+    for start in letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| [a, b, c]))) {
+        let word = String::from_iter(start);
+        check(&word);
+        letters().for_each(|last| check(&format!("{word}{last}")));
+    }
+    let roots = "a ba hop tan rel vi use oper gener commun arsen abl possi sensi cri happ dy ly ty sk id gent ugl \
+        earl onl singl at iz bl bb tt egg add off connect re nation ypy yay toy univers decis organ rat lov geo \
+        techno que ski die tie";
+    let endings = "s es ies ied ed ing edly ingly eed eedly y tional ency anci ably entli izer ization ational ator \
+        alism ality alli fulness ousli iveness iviti biliti bility bli ogi fulli lessli li ly alize icate iciti ical \
+        ful ness ative al ance er ic able ible ant ement ment ism ate ity ous ive ize sion tion e l ll le ogist";
+    for root in roots.split_whitespace() {
+        for one in endings.split_whitespace() {
+            for two in endings.split_whitespace() {
+                check(&format!("{root}{one}{two}"));
+                endings.split_whitespace().for_each(|three| check(&format!("{root}{one}{two}{three}")));
+            }
+        }
+    }
+}
+
+#[test]
 fn stop_words_are_known() {
     assert!(["the", "a", "your", "how"].iter().all(|word| is_stop_word(word)));
     assert!(!is_stop_word("rename"));
@@ -98,6 +143,27 @@ proptest! {
             terms(text).into_iter().map(|term| (term.text, term.position, term.kind)).collect()
         };
         prop_assert_eq!(cut(&words), cut(&words.replace(' ', "—")));
+    }
+
+    #[test]
+    fn texts_alone_are_those_of_the_terms(text in "[a-zA-Z0-9_'.+#ßÅ水語 -]{0,80}|\\PC{0,80}") {
+        let (mut walk, mut alone) = (Terms::new(&text), Vec::new());
+        while let Some(term) = walk.next_text() {
+            alone.push(term.to_owned());
+        }
+        let whole: Vec<String> = terms(&text).into_iter().map(|term| term.text).collect();
+        prop_assert_eq!(alone, whole);
+    }
+
+    #[test]
+    fn runs_are_cut_where_no_letter_stands(text in "[a-zA-Z0-9_'.+# -]{0,80}") {
+        let (mut walk, mut runs) = (Terms::runs(&text), Vec::new());
+        while let Some(run) = walk.next_text() {
+            runs.push(run.to_owned());
+        }
+        let text = text.to_ascii_lowercase();
+        let cut = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|run| !run.is_empty());
+        prop_assert_eq!(runs, cut.collect::<Vec<_>>());
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
 use tantivy::index::SegmentId;
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocSet as _, InvertedIndexReader, SegmentReader, TERMINATED};
+use tantivy::schema::Field;
+use tantivy::{InvertedIndexReader, SegmentReader};
 
 use super::{Bm25Snapshot, DocSet, FileSet, failed};
 use crate::error::Result;
@@ -150,7 +150,7 @@ impl Bm25Snapshot {
         let mut budget = MOST_POSTINGS;
         for segment in self.searcher.segment_readers() {
             let mut docs = DocSet::new(segment.max_doc());
-            for field in [self.fields.words, self.fields.code, self.fields.rest] {
+            for field in self.fields.content() {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let terms = self.vocabulary.terms(segment, field, &inverted)?;
                 for term in terms.holding(run) {
@@ -256,14 +256,7 @@ fn add_postings(
     };
     let Some(left) = budget.checked_sub(u64::from(info.doc_freq)) else { return Ok(false) };
     *budget = left;
-    let mut postings = inverted
-        .read_postings_from_terminfo(&info, IndexRecordOption::Basic)
-        .map_err(|error| failed("read")(error.into()))?;
-    let mut doc = postings.doc();
-    while doc != TERMINATED {
-        docs.insert(doc);
-        doc = postings.advance();
-    }
+    docs.add(inverted, &info)?;
     Ok(true)
 }
 

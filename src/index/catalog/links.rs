@@ -28,8 +28,7 @@ impl Catalog {
     ///
     /// While the first load runs there is no index to look in, and nothing that this batch did not write itself.
     fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
-        let known = (linkpath.to_owned(), exact);
-        if let Some(&id) = self.linkpaths.borrow().get(&known) {
+        if let Some(&id) = self.linkpaths.borrow()[usize::from(exact)].get(linkpath) {
             return Ok(id);
         }
         let found = if self.loading.get() {
@@ -55,7 +54,7 @@ impl Catalog {
                 self.db.last_insert_rowid()
             }
         };
-        self.linkpaths.borrow_mut().insert(known, id);
+        self.linkpaths.borrow_mut()[usize::from(exact)].insert(linkpath.to_owned(), id);
         Ok(id)
     }
 

@@ -3,10 +3,10 @@
 //! Reads the event stream with a stack of its own, so that no input makes it recurse, and bounds what aliases
 //! may expand to. Knows nothing of notes: spans are offset by where the YAML starts.
 
-use std::collections::{HashMap, HashSet};
 use std::mem;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag};
+use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Number, Value};
 
 use super::{Property, Scalar, Style, kind_of};
