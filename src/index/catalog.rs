@@ -25,7 +25,7 @@ pub use filter::Filter;
 use packed::{pack_ascending, unpack_ascending};
 use rows::own_id;
 pub use rows::{
-    Counts, FileId, FileKind, FileRow, Hash, Known, LinkGroup, LinkRow, Place, PutAway, Record, Stat,
+    Counts, FileId, FileKind, FileRow, Hash, Inside, Known, LinkGroup, LinkRow, Place, PutAway, Record, Stat,
     path_id, path_id_at,
 };
 
@@ -339,27 +339,35 @@ impl Catalog {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// Visits what the last scan saw of each file, in no order.
-    pub fn each_known(&self, mut visit: impl FnMut(Known)) -> Result<()> {
-        let select = format!("SELECT {KNOWN_COLUMNS} FROM files");
+    /// Visits what is known directly in a folder, in the order of paths: its files, and once each of the folders in it,
+    /// whose files it jumps over.
+    pub fn each_in(&self, folder: &str, mut visit: impl FnMut(Inside<'_>) -> Result<()>) -> Result<()> {
+        let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE path >= ?1 ORDER BY path");
         let mut statement = self.db.prepare_cached(&select).map_err(sql("read"))?;
-        let mut rows = statement.query([]).map_err(sql("read"))?;
-        while let Some(row) = rows.next().map_err(sql("read"))? {
-            visit(read_known(row).map_err(sql("read"))?);
+        let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let mut from = start.clone();
+        loop {
+            let mut rows = statement.query([&from]).map_err(sql("read"))?;
+            from = loop {
+                let Some(row) = rows.next().map_err(sql("read"))? else { return Ok(()) };
+                let known = read_known(row).map_err(sql("read"))?;
+                let Some(name) = known.path.strip_prefix(&start) else { return Ok(()) };
+                if let Some(slash) = name.find('/') {
+                    let inner = known.path.get(..start.len() + slash).unwrap_or_default();
+                    visit(Inside::Folder(inner))?;
+                    // What lies in it begins with its name and a slash, and `0` is what comes after that.
+                    break format!("{inner}0");
+                }
+                visit(Inside::File(known))?;
+            };
         }
-        Ok(())
     }
 
     /// Looks up what is known of one path.
     pub fn known_at(&self, path: &str) -> Result<Option<Known>> {
         let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE path = ?1");
-        Ok(self.collect(&select, [path], read_known)?.pop())
-    }
-
-    /// Looks up what is known of one number.
-    pub fn known_as(&self, id: FileId) -> Result<Option<Known>> {
-        let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE id = ?1");
-        Ok(self.collect(&select, [id], read_known)?.pop())
+        let known = self.collect(&select, [path], |row| read_known(row).map(Known::owned))?.pop();
+        known.transpose()
     }
 
     /// Gives the highest file number so far.
@@ -377,8 +385,8 @@ impl Catalog {
     }
 
     /// Makes the next sync that reaches a file read and write it, whatever its stat says.
-    pub fn distrust(&self, id: FileId) -> Result<()> {
-        self.execute("UPDATE files SET racy = 1, hash = NULL WHERE id = ?1", id)
+    pub fn distrust_all(&self) -> Result<()> {
+        self.run("UPDATE files SET racy = 1, hash = NULL", &[])
     }
 
     /// Updates the stat of a file whose bytes turned out to be the same.
@@ -825,10 +833,10 @@ fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     })
 }
 
-fn read_known(row: &Row<'_>) -> rusqlite::Result<Known> {
+fn read_known<'row>(row: &'row Row<'_>) -> rusqlite::Result<Known<&'row str>> {
     Ok(Known {
         id: row.get(0)?,
-        path: read_path(row, 1)?,
+        path: row.get_ref(1)?.as_str()?,
         stat: Stat { size: row.get::<_, i64>(2)? as u64, mtime_ns: row.get(3)?, ctime_ns: row.get(4)? },
         racy: row.get(5)?,
         excluded: row.get(6)?,

@@ -1,23 +1,25 @@
 //! Owns the comparison of what is on disk with what is known of it: which files are new, changed, moved or gone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::index::Changes;
-use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Known, Stat};
+use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Inside, Known, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{self, FileStat, ScanOptions};
+use crate::vault::scan::{self, FileStat, Gaps, Listing, ScanOptions, scan_each};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SyncReport {
     /// Files compared.
     pub scanned: usize,
+    /// The most of them that were held at a time: those of one folder, and those that are not as they were.
+    #[serde(skip)]
+    pub held: usize,
     /// Files whose bytes were read.
     pub read: usize,
     /// Bytes read.
@@ -109,13 +111,13 @@ pub(super) fn compare(
     let settings = vault.settings();
     let (found, known, mut report) = match changes {
         Changes::All => {
-            let (scan, known) = look(vault, catalog, &settings, redo)?;
-            let mut report = SyncReport { scanned: scan.files.len() + scan.passed, ..SyncReport::default() };
-            report.warnings.extend(scan.warnings);
-            for failure in &scan.incomplete {
-                report.warnings.push(format!("{}; what was indexed there before is kept", failure.error));
+            let (look, gaps) = look(vault, catalog, &settings, redo)?;
+            let mut report = SyncReport { scanned: look.scanned, held: look.held, ..SyncReport::default() };
+            report.warnings.extend(gaps.warnings);
+            for error in gaps.unseen.values() {
+                report.warnings.push(format!("{error}; what was indexed there before is kept"));
             }
-            (scan.files, known, report)
+            (look.found, look.known, report)
         }
         Changes::Only { files, places } => {
             let mut found = Vec::new();
@@ -131,7 +133,8 @@ pub(super) fn compare(
                 }
                 known.extend(catalog.known_at(path.as_str())?);
             }
-            let report = SyncReport { scanned: found.len(), ..SyncReport::default() };
+            let report =
+                SyncReport { scanned: found.len(), held: found.len() + known.len(), ..SyncReport::default() };
             (found, known, report)
         }
     };
@@ -147,13 +150,11 @@ pub(super) fn compare(
                 continue;
             }
         };
-        let excluded = settings.is_excluded(&stat.path);
-        let now = stat_of(&stat);
         let forced_here = redo.covers(&stat.path);
-        let same = old.as_ref().is_some_and(|old| old.stat == now && !old.racy && old.excluded == excluded);
-        if same && !forced_here {
+        if !forced_here && old.as_ref().is_some_and(|old| is_same(&stat, old, &settings)) {
             continue;
         }
+        let excluded = settings.is_excluded(&stat.path);
         // Without an old hash nothing can be found equal, which is what a forced reading wants.
         let old_hash = match &old {
             Some(old) if !forced_here && old.excluded == excluded => catalog.hash_of(old.id)?,
@@ -256,9 +257,10 @@ impl Drift {
 
 /// Lists what changed on disk since it was indexed, without changing anything.
 pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
-    let (scan, known) = look(vault, catalog, &vault.settings(), &Redo::Nothing)?;
+    let settings = vault.settings();
+    let (look, _) = look(vault, catalog, &settings, &Redo::Nothing)?;
     let mut drift = Drift::default();
-    for pair in side_by_side(scan.files, known) {
+    for pair in side_by_side(look.found, look.known) {
         match pair {
             (Some(new), Some(old)) if stat_of(&new) != old.stat => drift.changed.push(new.path),
             (Some(new), None) => drift.added.push(new.path),
@@ -269,82 +271,103 @@ pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
     Ok(drift)
 }
 
-/// What the catalog knows of every file, in a few bytes each.
-struct Marks {
-    /// In ascending order; each stands for a path with its size, its times and whether it is hidden.
-    marks: Vec<(Mark, FileId)>,
-    /// Whether the scan has met the file, and found it so.
-    met: Vec<AtomicBool>,
-    /// Files whose stat proves nothing.
-    racy: Vec<FileId>,
+/// A scan that is compared with the catalog folder by folder, so that nothing is held but what differs.
+struct Look<'a> {
+    catalog: &'a Catalog,
+    settings: &'a Settings,
+    redo: &'a Redo,
+    /// How many files were compared.
+    scanned: usize,
+    /// The most files that were held at a time.
+    held: usize,
+    /// The files that are not as they were,
+    found: Vec<FileStat>,
+    /// what is known of those,
+    known: Vec<Known>,
+    /// and of files that are not there.
+    gone: Vec<Known>,
+    /// The folders that are known and that the scan did not come to, at least not yet: links wait for the rest.
+    missing: BTreeSet<String>,
 }
 
-impl Marks {
-    fn of(catalog: &Catalog) -> Result<Self> {
-        let (mut marks, mut racy) = (Vec::with_capacity(catalog.files()?), Vec::new());
-        catalog.each_known(|known| {
-            if known.racy {
-                racy.push(known.id);
-            } else {
-                marks.push((mark(known.path.as_str(), &known.stat, known.excluded), known.id));
+impl Look<'_> {
+    /// Compares a folder with what is known directly in it.
+    fn compare(&mut self, listing: Listing) -> Result<()> {
+        self.missing.remove(&listing.path);
+        self.scanned += listing.files.len();
+        let held = listing.files.len() + self.found.len() + self.known.len() + self.gone.len();
+        self.held = self.held.max(held);
+        let mut files = listing.files.into_iter().peekable();
+        self.catalog.each_in(&listing.path, |inside| {
+            match inside {
+                Inside::Folder(path) => {
+                    let is_there =
+                        listing.folders.binary_search_by(|folder| folder.as_str().cmp(path)).is_ok();
+                    if !is_there && !listing.is_cut {
+                        self.missing.insert(path.to_owned());
+                    }
+                }
+                Inside::File(old) => {
+                    while let Some(new) = files.next_if(|new| new.path.as_str() < old.path) {
+                        self.found.push(new);
+                    }
+                    match files.next_if(|new| new.path.as_str() == old.path) {
+                        Some(new) if !self.redo.covers(&new.path) && is_same(&new, &old, self.settings) => {}
+                        Some(new) => {
+                            self.found.push(new);
+                            self.known.push(old.owned()?);
+                        }
+                        None if listing.is_cut => {}
+                        None => self.gone.push(old.owned()?),
+                    }
+                }
             }
+            Ok(())
         })?;
-        marks.sort_unstable();
-        Ok(Self { met: marks.iter().map(|_| AtomicBool::new(false)).collect(), marks, racy })
+        self.found.extend(files);
+        Ok(())
     }
-
-    /// Says whether a file is as it was, and remembers that.
-    fn meet(&self, mark: Mark) -> bool {
-        let found = self.marks.binary_search_by_key(&mark, |&(mark, _)| mark);
-        let met = found.ok().and_then(|at| self.met.get(at));
-        met.inspect(|met| met.store(true, Ordering::Relaxed)).is_some()
-    }
-
-    /// Lists the files that were not met as they were.
-    fn others(self) -> impl Iterator<Item = FileId> {
-        let met = self.met.into_iter().map(AtomicBool::into_inner);
-        let unmet = self.marks.into_iter().zip(met).filter(|(_, met)| !met).map(|((_, id), _)| id);
-        self.racy.into_iter().chain(unmet)
-    }
-}
-
-/// Half of a BLAKE3 hash: with so many bits no two states of a file are ever taken for one.
-type Mark = [u8; 16];
-
-fn mark(path: &str, stat: &Stat, excluded: bool) -> Mark {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&stat.size.to_le_bytes()).update(&stat.mtime_ns.to_le_bytes());
-    hasher.update(&stat.ctime_ns.to_le_bytes()).update(&[u8::from(excluded)]).update(path.as_bytes());
-    let mut half = Mark::default();
-    hasher.finalize_xof().fill(&mut half);
-    half
 }
 
 /// Scans the vault and gives the files that are not as they were, and what is known of those, both ordered by path.
 /// What is known of places that could not be looked at is left out, for nothing can be said of it.
-fn look(
+fn look<'a>(
     vault: &Vault,
-    catalog: &Catalog,
-    settings: &Settings,
-    redo: &Redo,
-) -> Result<(scan::Scan, Vec<Known>)> {
+    catalog: &'a Catalog,
+    settings: &'a Settings,
+    redo: &'a Redo,
+) -> Result<(Look<'a>, Gaps)> {
     let options = ScanOptions { hidden: vault.hidden().to_owned(), ..ScanOptions::default() };
-    let marks = Marks::of(catalog)?;
-    let scan = scan::scan_past(vault.root(), &options, &|file| {
-        !redo.covers(&file.path)
-            && marks.meet(mark(file.path.as_str(), &stat_of(file), settings.is_excluded(&file.path)))
-    });
-    let mut known = Vec::new();
-    for id in marks.others() {
-        known.extend(catalog.known_as(id)?);
-    }
-    if !scan.incomplete.is_empty() {
-        // A folder that could not be listed says nothing about the files in it.
-        let is_seen = |old: &Known| scan.files.binary_search_by(|file| file.path.cmp(&old.path)).is_ok();
-        known.retain(|old| !scan.incomplete.iter().any(|failure| failure.covers(&old.path)) || is_seen(old));
-    }
-    known.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    Ok((scan, known))
+    let mut look = Look {
+        catalog,
+        settings,
+        redo,
+        scanned: 0,
+        held: 0,
+        found: Vec::new(),
+        known: Vec::new(),
+        gone: Vec::new(),
+        missing: BTreeSet::new(),
+    };
+    let gaps = catalog.at_once(|| {
+        let gaps = scan_each(vault.root(), &options, |listing| look.compare(listing))?;
+        while let Some(path) = look.missing.pop_first() {
+            if !gaps.cover(&path) {
+                look.compare(Listing { path, ..Listing::default() })?;
+            }
+        }
+        Ok(gaps)
+    })?;
+    look.gone.retain(|old| !gaps.cover(old.path.as_str()));
+    look.known.append(&mut look.gone);
+    look.known.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    look.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok((look, gaps))
+}
+
+/// Says whether a file is as it was, as far as that can be told without reading it.
+fn is_same<P>(file: &FileStat, old: &Known<P>, settings: &Settings) -> bool {
+    stat_of(file) == old.stat && !old.racy && settings.is_excluded(&file.path) == old.excluded
 }
 
 /// Walks over two lists that are ordered by path, and pairs what has the same path.

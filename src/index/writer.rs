@@ -205,12 +205,8 @@ impl Writer {
             }
             if plan.all {
                 writer.clear()?;
-                // What cannot be reached now has lost its words, and must be read when it comes back.
-                let read: HashSet<FileId> = candidates.iter().map(|candidate| candidate.id).collect();
-                let mut others = Vec::new();
-                self.catalog.each_known(|known| others.push(known.id))?;
-                others.retain(|id| !read.contains(id));
-                others.into_iter().try_for_each(|id| self.catalog.distrust(id))?;
+                // What cannot be read now has lost its words, and must be read when it comes back.
+                self.catalog.distrust_all()?;
             }
         }
         for known in removed.iter() {

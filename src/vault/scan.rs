@@ -3,11 +3,13 @@
 //! Opens no file. What could not be looked at is told apart from what is not there, so that nobody takes a folder
 //! that cannot be read for an empty one.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::convert::Infallible;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -53,94 +55,101 @@ pub struct FileStat {
     pub symlink: bool,
 }
 
-/// Says which files a scan passes over.
-pub type Pass<'a> = dyn Fn(&FileStat) -> bool + Sync + 'a;
-
-/// What a scan found.
-#[derive(Debug, Default)]
-pub struct Scan {
-    /// The files, ordered by path; without those that were passed over.
+/// One folder as a scan found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Where it is, as a path from the root; empty for the root.
+    pub path: String,
+    /// The files in it, ordered by path; links to files are among them.
     pub files: Vec<FileStat>,
-    /// How many files were passed over.
-    pub passed: usize,
-    /// The folders that were listed, as they are reached on disk, in no order.
-    pub folders: Vec<PathBuf>,
-    /// What could not be looked at: the files at or below such a path must be taken to be as they were.
-    pub incomplete: Vec<Incomplete>,
+    /// The paths of the folders in it, in order; without links, and without the hidden one.
+    pub folders: Vec<String>,
+    /// Whether more may be in it, for it could not be listed to its end.
+    pub is_cut: bool,
+}
+
+/// What a scan could not look at, or left out.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    /// Why each of these places could not be looked at: paths from the root, empty for the root itself. The files at or
+    /// below them must be taken to be as they were.
+    pub unseen: BTreeMap<String, Error>,
     /// What was left out on purpose, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// A place that could not be looked at.
-#[derive(Debug)]
-pub struct Incomplete {
-    /// The path of the folder or file, from the root; empty for the root.
-    pub prefix: String,
-    /// Why.
-    pub error: Error,
-}
+impl Gaps {
+    /// Says whether a file or folder is at or below a place that could not be looked at.
+    pub fn cover(&self, path: &str) -> bool {
+        let mut above = path.match_indices('/').filter_map(|(slash, _)| path.get(..slash));
+        !self.unseen.is_empty()
+            && (["", path].iter().any(|place| self.unseen.contains_key(*place))
+                || above.any(|place| self.unseen.contains_key(place)))
+    }
 
-impl Incomplete {
-    /// Says whether `path` is this place or lies below it.
-    pub fn covers(&self, path: &NotePath) -> bool {
-        let tail = path.as_str().strip_prefix(self.prefix.as_str());
-        self.prefix.is_empty() || tail.is_some_and(|tail| tail.is_empty() || tail.starts_with('/'))
+    fn fail(&mut self, place: &str, disk: &Path, error: io::Error) {
+        self.unseen.insert(place.to_owned(), Error::io("look into", disk, error));
     }
 }
 
-/// A folder to list: its place on disk and its path in the vault.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Folder {
-    path: String,
-    disk: PathBuf,
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// The files, ordered by path.
+    pub files: Vec<FileStat>,
+    /// The folders that were listed, in no order.
+    pub folders: Vec<String>,
+    /// What is not there, and why.
+    pub gaps: Gaps,
 }
 
 /// Lists the files of a vault, or of one folder of it; none where a scan of the whole vault would not go.
 pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
-    scan_past(root, options, &|_| false)
+    let mut scan = Scan::default();
+    let Ok(gaps) = scan_each(root, options, |listing| {
+        scan.files.extend(listing.files);
+        scan.folders.push(listing.path);
+        Ok::<_, Infallible>(())
+    });
+    scan.gaps = gaps;
+    scan.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    scan
 }
 
-/// As [`scan`], but only counts the files that `pass` says to pass over, so that memory grows with the others alone. It
-/// is asked from several threads, once for each file.
-pub fn scan_past(root: &Path, options: &ScanOptions, pass: &Pass<'_>) -> Scan {
-    let mut scan = Scan::default();
+/// As [`scan`], but hands over each folder as it is listed, in no order but that a folder comes before those in it. No
+/// more is held than a few folders at a time.
+///
+/// # Errors
+/// Those of `visit`, which end the scan.
+pub fn scan_each<E>(
+    root: &Path,
+    options: &ScanOptions,
+    mut visit: impl FnMut(Listing) -> Result<(), E>,
+) -> Result<Gaps, E> {
+    let mut gaps = Gaps::default();
     let is_visible = options.below.is_empty()
         || NotePath::from_disk(&options.below).is_some() && !lies_in(&options.below, &options.hidden);
     if !is_visible || leads_back(root, &options.below).unwrap_or(false) {
-        return scan;
+        return Ok(gaps);
     }
-    let disk = if options.below.is_empty() { root.to_owned() } else { root.join(&options.below) };
-    let mut links = walk(vec![Folder { path: options.below.clone(), disk }], options, pass, &mut scan);
     let mut trees = Trees::of(root);
-    // Links are followed in the order of their paths, so that of two with one target always the same is taken.
-    while !links.is_empty() {
-        let mut folders = Vec::new();
+    let mut folders = vec![options.below.clone()];
+    while !folders.is_empty() {
+        let links = walk(root, std::mem::take(&mut folders), options, &mut gaps, &mut visit)?;
+        // Links are followed in the order of their paths, so that of two with one target always the same is taken.
         for link in links {
-            match fs::metadata(&link.disk) {
-                Ok(target) if target.is_dir() && !options.recursive => {}
-                Ok(target) if target.is_dir() => match trees.add(&link.disk, &target) {
-                    Ok(true) => folders.push(link),
-                    Ok(false) => scan.warnings.push(format!(
-                        "{} is not followed: it links to a folder that is, holds or lies in one already scanned",
-                        link.path
-                    )),
-                    Err(error) => scan.fail(link, error),
-                },
-                Ok(target) => {
-                    let before = scan.files.len();
-                    scan.file(&link.path, &target, true);
-                    scan.pass_over(before, pass);
-                }
-                // The target may be away for the moment, as a drive is that is not mounted.
-                Err(error) => scan.fail(link, error),
+            let disk = on_disk(root, &link);
+            match trees.add(&disk) {
+                Ok(true) => folders.push(link),
+                Ok(false) => gaps.warnings.push(format!(
+                    "{link} is not followed: it links to a folder that is, holds or lies in one already scanned"
+                )),
+                Err(error) => gaps.fail(&link, &disk, error),
             }
         }
-        links = walk(folders, options, pass, &mut scan);
     }
-    scan.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    scan.incomplete.sort_by(|a, b| a.prefix.cmp(&b.prefix));
-    scan.warnings.sort();
-    scan
+    gaps.warnings.sort();
+    Ok(gaps)
 }
 
 /// Looks at one file; `None` where a scan would not list it.
@@ -183,6 +192,11 @@ pub(super) fn leads_back(root: &Path, folder: &str) -> io::Result<bool> {
     Ok(real.starts_with(&root) && real != plain)
 }
 
+/// Gives the place of a folder that is named by its path from the root.
+pub(super) fn on_disk(root: &Path, folder: &str) -> PathBuf {
+    if folder.is_empty() { root.to_owned() } else { root.join(folder) }
+}
+
 fn file_stat(path: NotePath, metadata: &Metadata, symlink: bool) -> FileStat {
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
     FileStat {
@@ -193,36 +207,6 @@ fn file_stat(path: NotePath, metadata: &Metadata, symlink: bool) -> FileStat {
         device: metadata.dev(),
         inode: metadata.ino(),
         symlink,
-    }
-}
-
-impl Scan {
-    fn file(&mut self, path: &str, metadata: &Metadata, symlink: bool) {
-        match NotePath::from_disk(path) {
-            Some(path) if metadata.is_file() => self.files.push(file_stat(path, metadata, symlink)),
-            _ => self.warnings.push(format!("{path} is skipped: it is no regular file")),
-        }
-    }
-
-    fn fail(&mut self, place: Folder, error: io::Error) {
-        let error = Error::io("look into", &place.disk, error);
-        self.incomplete.push(Incomplete { prefix: place.path, error });
-    }
-
-    /// Drops those of the files listed last that are to be passed over.
-    fn pass_over(&mut self, before: usize, pass: &Pass<'_>) {
-        let listed = self.files.split_off(before);
-        let count = listed.len();
-        self.files.extend(listed.into_iter().filter(|file| !pass(file)));
-        self.passed += count - (self.files.len() - before);
-    }
-
-    fn append(&mut self, mut other: Self) {
-        self.passed += other.passed;
-        self.files.append(&mut other.files);
-        self.folders.append(&mut other.folders);
-        self.incomplete.append(&mut other.incomplete);
-        self.warnings.append(&mut other.warnings);
     }
 }
 
@@ -243,12 +227,12 @@ impl Trees {
     }
 
     /// Adds the tree that a link leads to, unless it overlaps with one of the others.
-    fn add(&mut self, link: &Path, target: &Metadata) -> io::Result<bool> {
+    fn add(&mut self, link: &Path) -> io::Result<bool> {
         let chain = chain(link)?;
-        let overlaps =
-            chain.iter().any(|id| self.roots.contains(id)) || self.above.contains(&identity(target));
+        let overlaps = chain.iter().any(|id| self.roots.contains(id))
+            || chain.first().is_some_and(|target| self.above.contains(target));
         if !overlaps {
-            self.roots.insert(identity(target));
+            self.roots.extend(chain.first());
             self.above.extend(chain);
         }
         Ok(!overlaps)
@@ -257,60 +241,68 @@ impl Trees {
 
 /// Lists the identities of a folder and of all folders above it.
 fn chain(folder: &Path) -> io::Result<Vec<(u64, u64)>> {
-    folder.canonicalize()?.ancestors().map(|folder| Ok(identity(&fs::metadata(folder)?))).collect()
-}
-
-fn identity(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
+    let identity = |folder: &Path| fs::metadata(folder).map(|metadata| (metadata.dev(), metadata.ino()));
+    folder.canonicalize()?.ancestors().map(identity).collect()
 }
 
 /// Folders that wait to be listed, shared by the threads of a walk.
 struct Queue {
-    folders: Vec<Folder>,
+    folders: Vec<String>,
     /// How many threads are listing a folder, and may yet add some.
     busy: usize,
 }
 
-/// Lists the folders and all below them into `scan`, and gives the symbolic links met, in order.
-fn walk(folders: Vec<Folder>, options: &ScanOptions, pass: &Pass<'_>, scan: &mut Scan) -> BTreeSet<Folder> {
+/// So many listings wait for the one who asked for them.
+const WAITING: usize = 16;
+
+/// Lists the folders and all below them for `visit`, and gives the links to folders that it met, in order.
+fn walk<E>(
+    root: &Path,
+    folders: Vec<String>,
+    options: &ScanOptions,
+    gaps: &mut Gaps,
+    visit: &mut impl FnMut(Listing) -> Result<(), E>,
+) -> Result<BTreeSet<String>, E> {
     let queue = Mutex::new(Queue { folders, busy: 0 });
     let ready = Condvar::new();
-    let work = || {
-        let (mut scan, mut links) = (Scan::default(), Vec::new());
+    let work = |listings: SyncSender<Listed>| {
         while let Some(folder) = next(&queue, &ready) {
-            let mut inner = Vec::new();
-            let before = scan.files.len();
-            list(folder, &mut scan, &mut inner, &mut links);
-            scan.pass_over(before, pass);
-            inner.retain(|folder| !lies_in(&folder.path, &options.hidden));
+            let listed = list(root, folder, options);
+            let inner = if options.recursive { listed.listing.folders.clone() } else { Vec::new() };
+            let is_wanted = listings.send(listed).is_ok();
             let mut queue = lock(&queue);
-            if options.recursive {
-                queue.folders.append(&mut inner);
+            if is_wanted {
+                // The last is taken first.
+                queue.folders.extend(inner.into_iter().rev());
+            } else {
+                queue.folders.clear();
             }
             queue.busy -= 1;
             drop(queue);
             ready.notify_all();
         }
-        (scan, links)
     };
-    let mut links = BTreeSet::new();
+    // A thread that panicked would leave its folders out in silence, so the scope lets the panic go on here.
     thread::scope(|threads| {
-        let others: Vec<_> = (1..options.threads).map(|_| threads.spawn(work)).collect();
-        let own = work();
-        // A thread that panicked would leave its folders out in silence, so the panic goes on here.
-        let joined = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        for (part, found) in std::iter::once(own).chain(joined) {
-            scan.append(part);
-            links.extend(found);
+        let (sender, listings) = sync_channel(WAITING);
+        for _ in 0..options.threads.max(1) {
+            let sender = sender.clone();
+            threads.spawn(|| work(sender));
         }
-    });
-    links
+        drop(sender);
+        let mut links = BTreeSet::new();
+        for mut listed in listings {
+            links.extend(listed.links);
+            gaps.unseen.append(&mut listed.gaps.unseen);
+            gaps.warnings.append(&mut listed.gaps.warnings);
+            visit(listed.listing)?;
+        }
+        Ok(links)
+    })
 }
 
 /// Takes a folder to list, and waits for one while others may add some; `None` once all is done.
-fn next(queue: &Mutex<Queue>, ready: &Condvar) -> Option<Folder> {
+fn next(queue: &Mutex<Queue>, ready: &Condvar) -> Option<String> {
     let mut queue = lock(queue);
     loop {
         if let Some(folder) = queue.folders.pop() {
@@ -328,48 +320,70 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lists one folder: files into `scan`, folders and symbolic links into their lists.
-fn list(folder: Folder, scan: &mut Scan, folders: &mut Vec<Folder>, links: &mut Vec<Folder>) {
-    scan.folders.push(folder.disk.clone());
-    let result = fs::read_dir(&folder.disk).and_then(|entries| {
+/// A folder with what is in it besides.
+struct Listed {
+    listing: Listing,
+    /// The paths of links to folders.
+    links: Vec<String>,
+    gaps: Gaps,
+}
+
+/// Lists one folder.
+fn list(root: &Path, path: String, options: &ScanOptions) -> Listed {
+    let disk = on_disk(root, &path);
+    let listing = Listing { path, ..Listing::default() };
+    let mut listed = Listed { listing, links: Vec::new(), gaps: Gaps::default() };
+    let end = fs::read_dir(&disk).and_then(|entries| {
         for entry in entries {
-            add(&entry?, &folder.path, scan, folders, links);
+            listed.add(&entry?);
         }
         Ok(())
     });
-    if let Err(error) = result {
-        scan.fail(folder, error);
+    let Listed { listing, links, gaps } = &mut listed;
+    if let Err(error) = end {
+        gaps.fail(&listing.path, &disk, error);
+        listing.is_cut = true;
     }
+    if !options.recursive {
+        links.clear();
+    }
+    listing.folders.retain(|folder| !lies_in(folder, &options.hidden));
+    listing.folders.sort_unstable();
+    listing.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    listed
 }
 
-fn add(entry: &DirEntry, parent: &str, scan: &mut Scan, folders: &mut Vec<Folder>, links: &mut Vec<Folder>) {
-    let name = entry.file_name();
-    if name.as_encoded_bytes().starts_with(b".") {
-        return;
-    }
-    let Some(name) = name.to_str() else {
-        scan.warnings.push(format!("{} is skipped: its name is no UTF-8", entry.path().display()));
-        return;
-    };
-    let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
-    let kind = match entry.file_type() {
-        Ok(kind) => kind,
-        Err(error) => {
-            return scan.fail(Folder { path, disk: entry.path() }, error);
+impl Listed {
+    /// Sorts in one entry of the folder.
+    fn add(&mut self, entry: &DirEntry) {
+        let Self { listing, links, gaps } = self;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
+            return;
         }
-    };
-    if kind.is_dir() {
-        folders.push(Folder { path, disk: entry.path() });
-    } else if kind.is_symlink() {
-        links.push(Folder { path, disk: entry.path() });
-    } else if !kind.is_file() {
-        scan.warnings.push(format!("{path} is skipped: it is no regular file"));
-    } else {
-        match entry.metadata() {
-            Ok(metadata) => scan.file(&path, &metadata, false),
-            // A file that went away between the two looks is gone.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => scan.fail(Folder { path, disk: entry.path() }, error),
+        let Some(name) = name.to_str() else {
+            gaps.warnings.push(format!("{} is skipped: its name is no UTF-8", entry.path().display()));
+            return;
+        };
+        let path = if listing.path.is_empty() { name.to_owned() } else { format!("{}/{name}", listing.path) };
+        let kind = match entry.file_type() {
+            Ok(kind) => kind,
+            Err(error) => return gaps.fail(&path, &entry.path(), error),
+        };
+        if kind.is_dir() {
+            return listing.folders.push(path);
+        }
+        let symlink = kind.is_symlink();
+        match if symlink { fs::metadata(entry.path()) } else { entry.metadata() } {
+            Ok(metadata) if symlink && metadata.is_dir() => links.push(path),
+            Ok(metadata) => match NotePath::from_disk(&path).filter(|_| metadata.is_file()) {
+                Some(path) => listing.files.push(file_stat(path, &metadata, symlink)),
+                None => gaps.warnings.push(format!("{path} is skipped: it is no regular file")),
+            },
+            // A file that went away between the two looks is gone. The target of a link may be away for the moment, as
+            // a drive is that is not mounted.
+            Err(error) if !symlink && error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => gaps.fail(&path, &entry.path(), error),
         }
     }
 }

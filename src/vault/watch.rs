@@ -17,7 +17,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
 use crate::text::path::NotePath;
-use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, scan};
+use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
 
 /// So long nothing may happen before a batch counts as whole: a save is several events.
 const QUIET: Duration = Duration::from_millis(25);
@@ -398,18 +398,18 @@ impl Gatherer {
 
     /// Watches a folder and those below it, as far as a scan goes, and gives what the scan found.
     fn watch_below(&mut self, path: &str) -> std::result::Result<Scan, String> {
-        let mut watched: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut watched = BTreeSet::new();
         let (below, hidden) = (path.to_owned(), self.hidden.clone());
         let options = ScanOptions { below, hidden, ..ScanOptions::default() };
         loop {
             let found = scan(&self.root, &options);
-            let fresh: Vec<PathBuf> =
+            let fresh: Vec<String> =
                 found.folders.iter().filter(|folder| !watched.contains(*folder)).cloned().collect();
             if fresh.is_empty() {
                 let is_linked = |file: &&FileStat| file.symlink;
                 let links = found.files.iter().filter(is_linked).map(|file| file.path.clone());
                 // The target of a link may be away for the moment.
-                let lost = found.incomplete.iter().filter_map(|lost| NotePath::from_disk(&lost.prefix));
+                let lost = found.gaps.unseen.keys().filter_map(|lost| NotePath::from_disk(lost));
                 let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
                 let links: Vec<NotePath> = links.chain(lost).collect();
                 self.shared.lock().links.extend(links);
@@ -417,7 +417,7 @@ impl Gatherer {
             }
             // What comes between a look and the watch shows at the next look.
             for folder in fresh {
-                self.add(&folder)?;
+                self.add(&on_disk(&self.root, &folder))?;
                 watched.insert(folder);
             }
         }

@@ -1,5 +1,6 @@
 //! What is in a vault: the walk, single files, reading, and Obsidian's settings (spec/obsidian.md 1).
 
+use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +15,7 @@ use sidenote::text::path::NotePath;
 use sidenote::text::resolve::LinkFormat;
 use sidenote::vault::Vault;
 use sidenote::vault::obsidian::{DailyNotes, Location, Settings, Templates, Trash};
-use sidenote::vault::scan::{FileStat, Scan, ScanOptions, scan, scan_past, stat};
+use sidenote::vault::scan::{Listing, Scan, ScanOptions, scan, scan_each, stat};
 use tempfile::TempDir;
 
 fn path(text: &str) -> NotePath {
@@ -42,6 +43,10 @@ fn make_fifo(path: &Path) {
 
 fn listed(scan: &Scan) -> Vec<&str> {
     scan.files.iter().map(|file| file.path.as_str()).collect()
+}
+
+fn unseen(scan: &Scan) -> Vec<&str> {
+    scan.gaps.unseen.keys().map(String::as_str).collect()
 }
 
 fn scan_all(root: &Path) -> Scan {
@@ -80,7 +85,7 @@ fn dot_entries_are_invisible_and_nothing_else() {
             "~tmp/t.md",
         ];
         assert_eq!(listed(&scan), expect);
-        assert!(scan.warnings.is_empty() && scan.incomplete.is_empty());
+        assert!(scan.gaps.warnings.is_empty() && scan.gaps.unseen.is_empty());
     }
 }
 
@@ -130,30 +135,61 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     symlink(outside.path(), outside.path().join("deep/loop")).unwrap();
     let scan = scan_all(root.path());
     assert_eq!(listed(&scan), ["a/n.md", "out/deep/p.md", "out/o.md"]);
-    let left_out: Vec<_> = scan.warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
+    let left_out: Vec<_> =
+        scan.gaps.warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
     assert_eq!(
         left_out,
         ["a/dot", "a/self", "above", "out/back", "out/deep/loop", "out2", "out3", "top", "twin"]
     );
-    assert!(scan.incomplete.is_empty());
+    assert!(scan.gaps.unseen.is_empty());
     assert!(stat(root.path(), &path("out/deep/p.md")).unwrap().is_some());
     assert!(stat(root.path(), &path("twin/n.md")).unwrap().is_none());
 }
 
 #[test]
-fn what_is_passed_over_is_counted_and_asked_for_once() {
-    let root = vault(&["a.md", "b/c.md", "b/d.md", "b/e/f.md", "g.md"]);
+fn a_folder_comes_as_one_and_before_those_in_it() {
+    let outside = vault(&["o.md", "deep/p.md"]);
+    let root = vault(&["b.md", "a.md", "b/c.md", "b/.h/d.md", "b/e/f.md", "g/h.md", "hidden/i.md"]);
     symlink("a.md", root.path().join("in.md")).unwrap();
-    let asked = std::sync::Mutex::new(Vec::new());
-    let pass = |file: &FileStat| {
-        asked.lock().unwrap().push(file.path.as_str().to_owned());
-        !file.path.as_str().ends_with("d.md")
-    };
-    let scan = scan_past(root.path(), &ScanOptions::default(), &pass);
-    assert_eq!((listed(&scan), scan.passed), (vec!["b/d.md"], 5));
-    let mut asked = asked.into_inner().unwrap();
-    asked.sort();
-    assert_eq!(asked, ["a.md", "b/c.md", "b/d.md", "b/e/f.md", "g.md", "in.md"]);
+    symlink(outside.path(), root.path().join("b/out")).unwrap();
+    for threads in [1, 4] {
+        let options = ScanOptions { threads, hidden: "hidden".to_owned(), ..ScanOptions::default() };
+        let mut listings: Vec<Listing> = Vec::new();
+        let Ok(gaps) = scan_each(root.path(), &options, |listing| {
+            let (above, _) = listing.path.rsplit_once('/').unwrap_or_default();
+            assert!(listing.path.is_empty() || listings.iter().any(|other| other.path == above));
+            listings.push(listing);
+            Ok::<_, Infallible>(())
+        });
+        assert!(gaps.unseen.is_empty() && gaps.warnings.is_empty());
+        let said = |listing: &Listing| {
+            let files: Vec<&str> = listing.files.iter().map(|file| file.path.name()).collect();
+            format!("{}: {} | {}", listing.path, files.join(" "), listing.folders.join(" "))
+        };
+        let mut said: Vec<String> = listings.iter().map(said).collect();
+        said.sort();
+        let expect = [
+            ": a.md b.md in.md | b g",
+            "b/e: f.md | ",
+            "b/out/deep: p.md | ",
+            "b/out: o.md | b/out/deep",
+            "b: c.md | b/e",
+            "g: h.md | ",
+        ];
+        assert_eq!(said, expect);
+    }
+}
+
+#[test]
+fn a_visitor_ends_the_scan() {
+    let files: Vec<String> = (0..300).map(|n| format!("f{n}/g/n.md")).collect();
+    let root = vault(&files.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut seen = 0;
+    let ended = scan_each(root.path(), &ScanOptions::default(), |listing| {
+        seen += 1;
+        if listing.path.is_empty() { Ok(()) } else { Err(listing.path) }
+    });
+    assert!(ended.is_err_and(|path| path.starts_with('f')) && seen == 2);
 }
 
 #[test]
@@ -167,12 +203,9 @@ fn links_to_files_are_read() {
     let links: Vec<_> = scan.files.iter().map(|file| (file.path.as_str(), file.symlink)).collect();
     assert_eq!(links, [("in.md", true), ("n.md", false), ("out.md", true)]);
     // What a dangling link meant may be away for the moment only.
-    assert_eq!(scan.incomplete.len(), 1);
-    assert!(
-        scan.incomplete[0].covers(&path("dangling.md"))
-            && scan.incomplete[0].covers(&path("dangling.md/x.md"))
-    );
-    assert!(!scan.incomplete[0].covers(&path("dangling.md2")));
+    let covered =
+        ["dangling.md", "dangling.md/x.md", "dangling.md2", "in.md"].map(|path| scan.gaps.cover(path));
+    assert_eq!(covered, [true, true, false, false]);
     assert!(stat(root.path(), &path("out.md")).unwrap().unwrap().symlink);
     assert!(stat(root.path(), &path("dangling.md")).unwrap().is_none());
     assert_eq!(Vault::open(root.path()).unwrap().read(&path("out.md")).unwrap(), b"o.md");
@@ -190,9 +223,13 @@ fn special_files_and_odd_names() {
     fs::write(root.path().join(&long), "x").unwrap();
     let scan = scan_all(root.path());
     assert_eq!(listed(&scan), ["line\nbreak.md", "n.md", &long]);
-    assert_eq!(scan.warnings.len(), 5, "{:?}", scan.warnings);
+    assert_eq!(scan.gaps.warnings.len(), 5, "{:?}", scan.gaps.warnings);
     for name in ["fifo.md", "socket.md", "zero.md", "fifo-link.md"] {
-        assert!(scan.warnings.iter().any(|warning| warning.starts_with(name)), "{name}: {:?}", scan.warnings);
+        assert!(
+            scan.gaps.warnings.iter().any(|warning| warning.starts_with(name)),
+            "{name}: {:?}",
+            scan.gaps.warnings
+        );
         assert_eq!(stat(root.path(), &path(name)).unwrap(), None);
         let error = Vault::open(root.path()).unwrap().read(&path(name)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -205,11 +242,10 @@ fn a_folder_that_cannot_be_listed_is_told() {
     let root = vault(&["n.md"]);
     let gone = root.path().join("gone");
     let missing = scan_all(&gone);
-    assert_eq!((missing.incomplete.len(), missing.incomplete[0].prefix.as_str()), (1, ""));
-    assert!(missing.incomplete[0].covers(&path("any/n.md")));
+    assert_eq!((unseen(&missing), missing.gaps.cover("any/n.md")), (vec![""], true));
     let part = scan(root.path(), &ScanOptions { below: "gone".to_owned(), ..ScanOptions::default() });
-    assert_eq!(part.incomplete[0].prefix, "gone");
-    assert!(part.incomplete[0].covers(&path("gone/n.md")) && !part.incomplete[0].covers(&path("gone2/n.md")));
+    assert_eq!(unseen(&part), ["gone"]);
+    assert!(part.gaps.cover("gone/n.md") && !part.gaps.cover("gone2/n.md"));
     assert!(part.files.is_empty());
 }
 

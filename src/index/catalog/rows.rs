@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
+use crate::error::{Error, Result};
 use crate::text::path::NotePath;
 
 /// The content hash of a file: BLAKE3 of its bytes.
@@ -64,18 +65,41 @@ pub struct Stat {
 }
 
 /// The little that a scan compares.
-#[derive(Debug, Clone)]
-pub struct Known {
+#[derive(Debug, Clone, Copy)]
+pub struct Known<P = NotePath> {
     /// The file's number.
     pub id: FileId,
     /// Its path.
-    pub path: NotePath,
+    pub path: P,
     /// Its stat at the time of indexing.
     pub stat: Stat,
     /// Whether it changed so shortly before it was read that an equal stat proves nothing.
     pub racy: bool,
     /// Whether the settings hide it.
     pub excluded: bool,
+}
+
+impl Known<&str> {
+    /// Keeps it beyond the row that it was read from.
+    ///
+    /// # Errors
+    /// `Corrupt` where the path is none.
+    pub fn owned(self) -> Result<Known> {
+        let Self { id, path, stat, racy, excluded } = self;
+        let path = NotePath::from_disk(path).ok_or_else(|| {
+            Error::corrupt(format!("the catalog lists {path:?}, which is no path in a vault"))
+        })?;
+        Ok(Known { id, path, stat, racy, excluded })
+    }
+}
+
+/// What is known directly in a folder.
+#[derive(Debug)]
+pub enum Inside<'a> {
+    /// A file.
+    File(Known<&'a str>),
+    /// A folder with files in it or below it, by its path.
+    Folder(&'a str),
 }
 
 /// A file as the catalog lists it.
