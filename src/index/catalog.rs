@@ -64,7 +64,7 @@ const INDEXES: &[(&str, &str)] = &[
     ("links_target", "links (target) WHERE target IS NOT NULL"),
 ];
 
-/// Kilobytes of pages that a writer holds in memory, and in bulk.
+/// Kilobytes of pages that are held in memory, and in bulk.
 const ROOM: u32 = 4_096;
 const ROOM_FOR_BULK: u32 = 32_768;
 
@@ -147,9 +147,9 @@ impl Catalog {
         let db = Connection::open_with_flags(path, flags)
             .or_else(|_| Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(sql("open"))?;
-        db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000; PRAGMA cache_size = -16384;")
-            .map_err(sql("open"))?;
+        db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000;").map_err(sql("open"))?;
         let catalog = Self::of(db);
+        catalog.make_room(false)?;
         let tables: i64 = catalog
             .db
             .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
@@ -535,11 +535,12 @@ impl Catalog {
         )
     }
 
-    /// Lists the paths that end so, without case.
+    /// Lists the paths that end so; the case of ASCII letters does not count.
     pub fn paths_ending(&self, end: &str) -> Result<Vec<NotePath>> {
+        // The index holds all of this, so that no row is read.
         self.collect(
-            "SELECT path FROM files WHERE kind = 2 AND substr(name_key, -length(?1)) = ?1 ORDER BY path",
-            [key(end)],
+            "SELECT path FROM files WHERE substr(path, -length(?1)) = ?1 COLLATE NOCASE ORDER BY path",
+            [end],
             |row| read_path(row, 0),
         )
     }

@@ -81,10 +81,8 @@ pub struct Gaps {
 impl Gaps {
     /// Says whether a file or folder is at or below a place that could not be looked at.
     pub fn cover(&self, path: &str) -> bool {
-        let mut above = path.match_indices('/').filter_map(|(slash, _)| path.get(..slash));
-        !self.unseen.is_empty()
-            && (["", path].iter().any(|place| self.unseen.contains_key(*place))
-                || above.any(|place| self.unseen.contains_key(place)))
+        let above = path.match_indices('/').filter_map(|(slash, _)| path.get(..slash));
+        ["", path].into_iter().chain(above).any(|place| self.unseen.contains_key(place))
     }
 
     fn fail(&mut self, place: &str, disk: &Path, error: io::Error) {
@@ -253,7 +251,7 @@ struct Queue {
 }
 
 /// So many listings wait for the one who asked for them.
-const WAITING: usize = 16;
+const WAITING: usize = 4;
 
 /// Lists the folders and all below them for `visit`, and gives the links to folders that it met, in order.
 fn walk<E>(

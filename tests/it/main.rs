@@ -19,6 +19,7 @@ mod compose;
 mod contract_longterm;
 mod contract_mem;
 mod damage;
+mod difference;
 mod duplicates;
 mod embed;
 mod endpoint;

@@ -1,0 +1,226 @@
+//! What a scan finds to be different: every kind of change of a tree, against a comparison of everything with everything.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
+use sidenote::index::{Changes, Drift, Index, Options, silent};
+use sidenote::text::path::NotePath;
+use sidenote::vault::Vault;
+use sidenote::vault::scan::{ScanOptions, scan};
+use tempfile::TempDir;
+
+use crate::support::{TestVault, number};
+
+/// A vault beside a folder that links may lead to, and what is known of its files.
+struct Bed {
+    folder: TempDir,
+    vault: Arc<Vault>,
+    index: Index,
+    known: BTreeMap<NotePath, (u64, i64, i64)>,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir_all(at("out/deep")).unwrap();
+        fs::write(at("out/o.md"), "out").unwrap();
+        fs::write(at("out/deep/p.md"), "deep").unwrap();
+        fs::create_dir(at("vault")).unwrap();
+        let (vault, index) = open(at("vault"), at("index"));
+        Self { folder, vault, index, known: BTreeMap::new() }
+    }
+
+    /// Takes a step: `w FILE`, `d PATH`, `m PATH > PATH`, `l PATH > TARGET`; `away` takes what links lead to out of
+    /// sight, or brings it back. What cannot be done is left.
+    fn take(&self, step: &str) {
+        let at = |path: &str| self.folder.path().join(path);
+        let inside = |path: &str| at("vault").join(path);
+        let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
+        let (path, other) = rest.split_once(" > ").unwrap_or((rest, ""));
+        let above = |path: &PathBuf| fs::create_dir_all(path.parent().unwrap());
+        let done = match verb {
+            "w" => above(&inside(path)).and_then(|()| fs::write(inside(path), step)),
+            "d" if fs::symlink_metadata(inside(path)).is_ok_and(|found| found.is_dir()) => {
+                fs::remove_dir_all(inside(path))
+            }
+            "d" => fs::remove_file(inside(path)),
+            "m" => above(&inside(other)).and_then(|()| fs::rename(inside(path), inside(other))),
+            "l" => above(&inside(path)).and_then(|()| symlink(at(other), inside(path))),
+            "away" if at("out").exists() => fs::rename(at("out"), at("elsewhere")),
+            "away" => fs::rename(at("elsewhere"), at("out")),
+            _ => panic!("{step}"),
+        };
+        drop(done);
+    }
+
+    /// Compares what the index says to be different with what a comparison of all that is there says, and brings the
+    /// index in line.
+    fn check(&mut self) -> Drift {
+        let options = ScanOptions { hidden: self.vault.hidden().to_owned(), ..ScanOptions::default() };
+        let scan = scan(self.vault.root(), &options);
+        let stat = |file: &sidenote::vault::scan::FileStat| (file.size, file.mtime_ns, file.ctime_ns);
+        let found: BTreeMap<NotePath, _> =
+            scan.files.iter().map(|file| (file.path.clone(), stat(file))).collect();
+        let is_unseen = |path: &NotePath| {
+            let is_at = |place: &String| {
+                place.is_empty() || path.as_str() == place || path.as_str().starts_with(&format!("{place}/"))
+            };
+            scan.gaps.unseen.keys().any(is_at)
+        };
+        let (mut expect, known) = (Drift::default(), &self.known);
+        for (path, stat) in &found {
+            match known.get(path) {
+                None => expect.added.push(path.clone()),
+                Some(old) if old != stat => expect.changed.push(path.clone()),
+                Some(_) => {}
+            }
+        }
+        let is_gone = |path: &&NotePath| !found.contains_key(*path) && !is_unseen(path);
+        expect.removed = known.keys().filter(is_gone).cloned().collect();
+        assert_eq!(self.index.drift(&self.vault).unwrap(), expect);
+        let report = self.index.sync(Changes::All, silent()).unwrap();
+        assert_eq!(report.scanned, found.len());
+        assert_eq!(self.index.drift(&self.vault).unwrap(), Drift::default());
+        self.known.retain(|path, _| !expect.removed.contains(path));
+        self.known.extend(found);
+        expect
+    }
+}
+
+fn open(root: PathBuf, index: PathBuf) -> (Arc<Vault>, Index) {
+    let vault = Arc::new(Vault::open(root).unwrap());
+    let options = Options { folder: Some(index), ..Options::default() };
+    (Arc::clone(&vault), Index::open(vault, options).unwrap())
+}
+
+fn said(drift: &Drift) -> String {
+    let kinds = [('+', &drift.added), ('~', &drift.changed), ('-', &drift.removed)];
+    let said = kinds.iter().flat_map(|(sign, paths)| paths.iter().map(move |path| format!("{sign}{path}")));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn what_changed_between_two_scans() {
+    for (before, after, expect) in [
+        (&["w a", "w b/c.md"][..], &["d a", "w a/n.md"][..], "+a/n.md, -a"),
+        (&["w a/n.md", "w a/b/n.md"], &["d a", "w a"], "+a, -a/b/n.md, -a/n.md"),
+        // A slash comes after some characters and before others.
+        (&["w a/n.md", "w a b/n.md", "w a!.md", "w a0/n.md", "w a.md"], &["d a/n.md"], "-a/n.md"),
+        (&["w a b/n.md", "w a!.md", "w a/b/n.md", "w a/n.md", "w a0/n.md"], &["d a"], "-a/b/n.md, -a/n.md"),
+        (&["w a!/b.md", "w a/b.md", "w a0/b.md"], &["w a b/b.md", "w a/b!.md"], "+a b/b.md, +a/b!.md"),
+        (&["w a/b/n.md", "w a/b/c/n.md"], &["m a/b > a/d"], "+a/d/c/n.md, +a/d/n.md, -a/b/c/n.md, -a/b/n.md"),
+        (&["w a/b/n.md"], &["m a > b"], "+b/b/n.md, -a/b/n.md"),
+        // Links to folders, which come when all else is listed.
+        (&["l a > out", "w b.md"], &["w c.md"], "+c.md"),
+        (&["l a > out"], &["d a", "w a/o.md"], "~a/o.md, -a/deep/p.md"),
+        (&["w a/o.md", "w a/b.md"], &["d a", "l a > out"], "+a/deep/p.md, ~a/o.md, -a/b.md"),
+        (&["l a > out"], &["d a"], "-a/deep/p.md, -a/o.md"),
+        (&["l b > out"], &["l a > out"], "+a/deep/p.md, +a/o.md, -b/deep/p.md, -b/o.md"),
+        (&["l b > out/deep"], &["l a > out"], "+a/deep/p.md, +a/o.md, -b/p.md"),
+        (&["w a/n.md", "l b > out"], &["d b", "l b > vault/a"], "-b/deep/p.md, -b/o.md"),
+        (&["w a/n.md"], &["m a > b", "l a > vault/b"], "+b/n.md, -a/n.md"),
+        (&["l a > out"], &["d a", "l a > out/o.md"], "+a, -a/deep/p.md, -a/o.md"),
+        (&["l a > out/o.md"], &["d a", "l a > out"], "+a/deep/p.md, +a/o.md, -a"),
+        (&["l a/b > out", "l c > vault/a"], &["d a"], "-a/b/deep/p.md, -a/b/o.md"),
+        // What could not be looked at is as it was.
+        (&["l a > out", "l b.md > out/o.md", "w c.md"], &["away", "d c.md"], "-c.md"),
+        (&["w a/b/n.md", "w a/n.md"], &["d a/b", "l a/b > nowhere", "d a/n.md"], "-a/n.md"),
+        (&["w a/n.md", "w b.md"], &["d a", "l a > vault/a", "w b.md"], "~b.md"),
+        (&["w a.md"], &["d a.md", "l a.md > nowhere"], ""),
+    ] {
+        let mut bed = Bed::new();
+        before.iter().for_each(|step| bed.take(step));
+        bed.check();
+        after.iter().for_each(|step| bed.take(step));
+        assert_eq!(said(&bed.check()), expect, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_root_that_went_away_takes_nothing_with_it() {
+    let mut bed = Bed::new();
+    ["w a.md", "w b/c.md", "l d > out"].iter().for_each(|step| bed.take(step));
+    bed.check();
+    let (root, away) = (bed.vault.root().to_owned(), bed.folder.path().join("away"));
+    fs::rename(&root, &away).unwrap();
+    assert_eq!(said(&bed.check()), "");
+    fs::rename(&away, &root).unwrap();
+    assert_eq!(said(&bed.check()), "");
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_keeps_what_is_known_of_it() {
+    // A path that is too long is refused to everybody, also to the superuser.
+    let mut bed = Bed::new();
+    let long = |letter: &str| letter.repeat(250);
+    let deep = (0..15).map(|_| long("d")).collect::<Vec<_>>().join("/");
+    ["b.md".to_owned(), "c/d.md".to_owned(), format!("{deep}/e.md"), format!("{deep}/f/g.md")]
+        .iter()
+        .for_each(|path| bed.take(&format!("w {path}")));
+    bed.check();
+    let farther = bed.folder.path().join(long("x")).join(long("y"));
+    fs::create_dir_all(&farther).unwrap();
+    fs::rename(bed.vault.root(), farther.join("vault")).unwrap();
+    fs::remove_dir_all(farther.join("vault/c")).unwrap();
+    let Bed { folder, index, known, .. } = bed;
+    drop(index);
+    let (vault, index) = open(farther.join("vault"), folder.path().join("index"));
+    let mut bed = Bed { folder, vault, index, known };
+    assert_eq!(said(&bed.check()), "-c/d.md");
+    assert_eq!(bed.known.len(), 3);
+}
+
+#[test]
+fn no_more_is_held_than_one_folder_and_what_differs() {
+    for folders in [3, 60] {
+        let paths: Vec<String> =
+            (0..folders * 10).map(|n| format!("{}/{}/n{n}.md", n / 50, n / 10)).collect();
+        let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "heron")).collect();
+        let vault = TestVault::new(&files);
+        let store = vault.store();
+        let mut settled = (0..1000).map(|_| store.sync(silent()).unwrap());
+        let report = settled.find(|report| report.read == 0).expect("files at rest are not read for ever");
+        assert_eq!((report.scanned, report.held), (folders * 10, 10));
+        vault.write("0/0/n0.md", "otter");
+        vault.rename("0/1/n10.md", "0/1/moved.md");
+        let report = store.sync(silent()).unwrap();
+        assert_eq!((report.scanned, report.changed, report.moved), (folders * 10, 1, 1));
+        assert!(report.held <= 10 + 4, "{}", report.held);
+    }
+}
+
+fn some_path() -> impl Strategy<Value = String> {
+    let name = proptest::sample::select(vec!["a", "b", "a b", "a0", "n.md", "é.md"]);
+    proptest::collection::vec(name, 1..4).prop_map(|names| names.join("/"))
+}
+
+fn some_step() -> impl Strategy<Value = String> {
+    let targets =
+        vec!["out", "out/deep", "out/o.md", "vault", "vault/a", "vault/b/a", "vault/n.md", "nowhere"];
+    prop_oneof![
+        5 => some_path().prop_map(|path| format!("w {path}")),
+        2 => some_path().prop_map(|path| format!("d {path}")),
+        3 => (some_path(), some_path()).prop_map(|(from, to)| format!("m {from} > {to}")),
+        3 => (some_path(), proptest::sample::select(targets)).prop_map(|(path, to)| format!("l {path} > {to}")),
+        1 => Just("away".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(number("SIDENOTE_TEST_TREES", 32) as u32))]
+    #[test]
+    fn any_tree_is_compared_as_if_all_were_held(
+        rounds in proptest::collection::vec(proptest::collection::vec(some_step(), 1..10), 1..6)
+    ) {
+        let mut bed = Bed::new();
+        for steps in rounds {
+            steps.iter().for_each(|step| bed.take(step));
+            bed.check();
+        }
+    }
+}
