@@ -65,7 +65,7 @@ const INDEXES: &[(&str, &str)] = &[
 ];
 
 /// Kilobytes of pages that are held in memory, and in bulk.
-const ROOM: u32 = 4_096;
+const ROOM: u32 = 2_048;
 const ROOM_FOR_BULK: u32 = 32_768;
 
 /// So many statements stay prepared: all that a search or a sync asks again and again.
@@ -438,8 +438,15 @@ impl Catalog {
         if !fresh {
             self.remove_details(row.id)?;
         }
+        // What may have to replace a row costs more, even where there is none. A new file may stand where one stood that
+        // moves in the same batch.
+        let insert = if self.loading.get() {
+            "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+        } else {
+            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+        };
         self.run(
-            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)",
+            insert,
             params![
                 row.id,
                 row.path.as_str(),

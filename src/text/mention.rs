@@ -69,7 +69,7 @@ pub fn in_note(text: &str, note: &Note, lines: &Lines) -> Vec<Mention> {
         }
         in_properties(text, frontmatter, &mut found);
     }
-    if text.contains("internal-link") {
+    if memchr::memmem::find(text.as_bytes(), b"internal-link").is_some() {
         in_diagrams(text, &mut found);
     }
     for mention in &mut found {

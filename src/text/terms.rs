@@ -126,6 +126,15 @@ impl<'a> Terms<'a> {
     /// Moves to the next term and gives its text alone: most words stand in the text as they are folded.
     pub fn next_text(&mut self) -> Option<&str> {
         loop {
+            if let Some((start, end)) = self.next_plain() {
+                let word = self.text.get(start..end)?;
+                if !word.starts_with(|first: char| first.is_ascii_uppercase()) {
+                    return Some(word);
+                }
+                self.current.text.clear();
+                fold_into(word, &mut self.current.text);
+                break;
+            }
             let cut = self.next_cut()?;
             let raw = self.text.get(cut.start..cut.end)?;
             if raw.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
@@ -138,6 +147,21 @@ impl<'a> Terms<'a> {
             }
         }
         Some(&self.current.text)
+    }
+
+    /// Passes over what stands before the next word, and over that where it is of the usual kind: then it needs no cut.
+    fn next_plain(&mut self) -> Option<(usize, usize)> {
+        if self.runs || self.queued < self.queue.len() {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        let between =
+            bytes.get(self.at..)?.iter().take_while(|&&byte| CLASSES[usize::from(byte)] == Class::Sign);
+        self.at += between.count();
+        let start = self.at;
+        let end = plain_word(bytes, start).filter(|end| end - start <= LONGEST_WORD)?;
+        (self.at, self.position) = (end, self.position + 1);
+        Some((start, end))
     }
 
     fn next_cut(&mut self) -> Option<Cut> {
@@ -323,7 +347,7 @@ impl<'a> Terms<'a> {
 fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric())?;
     let rest = bytes.get(at + 1..)?;
-    let length = rest.iter().position(|byte| !byte.is_ascii_lowercase() && !byte.is_ascii_digit());
+    let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] != Class::Small);
     let length = length.unwrap_or(rest.len());
     let is_open = match (rest.get(length), rest.get(length + 1)) {
         (None, _) => false,
@@ -336,6 +360,31 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     };
     (!is_open).then_some(at + 1 + length)
 }
+
+/// What a byte is to a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// A small letter of ASCII, or a digit.
+    Small,
+    /// A sign of ASCII, of which no word is made.
+    Sign,
+    /// A capital, a line that joins letters, or a part of a character beyond ASCII.
+    Other,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 128u8 {
+        if byte.is_ascii_lowercase() || byte.is_ascii_digit() {
+            classes[byte as usize] = Class::Small;
+        } else if !byte.is_ascii_uppercase() && byte != b'_' {
+            classes[byte as usize] = Class::Sign;
+        }
+        byte += 1;
+    }
+    classes
+};
 
 /// Remembers just enough of a word to see where `camelCase` and `HTTPServer` break.
 #[derive(Default)]
