@@ -591,7 +591,10 @@ impl Bm25Snapshot {
                 (fields.meta, tuning.meta),
             ] {
                 if word.prefix {
-                    let found = begun_by(segment, field, &word.exact)?;
+                    let mut found = Vec::new();
+                    for part in fields.as_one(field) {
+                        found.extend(begun_by(segment, part, &word.exact)?);
+                    }
                     self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
                 } else if field == fields.code {
                     let found = as_it_stands(segment, field, &word.exact)?;

@@ -366,6 +366,13 @@ fn push_rest(
         at = at.max(span.end);
     }
     gap(at, reading.text.len());
+    // The word beside such an address is cut from it.
+    for piece in note.pieces.iter().filter(|piece| piece.kind == PieceKind::Url && !held(piece)) {
+        let before = reading.text.get(..piece.span.start).unwrap_or("");
+        let behind = reading.text.get(piece.span.end..).unwrap_or("");
+        let from = before.trim_end_matches(char::is_alphanumeric).len();
+        gap(from, reading.text.len() - behind.trim_start_matches(char::is_alphanumeric).len());
+    }
     let Some(front) = &note.frontmatter else { return };
     // Looking for each value costs values times bytes.
     let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= SHORT_FRONTMATTER);

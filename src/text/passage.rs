@@ -4,7 +4,7 @@
 
 use crate::text::Span;
 use crate::text::note::{Joint, Note, Piece, PieceKind};
-use crate::text::terms::is_unspaced;
+use crate::text::terms::{Class, is_unspaced};
 
 /// A passage closes before it would grow beyond this many estimated tokens.
 const LONGEST: usize = 220;
@@ -226,49 +226,26 @@ fn heading_at(note: &Note, span: Span, next: &mut usize) -> Option<usize> {
 pub fn estimate_tokens(text: &str) -> usize {
     let (mut tokens, mut letters) = (0usize, 0usize);
     let mut add = |class: Class| match class {
-        Class::Letter => {
+        Class::Small | Class::Capital => {
             // The first letter of each five is a token.
             tokens += usize::from(letters == 0);
             letters = if letters == 4 { 0 } else { letters + 1 };
         }
-        Class::Sign => (tokens, letters) = (tokens + 1, 0),
+        Class::Sign | Class::Wide => (tokens, letters) = (tokens + 1, 0),
         Class::Space => letters = 0,
     };
     if text.is_ascii() {
-        text.bytes().for_each(|byte| add(CLASSES[usize::from(byte & 0x7F)]));
+        text.bytes().for_each(|byte| add(Class::of(byte)));
     } else {
         text.chars().for_each(|c| add(class_of(c)));
     }
     tokens
 }
 
-/// What a character is to a tokenizer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Letter,
-    Sign,
-    Space,
-}
-
-/// Of the characters of ASCII.
-const CLASSES: [Class; 128] = {
-    let mut classes = [Class::Sign; 128];
-    let mut byte = 0;
-    while byte < 128u8 {
-        if byte.is_ascii_alphanumeric() {
-            classes[byte as usize] = Class::Letter;
-        } else if byte.is_ascii_whitespace() {
-            classes[byte as usize] = Class::Space;
-        }
-        byte += 1;
-    }
-    classes
-};
-
 fn class_of(c: char) -> Class {
-    match c {
-        '\0'..='\x7F' => CLASSES[c as usize],
-        _ if c.is_alphanumeric() && !is_unspaced(c) => Class::Letter,
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => Class::of(byte),
+        _ if c.is_alphanumeric() && !is_unspaced(c) => Class::Small,
         _ if c.is_whitespace() => Class::Space,
         _ => Class::Sign,
     }

@@ -155,8 +155,8 @@ impl<'a> Terms<'a> {
             return None;
         }
         let bytes = self.text.as_bytes();
-        let between =
-            bytes.get(self.at..)?.iter().take_while(|&&byte| CLASSES[usize::from(byte)] == Class::Sign);
+        let is_between = |&&byte: &&u8| byte != b'_' && matches!(Class::of(byte), Class::Space | Class::Sign);
+        let between = bytes.get(self.at..)?.iter().take_while(is_between);
         self.at += between.count();
         let start = self.at;
         let end = plain_word(bytes, start).filter(|end| end - start <= LONGEST_WORD)?;
@@ -347,7 +347,7 @@ impl<'a> Terms<'a> {
 fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric())?;
     let rest = bytes.get(at + 1..)?;
-    let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] != Class::Small);
+    let length = rest.iter().position(|&byte| Class::of(byte) != Class::Small);
     let length = length.unwrap_or(rest.len());
     let is_open = match (rest.get(length), rest.get(length + 1)) {
         (None, _) => false,
@@ -363,24 +363,36 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// What a byte is to a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(super) enum Class {
     /// A small letter of ASCII, or a digit.
     Small,
-    /// A sign of ASCII, of which no word is made.
+    /// A capital of ASCII.
+    Capital,
+    /// White space of ASCII.
+    Space,
+    /// Another sign of ASCII.
     Sign,
-    /// A capital, a line that joins letters, or a part of a character beyond ASCII.
-    Other,
+    /// A part of a character beyond ASCII.
+    Wide,
+}
+
+impl Class {
+    /// Tells the class of a byte.
+    pub(super) fn of(byte: u8) -> Self {
+        CLASSES[usize::from(byte)]
+    }
 }
 
 const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+    let mut classes = [Class::Wide; 256];
     let mut byte = 0;
     while byte < 128u8 {
-        if byte.is_ascii_lowercase() || byte.is_ascii_digit() {
-            classes[byte as usize] = Class::Small;
-        } else if !byte.is_ascii_uppercase() && byte != b'_' {
-            classes[byte as usize] = Class::Sign;
-        }
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => Class::Small,
+            b'A'..=b'Z' => Class::Capital,
+            _ if byte.is_ascii_whitespace() => Class::Space,
+            _ => Class::Sign,
+        };
         byte += 1;
     }
     classes
@@ -559,13 +571,17 @@ impl Stem {
 }
 
 /// Gives the beginnings of English words by which all words with a stem are found: each of them has one, and few others
-/// do. None where a stem is its only word.
+/// do. None where no English word has the stem.
 ///
 /// Porter2 takes endings away, and changes the last letters of what is left in a few ways only: `y` to `i` (happy),
 /// `ilit` to `l` (possibility), nothing to `e` (citing), and the exceptions sky and dying, lying, tying.
 pub fn openings(stem: &str) -> Vec<String> {
-    if stem.len() < 2 || !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Vec::new();
+    }
+    if stem.len() < 2 {
+        // Of AED and OED one letter is left.
+        return if stem.is_empty() { Vec::new() } else { vec![format!("{stem}ed"), format!("{stem}ing")] };
     }
     let mut found = vec![stem.to_owned()];
     let changed = [("i", "y"), ("bl", "bilit"), ("e", "i"), ("ie", "ying"), ("sky", "skies")];

@@ -250,6 +250,19 @@ struct Queue {
     busy: usize,
 }
 
+/// Says that a thread lists a folder, until it is done or panics: the others wait for that.
+struct Busy<'a> {
+    queue: &'a Mutex<Queue>,
+    ready: &'a Condvar,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        lock(self.queue).busy -= 1;
+        self.ready.notify_all();
+    }
+}
+
 /// So many listings wait for the one who asked for them.
 const WAITING: usize = 4;
 
@@ -265,6 +278,7 @@ fn walk<E>(
     let ready = Condvar::new();
     let work = |listings: SyncSender<Listed>| {
         while let Some(folder) = next(&queue, &ready) {
+            let _busy = Busy { queue: &queue, ready: &ready };
             let listed = list(root, folder, options);
             let inner = if options.recursive { listed.listing.folders.clone() } else { Vec::new() };
             let is_wanted = listings.send(listed).is_ok();
@@ -275,9 +289,6 @@ fn walk<E>(
             } else {
                 queue.folders.clear();
             }
-            queue.busy -= 1;
-            drop(queue);
-            ready.notify_all();
         }
     };
     // A thread that panicked would leave its folders out in silence, so the scope lets the panic go on here.
@@ -348,6 +359,9 @@ fn list(root: &Path, path: String, options: &ScanOptions) -> Listed {
     listing.folders.retain(|folder| !lies_in(folder, &options.hidden));
     listing.folders.sort_unstable();
     listing.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    // A folder in which names change meanwhile may give one twice.
+    listing.folders.dedup();
+    listing.files.dedup_by(|a, b| a.path == b.path);
     listed
 }
 

@@ -55,6 +55,23 @@ fn words_are_parts_of_text_or_name_and_each_must_occur() {
 }
 
 #[test]
+fn properties_with_odd_names_are_found() {
+    let text = "---\n\"\": x\n\"tail\\x11\": y\n\"x\\x1f\\x1f\\x1f\\x1f\\x1f\\x1f\\x1f\\x1f\\x1f\": z\nother: w\n---\n";
+    let files = [("a.md", text), ("b.md", "other")];
+    check(&files, "[other]", &["a.md"]);
+    check(&files, "[other:w]", &["a.md"]);
+    check(&files, "[tail\u{11}]", &["a.md"]);
+}
+
+#[test]
+fn letters_beside_an_address_are_one_run_with_it() {
+    let files = [("a.md", "zuvor étaéhttp://beta.org/kap danach"), ("b.md", "http://beta.org/kap")];
+    check(&files, "content:étaéhttp", &["a.md"]);
+    check(&files, "/étaéhttp/", &["a.md"]);
+    check(&files, "content:beta.org", &["a.md", "b.md"]);
+}
+
+#[test]
 fn what_is_hidden_from_ranking_is_still_text() {
     let files = [
         ("a.md", "---\nstatus: inbox\n---\nsee [the site](https://example.org/deeplink) %%aside%%"),

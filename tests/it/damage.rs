@@ -204,3 +204,29 @@ fn damage_shows_also_where_the_list_of_files_is_older() {
     assert!(stderr(&found).contains("damaged") && found.status.success(), "{}", stderr(&found));
     assert_eq!(stdout(&vault.run(&["dump"])), healthy);
 }
+
+#[test]
+fn a_batch_that_was_killed_before_its_commit_is_done_again_over_its_files() {
+    let vault = TestVault::new(&[("a.md", "The heron waits."), ("b.md", "The otter swims.")]);
+    drop(vault.store());
+    let index = vault.root().join(".sidenote/index");
+    let before: Vec<(PathBuf, Vec<u8>)> =
+        index_files(&index).into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect();
+    vault.write("a.md", "The heron flies.");
+    drop(vault.store());
+    let healthy = stdout(&vault.run(&["dump"]));
+    // The kill came behind the list of files and that of deleted documents, before the commit that names them.
+    let list = index.join("bm25/.managed.json");
+    let left: Vec<(PathBuf, Vec<u8>)> = index_files(&index)
+        .into_iter()
+        .filter(|file| *file == list || file.extension().is_some_and(|end| end == "del"))
+        .map(|file| (file.clone(), fs::read(file).unwrap()))
+        .collect();
+    assert_eq!(left.len(), 2);
+    index_files(&index).iter().for_each(|file| fs::remove_file(file).unwrap());
+    before.iter().chain(&left).for_each(|(file, bytes)| fs::write(file, bytes).unwrap());
+    fs::remove_file(index.join("seal.json")).unwrap();
+    let found = vault.run(&["search", "flies"]);
+    assert!(stdout(&found).contains("a.md"), "{}", stderr(&found));
+    assert_eq!(stdout(&vault.run(&["dump"])), healthy);
+}

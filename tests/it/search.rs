@@ -17,6 +17,32 @@ fn check_finds(files: &[(&str, &str)], query: &str, expected: &[&str]) {
     assert_eq!(got, expected, "{query}");
 }
 
+#[test]
+fn a_word_of_which_its_stem_leaves_one_letter_is_found() {
+    let files =
+        [("a.md", "The AED hangs beside the door."), ("b.md", "# AED"), ("soap.md", "An ad for soap.")];
+    check_finds(&files, "aed", &["a.md", "b.md"]);
+}
+
+#[test]
+fn every_inflection_is_found_in_every_field() {
+    let files = [
+        ("a.md", "---\ntitle: Cities\n---\nplain"),
+        ("b.md", "## A city\nplain"),
+        ("c.md", "citied"),
+        ("d.md", "---\nplace: city\n---\nplain"),
+        ("city/e.md", "plain"),
+        ("f.md", "cite"),
+    ];
+    check_finds(&files, "cities", &["a.md", "b.md", "c.md", "city/e.md", "d.md"]);
+    check_finds(&files, "citing", &["f.md"]);
+}
+
+#[test]
+fn a_single_character_is_found_in_the_names_of_folders() {
+    check_finds(&[("水門/a.md", "x"), ("b.md", "水 here"), ("c.md", "x")], "水", &["b.md", "水門/a.md"]);
+}
+
 /// Checks which notes a request finds among a few with properties.
 #[track_caller]
 fn check_filter(request: SearchRequest, expected: &[&str]) {

@@ -80,7 +80,8 @@ fn a_stem_tells_how_its_words_begin() {
     check("cite", &["cite", "citi"]);
     check("tie", &["tie", "tii", "tying"]);
     check("sky", &["sky", "skies"]);
-    for only_itself in ["a", "x1", "выход", "水", ""] {
+    check("a", &["aed", "aing"]);
+    for only_itself in ["x1", "выход", "水", ""] {
         check(only_itself, &[]);
     }
 }
@@ -92,7 +93,7 @@ fn every_word_begins_as_its_stem_says() {
     let mut check = |word: &str| {
         let stem = stem.of(word);
         let is_told = openings(stem).iter().any(|opening| word.starts_with(opening.as_str()));
-        assert!(is_told || stem == word || stem.len() < 2, "{word} {stem}");
+        assert!(is_told || stem == word, "{word} {stem}");
     };
     let letters = || 'a'..='z';
     for start in letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| [a, b, c]))) {
@@ -100,7 +101,7 @@ fn every_word_begins_as_its_stem_says() {
         check(&word);
         letters().for_each(|last| check(&format!("{word}{last}")));
     }
-    let roots = "a ba hop tan rel vi use oper gener commun arsen abl possi sensi cri happ dy ly ty sk id gent ugl \
+    let roots = "a e i o u y ba hop tan rel vi use oper gener commun arsen abl possi sensi cri happ dy ly ty sk id gent ugl \
         earl onl singl at iz bl bb tt egg add off connect re nation ypy yay toy univers decis organ rat lov geo \
         techno que ski die tie";
     let endings = "s es ies ied ed ing edly ingly eed eedly y tional ency anci ably entli izer ization ational ator \

@@ -9,7 +9,7 @@ use std::hash::BuildHasher as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-use super::vocabulary::{INCOMPLETE, one_line};
+use super::vocabulary::{INCOMPLETE, as_term};
 use crate::index::bm25::{Analysed, Entry};
 use crate::text::terms::Terms;
 
@@ -32,27 +32,31 @@ impl Analysis {
         // A note before may have been given up in the middle.
         terms.clear();
         let mut alone = |text: &str| {
-            terms.add_all(text, 0);
-            terms.take(0)
+            terms.add_all(text, WORDS);
+            terms.take(WORDS)
         };
         let (title, headings, place) = (alone(&entry.title), alone(&entry.headings), alone(&entry.place));
-        entry.keys.iter().for_each(|key| terms.add(&one_line(key), 0));
-        let keys = terms.take(0);
+        entry.keys.iter().for_each(|key| terms.add(&as_term(key), REST));
+        let keys = terms.take(REST);
         let mut incomplete = entry.incomplete;
-        for (field, text) in [&entry.body, &entry.code, &entry.meta].into_iter().enumerate() {
+        for (field, text) in [(WORDS, &entry.body), (CODE, &entry.code), (META, &entry.meta)] {
             incomplete |= terms.add_all(text, field);
         }
-        let (words, code, meta) = (terms.list(0), terms.list(1), terms.list(2));
-        incomplete |= terms.add_rest(&entry.rest, 3);
+        let (words, code, meta) = (terms.list(WORDS), terms.list(CODE), terms.list(META));
+        incomplete |= terms.add_rest(&entry.rest);
         if incomplete {
-            terms.add(INCOMPLETE, 3);
+            terms.add(INCOMPLETE, REST);
         }
-        let rest = terms.take(3);
+        let rest = terms.take(REST);
         Analysed { file: entry.file, title, headings, words, code, meta, place, rest, keys }
     }
 }
 
-/// So many fields of a note are counted together.
+/// The fields of a note that are counted together, for `rest` has only what the others have not.
+const WORDS: usize = 0;
+const CODE: usize = 1;
+const META: usize = 2;
+const REST: usize = 3;
 const FIELDS: usize = 4;
 
 /// The terms of one note, each once, in the order in which they were met.
@@ -84,13 +88,13 @@ impl TermCounts {
         terms.left_out()
     }
 
-    /// Adds every run of letters of a text that no field has yet, once; says whether one is beyond reason.
-    fn add_rest(&mut self, text: &str, field: usize) -> bool {
+    /// Adds every run of letters of a text that no field has yet to `rest`, once; says whether one is beyond reason.
+    fn add_rest(&mut self, text: &str) -> bool {
         let mut runs = Terms::runs(text);
         while let Some(run) = runs.next_text() {
             let met = self.meet(run);
             if met.counts == [0; FIELDS] {
-                met.counts[field] = 1;
+                met.counts[REST] = 1;
             }
         }
         runs.left_out()
@@ -181,8 +185,10 @@ impl TokenStream for ListedStream<'_> {
         let Some(term) = self.text.get(self.at..self.at + term.len()).filter(|term| !term.is_empty()) else {
             return false;
         };
-        self.left =
-            digits.iter().rev().fold(0, |left, digit| left * u32::from(DIGITS) + u32::from(digit - ZERO));
+        let add = |left: u32, digit: &u8| {
+            left.saturating_mul(u32::from(DIGITS)).saturating_add(u32::from(digit - ZERO))
+        };
+        self.left = digits.iter().rev().fold(0, add);
         self.token.text.clear();
         self.token.text.push_str(term);
         self.at += length + 1;

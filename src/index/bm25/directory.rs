@@ -16,6 +16,8 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
 };
 
+use crate::index::vectors::remove_if_there;
+
 /// A folder that is read through memory maps and written without waiting for the disk.
 #[derive(Debug, Clone)]
 pub(super) struct Unwaited {
@@ -44,12 +46,18 @@ impl Directory for Unwaited {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        let disk = self.folder.join(path);
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        let file = OpenOptions::new().write(true).create_new(true).open(self.folder.join(path));
-        let file = file.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => OpenWriteError::FileAlreadyExists(path.to_owned()),
-            _ => OpenWriteError::wrap_io_error(error, path.to_owned()),
-        })?;
+        let create = || OpenOptions::new().write(true).create_new(true).open(&disk);
+        let file = match create() {
+            // A batch that was killed before its commit left it, and is done again with the same names. Nobody reads
+            // what no commit names.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                remove_if_there(&disk).map_err(io::Error::other).and_then(|()| create())
+            }
+            opened => opened,
+        };
+        let file = file.map_err(|error| OpenWriteError::wrap_io_error(error, path.to_owned()))?;
         Ok(BufWriter::new(Box::new(Written(file))))
     }
 

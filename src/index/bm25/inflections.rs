@@ -39,7 +39,7 @@ impl Default for Inflections {
 }
 
 impl Bm25Snapshot {
-    /// Finds the terms of a field that have this stem, or are written like it.
+    /// Finds the terms of a field that have this stem, or are written like it: a whole identifier is its own stem.
     pub(super) fn inflected(&self, field: Field, stem: &str) -> Result<Arc<Spread>> {
         let met = || self.inflections.met.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (field, stem.to_owned());
@@ -58,13 +58,10 @@ impl Bm25Snapshot {
             let mut terms = Vec::new();
             for part in self.fields.as_one(field) {
                 let inverted = segment.inverted_index(part).map_err(failed("read"))?;
-                let openings = openings(stem);
-                if openings.is_empty() {
-                    terms.extend(as_it_stands(segment, part, stem)?);
-                }
-                for opening in openings {
+                terms.extend(as_it_stands(segment, part, stem)?);
+                for opening in openings(stem) {
                     each_term(&inverted, &opening, |term, info| {
-                        if term == stem || stemmer.of(term) == stem {
+                        if term != stem && stemmer.of(term) == stem {
                             terms.push((part, info.clone()));
                         }
                         true

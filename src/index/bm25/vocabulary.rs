@@ -212,7 +212,7 @@ impl Bm25Snapshot {
             let inverted = segment.inverted_index(self.fields.keys).map_err(failed("read"))?;
             let mut docs = DocSet::new(segment.max_doc());
             for key in keys {
-                add_all_postings(&inverted, &one_line(key), &mut docs)?;
+                add_all_postings(&inverted, &as_term(key), &mut docs)?;
             }
             self.add_files(segment, &docs, &mut found)?;
         }
@@ -233,9 +233,15 @@ fn letters_of(word: &str) -> u64 {
     word.chars().fold(0, |letters, c| letters | 1 << (u32::from(c) % u64::BITS))
 }
 
-/// Writes the name of a property as one term.
-pub(super) fn one_line(key: &str) -> Cow<'_, str> {
-    if key.contains('\n') { Cow::Owned(key.replace('\n', " ")) } else { Cow::Borrowed(key) }
+/// Writes the name of a property as one term: not empty, and without the characters by which terms are listed.
+pub(super) fn as_term(key: &str) -> Cow<'_, str> {
+    if key.is_empty() {
+        Cow::Borrowed(" ")
+    } else if key.contains(char::is_control) {
+        Cow::Owned(key.replace(char::is_control, " "))
+    } else {
+        Cow::Borrowed(key)
+    }
 }
 
 /// Adds the documents of a term.
