@@ -4,8 +4,10 @@ mod analysis;
 mod directory;
 mod files;
 mod inflections;
+mod inverter;
 mod ranking;
 mod vocabulary;
+mod words;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -13,9 +15,11 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
+use self::analysis::Listing;
 use self::directory::Unwaited;
 pub use self::files::FileSet;
 use self::inflections::Inflections;
+use self::inverter::Inverter;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
 use self::vocabulary::{Held, Vocabulary, nothing_held};
@@ -29,16 +33,18 @@ use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextField
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
     DocId, DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy, Searcher, SegmentReader,
-    TERMINATED, TantivyDocument, TantivyError, Term,
+    TERMINATED, TantivyError, Term,
 };
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::FileId;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysed, Analysis};
 
 /// The name of the one tokenizer: terms come as lists that [`Analysis`] made.
 const LISTED: &str = "listed";
+/// Bytes that a text of an [`Entry`] keeps for the next note.
+const KEPT_SPACE: usize = 256 << 10;
 /// So many segments are merged at a time.
 const AT_ONCE: usize = 8;
 
@@ -90,8 +96,6 @@ impl Default for Tuning {
 /// What is indexed of one note.
 #[derive(Debug, Clone, Default)]
 pub struct Entry {
-    /// The note's number.
-    pub file: FileId,
     /// Title, aliases and file name.
     pub title: String,
     /// Headings, one a line.
@@ -112,19 +116,17 @@ pub struct Entry {
     pub incomplete: bool,
 }
 
-/// An [`Entry`] as lists of terms; made by [`Analysis`].
-#[derive(Debug, Clone, Default)]
-pub struct Analysed {
-    /// The note's number.
-    pub file: FileId,
-    title: String,
-    headings: String,
-    words: String,
-    code: String,
-    meta: String,
-    place: String,
-    rest: String,
-    keys: String,
+impl Entry {
+    /// Empties it and keeps its space, unless that became much.
+    fn clear(&mut self) {
+        let Self { title, headings, body, code, meta, place, rest, keys, incomplete } = self;
+        for text in [title, headings, body, code, meta, place, rest] {
+            text.clear();
+            text.shrink_to(KEPT_SPACE);
+        }
+        keys.clear();
+        *incomplete = false;
+    }
 }
 
 /// A word of a query.
@@ -314,10 +316,11 @@ impl Bm25 {
             .memory_budget_per_thread(budget)
             .num_merge_threads(1)
             .build();
-        let writer: IndexWriter = self.index.writer_with_options(options).map_err(failed("write"))?;
+        let writer: IndexWriter<Listing> =
+            self.index.writer_with_options(options).map_err(failed("write"))?;
         // Merging behind a batch would outlive a command; `Bm25Writer::tidy` merges when it is due.
         writer.set_merge_policy(Box::new(NoMergePolicy));
-        Ok(Bm25Writer { writer, fields: self.fields })
+        Ok(Bm25Writer { writer, inverter: None, fields: self.fields })
     }
 
     /// Sees the newest commit.
@@ -341,7 +344,9 @@ fn bulk_threads() -> usize {
 
 /// Adds and removes notes; nothing shows before [`Bm25Writer::commit`].
 pub struct Bm25Writer {
-    writer: IndexWriter,
+    writer: IndexWriter<Listing>,
+    /// Takes all notes while a load is under way.
+    inverter: Option<Inverter>,
     fields: Fields,
 }
 
@@ -352,26 +357,34 @@ impl std::fmt::Debug for Bm25Writer {
 }
 
 impl Bm25Writer {
+    /// Expects very many notes and no removal until the next commit: notes are inverted all at once.
+    ///
+    /// # Errors
+    /// `Internal` where the system gives no thread.
+    pub fn load(&mut self) -> Result<()> {
+        let start = || Inverter::start(self.writer.index(), self.fields);
+        let inverter = start().map_err(|error| failed("write")(TantivyError::from(error)))?;
+        self.inverter = Some(inverter);
+        Ok(())
+    }
+
     /// Adds a note. Remove what had its number before.
-    pub fn add(&self, note: &Analysed) -> Result<()> {
-        let fields = self.fields;
-        let mut document = TantivyDocument::new();
-        document.add_u64(fields.file, note.file as u64);
-        for (field, terms) in [
-            (fields.title, &note.title),
-            (fields.headings, &note.headings),
-            (fields.words, &note.words),
-            (fields.code, &note.code),
-            (fields.meta, &note.meta),
-            (fields.place, &note.place),
-            (fields.rest, &note.rest),
-            (fields.keys, &note.keys),
-        ] {
-            if !terms.is_empty() {
-                document.add_text(field, terms);
-            }
+    pub fn add(&mut self, note: Analysed) -> Result<()> {
+        let Some(inverter) = &mut self.inverter else {
+            let document = Listing::new(&note, &self.fields);
+            return self.writer.add_document(document).map(drop).map_err(failed("write"));
+        };
+        // A thread that is gone says why.
+        if inverter.add(note) { Ok(()) } else { self.finish_load() }
+    }
+
+    /// Takes up the segments of a load, where one is under way.
+    fn finish_load(&mut self) -> Result<()> {
+        let Some(inverter) = self.inverter.take() else { return Ok(()) };
+        for segment in inverter.finish().map_err(failed("write"))? {
+            self.writer.add_segment(segment.meta().clone()).map_err(failed("write"))?;
         }
-        self.writer.add_document(document).map(drop).map_err(failed("write"))
+        Ok(())
     }
 
     /// Removes the note of this number.
@@ -393,6 +406,7 @@ impl Bm25Writer {
 
     /// Makes everything since the last commit visible under `generation`.
     pub fn commit(&mut self, generation: i64) -> Result<()> {
+        self.finish_load()?;
         let mut commit = self.writer.prepare_commit().map_err(failed("commit"))?;
         commit.set_payload(&generation.to_string());
         commit.commit().map(drop).map_err(failed("commit"))
@@ -400,6 +414,7 @@ impl Bm25Writer {
 
     /// Forgets everything since the last commit.
     pub fn rollback(&mut self) -> Result<()> {
+        self.inverter = None;
         self.writer.rollback().map(drop).map_err(failed("roll back"))
     }
 
@@ -665,16 +680,7 @@ impl Bm25Snapshot {
         let fields = self.fields;
         for segment in self.searcher.segment_readers() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            for field in [
-                fields.title,
-                fields.headings,
-                fields.words,
-                fields.code,
-                fields.meta,
-                fields.place,
-                fields.rest,
-                fields.keys,
-            ] {
+            for field in fields.listed() {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
                 while stream.advance() {

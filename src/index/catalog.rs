@@ -499,7 +499,7 @@ impl Catalog {
                 params![key(name), row.id, name, *count as i64],
             )?;
         }
-        record.links.iter().try_for_each(|links| self.put_links(row.id, links))
+        self.put_links(row.id, &record.links)
     }
 
     fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::text::Span;
 use crate::text::canvas;
 use crate::text::frontmatter::Frontmatter;
 use crate::text::link::LinkForm;
-use crate::text::note::{Decoded, Lines, Note, Piece, PieceKind, decode};
+use crate::text::note::{Lines, Note, Piece, PieceKind, decode_whole};
 use crate::text::passage::{Passage, passages, push_pieces};
 use crate::text::path::{NotePath, key};
 
@@ -44,9 +44,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads a note or canvas; never fails.
-    pub fn new(path: &NotePath, bytes: &[u8]) -> Self {
-        let Decoded { text, problem } = decode(bytes);
+    /// Reads a note or canvas; never fails. Bytes that are given away are not copied.
+    pub fn new<'b>(path: &NotePath, bytes: impl Into<Cow<'b, [u8]>>) -> Self {
+        let (text, problem) = decode_whole(bytes.into());
         let (mut note, unescaped) = if path.is_canvas() {
             (canvas::parse(&text), Some(canvas::searchable(&text).into_owned()))
         } else {
@@ -54,7 +54,7 @@ impl Reading {
         };
         note.problems.extend(problem);
         let title = title_of(path, &note);
-        Self { lines: OnceLock::new(), text: text.into_owned(), note, title, unescaped }
+        Self { lines: OnceLock::new(), text, note, title, unescaped }
     }
 
     /// Gives the text that pieces and passages are cut from: the file's, but for a canvas without escapes.
@@ -182,18 +182,19 @@ impl Document {
     /// Reads a note or canvas of `bytes` with their hash.
     pub fn of_note(
         path: &NotePath,
-        bytes: &[u8],
+        bytes: Vec<u8>,
         stat: Stat,
         racy: bool,
         excluded: bool,
         analysis: &mut Analysis,
     ) -> Self {
+        let hash = *blake3::hash(&bytes).as_bytes();
         let reading = Reading::new(path, bytes);
         let mut document = Self::attachment(path, stat, racy, excluded);
         let note = &reading.note;
         let record = &mut document.record;
         record.row.kind = FileKind::of(path);
-        record.row.hash = Some(*blake3::hash(bytes).as_bytes());
+        record.row.hash = Some(hash);
         record.row.title.clone_from(&reading.title);
         record.row.note_id =
             property_text(note, "id").filter(|id| !id.is_empty()).unwrap_or_else(|| path_id(path));
@@ -223,7 +224,8 @@ impl Document {
         }
         if !excluded {
             record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
-            document.entry = Some(analysis.of(&entry(path, &reading, &document.record)));
+            let record = &document.record;
+            document.entry = Some(analysis.of(|entry| gather(path, &reading, record, entry)));
         }
         document
     }
@@ -270,9 +272,9 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
     groups
 }
 
-fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
+/// Gathers what is to be indexed of a note, in an entry that is empty.
+fn gather(path: &NotePath, reading: &Reading, record: &Record, entry: &mut Entry) {
     let note = &reading.note;
-    let mut entry = Entry::default();
     entry.title.push_str(&reading.title);
     let mut known = HashSet::new();
     known.insert(key(&reading.title));
@@ -287,16 +289,16 @@ fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
         entry.headings.push('\n');
     }
     let is = |kinds: &'static [PieceKind]| move |piece: &&Piece| kinds.contains(&piece.kind);
-    let gather = |kinds: &'static [PieceKind], out: &mut String| {
+    let push = |kinds: &'static [PieceKind], out: &mut String| {
         push_pieces(reading.prose(), note.pieces.iter().filter(is(kinds)), out);
     };
     entry.body.reserve(reading.prose().len());
-    gather(&[PieceKind::Prose, PieceKind::Heading], &mut entry.body);
+    push(&[PieceKind::Prose, PieceKind::Heading], &mut entry.body);
     if let Some(summary) = property_text(note, "summary") {
         entry.body.push('\n');
         entry.body.push_str(&summary);
     }
-    gather(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
+    push(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
     entry.place.push_str(path.as_str());
     for (tag, _) in &record.tags {
         entry.meta.push_str(tag);
@@ -314,8 +316,7 @@ fn entry(path: &NotePath, reading: &Reading, record: &Record) -> Entry {
         entry.meta.push_str(piece.span.of(reading.prose()));
         entry.meta.push('\n');
     }
-    push_rest(path, reading, &record.properties, &told, &mut entry);
-    entry
+    push_rest(path, reading, &record.properties, &told, entry);
 }
 
 /// Gathers what no other field holds as it stands, so that every run of letters in the file is in some term. `told` are

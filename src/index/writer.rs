@@ -198,7 +198,7 @@ impl Writer {
             // Readers go on with what was there until this batch is committed.
             self.catalog.empty()?;
         }
-        if let Some((writer, _)) = &self.full_text {
+        if let Some((writer, _)) = &mut self.full_text {
             if plan.unfinished {
                 // What the catalog never saw had numbers that it gives away anew.
                 writer.remove_above(self.catalog.last_id()?)?;
@@ -207,6 +207,9 @@ impl Writer {
                 writer.clear()?;
                 // What cannot be read now has lost its words, and must be read when it comes back.
                 self.catalog.distrust_all()?;
+            }
+            if plan.first && plan.bulk {
+                writer.load()?;
             }
         }
         for known in removed.iter() {
@@ -398,9 +401,9 @@ impl Writer {
         if !candidate.fresh {
             self.remove_text(candidate.id);
         }
-        if let (Some(mut entry), Some((writer, _))) = (document.entry, &self.full_text) {
+        if let (Some(mut entry), Some((writer, _))) = (document.entry, &mut self.full_text) {
             entry.file = candidate.id;
-            writer.add(&entry)?;
+            writer.add(entry)?;
         }
         if batch.targets.is_none() && !record.links.is_empty() {
             let links = std::mem::take(&mut record.links);
@@ -530,7 +533,7 @@ impl Writer {
                     continue;
                 }
             };
-            for text in Reading::new(&row.path, &bytes).embedded_texts() {
+            for text in Reading::new(&row.path, bytes).embedded_texts() {
                 let passage = passage_key(&text);
                 if !vectors.contains(passage) && seen.insert(passage) {
                     waiting.push((passage, text));
@@ -789,13 +792,14 @@ fn read_candidate(
         // What the system refuses now it may give later; what we refuse stays refused until the file changes.
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
-    let read = || Document::of_note(&file.path, &bytes, stat, racy, candidate.excluded, analysis);
+    let length = bytes.len() as u64;
+    let read = || Document::of_note(&file.path, bytes, stat, racy, candidate.excluded, analysis);
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => Read {
             at,
             warning: document.is_skipped().then(|| format!("{} is UTF-16 and is not searched", file.path)),
             document,
-            bytes: bytes.len() as u64,
+            bytes: length,
             failed: false,
         },
         Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),

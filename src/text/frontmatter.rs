@@ -6,9 +6,12 @@
 pub mod edit;
 mod list;
 mod scalar;
+mod usual;
 mod yaml;
 
 pub use self::scalar::{encode_in, encode_scalar};
+
+use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -157,11 +160,13 @@ impl PropertyType {
 /// Decides the type of a property: the reserved names first, then what the vault declares, then the value's own
 /// look (spec/obsidian.md 1.2, 5.3).
 pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> PropertyType {
-    match path::key(key).as_str() {
-        "tags" => return PropertyType::Tags,
-        "aliases" => return PropertyType::Aliases,
-        "cssclasses" => return PropertyType::List,
-        _ => {}
+    let reserved = [
+        ("tags", PropertyType::Tags),
+        ("aliases", PropertyType::Aliases),
+        ("cssclasses", PropertyType::List),
+    ];
+    if let Some((_, kind)) = reserved.into_iter().find(|(name, _)| path::has_key(key, name)) {
+        return kind;
     }
     declared.unwrap_or_else(|| match value {
         Value::Bool(_) => PropertyType::Checkbox,
@@ -191,7 +196,8 @@ pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
     };
     let span = Span::new(start, end);
     let mut frontmatter = Frontmatter { span, yaml_span, ..Frontmatter::default() };
-    match yaml::read(yaml_span.of(text), yaml_span.start) {
+    let yaml = yaml_span.of(text);
+    match usual::read(yaml, yaml_span.start).map_or_else(|| yaml::read(yaml, yaml_span.start), Ok) {
         Ok(block) => {
             frontmatter.tags = tags(text, &block.properties);
             frontmatter.aliases = aliases(&block.properties);
@@ -234,7 +240,9 @@ pub(super) fn line_at(text: &str, at: usize) -> (&str, usize) {
 impl Frontmatter {
     /// Finds a property by its name without case.
     pub fn get(&self, key: &str) -> Option<&Property> {
-        named(&self.properties, &path::key(key)).next()
+        let is_key = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let key = if is_key { Cow::Borrowed(key) } else { Cow::Owned(path::key(key)) };
+        self.properties.iter().find(|property| path::has_key(&property.key, &key))
     }
 
     /// Gives all properties as one JSON object, in order.
@@ -284,10 +292,7 @@ impl Scalar {
 }
 
 fn named<'p>(properties: &'p [Property], key: &str) -> impl Iterator<Item = &'p Property> {
-    properties.iter().filter(move |property| {
-        let name = property.key.trim();
-        if name.is_ascii() { name.eq_ignore_ascii_case(key) } else { path::key(name) == key }
-    })
+    properties.iter().filter(move |property| path::has_key(&property.key, key))
 }
 
 /// Lists the values of a property that Obsidian reads as a list of strings or as one string, with their places.

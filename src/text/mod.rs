@@ -3,6 +3,7 @@
 pub mod canvas;
 pub mod compose;
 pub mod edit;
+mod eight;
 pub mod frontmatter;
 pub mod inline;
 pub mod link;

@@ -318,6 +318,19 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     Decoded { text: Cow::Owned(text), problem: problem("invalid-utf8", message, span) }
 }
 
+/// Decodes like [`decode`], into a text of its own: bytes that are given away become the text as they are.
+pub fn decode_whole(bytes: Cow<'_, [u8]>) -> (String, Option<Problem>) {
+    let bytes = match bytes {
+        Cow::Owned(bytes) if !is_utf16(&bytes) => match String::from_utf8(bytes) {
+            Ok(text) => return (text, None),
+            Err(error) => Cow::Owned(error.into_bytes()),
+        },
+        bytes => bytes,
+    };
+    let Decoded { text, problem } = decode(&bytes);
+    (text.into_owned(), problem)
+}
+
 /// Recognises UTF-16 by its byte order mark, or by NUL in one half of the byte pairs only.
 fn is_utf16(bytes: &[u8]) -> bool {
     let sample = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
@@ -345,7 +358,11 @@ pub struct Lines {
 impl Lines {
     /// Finds the lines of `text`; a line ends with a line feed.
     pub fn new(text: &str) -> Self {
-        Self { starts: memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).collect() }
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+        // Counting first is far faster than growing.
+        let mut starts = Vec::with_capacity(ends.clone().count());
+        starts.extend(ends.map(|at| at + 1));
+        Self { starts }
     }
 
     /// Lists the lines of a text of `len` bytes, line ends included.

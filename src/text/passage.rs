@@ -2,9 +2,9 @@
 //!
 //! Cutting follows headings and paragraphs. It knows no model: tokens are estimated from characters.
 
-use crate::text::Span;
 use crate::text::note::{Joint, Note, Piece, PieceKind};
 use crate::text::terms::{Class, is_unspaced};
+use crate::text::{Span, eight};
 
 /// A passage closes before it would grow beyond this many estimated tokens.
 const LONGEST: usize = 220;
@@ -225,22 +225,69 @@ fn heading_at(note: &Note, span: Span, next: &mut usize) -> Option<usize> {
 /// sign and each character of an unspaced script.
 pub fn estimate_tokens(text: &str) -> usize {
     let (mut tokens, mut letters) = (0usize, 0usize);
-    let mut add = |class: Class| match class {
-        Class::Small | Class::Capital => {
-            // The first letter of each five is a token.
-            tokens += usize::from(letters == 0);
-            letters = if letters == 4 { 0 } else { letters + 1 };
-        }
-        Class::Sign | Class::Wide => (tokens, letters) = (tokens + 1, 0),
-        Class::Space => letters = 0,
-    };
     if text.is_ascii() {
-        text.bytes().for_each(|byte| add(Class::of(byte)));
-    } else {
-        text.chars().for_each(|c| add(class_of(c)));
+        let mut add = |eight: [u8; 8]| {
+            let eight = u64::from_le_bytes(eight);
+            let word = eight::letters(eight);
+            let signs = eight::ALL & !word & !eight::spaces(eight);
+            let step = &STEPS[letters][usize::from(eight::gathered(word))];
+            tokens += signs.count_ones() as usize + usize::from(step.tokens);
+            letters = usize::from(step.letters);
+        };
+        let (eights, behind) = text.as_bytes().as_chunks();
+        eights.iter().for_each(|eight| add(*eight));
+        // Spaces add nothing.
+        let mut last = [b' '; 8];
+        last.iter_mut().zip(behind).for_each(|(byte, &of_text)| *byte = of_text);
+        add(last);
+        return tokens;
+    }
+    for c in text.chars() {
+        match class_of(c) {
+            Class::Small | Class::Capital => {
+                // The first letter of each five is a token.
+                tokens += usize::from(letters == 0);
+                letters = (letters + 1) % FIVE;
+            }
+            Class::Sign | Class::Wide => (tokens, letters) = (tokens + 1, 0),
+            Class::Space => letters = 0,
+        }
     }
     tokens
 }
+
+/// So many letters of a word are taken for a token.
+const FIVE: usize = 5;
+
+/// What eight bytes add: so many tokens that letters begin, and so many letters of the last one.
+#[derive(Clone, Copy)]
+struct Step {
+    tokens: u8,
+    letters: u8,
+}
+
+/// What eight bytes add, by the number of letters that the token before them has, and by which of them are letters.
+static STEPS: [[Step; 256]; FIVE] = {
+    let mut steps = [[Step { tokens: 0, letters: 0 }; 256]; FIVE];
+    let mut at = 0;
+    while at < FIVE * 256 {
+        let (before, set) = (at / 256, at % 256);
+        let mut step = Step { tokens: 0, letters: before as u8 };
+        let mut byte = 0;
+        while byte < 8 {
+            if set >> byte & 1 == 0 {
+                step.letters = 0;
+            } else {
+                step.tokens += (step.letters == 0) as u8;
+                step.letters = (step.letters + 1) % FIVE as u8;
+            }
+            byte += 1;
+        }
+        steps[before][set] = step;
+        at += 1;
+    }
+    steps
+};
 
 fn class_of(c: char) -> Class {
     match u8::try_from(c) {

@@ -174,6 +174,11 @@ pub fn key(text: &str) -> String {
     }
 }
 
+/// Says whether a name is compared by this key.
+pub fn has_key(name: &str, key: &str) -> bool {
+    if name.is_ascii() { name.trim().eq_ignore_ascii_case(key) } else { self::key(name) == key }
+}
+
 impl fmt::Display for NotePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -9,15 +9,18 @@ use frostem::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::text::eight::small_run;
+
 /// Words longer than this many bytes are data, not language, and are left out.
 const LONGEST_WORD: usize = 128;
 /// An identifier of more parts than this is found by its parts alone.
 const MOST_PARTS: usize = 12;
 
 /// How a term came out of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TermKind {
     /// A plain word.
+    #[default]
     Word,
     /// A part of an identifier or compound, such as `snake` of `snake_case`.
     Part,
@@ -30,7 +33,7 @@ pub enum TermKind {
 }
 
 /// One term and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Term {
     /// The folded text.
     pub text: String,
@@ -53,7 +56,7 @@ struct Cut {
 }
 
 /// Walks over the terms of a text, reusing one buffer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Terms<'a> {
     text: &'a str,
     at: usize,
@@ -81,22 +84,19 @@ pub fn terms(text: &str) -> Vec<Term> {
 impl<'a> Terms<'a> {
     /// Starts at the beginning of `text`.
     pub fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            at: 0,
-            position: 0,
-            queue: Vec::new(),
-            queued: 0,
-            parts: Vec::new(),
-            current: Term { text: String::new(), start: 0, end: 0, position: 0, kind: TermKind::Word },
-            left_out: false,
-            runs: false,
-        }
+        Self { text, ..Self::default() }
     }
 
-    /// Starts at the beginning of `text`, but gives no identifiers and no parts: only whole runs of letters and digits.
-    pub fn runs(text: &'a str) -> Self {
-        Self { runs: true, ..Self::new(text) }
+    /// Starts at the beginning of another text, in the same space.
+    pub fn over<'b>(self, text: &'b str) -> Terms<'b> {
+        let Self { mut queue, parts, current, .. } = self;
+        queue.clear();
+        Terms { text, queue, parts, current, ..Terms::default() }
+    }
+
+    /// Gives no identifiers and no parts from here on: only whole runs of letters and digits.
+    pub fn in_runs(self) -> Self {
+        Self { runs: true, ..self }
     }
 
     /// Gives the term that the last [`Terms::advance`] reached.
@@ -128,7 +128,9 @@ impl<'a> Terms<'a> {
         loop {
             if let Some((start, end)) = self.next_plain() {
                 let word = self.text.get(start..end)?;
-                if !word.starts_with(|first: char| first.is_ascii_uppercase()) {
+                // A plain word has a capital in front alone.
+                let length = if self.runs { word.len() } else { 1 };
+                if !word.bytes().take(length).any(|byte| byte.is_ascii_uppercase()) {
                     return Some(word);
                 }
                 self.current.text.clear();
@@ -151,15 +153,17 @@ impl<'a> Terms<'a> {
 
     /// Passes over what stands before the next word, and over that where it is of the usual kind: then it needs no cut.
     fn next_plain(&mut self) -> Option<(usize, usize)> {
-        if self.runs || self.queued < self.queue.len() {
+        if self.queued < self.queue.len() {
             return None;
         }
-        let bytes = self.text.as_bytes();
-        let is_between = |&&byte: &&u8| byte != b'_' && matches!(Class::of(byte), Class::Space | Class::Sign);
+        let (bytes, runs) = (self.text.as_bytes(), self.runs);
+        let is_between =
+            |&&byte: &&u8| matches!(Class::of(byte), Class::Space | Class::Sign) && (runs || byte != b'_');
         let between = bytes.get(self.at..)?.iter().take_while(is_between);
         self.at += between.count();
         let start = self.at;
-        let end = plain_word(bytes, start).filter(|end| end - start <= LONGEST_WORD)?;
+        let end = if runs { plain_run(bytes, start) } else { plain_word(bytes, start) };
+        let end = end.filter(|end| end - start <= LONGEST_WORD)?;
         (self.at, self.position) = (end, self.position + 1);
         Some((start, end))
     }
@@ -347,8 +351,7 @@ impl<'a> Terms<'a> {
 fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric())?;
     let rest = bytes.get(at + 1..)?;
-    let length = rest.iter().position(|&byte| Class::of(byte) != Class::Small);
-    let length = length.unwrap_or(rest.len());
+    let length = small_run(rest);
     let is_open = match (rest.get(length), rest.get(length + 1)) {
         (None, _) => false,
         (Some(b'-' | b'.' | b'\''), next) => {
@@ -359,6 +362,14 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
         }
     };
     (!is_open).then_some(at + 1 + length)
+}
+
+/// Gives the end of the run of letters and digits at `at` where all of them are ASCII; `None` where [`Terms::cut_run`]
+/// has to look closer.
+fn plain_run(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    (length > 0 && rest.get(length).is_none_or(u8::is_ascii)).then_some(at + length)
 }
 
 /// What a byte is to a word.

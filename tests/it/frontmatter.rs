@@ -1,6 +1,7 @@
 //! What frontmatter says: the conformance cases, the rules of spec/obsidian.md 5 and 2.7, and hostile input.
 
-use proptest::prelude::{any, prop_assert, proptest};
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::string::string_regex;
 use serde_json::{Value, json};
 use sidenote::text::Span;
 use sidenote::text::frontmatter::{Frontmatter, PropertyType, Style, kind_of, read, tag_name};
@@ -435,6 +436,20 @@ fn assert_sound(text: &str) {
     }
 }
 
+/// Makes a line of frontmatter as notes have it, or nearly so.
+fn usual_line() -> impl Strategy<Value = String> {
+    let word = "(word|two words|1|-5|0x1F|1e3|2020-01-02|null|~|true|Yes|'q'|\"q\"|\"\\[\\[n#h\\|a]]\"|'!\\[\\[n]]'|\\[\\[n]]|it's|a: b|a:b|:| #|#x|…|ü|文|'|\"|\\\\|\\[x]|\\{|,|\\||>|&a|\\*a|!t|@|%|`|\\?|<<|=|-|\\.\\.\\.|---|/x|\u{85}|\u{A0}|\u{2028}|\u{FEFF}|\u{1F600}|\t| )";
+    let key = "(a|b|tags|aliases|date|ms:k|a b|x\\.y/z-1|Key|a |é|1|null|<<|'a'|a:)";
+    let entry = (key, "(: |:  |:)", string_regex(&format!("{word}{{0,3}}")).unwrap(), "( {0,2}|)")
+        .prop_map(|(key, colon, value, end)| key + &colon + &value + &end);
+    let item = ("( {0,3})", "(- |-  |-)", string_regex(&format!("{word}{{0,2}}")).unwrap())
+        .prop_map(|(indent, dash, value)| indent + &dash + &value);
+    // Lists of one depth are what is usual.
+    let even = ("(- |  - )", "(word|two words|'q'|\"\\[\\[n]]\"|1)").prop_map(|(dash, value)| dash + &value);
+    let other = "( {0,2}| more|# c|[a-z:' \"-]{0,8})".prop_map(|line| line);
+    prop_oneof![6 => entry, 2 => item, 4 => even, 1 => other]
+}
+
 proptest! {
     #[test]
     fn any_text_is_read(text in any::<String>()) {
@@ -445,6 +460,21 @@ proptest! {
     #[test]
     fn any_yaml_is_read(yaml in "([a-c]{1,2}|tags|: |:\n|- |  |\n|\\[|\\]|\\{|\\}|, |'|\"|#| #|\\| |>|&a |\\*a |!!str |\\? |<<|\\[\\[|\\]\\]|~|1|é|\\\\|\r\n){0,30}") {
         assert_sound(&format!("---\n{yaml}\n---\nbody"));
+    }
+
+    /// A comment behind a block says nothing, and makes it one for the parser.
+    #[test]
+    fn usual_blocks_mean_what_the_parser_says(
+        lines in proptest::collection::vec(usual_line(), 0..8),
+        end in "\n|\r\n",
+    ) {
+        let text = |last: &str| format!("---{end}{}{last}---{end}", lines.iter().map(|line| format!("{line}{end}")).collect::<String>());
+        let (usual, parsed) = (text(""), text(&format!("# comment{end}")));
+        let [usual, parsed] = [read(&usual).0, read(&parsed).0].map(Option::unwrap);
+        prop_assert_eq!(usual.error.is_some(), parsed.error.is_some());
+        prop_assert_eq!(usual.properties, parsed.properties);
+        prop_assert_eq!((usual.tags, usual.aliases, usual.links), (parsed.tags, parsed.aliases, parsed.links));
+        prop_assert_eq!(usual.flow, parsed.flow);
     }
 
     #[test]

@@ -34,6 +34,37 @@ fn a_second_sync_reads_nothing() {
     assert_eq!((settled.added, settled.changed, settled.generation), (0, 0, first.generation));
 }
 
+/// A load writes segments of its own, and a few notes are left to tantivy: scores, which rest on counts and on lengths,
+/// show that both say the same.
+#[test]
+fn a_load_ranks_as_few_notes_do() {
+    let vault = TestVault::example();
+    vault.write("often.md", ["otter ".repeat(254), "heron ".repeat(255), "weir ".repeat(70_000)].concat());
+    vault.write("words.md", (0..40_000).map(|at| format!("word{at} ")).collect::<String>());
+    vault.write("empty.md", "");
+    vault.write("key.md", format!("---\n? {}\n: weir\n---\n", "k".repeat(70_000)));
+    let ask = |query: &str| {
+        let output = vault.run(&["search", query, "--mode", "bm25", "--explain", "--all", "--json"]);
+        let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        found["results"].clone()
+    };
+    let queries = [
+        "links survive a rename",
+        "code note",
+        "Jürgen",
+        "龙井茶",
+        "title tags",
+        "otter heron weir",
+        "word3999",
+    ];
+    let few = queries.map(ask);
+    assert!(few.iter().all(|found| !found.as_array().unwrap().is_empty()));
+    let dump = vault.store().dump().unwrap();
+    assert!(vault.run(&["index", "--rebuild", "--no-embed"]).status.success());
+    similar(&dump, &vault.store().dump().unwrap());
+    assert_eq!(few, queries.map(ask));
+}
+
 #[test]
 fn indexing_touches_no_note() {
     let vault = TestVault::example();

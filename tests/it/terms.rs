@@ -158,7 +158,7 @@ proptest! {
 
     #[test]
     fn runs_are_cut_where_no_letter_stands(text in "[a-zA-Z0-9_'.+# -]{0,80}") {
-        let (mut walk, mut runs) = (Terms::runs(&text), Vec::new());
+        let (mut walk, mut runs) = (Terms::new(&text).in_runs(), Vec::new());
         while let Some(run) = walk.next_text() {
             runs.push(run.to_owned());
         }

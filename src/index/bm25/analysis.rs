@@ -5,12 +5,17 @@
 //! finds a term that it has just been told far sooner than one that it was told some hundred words ago.
 
 use std::hash::BuildHasher as _;
+use std::mem;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf};
+use tantivy::schema::{Field, Value};
+use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
 
+use super::Fields;
 use super::vocabulary::{INCOMPLETE, as_term};
-use crate::index::bm25::{Analysed, Entry};
+use crate::index::bm25::Entry;
+use crate::index::catalog::FileId;
 use crate::text::terms::Terms;
 
 /// Ends a term.
@@ -19,45 +24,67 @@ const END: u8 = b'\n';
 const ZERO: u8 = 0x10;
 const DIGITS: u8 = 0x10;
 
+/// The fields of a note whose terms are listed, as they are counted.
+const TITLE: usize = 0;
+const HEADINGS: usize = 1;
+const WORDS: usize = 2;
+const CODE: usize = 3;
+const META: usize = 4;
+const PLACE: usize = 5;
+const REST: usize = 6;
+const KEYS: usize = 7;
+/// How many they are.
+pub(super) const FIELDS: usize = 8;
+
+impl Fields {
+    /// Gives the fields whose terms are listed, in the order in which they are counted.
+    pub(super) fn listed(&self) -> [Field; FIELDS] {
+        let mut listed = [self.title; FIELDS];
+        let by_place = [
+            (HEADINGS, self.headings),
+            (WORDS, self.words),
+            (CODE, self.code),
+            (META, self.meta),
+            (PLACE, self.place),
+            (REST, self.rest),
+            (KEYS, self.keys),
+        ];
+        by_place.into_iter().for_each(|(at, field)| listed[at] = field);
+        listed
+    }
+}
+
 /// Analyses notes one after another, in the same space.
 #[derive(Debug, Default)]
 pub struct Analysis {
     terms: TermCounts,
+    entry: Entry,
 }
 
 impl Analysis {
-    /// Analyses what is to be indexed of one note.
-    pub fn of(&mut self, entry: &Entry) -> Analysed {
-        let terms = &mut self.terms;
+    /// Analyses what is to be indexed of one note, which `gather` puts into an entry that is empty.
+    pub fn of(&mut self, gather: impl FnOnce(&mut Entry)) -> Analysed {
+        let Self { terms, entry } = self;
         // A note before may have been given up in the middle.
         terms.clear();
-        let mut alone = |text: &str| {
-            terms.add_all(text, WORDS);
-            terms.take(WORDS)
-        };
-        let (title, headings, place) = (alone(&entry.title), alone(&entry.headings), alone(&entry.place));
-        entry.keys.iter().for_each(|key| terms.add(&as_term(key), REST));
-        let keys = terms.take(REST);
+        entry.clear();
+        gather(entry);
+        for (field, text) in [(TITLE, &entry.title), (HEADINGS, &entry.headings), (PLACE, &entry.place)] {
+            terms.add_all(text, field);
+        }
+        let keys = entry.keys.iter().map(|key| as_term(key));
+        keys.filter(|key| key.len() <= MAX_TOKEN_LEN).for_each(|key| terms.add(&key, KEYS));
         let mut incomplete = entry.incomplete;
         for (field, text) in [(WORDS, &entry.body), (CODE, &entry.code), (META, &entry.meta)] {
             incomplete |= terms.add_all(text, field);
         }
-        let (words, code, meta) = (terms.list(WORDS), terms.list(CODE), terms.list(META));
         incomplete |= terms.add_rest(&entry.rest);
         if incomplete {
             terms.add(INCOMPLETE, REST);
         }
-        let rest = terms.take(REST);
-        Analysed { file: entry.file, title, headings, words, code, meta, place, rest, keys }
+        terms.take()
     }
 }
-
-/// The fields of a note that are counted together, for `rest` has only what the others have not.
-const WORDS: usize = 0;
-const CODE: usize = 1;
-const META: usize = 2;
-const REST: usize = 3;
-const FIELDS: usize = 4;
 
 /// The terms of one note, each once, in the order in which they were met.
 #[derive(Debug, Default)]
@@ -68,6 +95,8 @@ struct TermCounts {
     /// Finds a term in `met`.
     places: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// Cuts one text after another.
+    walk: Terms<'static>,
 }
 
 #[derive(Debug)]
@@ -81,23 +110,28 @@ struct Met {
 impl TermCounts {
     /// Adds every term of a text to a field; says whether a part of the text is in none of them.
     fn add_all(&mut self, text: &str, field: usize) -> bool {
-        let mut terms = Terms::new(text);
+        let mut terms = mem::take(&mut self.walk).over(text);
         while let Some(term) = terms.next_text() {
             self.add(term, field);
         }
-        terms.left_out()
+        let left_out = terms.left_out();
+        self.walk = terms.over("");
+        left_out
     }
 
-    /// Adds every run of letters of a text that no field has yet to `rest`, once; says whether one is beyond reason.
+    /// Adds every run of letters of a text that no field of the file's content has yet to `rest`, once; says whether one
+    /// is beyond reason.
     fn add_rest(&mut self, text: &str) -> bool {
-        let mut runs = Terms::runs(text);
+        let mut runs = mem::take(&mut self.walk).over(text).in_runs();
         while let Some(run) = runs.next_text() {
-            let met = self.meet(run);
-            if met.counts == [0; FIELDS] {
-                met.counts[REST] = 1;
+            let counts = &mut self.meet(run).counts;
+            if [WORDS, CODE, META, REST].iter().all(|&field| counts[field] == 0) {
+                counts[REST] = 1;
             }
         }
-        runs.left_out()
+        let left_out = runs.left_out();
+        self.walk = runs.over("");
+        left_out
     }
 
     fn add(&mut self, term: &str, field: usize) {
@@ -109,7 +143,8 @@ impl TermCounts {
         let Self { text, met, places, .. } = self;
         let is_term = |&place: &u32| {
             let met = met.get(place as usize).filter(|met| met.hash == hash);
-            met.and_then(|met| text.get(met.start as usize..met.end as usize)) == Some(term)
+            let written = |met: &Met| text.as_bytes().get(met.start as usize..met.end as usize);
+            met.and_then(written) == Some(term.as_bytes())
         };
         let place = places.find(hash, is_term).copied().unwrap_or_else(|| {
             let (place, start) = (met.len() as u32, text.len() as u32);
@@ -121,13 +156,57 @@ impl TermCounts {
         &mut met[place as usize]
     }
 
+    /// Gives the terms with their counts, and forgets them.
+    fn take(&mut self) -> Analysed {
+        let counts = self.met.iter().map(|met| (met.end, met.counts)).collect();
+        let note = Analysed { file: 0, text: self.text.clone(), counts };
+        self.clear();
+        note
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.met.clear();
+        self.places.clear();
+    }
+}
+
+/// What is to be indexed of one note as terms; made by [`Analysis`].
+#[derive(Debug, Clone, Default)]
+pub struct Analysed {
+    /// The note's number.
+    pub file: FileId,
+    /// All terms, one behind the other.
+    text: String,
+    /// Where each ends, and how often it comes in each field.
+    counts: Vec<(u32, [u32; FIELDS])>,
+}
+
+impl Analysed {
+    /// Gives each term once, with how often it comes in each field.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&str, &[u32; FIELDS])> + Clone {
+        let starts = std::iter::once(0).chain(self.counts.iter().map(|(end, _)| *end));
+        starts.zip(&self.counts).map(|(start, (end, counts))| {
+            (self.text.get(start as usize..*end as usize).unwrap_or(""), counts)
+        })
+    }
+
+    /// Counts the bytes of its terms.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Gives how often each term comes in each field.
+    pub(super) fn counts(&self) -> impl Iterator<Item = &[u32; FIELDS]> {
+        self.counts.iter().map(|(_, counts)| counts)
+    }
+
     /// Writes down the terms of a field with their counts.
     fn list(&self, field: usize) -> String {
-        let held = || self.met.iter().filter(|met| met.counts[field] > 0);
-        let mut list = String::with_capacity(held().map(|met| (met.end - met.start) as usize + 2).sum());
-        for met in held() {
-            list.push_str(self.text.get(met.start as usize..met.end as usize).unwrap_or(""));
-            let mut again = met.counts[field] - 1;
+        let mut list = String::new();
+        for (term, counts) in self.terms().filter(|(_, counts)| counts[field] > 0) {
+            list.push_str(term);
+            let mut again = counts[field] - 1;
             while again > 0 {
                 list.push(char::from(ZERO + (again % u32::from(DIGITS)) as u8));
                 again /= u32::from(DIGITS);
@@ -136,18 +215,58 @@ impl TermCounts {
         }
         list
     }
+}
 
-    /// Writes down the terms of a field, and forgets all.
-    fn take(&mut self, field: usize) -> String {
-        let list = self.list(field);
-        self.clear();
-        list
+/// A note as tantivy takes it: lists of terms that are not copied once more.
+#[derive(Debug)]
+pub(super) struct Listing {
+    number: (Field, u64),
+    lists: Vec<(Field, String)>,
+}
+
+impl Listing {
+    /// Brings the terms of each field into a list.
+    pub(super) fn new(note: &Analysed, fields: &Fields) -> Self {
+        let lists = fields.listed().into_iter().enumerate().map(|(at, field)| (field, note.list(at)));
+        let lists = lists.filter(|(_, list)| !list.is_empty()).collect();
+        Self { number: (fields.file, note.file as u64), lists }
     }
 
-    fn clear(&mut self) {
-        self.text.clear();
-        self.met.clear();
-        self.places.clear();
+    /// Has the number of a note alone.
+    pub(super) fn of_number(file: FileId, fields: &Fields) -> Self {
+        Self { number: (fields.file, file as u64), lists: Vec::new() }
+    }
+}
+
+impl Document for Listing {
+    type Value<'a> = ListedValue<'a>;
+    type FieldsValuesIter<'a> = std::vec::IntoIter<(Field, ListedValue<'a>)>;
+
+    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
+        let lists = self.lists.iter().map(|(field, list)| (*field, ListedValue::List(list)));
+        let number = (self.number.0, ListedValue::Number(self.number.1));
+        std::iter::once(number).chain(lists).collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// A value of a [`Listing`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ListedValue<'a> {
+    /// The note's number.
+    Number(u64),
+    /// A list of terms.
+    List(&'a str),
+}
+
+impl<'a> Value<'a> for ListedValue<'a> {
+    type ArrayIter = std::iter::Empty<Self>;
+    type ObjectIter = std::iter::Empty<(&'a str, Self)>;
+
+    fn as_value(&self) -> ReferenceValue<'a, Self> {
+        ReferenceValue::Leaf(match *self {
+            Self::Number(number) => ReferenceValueLeaf::U64(number),
+            Self::List(list) => ReferenceValueLeaf::Str(list),
+        })
     }
 }
 

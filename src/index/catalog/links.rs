@@ -16,12 +16,16 @@ const COLUMNS: &str = "l.source, p.exact, p.linkpath, l.target, l.places";
 const WIDTH: usize = 5;
 
 impl Catalog {
-    pub(super) fn put_links(&self, source: FileId, links: &LinkGroup) -> Result<()> {
-        let linkpath = self.linkpath(&links.linkpath, links.exact)?;
-        self.run(
-            "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![source, linkpath, links.target, links.places.len() as i64, pack_places(&links.places)],
-        )
+    pub(super) fn put_links(&self, source: FileId, groups: &[LinkGroup]) -> Result<()> {
+        let insert = "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut insert = self.db.prepare_cached(insert).map_err(sql("write"))?;
+        for links in groups {
+            let linkpath = self.linkpath(&links.linkpath, links.exact)?;
+            let count = links.places.len() as i64;
+            let row = params![source, linkpath, links.target, count, pack_places(&links.places)];
+            insert.execute(row).map_err(sql("write"))?;
+        }
+        Ok(())
     }
 
     /// Gives the number of a link text, making it where it is new.

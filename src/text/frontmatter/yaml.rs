@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 100;
 const MAX_EXPANSION: usize = 1 << 18;
 
 /// What a block of YAML says.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Block {
     pub(super) properties: Vec<Property>,
     pub(super) links: Vec<Link>,
@@ -227,8 +227,10 @@ impl Reader<'_> {
         // The parser spells a missing node `~`.
         let text = if style == Style::Plain && span.is_empty() { "" } else { text };
         self.record(span, style)?;
-        if !self.is_key_next() {
-            self.link(text, span, style, token.line);
+        if !self.is_key_next()
+            && let Some(link) = link_of(text, span, style, self.yaml, self.at)
+        {
+            self.block.links.push(Link { key: Some(self.path.clone()), line: token.line, ..link });
         }
         let value = resolve(text, style, tag);
         Ok(Node { value, span, style, depth: 0, weight: text.len() + 1, name: text.to_owned() })
@@ -334,7 +336,7 @@ impl Reader<'_> {
     }
 
     fn source(&self, span: Span) -> &str {
-        Span::new(span.start.saturating_sub(self.at), span.end.saturating_sub(self.at)).of(self.yaml)
+        source(self.yaml, self.at, span)
     }
 
     /// Looks behind the last token, over white space, comments, anchors, tags and the signs in `skip`, for one of
@@ -390,42 +392,45 @@ impl Reader<'_> {
         let line = rest.split(['\n', '\r']).next().unwrap_or(rest);
         self.end + line.trim_end().len()
     }
+}
 
-    /// Notes the link that a value is as a whole (spec/obsidian.md 2.7).
-    fn link(&mut self, text: &str, span: Span, style: Style, line: usize) {
-        if !text.trim_start().starts_with(['[', '!']) {
-            return;
-        }
-        let Some(mut link) = link::parse_property(text) else {
-            return;
-        };
-        let quoted = style.quote().and_then(|(quote, margin)| {
-            let body = Span::new(span.start + margin, span.end.saturating_sub(margin));
-            let unquoted = Unquoted::read(self.source(body), body.start, quote)?;
-            (unquoted.text == text).then_some((unquoted, quote))
-        });
-        link = match quoted {
-            Some((unquoted, quote)) => {
-                let host = if quote == Quote::Single { Host::YamlSingle } else { Host::YamlDouble };
-                Link { escape: Escape { host, ..link.escape }, ..unquoted.place(link) }
-            }
-            // A link is never a plain scalar, so this host says that the value must not be spliced.
-            None => {
-                let nowhere = Span::new(span.end, span.end);
-                let escape = Escape { host: Host::YamlPlain, ..link.escape };
-                Link {
-                    span,
-                    dest_span: span,
-                    path_span: span,
-                    subpath_span: nowhere,
-                    alias_span: None,
-                    escape,
-                    ..link
-                }
-            }
-        };
-        self.block.links.push(Link { key: Some(self.path.clone()), line, ..link });
+/// Gives the link that a value is as a whole (spec/obsidian.md 2.7), without its key and line. `span` is where it stands
+/// in the file, and `yaml` stands there at `at`.
+pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usize) -> Option<Link> {
+    if !text.trim_start().starts_with(['[', '!']) {
+        return None;
     }
+    let link = link::parse_property(text)?;
+    let quoted = style.quote().and_then(|(quote, margin)| {
+        let body = Span::new(span.start + margin, span.end.saturating_sub(margin));
+        let unquoted = Unquoted::read(source(yaml, at, body), body.start, quote)?;
+        (unquoted.text == text).then_some((unquoted, quote))
+    });
+    Some(match quoted {
+        Some((unquoted, quote)) => {
+            let host = if quote == Quote::Single { Host::YamlSingle } else { Host::YamlDouble };
+            Link { escape: Escape { host, ..link.escape }, ..unquoted.place(link) }
+        }
+        // A link is never a plain scalar, so this host says that the value must not be spliced.
+        None => {
+            let nowhere = Span::new(span.end, span.end);
+            let escape = Escape { host: Host::YamlPlain, ..link.escape };
+            Link {
+                span,
+                dest_span: span,
+                path_span: span,
+                subpath_span: nowhere,
+                alias_span: None,
+                escape,
+                ..link
+            }
+        }
+    })
+}
+
+/// Gives the bytes of a span of the file in `yaml`, which stands there at `at`.
+fn source(yaml: &str, at: usize, span: Span) -> &str {
+    Span::new(span.start.saturating_sub(at), span.end.saturating_sub(at)).of(yaml)
 }
 
 /// Gives the entries that a key and its value bring to a mapping: one, or those of a merge that are not there yet.

@@ -1,0 +1,303 @@
+//! Owns the first load of the full-text index: the terms of very many notes become postings at once, in segments that are
+//! written through tantivy's own serializers. The terms of a note are looked for together, once for all fields, and its
+//! postings lie behind those of the note before it; only when a segment is written are they put in the order of terms.
+
+use std::mem;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use tantivy::directory::TerminatingWrite as _;
+use tantivy::fastfield::FastFieldsWriter;
+use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer, FieldNormsWriter};
+use tantivy::index::{Segment, SegmentComponent};
+use tantivy::postings::InvertedIndexSerializer;
+use tantivy::schema::{Field, IndexRecordOption, Schema};
+use tantivy::store::StoreWriter;
+use tantivy::{DocId, Index};
+
+use super::Fields;
+use super::analysis::{Analysed, FIELDS, Listing};
+use super::words::{TermId, Words};
+use crate::index::catalog::FileId;
+
+/// So many postings become a segment: each takes up 5 bytes, and 8 of those of one field while they are written.
+const MOST_POSTINGS: usize = 16 << 20;
+/// So many bytes of terms do.
+const MOST_BYTES: usize = 64 << 20;
+/// Notes are handed over so many at a time, for handing over each would wake threads all the time,
+const GROUP: usize = 32;
+/// or fewer where their terms take up so many bytes.
+const GROUP_BYTES: usize = 256 << 10;
+/// Groups that wait for the thread that inverts them.
+const WAITING: usize = 4;
+
+/// A thread that turns notes into segments.
+///
+/// Where it is dropped before [`Inverter::finish`], what is left of its work is not done.
+#[derive(Debug)]
+pub(super) struct Inverter {
+    group: Vec<Analysed>,
+    group_bytes: usize,
+    /// A group without notes is the end.
+    groups: SyncSender<Vec<Analysed>>,
+    thread: JoinHandle<tantivy::Result<Vec<Segment>>>,
+}
+
+impl Inverter {
+    /// Starts the thread.
+    pub(super) fn start(index: &Index, fields: Fields) -> std::io::Result<Self> {
+        let (groups, receiver) = sync_channel(WAITING);
+        let index = index.clone();
+        let thread = std::thread::Builder::new()
+            .name("sidenote-invert".to_owned())
+            .spawn(move || invert(&index, &fields, &receiver))?;
+        Ok(Self { group: Vec::new(), group_bytes: 0, groups, thread })
+    }
+
+    /// Hands over a note; `false` where the thread is gone, and [`Inverter::finish`] says why.
+    pub(super) fn add(&mut self, note: Analysed) -> bool {
+        self.group_bytes += note.bytes();
+        self.group.push(note);
+        if self.group.len() < GROUP && self.group_bytes < GROUP_BYTES {
+            return true;
+        }
+        self.group_bytes = 0;
+        self.groups.send(mem::take(&mut self.group)).is_ok()
+    }
+
+    /// Waits for all notes to be written; gives their segments, which no commit names yet.
+    pub(super) fn finish(self) -> tantivy::Result<Vec<Segment>> {
+        let last = if self.group.is_empty() { None } else { Some(self.group) };
+        for group in last.into_iter().chain([Vec::new()]) {
+            // A thread that is gone says why when it is joined.
+            drop(self.groups.send(group));
+        }
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn invert(index: &Index, fields: &Fields, groups: &Receiver<Vec<Analysed>>) -> tantivy::Result<Vec<Segment>> {
+    let mut segments = Vec::new();
+    let mut batch = Batch::new(index, fields);
+    for group in groups {
+        let is_end = group.is_empty();
+        group.iter().for_each(|note| batch.add(note));
+        if batch.is_full() || is_end && !batch.files.is_empty() {
+            let full = mem::replace(&mut batch, Batch::new(index, fields));
+            segments.push(full.write(index, fields)?);
+        }
+        if is_end {
+            return Ok(segments);
+        }
+    }
+    // It was given up before its end, and nobody asks for its segments.
+    Ok(Vec::new())
+}
+
+/// The notes of one segment.
+struct Batch {
+    words: Words,
+    /// The number of each note.
+    files: Vec<FileId>,
+    columns: [Column; FIELDS],
+    norms: FieldNormsWriter,
+    /// The terms of the note at hand.
+    ids: Vec<TermId>,
+    fields: [Field; FIELDS],
+    postings: usize,
+}
+
+/// The postings of one field, in the order of notes.
+#[derive(Default)]
+struct Column {
+    terms: Vec<TermId>,
+    /// How often each comes; [`MANY`] for what stands in `many`, in the same order.
+    counts: Vec<u8>,
+    many: Vec<u32>,
+    /// Where the postings of each note end.
+    ends: Vec<u32>,
+    /// All terms, counted as often as they come.
+    tokens: u64,
+}
+
+/// A count of so many or more.
+const MANY: u8 = u8::MAX;
+
+impl Batch {
+    fn new(index: &Index, fields: &Fields) -> Self {
+        Self {
+            words: Words::default(),
+            files: Vec::new(),
+            columns: Default::default(),
+            norms: FieldNormsWriter::for_schema(&index.schema()),
+            ids: Vec::new(),
+            fields: fields.listed(),
+            postings: 0,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.postings >= MOST_POSTINGS || self.words.bytes() >= MOST_BYTES
+    }
+
+    fn add(&mut self, note: &Analysed) {
+        let doc = self.files.len() as DocId;
+        self.files.push(note.file);
+        self.words.number(note.terms().map(|(term, _)| term.as_bytes()), &mut self.ids);
+        for (at, column) in self.columns.iter_mut().enumerate() {
+            let (before, tokens) = (column.terms.len(), column.tokens);
+            for (&id, counts) in self.ids.iter().zip(note.counts()).filter(|(_, counts)| counts[at] > 0) {
+                column.add(id, counts[at]);
+            }
+            column.ends.push(column.terms.len() as u32);
+            if column.terms.len() > before {
+                let length = u32::try_from(column.tokens - tokens).unwrap_or(u32::MAX);
+                self.norms.record(doc, self.fields[at], length);
+            }
+            self.postings += column.terms.len() - before;
+        }
+    }
+
+    /// Writes a segment of all notes.
+    fn write(mut self, index: &Index, fields: &Fields) -> tantivy::Result<Segment> {
+        let segment = index.new_segment().with_max_doc(self.files.len() as DocId);
+        (0..).zip(&self.files).for_each(|(doc, _)| self.norms.record(doc, fields.file, 1));
+        self.norms.fill_up_to_max_doc(self.files.len() as DocId);
+        let norms = FieldNormsSerializer::from_write(segment.open_write(SegmentComponent::FieldNorms)?)?;
+        self.norms.serialize(norms, None)?;
+        self.write_numbers(&segment, fields)?;
+        let norms = FieldNormReaders::open(segment.open_read(SegmentComponent::FieldNorms)?)?;
+        let mut postings = InvertedIndexSerializer::open(&segment)?;
+        let mut by_number: Vec<(FileId, DocId)> = self.files.iter().copied().zip(0..).collect();
+        by_number.sort_unstable();
+        let all = by_number.len() as u64;
+        let mut field = postings.new_field(fields.file, all, norms.get_field(fields.file)?)?;
+        for (file, doc) in by_number {
+            field.new_term_without_freq(&(file as u64).to_be_bytes())?;
+            field.write_doc(doc, 0, &[]);
+            field.close_term()?;
+        }
+        field.close()?;
+        self.write_terms(&segment.schema(), &norms, &mut postings)?;
+        postings.close()?;
+        Ok(segment)
+    }
+
+    /// Writes the terms of all fields with their postings.
+    fn write_terms(
+        self,
+        schema: &Schema,
+        norms: &FieldNormReaders,
+        postings: &mut InvertedIndexSerializer,
+    ) -> tantivy::Result<()> {
+        let Self { words, columns, fields, .. } = self;
+        let order = words.in_order();
+        let mut ranks = vec![0; order.len()];
+        for (rank, &id) in (0..).zip(&order) {
+            ranks[id as usize] = rank;
+        }
+        std::thread::scope(|scope| {
+            let (sender, sorted) = sync_channel(1);
+            // While one is written the next is sorted.
+            scope
+                .spawn(move || columns.into_iter().try_for_each(|column| sender.send(column.sorted(&ranks))));
+            for (field, sorted) in
+                fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.docs.is_empty())
+            {
+                let option = schema.get_field_entry(field).field_type().index_record_option();
+                let counts = option.is_some_and(IndexRecordOption::has_freq);
+                let mut field = postings.new_field(field, sorted.tokens, norms.get_field(field)?)?;
+                for (&id, docs) in order.iter().zip(sorted.by_rank()).filter(|(_, docs)| !docs.is_empty()) {
+                    field.new_term(words.get(id), if counts { docs.len() as u32 } else { 0 }, counts)?;
+                    for &(doc, count) in docs {
+                        field.write_doc(doc, if counts { count } else { 0 }, &[]);
+                    }
+                    field.close_term()?;
+                }
+                field.close()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes down the number of each note, and that nothing else of it is kept.
+    fn write_numbers(&self, segment: &Segment, fields: &Fields) -> tantivy::Result<()> {
+        let (schema, settings) = (segment.schema(), segment.index().settings());
+        let tokenizers = segment.index().tokenizers().clone();
+        let mut fast = FastFieldsWriter::from_schema_and_tokenizer_manager(&schema, tokenizers)?;
+        let store = segment.open_write(SegmentComponent::Store)?;
+        let (compression, block) = (settings.docstore_compression, settings.docstore_blocksize);
+        let mut store = StoreWriter::new(store, compression, block, false)?;
+        for &file in &self.files {
+            let note = Listing::of_number(file, fields);
+            fast.add_document(&note)?;
+            store.store(&note, &schema)?;
+        }
+        store.close()?;
+        let mut written = segment.open_write(SegmentComponent::FastFields)?;
+        fast.serialize(&mut written, None)?;
+        Ok(written.terminate()?)
+    }
+}
+
+impl Column {
+    fn add(&mut self, id: TermId, count: u32) {
+        self.tokens += u64::from(count);
+        self.terms.push(id);
+        let few = u8::try_from(count).unwrap_or(MANY);
+        if few == MANY {
+            self.many.push(count);
+        }
+        self.counts.push(few);
+    }
+
+    /// Brings the postings into the order of terms, and notes into theirs below each.
+    fn sorted(self, ranks: &[u32]) -> Sorted {
+        let mut ends = vec![0u32; ranks.len() + 1];
+        for &id in &self.terms {
+            ends[ranks[id as usize] as usize + 1] += 1;
+        }
+        let mut total = 0;
+        for end in &mut ends {
+            total += *end;
+            *end = total;
+        }
+        // Each is where the next posting of a rank goes, and so is at its end when all are there.
+        let mut docs = vec![(0, 0); self.terms.len()];
+        let mut many = self.many.iter();
+        let mut postings = self.terms.iter().zip(&self.counts);
+        let mut before = 0;
+        for (doc, &end) in (0..).zip(&self.ends) {
+            for (&id, &few) in postings.by_ref().take((end - before) as usize) {
+                let count =
+                    if few == MANY { many.next().copied().unwrap_or(u32::MAX) } else { u32::from(few) };
+                let next = &mut ends[ranks[id as usize] as usize];
+                docs[*next as usize] = (doc, count);
+                *next += 1;
+            }
+            before = end;
+        }
+        Sorted { docs, ends, tokens: self.tokens }
+    }
+}
+
+/// The postings of one field, in the order of terms.
+struct Sorted {
+    docs: Vec<(DocId, u32)>,
+    /// Where those of each rank end; one more is behind the last.
+    ends: Vec<u32>,
+    /// All terms, counted as often as they come.
+    tokens: u64,
+}
+
+impl Sorted {
+    /// Gives the postings of each rank in turn.
+    fn by_rank(&self) -> impl Iterator<Item = &[(DocId, u32)]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let postings = self.docs.get(start..end as usize).unwrap_or_default();
+            start = end as usize;
+            postings
+        })
+    }
+}
