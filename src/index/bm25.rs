@@ -221,7 +221,7 @@ fn schema() -> (Schema, Fields) {
 fn failed(doing: &'static str) -> impl Fn(TantivyError) -> Error {
     move |error| {
         let kind = match &error {
-            TantivyError::IoError(_) => ErrorKind::Io,
+            TantivyError::IoError(_) | TantivyError::OpenWriteError(_) => ErrorKind::Io,
             TantivyError::LockFailure(..) => ErrorKind::Conflict,
             TantivyError::DataCorruption(_)
             | TantivyError::IncompatibleIndex(_)
@@ -357,10 +357,11 @@ impl std::fmt::Debug for Bm25Writer {
 }
 
 impl Bm25Writer {
-    /// Expects very many notes and no removal until the next commit: notes are inverted all at once.
+    /// Expects very many notes, behind [`Bm25Writer::clear`] and with no removal until the next commit: notes are
+    /// inverted all at once.
     ///
     /// # Errors
-    /// `Internal` where the system gives no thread.
+    /// `Io` where the system gives no thread.
     pub fn load(&mut self) -> Result<()> {
         let start = || Inverter::start(self.writer.index(), self.fields);
         let inverter = start().map_err(|error| failed("write")(TantivyError::from(error)))?;

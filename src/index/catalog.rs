@@ -85,6 +85,8 @@ pub struct Catalog {
     property_names: RefCell<hashbrown::HashMap<String, i64>>,
     /// Whether the first load is under way, without secondary indexes.
     loading: Cell<bool>,
+    /// Whether a first load is all that lies in the write-ahead log.
+    first_load: Cell<bool>,
 }
 
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
@@ -168,6 +170,7 @@ impl Catalog {
             linkpaths: RefCell::default(),
             property_names: RefCell::default(),
             loading: Cell::new(false),
+            first_load: Cell::new(false),
         }
     }
 
@@ -224,6 +227,7 @@ impl Catalog {
     pub fn begin(&self) -> Result<()> {
         self.linkpaths.borrow_mut().iter_mut().for_each(hashbrown::HashMap::clear);
         self.property_names.borrow_mut().clear();
+        self.first_load.set(false);
         self.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
@@ -249,6 +253,7 @@ impl Catalog {
     /// Gives up a batch.
     pub fn rollback(&self) -> Result<()> {
         self.loading.set(false);
+        self.first_load.set(false);
         if self.db.is_autocommit() {
             return Ok(());
         }
@@ -268,16 +273,24 @@ impl Catalog {
 
     /// Moves everything from the write-ahead log into the main file; `false` where a reader held it up.
     pub fn checkpoint(&self) -> Result<bool> {
-        let busy: i64 = self
-            .db
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(sql("checkpoint"))?;
+        // What a loss of power leaves of a first load shows when the pages are checked: before, there were none. So the
+        // disk need not hold all of it in the log as well.
+        let waits = !self.first_load.take();
+        let wait = |waits| {
+            let level = if waits { "NORMAL" } else { "OFF" };
+            self.db.execute_batch(&format!("PRAGMA synchronous = {level}")).map_err(sql("checkpoint"))
+        };
+        wait(waits)?;
+        let checkpoint = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+        wait(true)?;
+        let busy: i64 = checkpoint.map_err(sql("checkpoint"))?;
         Ok(busy == 0)
     }
 
     /// Forgets every file and drops the secondary indexes, before the first load of files.
     pub fn empty(&self) -> Result<()> {
         self.loading.set(true);
+        self.first_load.set(self.generation()? == 0);
         for (name, _) in INDEXES {
             self.db.execute_batch(&format!("DROP INDEX IF EXISTS {name}")).map_err(sql("write"))?;
         }

@@ -185,10 +185,10 @@ impl Writer {
     ) -> Result<bool> {
         let Difference { candidates, removed, report } = difference;
         self.open_vectors()?;
-        self.open_full_text(plan.bulk)?;
+        self.open_full_text(plan.bulk && !plan.is_load())?;
         let generation = self.catalog.generation()?.max(self.bm25.generation()?) + 1;
         let mut batch = Batch::default();
-        if plan.first && plan.bulk {
+        if plan.is_load() {
             // Nothing else is known, so every target of a link is among the candidates.
             batch.targets = Some(Targets::new(candidates.iter().map(|new| (&new.stat.path, new.id))));
         }
@@ -199,16 +199,17 @@ impl Writer {
             self.catalog.empty()?;
         }
         if let Some((writer, _)) = &mut self.full_text {
-            if plan.unfinished {
+            if plan.all || plan.is_load() {
+                writer.clear()?;
+            } else if plan.unfinished {
                 // What the catalog never saw had numbers that it gives away anew.
                 writer.remove_above(self.catalog.last_id()?)?;
             }
             if plan.all {
-                writer.clear()?;
                 // What cannot be read now has lost its words, and must be read when it comes back.
                 self.catalog.distrust_all()?;
             }
-            if plan.first && plan.bulk {
+            if plan.is_load() {
                 writer.load()?;
             }
         }
@@ -694,6 +695,13 @@ struct Plan {
     unfinished: bool,
     /// When the scan began, in nanoseconds.
     started: i64,
+}
+
+impl Plan {
+    /// Says whether very many files come into an index that holds none.
+    fn is_load(&self) -> bool {
+        self.first && self.bulk
+    }
 }
 
 /// Gathers what a batch leaves to its end.

@@ -165,7 +165,8 @@ pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> Prop
         ("aliases", PropertyType::Aliases),
         ("cssclasses", PropertyType::List),
     ];
-    if let Some((_, kind)) = reserved.into_iter().find(|(name, _)| path::has_key(key, name)) {
+    let name = if key.is_ascii() { Cow::Borrowed(key.trim()) } else { Cow::Owned(path::key(key)) };
+    if let Some((_, kind)) = reserved.into_iter().find(|(reserved, _)| name.eq_ignore_ascii_case(reserved)) {
         return kind;
     }
     declared.unwrap_or_else(|| match value {

@@ -42,7 +42,10 @@ fn a_load_ranks_as_few_notes_do() {
     vault.write("often.md", ["otter ".repeat(254), "heron ".repeat(255), "weir ".repeat(70_000)].concat());
     vault.write("words.md", (0..40_000).map(|at| format!("word{at} ")).collect::<String>());
     vault.write("empty.md", "");
-    vault.write("key.md", format!("---\n? {}\n: weir\n---\n", "k".repeat(70_000)));
+    // No term is that long.
+    for name in ["key.md", "another key.md"] {
+        vault.write(name, format!("---\n? {}\n: weir\n---\n", "k".repeat(70_000)));
+    }
     let ask = |query: &str| {
         let output = vault.run(&["search", query, "--mode", "bm25", "--explain", "--all", "--json"]);
         let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -63,6 +66,34 @@ fn a_load_ranks_as_few_notes_do() {
     assert!(vault.run(&["index", "--rebuild", "--no-embed"]).status.success());
     similar(&dump, &vault.store().dump().unwrap());
     assert_eq!(few, queries.map(ask));
+}
+
+/// The full text of a first, small batch was committed and its catalog was not; then the vault grew.
+#[test]
+fn a_load_behind_a_crash_keeps_its_words() {
+    let vault = TestVault::new(&[("before.md", "heron")]);
+    drop(vault.store());
+    let index = vault.root().join(".sidenote/index");
+    let kept = vault.root().join(".sidenote/kept");
+    fs::rename(index.join("bm25"), &kept).unwrap();
+    fs::remove_dir_all(&index).unwrap();
+    vault.remove("before.md");
+    drop(vault.store());
+    fs::remove_dir_all(index.join("bm25")).unwrap();
+    fs::rename(&kept, index.join("bm25")).unwrap();
+    fs::remove_file(index.join("seal.json")).unwrap();
+    let catalog = rusqlite::Connection::open(index.join("catalog.db")).unwrap();
+    catalog.execute("INSERT INTO intents VALUES ('before.md')", []).unwrap();
+    drop(catalog);
+    for at in 0..2100 {
+        vault.write(&format!("{at}.md"), "otter");
+    }
+    assert_eq!(vault.store().dump().unwrap().len(), 4 * 2100);
+    let store = vault.store();
+    assert!(!paths(&store, "otter").is_empty());
+    assert!(paths(&store, "heron").is_empty());
+    drop(store);
+    check_equals_rebuild(&vault);
 }
 
 #[test]

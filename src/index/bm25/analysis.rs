@@ -1,8 +1,6 @@
-//! Owns the form in which a note's terms reach the full-text index: analysed once, by the thread that read the note.
-//!
-//! A list of terms is one string: each term once, then how often it comes again where it does, then a line feed. Terms
-//! are made of letters, digits and signs, so counts are written in control characters. The full-text index
-//! finds a term that it has just been told far sooner than one that it was told some hundred words ago.
+//! Owns the form in which a note's terms reach the full-text index: analysed once, by the thread that read the note, each
+//! term once with how often it comes in each field. tantivy's writer takes lists: a term, then how often it comes again,
+//! then a line feed. Terms are made of letters, digits and signs, so counts are written in control characters.
 
 use std::hash::BuildHasher as _;
 use std::mem;
@@ -39,18 +37,8 @@ pub(super) const FIELDS: usize = 8;
 impl Fields {
     /// Gives the fields whose terms are listed, in the order in which they are counted.
     pub(super) fn listed(&self) -> [Field; FIELDS] {
-        let mut listed = [self.title; FIELDS];
-        let by_place = [
-            (HEADINGS, self.headings),
-            (WORDS, self.words),
-            (CODE, self.code),
-            (META, self.meta),
-            (PLACE, self.place),
-            (REST, self.rest),
-            (KEYS, self.keys),
-        ];
-        by_place.into_iter().for_each(|(at, field)| listed[at] = field);
-        listed
+        let Self { title, headings, words, code, meta, place, rest, keys, .. } = *self;
+        [title, headings, words, code, meta, place, rest, keys]
     }
 }
 

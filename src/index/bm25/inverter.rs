@@ -3,6 +3,8 @@
 //! postings lie behind those of the note before it; only when a segment is written are they put in the order of terms.
 
 use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -13,14 +15,15 @@ use tantivy::index::{Segment, SegmentComponent};
 use tantivy::postings::InvertedIndexSerializer;
 use tantivy::schema::{Field, IndexRecordOption, Schema};
 use tantivy::store::StoreWriter;
-use tantivy::{DocId, Index};
+use tantivy::{DocId, Index, TantivyError};
 
 use super::Fields;
 use super::analysis::{Analysed, FIELDS, Listing};
 use super::words::{TermId, Words};
 use crate::index::catalog::FileId;
 
-/// So many postings become a segment: each takes up 5 bytes, and 8 of those of one field while they are written.
+/// So many postings become a segment: each takes up 5 bytes, and 8 more of those of the two fields that are sorted and
+/// written at a time.
 const MOST_POSTINGS: usize = 16 << 20;
 /// So many bytes of terms do.
 const MOST_BYTES: usize = 64 << 20;
@@ -33,65 +36,89 @@ const WAITING: usize = 4;
 
 /// A thread that turns notes into segments.
 ///
-/// Where it is dropped before [`Inverter::finish`], what is left of its work is not done.
+/// Where it is dropped before [`Inverter::finish`], it is stopped, and what it wrote is named by no commit.
 #[derive(Debug)]
 pub(super) struct Inverter {
     group: Vec<Analysed>,
     group_bytes: usize,
-    /// A group without notes is the end.
-    groups: SyncSender<Vec<Analysed>>,
-    thread: JoinHandle<tantivy::Result<Vec<Segment>>>,
+    /// None once all are handed over.
+    groups: Option<SyncSender<Vec<Analysed>>>,
+    thread: Option<JoinHandle<tantivy::Result<Vec<Segment>>>>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Inverter {
     /// Starts the thread.
     pub(super) fn start(index: &Index, fields: Fields) -> std::io::Result<Self> {
         let (groups, receiver) = sync_channel(WAITING);
-        let index = index.clone();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (index, stopped) = (index.clone(), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("sidenote-invert".to_owned())
-            .spawn(move || invert(&index, &fields, &receiver))?;
-        Ok(Self { group: Vec::new(), group_bytes: 0, groups, thread })
+            .spawn(move || invert(&index, &fields, &receiver, &stopped))?;
+        Ok(Self { group: Vec::new(), group_bytes: 0, groups: Some(groups), thread: Some(thread), stop })
     }
 
     /// Hands over a note; `false` where the thread is gone, and [`Inverter::finish`] says why.
     pub(super) fn add(&mut self, note: Analysed) -> bool {
         self.group_bytes += note.bytes();
         self.group.push(note);
-        if self.group.len() < GROUP && self.group_bytes < GROUP_BYTES {
-            return true;
-        }
+        self.group.len() < GROUP && self.group_bytes < GROUP_BYTES || self.hand_over()
+    }
+
+    fn hand_over(&mut self) -> bool {
         self.group_bytes = 0;
-        self.groups.send(mem::take(&mut self.group)).is_ok()
+        let group = mem::take(&mut self.group);
+        self.groups.as_ref().is_some_and(|groups| groups.send(group).is_ok())
     }
 
     /// Waits for all notes to be written; gives their segments, which no commit names yet.
-    pub(super) fn finish(self) -> tantivy::Result<Vec<Segment>> {
-        let last = if self.group.is_empty() { None } else { Some(self.group) };
-        for group in last.into_iter().chain([Vec::new()]) {
-            // A thread that is gone says why when it is joined.
-            drop(self.groups.send(group));
-        }
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    pub(super) fn finish(mut self) -> tantivy::Result<Vec<Segment>> {
+        // A thread that is gone says why when it is joined.
+        self.hand_over();
+        self.groups = None;
+        let done = self.thread.take().map(JoinHandle::join);
+        let panicked = || Err(TantivyError::ErrorInThread("inverting notes panicked".to_owned()));
+        done.and_then(std::result::Result::ok).unwrap_or_else(panicked)
     }
 }
 
-fn invert(index: &Index, fields: &Fields, groups: &Receiver<Vec<Analysed>>) -> tantivy::Result<Vec<Segment>> {
+impl Drop for Inverter {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.groups = None;
+        if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
+            tracing::error!("inverting notes panicked");
+        }
+    }
+}
+
+fn invert(
+    index: &Index,
+    fields: &Fields,
+    groups: &Receiver<Vec<Analysed>>,
+    stop: &AtomicBool,
+) -> tantivy::Result<Vec<Segment>> {
     let mut segments = Vec::new();
     let mut batch = Batch::new(index, fields);
     for group in groups {
-        let is_end = group.is_empty();
         group.iter().for_each(|note| batch.add(note));
-        if batch.is_full() || is_end && !batch.files.is_empty() {
+        if batch.is_full() {
             let full = mem::replace(&mut batch, Batch::new(index, fields));
-            segments.push(full.write(index, fields)?);
-        }
-        if is_end {
-            return Ok(segments);
+            segments.push(full.write(index, fields, stop)?);
         }
     }
-    // It was given up before its end, and nobody asks for its segments.
-    Ok(Vec::new())
+    if !batch.files.is_empty() {
+        segments.push(batch.write(index, fields, stop)?);
+    }
+    Ok(segments)
+}
+
+fn check(stop: &AtomicBool) -> tantivy::Result<()> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(TantivyError::ErrorInThread("inverting notes was stopped".to_owned()));
+    }
+    Ok(())
 }
 
 /// The notes of one segment.
@@ -158,8 +185,9 @@ impl Batch {
         }
     }
 
-    /// Writes a segment of all notes.
-    fn write(mut self, index: &Index, fields: &Fields) -> tantivy::Result<Segment> {
+    /// Writes a segment of all notes; an error where it is stopped.
+    fn write(mut self, index: &Index, fields: &Fields, stop: &AtomicBool) -> tantivy::Result<Segment> {
+        check(stop)?;
         let segment = index.new_segment().with_max_doc(self.files.len() as DocId);
         (0..).zip(&self.files).for_each(|(doc, _)| self.norms.record(doc, fields.file, 1));
         self.norms.fill_up_to_max_doc(self.files.len() as DocId);
@@ -178,7 +206,7 @@ impl Batch {
             field.close_term()?;
         }
         field.close()?;
-        self.write_terms(&segment.schema(), &norms, &mut postings)?;
+        self.write_terms(&segment.schema(), &norms, &mut postings, stop)?;
         postings.close()?;
         Ok(segment)
     }
@@ -189,6 +217,7 @@ impl Batch {
         schema: &Schema,
         norms: &FieldNormReaders,
         postings: &mut InvertedIndexSerializer,
+        stop: &AtomicBool,
     ) -> tantivy::Result<()> {
         let Self { words, columns, fields, .. } = self;
         let order = words.in_order();
@@ -197,13 +226,14 @@ impl Batch {
             ranks[id as usize] = rank;
         }
         std::thread::scope(|scope| {
-            let (sender, sorted) = sync_channel(1);
+            let (sender, sorted) = sync_channel(0);
             // While one is written the next is sorted.
             scope
                 .spawn(move || columns.into_iter().try_for_each(|column| sender.send(column.sorted(&ranks))));
             for (field, sorted) in
                 fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.docs.is_empty())
             {
+                check(stop)?;
                 let option = schema.get_field_entry(field).field_type().index_record_option();
                 let counts = option.is_some_and(IndexRecordOption::has_freq);
                 let mut field = postings.new_field(field, sorted.tokens, norms.get_field(field)?)?;
