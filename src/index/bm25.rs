@@ -306,7 +306,8 @@ impl Bm25 {
         Ok(())
     }
 
-    /// Starts writing; `bulk` spends threads and memory on a first index, else the writer is light.
+    /// Starts writing; `bulk` spends threads and memory on very many notes, else the writer is light. A load needs no more
+    /// than that: see [`Bm25Writer::load`].
     pub fn writer(&self, bulk: bool) -> Result<Bm25Writer> {
         let threads = if bulk { bulk_threads() } else { 1 };
         // Fewer and larger segments keep fewer copies of a term.
