@@ -1,10 +1,12 @@
 //! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
 
 mod analysis;
+mod column;
 mod directory;
 mod files;
 mod inflections;
 mod inverter;
+mod places;
 mod ranking;
 mod vocabulary;
 mod words;

@@ -3,6 +3,7 @@
 //! The catalog's generation is the commit point of the whole index: what it does not list does not exist.
 
 mod filter;
+mod inserts;
 mod links;
 mod packed;
 mod properties;
@@ -22,6 +23,7 @@ use crate::index::roster::Entry;
 use crate::text::path::{NotePath, key};
 
 pub use filter::Filter;
+use inserts::Inserts;
 use packed::{pack_ascending, unpack_ascending};
 use rows::own_id;
 pub use rows::{
@@ -49,7 +51,11 @@ CREATE TABLE links (
   PRIMARY KEY (source, linkpath)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE UNIQUE INDEX files_path ON files (path);
 ";
+
+/// Bytes of a page.
+const PAGE: u32 = 16_384;
 
 /// Secondary indexes: (name, table and columns). They are built after the first load, not during it.
 const INDEXES: &[(&str, &str)] = &[
@@ -75,6 +81,8 @@ const NAME_TITLE: i64 = 0;
 const NAME_ALIAS: i64 = 1;
 const NAME_ID: i64 = 2;
 
+static INTO_PASSAGES: Inserts<3> = Inserts::new("INSERT OR IGNORE INTO passages VALUES");
+
 /// An open catalog.
 #[derive(Debug)]
 pub struct Catalog {
@@ -83,10 +91,8 @@ pub struct Catalog {
     linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 2]>,
     /// Numbers of property names met in this batch.
     property_names: RefCell<hashbrown::HashMap<String, i64>>,
-    /// Whether the first load is under way, without secondary indexes.
+    /// Whether a load is under way, without secondary indexes.
     loading: Cell<bool>,
-    /// Whether a first load is all that lies in the write-ahead log.
-    first_load: Cell<bool>,
 }
 
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
@@ -114,20 +120,17 @@ impl Catalog {
     /// `Corrupt` where the file is damaged or of another version.
     pub fn open(path: &Path) -> Result<Self> {
         let db = Connection::open(path).map_err(sql("open"))?;
-        db.execute_batch(
-            "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+        db.execute_batch(&format!(
+            "PRAGMA page_size = {PAGE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
              PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 0;",
-        )
+        ))
         .map_err(sql("open"))?;
         let tables: i64 =
             db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(sql("read"))?;
         let catalog = Self::of(db);
         catalog.make_room(false)?;
         if tables == 0 {
-            catalog
-                .db
-                .execute_batch(&format!("BEGIN; {SCHEMA} CREATE UNIQUE INDEX files_path ON files (path);"))
-                .map_err(sql("create"))?;
+            catalog.db.execute_batch(&format!("BEGIN; {SCHEMA}")).map_err(sql("create"))?;
             catalog.build_indexes()?;
             catalog.set_meta("schema", SCHEMA_VERSION)?;
             catalog.set_meta("generation", 0)?;
@@ -170,7 +173,6 @@ impl Catalog {
             linkpaths: RefCell::default(),
             property_names: RefCell::default(),
             loading: Cell::new(false),
-            first_load: Cell::new(false),
         }
     }
 
@@ -227,7 +229,6 @@ impl Catalog {
     pub fn begin(&self) -> Result<()> {
         self.linkpaths.borrow_mut().iter_mut().for_each(hashbrown::HashMap::clear);
         self.property_names.borrow_mut().clear();
-        self.first_load.set(false);
         self.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
@@ -252,8 +253,6 @@ impl Catalog {
 
     /// Gives up a batch.
     pub fn rollback(&self) -> Result<()> {
-        self.loading.set(false);
-        self.first_load.set(false);
         if self.db.is_autocommit() {
             return Ok(());
         }
@@ -273,33 +272,37 @@ impl Catalog {
 
     /// Moves everything from the write-ahead log into the main file; `false` where a reader held it up.
     pub fn checkpoint(&self) -> Result<bool> {
-        // What a loss of power leaves of a first load shows when the pages are checked: before, there were none. So the
-        // disk need not hold all of it in the log as well.
-        let waits = !self.first_load.take();
-        let wait = |waits| {
-            let level = if waits { "NORMAL" } else { "OFF" };
-            self.db.execute_batch(&format!("PRAGMA synchronous = {level}")).map_err(sql("checkpoint"))
-        };
-        wait(waits)?;
-        let checkpoint = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
-        wait(true)?;
-        let busy: i64 = checkpoint.map_err(sql("checkpoint"))?;
+        let busy: i64 = self
+            .db
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(sql("checkpoint"))?;
         Ok(busy == 0)
     }
 
-    /// Forgets every file and drops the secondary indexes, before the first load of files.
-    pub fn empty(&self) -> Result<()> {
-        self.loading.set(true);
-        self.first_load.set(self.generation()? == 0);
-        for (name, _) in INDEXES {
-            self.db.execute_batch(&format!("DROP INDEX IF EXISTS {name}")).map_err(sql("write"))?;
-        }
-        for table in ["files", "details", "property_names", "names", "tags", "linkpaths", "links", "passages"]
-        {
-            // Without a condition SQLite frees whole pages and looks at no row.
-            self.db.execute_batch(&format!("DELETE FROM {table}")).map_err(sql("write"))?;
-        }
-        Ok(())
+    /// Makes an empty catalog at `path` for a load of files, which takes over what is known beside files. Nobody else reads
+    /// it yet, so it has no log and waits for no disk; secondary indexes come with [`Catalog::build_indexes`], and
+    /// [`Catalog::settle`] makes it like any other. Until then nothing can be taken back, and what a crash leaves is void.
+    pub fn stage(&self, path: &Path) -> Result<Self> {
+        let staged = Self::of(Connection::open(path).map_err(sql("create"))?);
+        let begin = format!(
+            "PRAGMA page_size = {PAGE}; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;
+             PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; BEGIN; {SCHEMA}"
+        );
+        staged.db.execute_batch(&begin).map_err(sql("create"))?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let kept: Vec<(String, i64)> = self.collect("SELECT key, value FROM meta", [], read)?;
+        kept.iter().try_for_each(|(name, value)| staged.set_meta(name, *value))?;
+        staged.commit()?;
+        staged.loading.set(true);
+        Ok(staged)
+    }
+
+    /// Ends what [`Catalog::stage`] began: the file is closed, and whoever opens it finds a catalog.
+    pub fn settle(self) -> Result<()> {
+        self.db
+            .execute_batch("PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL")
+            .map_err(sql("close"))?;
+        self.db.close().map_err(|(_, error)| sql("close")(error))
     }
 
     /// Builds the secondary indexes after the first load.
@@ -447,6 +450,7 @@ impl Catalog {
     /// replace; their passages are left to [`Catalog::add_passages`], which takes them all in key order.
     pub fn put(&self, record: &Record, fresh: bool) -> Result<()> {
         let row = &record.row;
+        let own_id = own_id(row);
         let changed = Timestamp::from_nanos(record.stat.mtime_ns).millis();
         if !fresh {
             self.remove_details(row.id)?;
@@ -470,7 +474,7 @@ impl Catalog {
                 record.racy,
                 row.hash,
                 row.excluded,
-                own_id(row),
+                own_id,
                 Some(&row.title).filter(|title| *title != row.path.stem()),
                 Some(row.created.millis()).filter(|time| *time != changed),
                 Some(row.updated.millis()).filter(|time| *time != changed),
@@ -497,7 +501,7 @@ impl Catalog {
         )?;
         let title = (NAME_TITLE, Some(row.title.as_str()).filter(|title| *title != row.path.stem()));
         let aliases = record.aliases.iter().map(|alias| (NAME_ALIAS, Some(alias.as_str())));
-        for (what, spelling) in [title, (NAME_ID, own_id(row))].into_iter().chain(aliases) {
+        for (what, spelling) in [title, (NAME_ID, own_id)].into_iter().chain(aliases) {
             if let Some(spelling) = spelling {
                 let shown = Some(spelling).filter(|_| what == NAME_ALIAS);
                 self.run(
@@ -525,12 +529,9 @@ impl Catalog {
 
     /// Adds passages, given as (key, file, ordinal); sorted input makes it one pass over the tree.
     pub fn add_passages(&self, passages: &[(i64, FileId, usize)]) -> Result<()> {
-        let mut insert = self
-            .db
-            .prepare_cached("INSERT OR IGNORE INTO passages VALUES (?1, ?2, ?3)")
-            .map_err(sql("write"))?;
-        for (passage, file, ord) in passages {
-            insert.execute(params![passage, file, *ord as i64]).map_err(sql("write"))?;
+        for passages in passages.chunks(1024) {
+            let row = |&(passage, file, ord): &(i64, FileId, usize)| [passage, file, ord as i64];
+            INTO_PASSAGES.insert(&self.db, &passages.iter().map(row).collect::<Vec<_>>())?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::text::canvas;
 use crate::text::frontmatter::Frontmatter;
 use crate::text::link::LinkForm;
 use crate::text::note::{Lines, Note, Piece, PieceKind, decode_whole};
-use crate::text::passage::{Passage, passages, push_pieces};
+use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
 
 /// A file's bytes, read and understood.
@@ -69,10 +69,16 @@ impl Reading {
 
     /// Gives what a model embeds of each passage, in order; a `summary` comes last, as a passage of its own.
     pub fn embedded_texts(&self) -> Vec<String> {
-        let mut texts: Vec<String> =
-            self.passages().iter().map(|passage| passage.embedded_text(&self.title, &self.note)).collect();
-        texts.extend(property_text(&self.note, "summary").filter(|summary| !summary.trim().is_empty()));
+        let mut texts = Vec::new();
+        self.each_embedded_text(|text| texts.push(text.to_owned()));
         texts
+    }
+
+    /// Visits what [`Reading::embedded_texts`] gives.
+    fn each_embedded_text(&self, mut visit: impl FnMut(&str)) {
+        each_embedded_text(self.prose(), &self.note, &self.title, &mut visit);
+        let summary = property_text(&self.note, "summary");
+        summary.filter(|summary| !summary.trim().is_empty()).iter().for_each(|summary| visit(summary));
     }
 
     /// Gives the first and last line of a span, counted from 1.
@@ -223,7 +229,7 @@ impl Document {
             record.sections = note.sections(&reading.text);
         }
         if !excluded {
-            record.passages = reading.embedded_texts().iter().map(|text| passage_key(text)).collect();
+            reading.each_embedded_text(|text| record.passages.push(passage_key(text)));
             let record = &document.record;
             document.entry = Some(analysis.of(|entry| gather(path, &reading, record, entry)));
         }

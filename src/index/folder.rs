@@ -1,15 +1,19 @@
-//! Owns the index folder: where it lies, whose it is, who holds its lock, how large it is.
+//! Owns the index folder: where it lies, whose it is, who holds its lock, how large it is, which files are in it, and which
+//! of them go together.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
 use crate::config;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::seal;
+use crate::index::vectors::remove_if_there;
 use crate::vault::STATE_DIR;
 use crate::vault::watch::PULSE_DIR;
 
@@ -20,6 +24,70 @@ pub struct Holder {
     pub pid: u32,
     /// What it runs.
     pub command: String,
+}
+
+/// The catalog that a load makes, before it takes the place of the one that was there,
+pub(super) const STAGED: &str = "catalog.new";
+/// and what SQLite keeps beside either while it is open.
+const STAGED_LOGS: [&str; 2] = ["catalog.new-wal", "catalog.new-shm"];
+const LOGS: [&str; 2] = ["catalog.db-wal", "catalog.db-shm"];
+
+/// Tells the index that is open from another one that stands in its folder.
+#[derive(Debug)]
+pub(super) struct Identity {
+    folder: PathBuf,
+    /// Device and inode of the catalog that is open.
+    open: Mutex<Option<(u64, u64)>>,
+}
+
+impl Identity {
+    /// Knows of no open index yet.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), open: Mutex::default() }
+    }
+
+    /// Says whether the open index is not the one that stands in its folder: another one does, or none.
+    pub(super) fn is_displaced(&self) -> bool {
+        // The folder is looked at with the lock held, for our own writer may be at it.
+        let open = self.open();
+        identity_of(&self.folder) != *open
+    }
+
+    /// Goes over to the catalog that [`identity_of`] told of.
+    pub(super) fn adopt(&self, open: Option<(u64, u64)>) {
+        *self.open() = open;
+    }
+
+    /// Puts the catalog that our own writer made in the place of the one that is open, whose log goes first: it must not
+    /// be taken for one of the new catalog's.
+    ///
+    /// # Errors
+    /// `Conflict` where somebody else's stands there, or none; `Io` where the folder cannot be written.
+    pub(super) fn renew(&self) -> Result<()> {
+        let mut open = self.open();
+        if identity_of(&self.folder) != *open {
+            return Err(displaced());
+        }
+        for log in LOGS {
+            remove_if_there(&self.folder.join(log))?;
+        }
+        let path = self.folder.join("catalog.db");
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        let moved = std::fs::rename(self.folder.join(STAGED), &path);
+        moved.map_err(|error| Error::io("write", &path, error))?;
+        *open = identity_of(&self.folder);
+        Ok(())
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<(u64, u64)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says that somebody else made the index anew.
+pub(super) fn displaced() -> Error {
+    Error::new(ErrorKind::Conflict, "the index in the folder was replaced")
+        .with_hint("it is opened again in a moment")
 }
 
 /// Gives device and inode of the catalog that stands in an index folder.
@@ -164,4 +232,49 @@ pub(super) fn folder_size(folder: &Path) -> Result<u64> {
         }
     }
     Ok(total)
+}
+
+/// Lists the files of the index for the seal; logs check themselves and are not hashed.
+pub(super) fn sealed_files(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let mut files = vec![(PathBuf::from("catalog.db"), true)];
+    for (name, hashed) in [("bm25", true), ("vectors", false)] {
+        let mut folders = vec![PathBuf::from(name)];
+        while let Some(inner) = folders.pop() {
+            let path = folder.join(&inner);
+            let entries = match std::fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("list", &path, error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("list", &path, error))?;
+                let name = inner.join(entry.file_name());
+                if entry.path().is_dir() {
+                    folders.push(name);
+                } else if !entry.file_name().to_string_lossy().ends_with(".lock") {
+                    files.push((name, hashed));
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Removes what is left of a load that was given up, or killed.
+pub(super) fn remove_staged(folder: &Path) -> Result<()> {
+    STAGED_LOGS.iter().chain([&STAGED]).try_for_each(|name| remove_if_there(&folder.join(name)))
+}
+
+/// Removes the catalog and the full text, so that the next sync makes them anew. Vectors stay: they belong to texts.
+pub(super) fn wipe(folder: &Path) -> Result<()> {
+    seal::break_open(folder)?;
+    for name in LOGS.iter().chain(&["catalog.db"]) {
+        remove_if_there(&folder.join(name))?;
+    }
+    let bm25 = folder.join("bm25");
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
+    match std::fs::remove_dir_all(&bm25) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", &bm25, error)),
+        _ => Ok(()),
+    }
 }

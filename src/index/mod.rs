@@ -8,6 +8,7 @@ mod difference;
 pub mod document;
 pub mod embed;
 mod folder;
+mod leb128;
 pub mod roster;
 mod seal;
 mod serving;
@@ -38,7 +39,7 @@ use crate::vault::Vault;
 
 pub use difference::{Drift, SyncReport};
 pub use folder::Holder;
-use folder::{folder_size, holder, identity_of, kept_folder, own_folder, take_lock};
+use folder::{Identity, folder_size, holder, identity_of, kept_folder, own_folder, take_lock};
 use writer::Writer;
 
 /// How often a process that waits for its change looks whether the files are still as it left them.
@@ -134,8 +135,7 @@ struct Shared {
     folder: PathBuf,
     bm25: RwLock<Arc<Bm25>>,
     catalog: Mutex<Catalog>,
-    /// Device and inode of the catalog that is open: another file there is another index.
-    identity: Mutex<Option<(u64, u64)>>,
+    identity: Arc<Identity>,
     serving: Serving,
     snapshot: RwLock<Arc<Snapshot>>,
     /// Moves that were seen, and that nobody has asked for yet.
@@ -164,13 +164,20 @@ impl Shared {
 
     /// Says whether the open index is not the one that stands in its folder: another one does, or none.
     pub(super) fn is_displaced(&self) -> bool {
-        identity_of(&self.folder) != *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+        self.identity.is_displaced()
+    }
+
+    /// Reads from now on what our own writer put in the catalog's place.
+    fn reopen(&self) -> Result<()> {
+        let catalog = Catalog::open_read(&self.folder.join("catalog.db"))?;
+        *self.catalog() = catalog;
+        Ok(())
     }
 
     /// Goes over to another index in the same folder.
     fn adopt(&self, sides: Sides) -> Result<()> {
         *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = sides.bm25;
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = sides.identity;
+        self.identity.adopt(sides.identity);
         *self.catalog() = sides.catalog;
         self.publish()
     }
@@ -260,7 +267,7 @@ struct Opened {
 struct Sides {
     catalog: Catalog,
     bm25: Arc<Bm25>,
-    /// See [`Shared::identity`].
+    /// See [`Identity`].
     identity: Option<(u64, u64)>,
 }
 
@@ -289,6 +296,7 @@ impl Index {
             None => own_folder(vault.root(), vault.is_read_only())?,
         };
         let serving = Serving::new(&folder, options.embedder.clone(), options.earlier.clone());
+        let identity = Arc::new(Identity::new(&folder));
         let end = Instant::now() + FIRST;
         let lock = loop {
             if !options.read_only
@@ -298,7 +306,7 @@ impl Index {
             }
             match open_to_read(&folder) {
                 Ok(sides) => {
-                    return Self::assemble(vault, options, folder, serving, sides, Vec::new());
+                    return Self::assemble(vault, options, folder, identity, serving, sides, Vec::new());
                 }
                 // Another process makes the index this moment.
                 Err(_) if !options.read_only && Instant::now() < end => {
@@ -307,9 +315,9 @@ impl Index {
                 Err(error) => return Err(error),
             }
         };
-        let opened = open_to_write(&vault, &options, &folder, &serving)?;
+        let opened = open_to_write(&vault, &options, &folder, &identity, &serving)?;
         let Opened { writer, sides, notices } = opened;
-        let index = Self::assemble(vault, options, folder, serving, sides, notices)?;
+        let index = Self::assemble(vault, options, folder, identity, serving, sides, notices)?;
         let writing = index.start(writer, lock)?;
         *index.writing.write().unwrap_or_else(PoisonError::into_inner) = Some(writing);
         Ok(index)
@@ -358,8 +366,8 @@ impl Index {
         }
         let Some(lock) = take_lock(&self.shared.folder)? else { return Ok(false) };
         let options = Options { rebuild: false, ..self.options.clone() };
-        let serving = &self.shared.serving;
-        let opened = open_to_write(&self.vault, &options, &self.shared.folder, serving)?;
+        let Shared { folder, identity, serving, .. } = &*self.shared;
+        let opened = open_to_write(&self.vault, &options, folder, identity, serving)?;
         for notice in &opened.notices {
             tracing::warn!("{notice}");
         }
@@ -372,16 +380,18 @@ impl Index {
         vault: Arc<Vault>,
         options: Options,
         folder: PathBuf,
+        identity: Arc<Identity>,
         serving: Serving,
         sides: Sides,
         notices: Vec<String>,
     ) -> Result<Self> {
-        let Sides { catalog, bm25, identity } = sides;
+        let Sides { catalog, bm25, identity: open } = sides;
+        identity.adopt(open);
         let served = serving.now(named(&catalog)?);
         let snapshot = take_snapshot(&bm25, &catalog, Arc::new(served.open()?), served)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                identity: Mutex::new(identity),
+                identity,
                 folder,
                 bm25: RwLock::new(bm25),
                 catalog: Mutex::new(catalog),
@@ -697,7 +707,13 @@ fn open_to_read(folder: &Path) -> Result<Sides> {
 }
 
 /// Opens an index whose lock is held; repairs it where it is damaged.
-fn open_to_write(vault: &Arc<Vault>, options: &Options, folder: &Path, serving: &Serving) -> Result<Opened> {
+fn open_to_write(
+    vault: &Arc<Vault>,
+    options: &Options,
+    folder: &Path,
+    identity: &Arc<Identity>,
+    serving: &Serving,
+) -> Result<Opened> {
     let vector_folder = serving.place();
     let mut notices = Vec::new();
     let mut verdict = seal::check(folder)?;
@@ -706,7 +722,7 @@ fn open_to_write(vault: &Arc<Vault>, options: &Options, folder: &Path, serving: 
             if !options.rebuild {
                 notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
             }
-            writer::wipe(folder)?;
+            folder::wipe(folder)?;
         } else if let Some(file) = files.first() {
             notices.push(format!(
                 "{file} in the index was damaged; vectors that fail their check are made again"
@@ -719,7 +735,7 @@ fn open_to_write(vault: &Arc<Vault>, options: &Options, folder: &Path, serving: 
             if !options.rebuild {
                 notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
             }
-            writer::wipe(folder)?;
+            folder::wipe(folder)?;
             verdict = seal::Verdict::Unsealed;
             open_sides(folder, false)?
         }
@@ -728,6 +744,7 @@ fn open_to_write(vault: &Arc<Vault>, options: &Options, folder: &Path, serving: 
     let whole = verdict == seal::Verdict::Whole && !options.rebuild;
     if !whole {
         seal::break_open(folder)?;
+        folder::remove_staged(folder)?;
         let former = serving.now(named(&catalog)?).former_place();
         let mended = mend_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
         notices.extend(mended.filter(|_| notices.is_empty()));
@@ -735,7 +752,10 @@ fn open_to_write(vault: &Arc<Vault>, options: &Options, folder: &Path, serving: 
     let mut writer = Writer {
         folder: folder.to_owned(),
         vault: Arc::clone(vault),
+        identity: Arc::clone(identity),
         catalog,
+        before: None,
+        is_renewed: false,
         bm25: Arc::clone(&bm25),
         full_text: None,
         vectors: None,

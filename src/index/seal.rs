@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cores;
 use crate::error::{Error, Result};
 use crate::index::vectors::{remove_if_there, replace};
 
@@ -55,8 +56,8 @@ fn stat(path: &Path) -> Option<(u64, i64, i64)> {
 
 fn hash(path: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let mut file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
-    std::io::copy(&mut file, &mut hasher).map_err(|error| Error::io("read", path, error))?;
+    let file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
+    hasher.update_reader(file).map_err(|error| Error::io("read", path, error))?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
@@ -113,17 +114,17 @@ pub(super) fn break_open(folder: &Path) -> Result<()> {
 /// Seals the files given relative to `folder`, once they are on the disk; those marked `false` are compared by size and
 /// times alone.
 pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
-    let mut sealed = Sealed::default();
-    for (name, hashed) in files {
+    let seal = |(name, hashed): &(PathBuf, bool)| {
         let path = folder.join(name);
-        let Some((size, mtime, ctime)) = stat(&path) else {
-            continue;
-        };
+        let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };
         let hash = if *hashed { Some(hash(&path)?) } else { None };
         let synced = std::fs::File::open(&path).and_then(|file| file.sync_data());
         synced.map_err(|error| Error::io("write", &path, error))?;
-        sealed.files.insert(name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash });
-    }
+        Ok(Some((name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash })))
+    };
+    let entries = cores::each(files, 1, || (), |(), file| seal(file)).into_iter();
+    let files = entries.filter_map(Result::transpose).collect::<Result<_>>()?;
+    let sealed = Sealed { files };
     let unwritable = |error| Error::internal("cannot write the seal").with_source(error);
     let text = serde_json::to_string(&sealed).map_err(unwritable)?;
     let envelope = Envelope { check: blake3::hash(text.as_bytes()).to_hex().to_string(), sealed: text };

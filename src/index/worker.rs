@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::index::difference::SyncReport;
 use crate::index::embed::{Effort, Embed};
+use crate::index::folder::displaced;
 use crate::index::writer::Writer;
 use crate::index::{Changes, Job, Phase, Progress, Shared};
 
@@ -89,10 +90,14 @@ impl Worker {
 
     fn sync(&mut self, changes: &Changes, progress: &Progress) -> Result<SyncReport> {
         if self.shared.is_displaced() {
-            return Err(Error::new(ErrorKind::Conflict, "the index in the folder was replaced")
-                .with_hint("it is opened again in a moment"));
+            return Err(displaced());
         }
-        let mut report = self.writer.sync(changes, progress, &self.stop)?;
+        let report = self.writer.sync(changes, progress, &self.stop);
+        if self.writer.is_renewed {
+            self.shared.reopen()?;
+            self.writer.is_renewed = false;
+        }
+        let mut report = report?;
         self.shared.seen().append(&mut report.moves);
         if report.generation != self.shared.current().generation {
             self.shared.publish()?;

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -20,7 +20,8 @@ use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
 use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
 use crate::index::document::{Document, Reading};
 use crate::index::embed::{Effort, Embed};
-use crate::index::vectors::{VectorWriter, passage_key, remove_if_there};
+use crate::index::folder::{Identity, STAGED, remove_staged, sealed_files};
+use crate::index::vectors::{VectorWriter, passage_key};
 use crate::index::{Changes, Phase, Progress, seal, serving};
 use crate::journal::Journal;
 use crate::journal::book::Book;
@@ -53,7 +54,13 @@ const TOO_LONG_LOG: u64 = 64 << 20;
 pub(crate) struct Writer {
     pub(crate) folder: PathBuf,
     pub(crate) vault: Arc<Vault>,
+    pub(crate) identity: Arc<Identity>,
+    /// The catalog; while a load runs, the one that it makes,
     pub(crate) catalog: Catalog,
+    /// and the one whose place that will take, which others read so long.
+    pub(crate) before: Option<Catalog>,
+    /// Whether a new one has taken the place of the one that others read.
+    pub(crate) is_renewed: bool,
     pub(crate) bm25: Arc<Bm25>,
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
     pub(crate) vectors: Option<VectorWriter>,
@@ -155,6 +162,10 @@ impl Writer {
     }
 
     fn abandon(&mut self) -> Result<()> {
+        if let Some(before) = self.before.take() {
+            self.catalog = before;
+            remove_staged(&self.folder)?;
+        }
         self.catalog.rollback()?;
         self.catalog.make_room(false)?;
         if let Some((mut writer, _)) = self.full_text.take() {
@@ -188,16 +199,11 @@ impl Writer {
         self.open_full_text(plan.bulk && !plan.is_load())?;
         let generation = self.catalog.generation()?.max(self.bm25.generation()?) + 1;
         let mut batch = Batch::default();
-        if plan.is_load() {
-            // Nothing else is known, so every target of a link is among the candidates.
-            batch.targets = Some(Targets::new(candidates.iter().map(|new| (&new.stat.path, new.id))));
+        if plan.first {
+            self.stage()?;
         }
         self.catalog.make_room(plan.bulk)?;
         self.catalog.begin()?;
-        if plan.first {
-            // Readers go on with what was there until this batch is committed.
-            self.catalog.empty()?;
-        }
         if let Some((writer, _)) = &mut self.full_text {
             if plan.all || plan.is_load() {
                 writer.clear()?;
@@ -225,7 +231,7 @@ impl Writer {
         if !batch.changed && removed.is_empty() && !plan.all && !plan.unfinished {
             // Times were different and bytes were not: nothing but the catalog needs to know.
             self.catalog.clear_intents()?;
-            self.catalog.commit()?;
+            self.commit_catalog()?;
             return Ok(true);
         }
         let Self { full_text, catalog, .. } = self;
@@ -246,11 +252,34 @@ impl Writer {
             self.catalog.meta("pending")?.unwrap_or(0) + batch.pending
         };
         self.catalog.set_meta("pending", pending.max(0))?;
-        self.catalog.commit()?;
+        self.commit_catalog()?;
         if plan.bulk {
             self.full_text = None;
         }
         Ok(true)
+    }
+
+    /// Makes a catalog of its own for a batch that starts from nothing. Readers go on with what was there, and it needs no
+    /// log, in which all of it would be written twice.
+    fn stage(&mut self) -> Result<()> {
+        remove_staged(&self.folder)?;
+        let staged = self.catalog.stage(&self.folder.join(STAGED))?;
+        self.before = Some(std::mem::replace(&mut self.catalog, staged));
+        Ok(())
+    }
+
+    /// Commits the batch; one that was made beside the catalog takes its place.
+    fn commit_catalog(&mut self) -> Result<()> {
+        self.catalog.commit()?;
+        let Some(before) = self.before.take() else { return Ok(()) };
+        self.wait_for_log();
+        std::mem::replace(&mut self.catalog, before).settle()?;
+        // What readers hold up stays in the log, which goes; after a crash here all is done again.
+        self.catalog.checkpoint()?;
+        self.identity.renew()?;
+        self.is_renewed = true;
+        self.catalog = Catalog::open(&self.folder.join("catalog.db"))?;
+        Ok(())
     }
 
     /// Reads and parses on every core while this thread writes what arrives; `false` where it was stopped.
@@ -284,6 +313,10 @@ impl Writer {
                 });
             }
             drop(sender);
+            if plan.is_load() {
+                // Nothing else is known, so every target of a link is among the candidates.
+                batch.targets = Some(Targets::new(candidates.iter().map(|new| (&new.stat.path, new.id))));
+            }
             for (done, read) in receiver.into_iter().flatten().enumerate() {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(false);
@@ -374,7 +407,9 @@ impl Writer {
         report.touched.extend(candidate.old_path.clone());
         if candidate.fresh {
             report.added += 1;
-            batch.names.insert(key(record.row.path.name()));
+            if batch.targets.is_none() {
+                batch.names.insert(key(record.row.path.name()));
+            }
         } else if unmoved {
             report.changed += 1;
         }
@@ -811,45 +846,5 @@ fn read_candidate(
             failed: false,
         },
         Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),
-    }
-}
-
-/// Lists the files of the index for the seal; logs check themselves and are not hashed.
-fn sealed_files(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
-    let mut files = vec![(PathBuf::from("catalog.db"), true)];
-    for (name, hashed) in [("bm25", true), ("vectors", false)] {
-        let mut folders = vec![PathBuf::from(name)];
-        while let Some(inner) = folders.pop() {
-            let path = folder.join(&inner);
-            let entries = match std::fs::read_dir(&path) {
-                Ok(entries) => entries,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::io("list", &path, error)),
-            };
-            for entry in entries {
-                let entry = entry.map_err(|error| Error::io("list", &path, error))?;
-                let name = inner.join(entry.file_name());
-                if entry.path().is_dir() {
-                    folders.push(name);
-                } else if !entry.file_name().to_string_lossy().ends_with(".lock") {
-                    files.push((name, hashed));
-                }
-            }
-        }
-    }
-    Ok(files)
-}
-
-/// Removes the catalog and the full text, so that the next sync makes them anew. Vectors stay: they belong to texts.
-pub(crate) fn wipe(folder: &Path) -> Result<()> {
-    seal::break_open(folder)?;
-    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
-        remove_if_there(&folder.join(name))?;
-    }
-    let bm25 = folder.join("bm25");
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
-    match std::fs::remove_dir_all(&bm25) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", &bm25, error)),
-        _ => Ok(()),
     }
 }

@@ -27,28 +27,32 @@ pub struct Passage {
     pub text: String,
 }
 
-impl Passage {
-    /// Gives the text that a model embeds: title and headings above it, each on a line, then the text. A line that is
+/// A passage as it is cut, in space that the next one takes over.
+struct Cut<'p> {
+    span: Span,
+    trail: &'p [usize],
+    text: &'p str,
+}
+
+impl Cut<'_> {
+    /// Puts into `out` what a model embeds: title and headings above it, each on a line, then the text. A line that is
     /// only the text's own first words is left out.
-    pub fn embedded_text(&self, title: &str, note: &Note) -> String {
-        let mut out = String::with_capacity(self.text.len() + title.len() + 32);
-        let mut above = vec![title.trim()];
-        above.extend(
-            self.trail.iter().filter_map(|&at| note.headings.get(at)).map(|heading| heading.text.as_str()),
-        );
-        above.dedup();
-        for line in above {
-            let opens = |text: &str| {
-                let bare = line.trim_end_matches(['.', '…', ' ']);
-                text.get(..bare.len()).is_some_and(|start| start.eq_ignore_ascii_case(bare))
-            };
-            if !line.is_empty() && !opens(&self.text) {
+    fn embedded_text(&self, title: &str, note: &Note, out: &mut String) {
+        out.clear();
+        let headings = self.trail.iter().filter_map(|&at| note.headings.get(at));
+        let mut before = None;
+        for line in std::iter::once(title.trim()).chain(headings.map(|heading| heading.text.as_str())) {
+            if before.replace(line) == Some(line) {
+                continue;
+            }
+            let bare = line.trim_end_matches(['.', '…', ' ']);
+            let opens = self.text.get(..bare.len()).is_some_and(|start| start.eq_ignore_ascii_case(bare));
+            if !line.is_empty() && !opens {
                 out.push_str(line);
                 out.push('\n');
             }
         }
-        out.push_str(&self.text);
-        out
+        out.push_str(self.text);
     }
 }
 
@@ -62,21 +66,46 @@ struct Unit {
 
 /// Cuts a note into passages. `text` is what the note was parsed from.
 pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
+    let mut passages = Vec::new();
+    each_passage(text, note, |cut| {
+        let Cut { span, trail, text } = cut;
+        passages.push(Passage { span, trail: trail.to_vec(), text: text.to_owned() });
+    });
+    passages
+}
+
+/// Visits what a model embeds of each passage of a note, in order: title and headings above it, each on a line, then the
+/// text. A line that is only the text's own first words is left out. `text` is what the note was parsed from.
+pub fn each_embedded_text(text: &str, note: &Note, title: &str, mut visit: impl FnMut(&str)) {
+    let mut embedded = String::new();
+    each_passage(text, note, |cut| {
+        cut.embedded_text(title, note, &mut embedded);
+        visit(&embedded);
+    });
+}
+
+fn each_passage(text: &str, note: &Note, mut visit: impl FnMut(Cut<'_>)) {
     let pieces = short_pieces(text, note);
     let units = units(note, &pieces);
     let total: usize = units.iter().map(|unit| unit.tokens).sum();
-    let mut passages = Vec::new();
-    let mut current: Vec<&Unit> = Vec::new();
+    let mut body = String::new();
+    let mut give = |units: &[Unit], trail: &[usize]| {
+        let (Some(first), Some(last)) = (units.first(), units.last()) else { return };
+        assemble(text, &pieces, units, &mut body);
+        visit(Cut { span: Span::new(first.span.start, last.span.end), trail, text: &body });
+    };
+    // The passage at hand begins here.
+    let mut from = 0;
     let mut tokens = 0;
     let mut trail: Vec<usize> = Vec::new();
-    let mut current_trail: Vec<usize> = Vec::new();
+    let mut own_trail: Vec<usize> = Vec::new();
     let mut has_body = false;
-    for unit in &units {
+    for (at, unit) in units.iter().enumerate() {
         let full = tokens + unit.tokens > LONGEST && total > LONGEST;
         let turns = unit.heading.is_some() && tokens >= SHORTEST && total > LONGEST;
         if has_body && (full || turns) {
-            passages.push(assemble(text, &pieces, &current, &current_trail));
-            current.clear();
+            give(units.get(from..at).unwrap_or_default(), &own_trail);
+            from = at;
             tokens = 0;
             has_body = false;
         }
@@ -85,36 +114,28 @@ pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
             trail.retain(|&above| level(above) < level(heading));
             trail.push(heading);
         }
-        if current.is_empty() {
-            current_trail.clone_from(&trail);
+        if from == at {
+            own_trail.clone_from(&trail);
         }
         has_body |= unit.heading.is_none();
         tokens += unit.tokens;
-        current.push(unit);
     }
-    if !current.is_empty() {
-        passages.push(assemble(text, &pieces, &current, &current_trail));
-    }
-    passages
+    give(units.get(from..).unwrap_or_default(), &own_trail);
 }
 
 /// A piece that is no passage by itself, with its estimated tokens.
 type ShortPiece = (Piece, usize);
 
-fn assemble(text: &str, pieces: &[ShortPiece], units: &[&Unit], trail: &[usize]) -> Passage {
-    let pieces_of = |unit: &Unit| pieces.get(unit.pieces.clone()).unwrap_or(&[]);
-    let length =
-        units.iter().flat_map(|unit| pieces_of(unit)).map(|(piece, _)| piece.span.end - piece.span.start + 1);
-    let mut body = String::with_capacity(length.sum());
+/// Puts the text of neighbouring units into `body`.
+fn assemble(text: &str, pieces: &[ShortPiece], units: &[Unit], body: &mut String) {
+    body.clear();
     for unit in units {
         if !body.is_empty() {
             body.push('\n');
         }
-        push_pieces(text, pieces_of(unit).iter().map(|(piece, _)| piece), &mut body);
+        let pieces = pieces.get(unit.pieces.clone()).unwrap_or_default();
+        push_pieces(text, pieces.iter().map(|(piece, _)| piece), body);
     }
-    let start = units.first().map_or(0, |unit| unit.span.start);
-    let end = units.last().map_or(start, |unit| unit.span.end);
-    Passage { span: Span::new(start, end), trail: trail.to_vec(), text: body }
 }
 
 /// Joins pieces to plain text: nothing between parts of one word, a space at a line end, a new line between blocks.

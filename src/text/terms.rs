@@ -275,7 +275,16 @@ impl<'a> Terms<'a> {
         let mut apostrophe = false;
         let mut before: Option<char> = None;
         let mut end = begin;
-        while let Some(c) = char_at(self.text, end) {
+        loop {
+            // No word breaks before a small letter or a digit.
+            let rest = self.text.as_bytes().get(end..).unwrap_or_default();
+            let small = small_run(rest);
+            if let Some(&last) = rest.get(..small).and_then(<[u8]>::last) {
+                shape = Shape { last_lower: last.is_ascii_lowercase(), last_upper: false };
+                before = Some(char::from(last));
+                end += small;
+            }
+            let Some(c) = char_at(self.text, end) else { break };
             let width = c.len_utf8();
             if is_word(c) && c != '_' {
                 if before.is_some() && shape.breaks(c, self.text, end + width) {

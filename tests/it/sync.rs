@@ -96,6 +96,32 @@ fn a_load_behind_a_crash_keeps_its_words() {
     check_equals_rebuild(&vault);
 }
 
+/// What a load makes takes the place of the catalog that was there, for those too who read that one before.
+#[test]
+fn a_load_shows_to_those_who_read_before_it() {
+    let vault = TestVault::new(&[]);
+    let (writer, reader) = (vault.store(), vault.open("none"));
+    assert!(paths(&reader, "otter").is_empty());
+    for at in 0..2100 {
+        vault.write(&format!("{at}.md"), format!("otter [[{}]]", at / 2));
+    }
+    let left = vault.root().join(".sidenote/index/catalog.new");
+    fs::write(&left, "what a crash left").unwrap();
+    for store in [&writer, &reader] {
+        assert!(!paths(store, "otter").is_empty());
+    }
+    assert!(!left.exists());
+    vault.write("1.md", "heron [[2]]");
+    for store in [&writer, &reader] {
+        assert_eq!(paths(store, "heron"), ["1.md"]);
+    }
+    drop(writer);
+    vault.write("2.md", "marten");
+    assert_eq!(paths(&reader, "marten"), ["2.md"], "who read writes now, to the same index");
+    drop(reader);
+    check_equals_rebuild(&vault);
+}
+
 #[test]
 fn indexing_touches_no_note() {
     let vault = TestVault::example();

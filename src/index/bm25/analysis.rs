@@ -2,15 +2,14 @@
 //! term once with how often it comes in each field. tantivy's writer takes lists: a term, then how often it comes again,
 //! then a line feed. Terms are made of letters, digits and signs, so counts are written in control characters.
 
-use std::hash::BuildHasher as _;
 use std::mem;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
 use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{Field, Value};
 use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
 
 use super::Fields;
+use super::places::Places;
 use super::vocabulary::{INCOMPLETE, as_term};
 use crate::index::bm25::Entry;
 use crate::index::catalog::FileId;
@@ -81,8 +80,7 @@ struct TermCounts {
     text: String,
     met: Vec<Met>,
     /// Finds a term in `met`.
-    places: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    places: Places,
     /// Cuts one text after another.
     walk: Terms<'static>,
 }
@@ -92,7 +90,6 @@ struct Met {
     start: u32,
     end: u32,
     counts: [u32; FIELDS],
-    hash: u64,
 }
 
 impl TermCounts {
@@ -127,27 +124,34 @@ impl TermCounts {
     }
 
     fn meet(&mut self, term: &str) -> &mut Met {
-        let hash = self.hasher.hash_one(term);
         let Self { text, met, places, .. } = self;
-        let is_term = |&place: &u32| {
-            let met = met.get(place as usize).filter(|met| met.hash == hash);
-            let written = |met: &Met| text.as_bytes().get(met.start as usize..met.end as usize);
-            met.and_then(written) == Some(term.as_bytes())
+        let written = |place: u32| {
+            let met = met.get(place as usize);
+            met.and_then(|met| text.as_bytes().get(met.start as usize..met.end as usize)).unwrap_or_default()
         };
-        let place = places.find(hash, is_term).copied().unwrap_or_else(|| {
-            let (place, start) = (met.len() as u32, text.len() as u32);
+        let place = places.of(term.as_bytes(), written) as usize;
+        if place == met.len() {
+            let start = text.len() as u32;
             text.push_str(term);
-            met.push(Met { start, end: text.len() as u32, counts: [0; FIELDS], hash });
-            places.insert_unique(hash, place, |&place| met[place as usize].hash);
-            place
-        });
-        &mut met[place as usize]
+            met.push(Met { start, end: text.len() as u32, counts: [0; FIELDS] });
+        }
+        &mut met[place]
     }
 
     /// Gives the terms with their counts, and forgets them.
     fn take(&mut self) -> Analysed {
-        let counts = self.met.iter().map(|met| (met.end, met.counts)).collect();
-        let note = Analysed { file: 0, text: self.text.clone(), counts };
+        let mut terms = Vec::with_capacity(self.met.len());
+        // Few terms stand in a second field.
+        let mut counts = Vec::with_capacity(self.met.len() + self.met.len() / 4);
+        for met in &self.met {
+            let mut fields = 0;
+            for (field, &count) in met.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                fields |= 1 << field;
+                counts.push(count);
+            }
+            terms.push((met.end, fields));
+        }
+        let note = Analysed { file: 0, text: self.text.clone(), terms, counts };
         self.clear();
         note
     }
@@ -166,17 +170,18 @@ pub struct Analysed {
     pub file: FileId,
     /// All terms, one behind the other.
     text: String,
-    /// Where each ends, and how often it comes in each field.
-    counts: Vec<(u32, [u32; FIELDS])>,
+    /// Where each ends, and the set of fields that it stands in: a bit for each.
+    terms: Vec<(u32, u8)>,
+    /// How often each comes in each of its fields, in order.
+    counts: Vec<u32>,
 }
 
 impl Analysed {
-    /// Gives each term once, with how often it comes in each field.
-    pub(super) fn terms(&self) -> impl Iterator<Item = (&str, &[u32; FIELDS])> + Clone {
-        let starts = std::iter::once(0).chain(self.counts.iter().map(|(end, _)| *end));
-        starts.zip(&self.counts).map(|(start, (end, counts))| {
-            (self.text.get(start as usize..*end as usize).unwrap_or(""), counts)
-        })
+    /// Gives each term once.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &str> + Clone {
+        let starts = std::iter::once(0).chain(self.terms.iter().map(|(end, _)| *end));
+        let ends = self.terms.iter().map(|(end, _)| *end);
+        starts.zip(ends).map(|(start, end)| self.text.get(start as usize..end as usize).unwrap_or(""))
     }
 
     /// Counts the bytes of its terms.
@@ -184,24 +189,32 @@ impl Analysed {
         self.text.len()
     }
 
-    /// Gives how often each term comes in each field.
-    pub(super) fn counts(&self) -> impl Iterator<Item = &[u32; FIELDS]> {
-        self.counts.iter().map(|(_, counts)| counts)
+    /// Gives for each term the fields that it stands in, with how often it comes there.
+    pub(super) fn counts(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, u32)>> {
+        let mut counts = self.counts.as_slice();
+        self.terms.iter().map(move |&(_, fields)| {
+            let (of_term, rest) = counts.split_at(counts.len().min(fields.count_ones() as usize));
+            counts = rest;
+            (0..FIELDS).filter(move |field| fields >> field & 1 == 1).zip(of_term.iter().copied())
+        })
     }
 
-    /// Writes down the terms of a field with their counts.
-    fn list(&self, field: usize) -> String {
-        let mut list = String::new();
-        for (term, counts) in self.terms().filter(|(_, counts)| counts[field] > 0) {
-            list.push_str(term);
-            let mut again = counts[field] - 1;
-            while again > 0 {
-                list.push(char::from(ZERO + (again % u32::from(DIGITS)) as u8));
-                again /= u32::from(DIGITS);
+    /// Writes down the terms of each field with their counts.
+    fn lists(&self) -> [String; FIELDS] {
+        let mut lists: [String; FIELDS] = Default::default();
+        for (term, counts) in self.terms().zip(self.counts()) {
+            for (field, count) in counts {
+                let list = &mut lists[field];
+                list.push_str(term);
+                let mut again = count - 1;
+                while again > 0 {
+                    list.push(char::from(ZERO + (again % u32::from(DIGITS)) as u8));
+                    again /= u32::from(DIGITS);
+                }
+                list.push(char::from(END));
             }
-            list.push(char::from(END));
         }
-        list
+        lists
     }
 }
 
@@ -215,7 +228,7 @@ pub(super) struct Listing {
 impl Listing {
     /// Brings the terms of each field into a list.
     pub(super) fn new(note: &Analysed, fields: &Fields) -> Self {
-        let lists = fields.listed().into_iter().enumerate().map(|(at, field)| (field, note.list(at)));
+        let lists = fields.listed().into_iter().zip(note.lists());
         let lists = lists.filter(|(_, list)| !list.is_empty()).collect();
         Self { number: (fields.file, note.file as u64), lists }
     }

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use tantivy::directory::TerminatingWrite as _;
 use tantivy::fastfield::FastFieldsWriter;
-use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer, FieldNormsWriter};
+use tantivy::fieldnorm::{FieldNormReader, FieldNormsSerializer, FieldNormsWriter};
 use tantivy::index::{Segment, SegmentComponent};
 use tantivy::postings::InvertedIndexSerializer;
 use tantivy::schema::{Field, IndexRecordOption, Schema};
@@ -19,10 +19,11 @@ use tantivy::{DocId, Index, TantivyError};
 
 use super::Fields;
 use super::analysis::{Analysed, FIELDS, Listing};
+use super::column::{Column, MOST_NOTES};
 use super::words::{TermId, Words};
 use crate::index::catalog::FileId;
 
-/// So many postings become a segment: each takes up 5 bytes, and 8 more of those of the two fields that are sorted and
+/// So many postings become a segment: each takes up some 2 bytes, and 4 more of those of the two fields that are sorted and
 /// written at a time.
 const MOST_POSTINGS: usize = 16 << 20;
 /// So many bytes of terms do.
@@ -33,6 +34,8 @@ const GROUP: usize = 32;
 const GROUP_BYTES: usize = 256 << 10;
 /// Groups that wait for the thread that inverts them.
 const WAITING: usize = 4;
+/// With lengths at hand tantivy works out for each term what its own ranking could skip; nothing here ranks by that.
+const NO_NORMS: Option<FieldNormReader> = None;
 
 /// A thread that turns notes into segments.
 ///
@@ -134,22 +137,6 @@ struct Batch {
     postings: usize,
 }
 
-/// The postings of one field, in the order of notes.
-#[derive(Default)]
-struct Column {
-    terms: Vec<TermId>,
-    /// How often each comes; [`MANY`] for what stands in `many`, in the same order.
-    counts: Vec<u8>,
-    many: Vec<u32>,
-    /// Where the postings of each note end.
-    ends: Vec<u32>,
-    /// All terms, counted as often as they come.
-    tokens: u64,
-}
-
-/// A count of so many or more.
-const MANY: u8 = u8::MAX;
-
 impl Batch {
     fn new(index: &Index, fields: &Fields) -> Self {
         Self {
@@ -164,24 +151,24 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        self.postings >= MOST_POSTINGS || self.words.bytes() >= MOST_BYTES
+        self.postings >= MOST_POSTINGS
+            || self.words.bytes() >= MOST_BYTES
+            || self.files.len() + GROUP > MOST_NOTES
     }
 
     fn add(&mut self, note: &Analysed) {
         let doc = self.files.len() as DocId;
         self.files.push(note.file);
-        self.words.number(note.terms().map(|(term, _)| term.as_bytes()), &mut self.ids);
-        for (at, column) in self.columns.iter_mut().enumerate() {
-            let (before, tokens) = (column.terms.len(), column.tokens);
-            for (&id, counts) in self.ids.iter().zip(note.counts()).filter(|(_, counts)| counts[at] > 0) {
-                column.add(id, counts[at]);
+        self.words.number(note.terms().map(str::as_bytes), &mut self.ids);
+        for (&id, counts) in self.ids.iter().zip(note.counts()) {
+            counts.for_each(|(field, count)| self.columns[field].add(id, count));
+        }
+        for (column, field) in self.columns.iter_mut().zip(self.fields) {
+            let (postings, tokens) = column.end();
+            if postings > 0 {
+                self.norms.record(doc, field, u32::try_from(tokens).unwrap_or(u32::MAX));
             }
-            column.ends.push(column.terms.len() as u32);
-            if column.terms.len() > before {
-                let length = u32::try_from(column.tokens - tokens).unwrap_or(u32::MAX);
-                self.norms.record(doc, self.fields[at], length);
-            }
-            self.postings += column.terms.len() - before;
+            self.postings += postings as usize;
         }
     }
 
@@ -194,19 +181,17 @@ impl Batch {
         let norms = FieldNormsSerializer::from_write(segment.open_write(SegmentComponent::FieldNorms)?)?;
         self.norms.serialize(norms, None)?;
         self.write_numbers(&segment, fields)?;
-        let norms = FieldNormReaders::open(segment.open_read(SegmentComponent::FieldNorms)?)?;
         let mut postings = InvertedIndexSerializer::open(&segment)?;
         let mut by_number: Vec<(FileId, DocId)> = self.files.iter().copied().zip(0..).collect();
         by_number.sort_unstable();
-        let all = by_number.len() as u64;
-        let mut field = postings.new_field(fields.file, all, norms.get_field(fields.file)?)?;
+        let mut field = postings.new_field(fields.file, by_number.len() as u64, NO_NORMS)?;
         for (file, doc) in by_number {
             field.new_term_without_freq(&(file as u64).to_be_bytes())?;
             field.write_doc(doc, 0, &[]);
             field.close_term()?;
         }
         field.close()?;
-        self.write_terms(&segment.schema(), &norms, &mut postings, stop)?;
+        self.write_terms(&segment.schema(), &mut postings, stop)?;
         postings.close()?;
         Ok(segment)
     }
@@ -215,31 +200,24 @@ impl Batch {
     fn write_terms(
         self,
         schema: &Schema,
-        norms: &FieldNormReaders,
         postings: &mut InvertedIndexSerializer,
         stop: &AtomicBool,
     ) -> tantivy::Result<()> {
         let Self { words, columns, fields, .. } = self;
-        let order = words.in_order();
-        let mut ranks = vec![0; order.len()];
-        for (rank, &id) in (0..).zip(&order) {
-            ranks[id as usize] = rank;
-        }
+        let words = words.in_order();
         std::thread::scope(|scope| {
             let (sender, sorted) = sync_channel(0);
+            let ranks = &words.ranks;
             // While one is written the next is sorted.
-            scope
-                .spawn(move || columns.into_iter().try_for_each(|column| sender.send(column.sorted(&ranks))));
-            for (field, sorted) in
-                fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.docs.is_empty())
-            {
+            scope.spawn(move || columns.into_iter().try_for_each(|column| sender.send(column.sorted(ranks))));
+            for (field, sorted) in fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.is_empty()) {
                 check(stop)?;
                 let option = schema.get_field_entry(field).field_type().index_record_option();
                 let counts = option.is_some_and(IndexRecordOption::has_freq);
-                let mut field = postings.new_field(field, sorted.tokens, norms.get_field(field)?)?;
-                for (&id, docs) in order.iter().zip(sorted.by_rank()).filter(|(_, docs)| !docs.is_empty()) {
-                    field.new_term(words.get(id), if counts { docs.len() as u32 } else { 0 }, counts)?;
-                    for &(doc, count) in docs {
+                let mut field = postings.new_field(field, sorted.tokens, NO_NORMS)?;
+                for (term, docs) in words.terms().zip(sorted.by_rank()).filter(|(_, docs)| docs.len() > 0) {
+                    field.new_term(term, if counts { docs.len() as u32 } else { 0 }, counts)?;
+                    for (doc, count) in docs {
                         field.write_doc(doc, if counts { count } else { 0 }, &[]);
                     }
                     field.close_term()?;
@@ -267,67 +245,5 @@ impl Batch {
         let mut written = segment.open_write(SegmentComponent::FastFields)?;
         fast.serialize(&mut written, None)?;
         Ok(written.terminate()?)
-    }
-}
-
-impl Column {
-    fn add(&mut self, id: TermId, count: u32) {
-        self.tokens += u64::from(count);
-        self.terms.push(id);
-        let few = u8::try_from(count).unwrap_or(MANY);
-        if few == MANY {
-            self.many.push(count);
-        }
-        self.counts.push(few);
-    }
-
-    /// Brings the postings into the order of terms, and notes into theirs below each.
-    fn sorted(self, ranks: &[u32]) -> Sorted {
-        let mut ends = vec![0u32; ranks.len() + 1];
-        for &id in &self.terms {
-            ends[ranks[id as usize] as usize + 1] += 1;
-        }
-        let mut total = 0;
-        for end in &mut ends {
-            total += *end;
-            *end = total;
-        }
-        // Each is where the next posting of a rank goes, and so is at its end when all are there.
-        let mut docs = vec![(0, 0); self.terms.len()];
-        let mut many = self.many.iter();
-        let mut postings = self.terms.iter().zip(&self.counts);
-        let mut before = 0;
-        for (doc, &end) in (0..).zip(&self.ends) {
-            for (&id, &few) in postings.by_ref().take((end - before) as usize) {
-                let count =
-                    if few == MANY { many.next().copied().unwrap_or(u32::MAX) } else { u32::from(few) };
-                let next = &mut ends[ranks[id as usize] as usize];
-                docs[*next as usize] = (doc, count);
-                *next += 1;
-            }
-            before = end;
-        }
-        Sorted { docs, ends, tokens: self.tokens }
-    }
-}
-
-/// The postings of one field, in the order of terms.
-struct Sorted {
-    docs: Vec<(DocId, u32)>,
-    /// Where those of each rank end; one more is behind the last.
-    ends: Vec<u32>,
-    /// All terms, counted as often as they come.
-    tokens: u64,
-}
-
-impl Sorted {
-    /// Gives the postings of each rank in turn.
-    fn by_rank(&self) -> impl Iterator<Item = &[(DocId, u32)]> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| {
-            let postings = self.docs.get(start..end as usize).unwrap_or_default();
-            start = end as usize;
-            postings
-        })
     }
 }

@@ -60,13 +60,13 @@ impl Words {
         self.starts.len()
     }
 
-    /// Counts the bytes that the terms take up.
+    /// Counts the bytes that the terms take up, with their heads.
     pub(super) fn bytes(&self) -> usize {
         self.text.len()
     }
 
     /// Gives a term.
-    pub(super) fn get(&self, id: TermId) -> &[u8] {
+    fn get(&self, id: TermId) -> &[u8] {
         self.starts
             .get(id as usize)
             .map_or(&[], |&start| self.written(start as usize, self.head(start as usize).1))
@@ -165,20 +165,55 @@ impl Words {
         self.slots = slots;
     }
 
-    /// Lists all terms in the order of their bytes.
-    pub(super) fn in_order(&self) -> Vec<TermId> {
-        // The first eight bytes are compared as one number, and tell most terms apart.
+    /// Brings all terms into the order of their bytes.
+    pub(super) fn in_order(self) -> Ordered {
+        // The first twelve bytes are compared as one number, above that of the term, and tell most terms apart.
         let opening = |id| {
+            let mut opening = [0; 16];
             let term = self.get(id);
-            let mut opening = [0; 8];
-            opening.iter_mut().zip(term).for_each(|(byte, &of_term)| *byte = of_term);
-            (u64::from_be_bytes(opening), id)
+            opening.iter_mut().zip(term.iter().take(16 - 4)).for_each(|(byte, &of_term)| *byte = of_term);
+            u128::from_be_bytes(opening) | u128::from(id)
         };
-        let mut order: Vec<(u64, TermId)> = (0..self.len() as TermId).map(opening).collect();
+        let mut order: Vec<u128> = (0..self.len() as TermId).map(opening).collect();
         order.sort_unstable_by(|one, other| {
-            one.0.cmp(&other.0).then_with(|| self.get(one.1).cmp(self.get(other.1)))
+            let all = || self.get(*one as TermId).cmp(self.get(*other as TermId));
+            (one >> 32).cmp(&(other >> 32)).then_with(all)
         });
-        order.into_iter().map(|(_, id)| id).collect()
+        // Each field walks over all of them, so they are copied to stand in a row.
+        let mut ordered = Ordered {
+            text: Vec::with_capacity(self.bytes() - self.len() * HEAD),
+            ends: Vec::with_capacity(self.len()),
+            ranks: vec![0; self.len()],
+        };
+        for (rank, key) in (0..).zip(order) {
+            ordered.text.extend_from_slice(self.get(key as TermId));
+            ordered.ends.push(ordered.text.len() as u32);
+            if let Some(of_term) = ordered.ranks.get_mut(key as TermId as usize) {
+                *of_term = rank;
+            }
+        }
+        ordered
+    }
+}
+
+/// All terms in the order of their bytes.
+#[derive(Debug)]
+pub(super) struct Ordered {
+    text: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<u32>,
+    /// The place of each term, by its number.
+    pub(super) ranks: Vec<u32>,
+}
+
+impl Ordered {
+    /// Gives them in turn.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let from = std::mem::replace(&mut start, end as usize);
+            self.text.get(from..start).unwrap_or_default()
+        })
     }
 }
 

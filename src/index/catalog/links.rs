@@ -3,13 +3,17 @@
 
 use std::collections::HashSet;
 
+use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 
+use super::inserts::Inserts;
 use super::packed::{pack_places, unpack_places};
 use super::{Catalog, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::text::path::{NotePath, key};
+
+static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");
 
 const COLUMNS: &str = "l.source, p.exact, p.linkpath, l.target, l.places";
 /// The number of the column behind [`COLUMNS`].
@@ -17,15 +21,14 @@ const WIDTH: usize = 5;
 
 impl Catalog {
     pub(super) fn put_links(&self, source: FileId, groups: &[LinkGroup]) -> Result<()> {
-        let insert = "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5)";
-        let mut insert = self.db.prepare_cached(insert).map_err(sql("write"))?;
-        for links in groups {
+        let row = |links: &LinkGroup| -> Result<[Value; 5]> {
             let linkpath = self.linkpath(&links.linkpath, links.exact)?;
             let count = links.places.len() as i64;
-            let row = params![source, linkpath, links.target, count, pack_places(&links.places)];
-            insert.execute(row).map_err(sql("write"))?;
-        }
-        Ok(())
+            let target = links.target.map_or(Value::Null, Value::Integer);
+            Ok([source.into(), linkpath.into(), target, count.into(), pack_places(&links.places).into()])
+        };
+        let rows = groups.iter().map(row).collect::<Result<Vec<_>>>()?;
+        INTO_LINKS.insert(&self.db, &rows)
     }
 
     /// Gives the number of a link text, making it where it is new.

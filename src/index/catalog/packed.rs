@@ -1,13 +1,14 @@
 //! Owns how lists of numbers are packed into a column: each as its distance from the one before, in LEB128.
 
 use crate::index::catalog::Place;
+use crate::index::leb128::{put, take};
 
 /// Packs ascending numbers.
 pub(super) fn pack_ascending(numbers: &[usize]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(2 * numbers.len());
     let mut before = 0;
     for &number in numbers {
-        put_number(number.saturating_sub(before) as u64, &mut packed);
+        put(number.saturating_sub(before) as u64, &mut packed);
         before = number;
     }
     packed
@@ -18,7 +19,7 @@ pub(super) fn unpack_ascending(mut packed: &[u8]) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     let mut number: usize = 0;
     while !packed.is_empty() {
-        number = number.checked_add(usize::try_from(take_number(&mut packed)?).ok()?)?;
+        number = number.checked_add(usize::try_from(take(&mut packed)?).ok()?)?;
         numbers.push(number);
     }
     Some(numbers)
@@ -29,9 +30,9 @@ pub(super) fn pack_places(places: &[Place]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(2 * places.len() + 2);
     let mut before = Place::default();
     for place in places {
-        put_number(place.ord.saturating_sub(before.ord) as u64, &mut packed);
+        put(place.ord.saturating_sub(before.ord) as u64, &mut packed);
         let step = place.line as i64 - before.line as i64;
-        put_number(((step << 1) ^ (step >> 63)) as u64, &mut packed);
+        put(((step << 1) ^ (step >> 63)) as u64, &mut packed);
         before = *place;
     }
     packed
@@ -42,32 +43,11 @@ pub(super) fn unpack_places(mut packed: &[u8]) -> Option<Vec<Place>> {
     let mut places = Vec::new();
     let mut place = Place::default();
     while !packed.is_empty() {
-        place.ord = place.ord.checked_add(usize::try_from(take_number(&mut packed)?).ok()?)?;
-        let coded = take_number(&mut packed)?;
+        place.ord = place.ord.checked_add(usize::try_from(take(&mut packed)?).ok()?)?;
+        let coded = take(&mut packed)?;
         let step = (coded >> 1) as i64 ^ -((coded & 1) as i64);
         place.line = place.line.checked_add_signed(isize::try_from(step).ok()?)?;
         places.push(place);
     }
     Some(places)
-}
-
-fn put_number(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn take_number(packed: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = packed.split_first()?;
-        *packed = rest;
-        number |= u64::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
