@@ -71,9 +71,13 @@ impl Identity {
         for log in LOGS {
             remove_if_there(&self.folder.join(log))?;
         }
-        let path = self.folder.join("catalog.db");
+        let (staged, path) = (self.folder.join(STAGED), self.folder.join("catalog.db"));
+        // Who may read it stays as the user set it.
+        let kept = std::fs::metadata(&path).map(|found| found.permissions());
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        let moved = std::fs::rename(self.folder.join(STAGED), &path);
+        let moved = kept
+            .and_then(|permissions| std::fs::set_permissions(&staged, permissions))
+            .and_then(|()| std::fs::rename(&staged, &path));
         moved.map_err(|error| Error::io("write", &path, error))?;
         *open = identity_of(&self.folder);
         Ok(())

@@ -700,10 +700,15 @@ impl Drop for Index {
 
 /// Opens an index beside the process that keeps it.
 fn open_to_read(folder: &Path) -> Result<Sides> {
-    // Taken first: where the index is replaced in between, it shows at the next look.
-    let identity = identity_of(folder);
-    let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-    Ok(Sides { catalog, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
+    // Taken first: where the index is replaced later, it shows at the next look.
+    let mut identity = identity_of(folder);
+    let mut opened = Catalog::open_read(&folder.join("catalog.db"));
+    // A catalog that is replaced while it is opened would be read with the log of the new one.
+    while identity_of(folder) != identity {
+        identity = identity_of(folder);
+        opened = Catalog::open_read(&folder.join("catalog.db"));
+    }
+    Ok(Sides { catalog: opened?, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
 }
 
 /// Opens an index whose lock is held; repairs it where it is damaged.

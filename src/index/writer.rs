@@ -20,7 +20,7 @@ use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
 use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
 use crate::index::document::{Document, Reading};
 use crate::index::embed::{Effort, Embed};
-use crate::index::folder::{Identity, STAGED, remove_staged, sealed_files};
+use crate::index::folder::{Identity, STAGED, displaced, remove_staged, sealed_files};
 use crate::index::vectors::{VectorWriter, passage_key};
 use crate::index::{Changes, Phase, Progress, seal, serving};
 use crate::journal::Journal;
@@ -164,7 +164,7 @@ impl Writer {
     fn abandon(&mut self) -> Result<()> {
         if let Some(before) = self.before.take() {
             self.catalog = before;
-            remove_staged(&self.folder)?;
+            self.give_up_staged();
         }
         self.catalog.rollback()?;
         self.catalog.make_room(false)?;
@@ -228,10 +228,10 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
-        if !batch.changed && removed.is_empty() && !plan.all && !plan.unfinished {
+        if !batch.changed && removed.is_empty() && !plan.first && !plan.all && !plan.unfinished {
             // Times were different and bytes were not: nothing but the catalog needs to know.
             self.catalog.clear_intents()?;
-            self.commit_catalog()?;
+            self.catalog.commit()?;
             return Ok(true);
         }
         let Self { full_text, catalog, .. } = self;
@@ -262,24 +262,64 @@ impl Writer {
     /// Makes a catalog of its own for a batch that starts from nothing. Readers go on with what was there, and it needs no
     /// log, in which all of it would be written twice.
     fn stage(&mut self) -> Result<()> {
+        if self.identity.is_displaced() {
+            return Err(displaced());
+        }
         remove_staged(&self.folder)?;
         let staged = self.catalog.stage(&self.folder.join(STAGED))?;
         self.before = Some(std::mem::replace(&mut self.catalog, staged));
         Ok(())
     }
 
-    /// Commits the batch; one that was made beside the catalog takes its place.
+    /// Commits the batch; a catalog that was made beside the one that is read takes its place.
     fn commit_catalog(&mut self) -> Result<()> {
         self.catalog.commit()?;
         let Some(before) = self.before.take() else { return Ok(()) };
+        let staged = std::mem::replace(&mut self.catalog, before);
+        let placed = staged.settle().and_then(|()| self.place_staged());
+        if placed.is_err() {
+            self.give_up_staged();
+        }
+        placed
+    }
+
+    /// Puts the catalog that was made in the place of the one that is open, and opens that.
+    fn place_staged(&mut self) -> Result<()> {
+        let staged = self.folder.join(STAGED);
+        // Nothing would show later that an old version of a page is all that a loss of power left.
+        let synced = std::fs::File::open(&staged).and_then(|file| file.sync_data());
+        synced.map_err(|error| Error::io("write", &staged, error))?;
         self.wait_for_log();
-        std::mem::replace(&mut self.catalog, before).settle()?;
-        // What readers hold up stays in the log, which goes; after a crash here all is done again.
-        self.catalog.checkpoint()?;
-        self.identity.renew()?;
+        let path = self.folder.join("catalog.db");
+        // The log goes with the catalog. What it alone holds is needed only by a command that finds the one without the
+        // other, and that one reads everything again.
+        if let Err(error) = Catalog::empty_log(&path) {
+            tracing::debug!("the log of a catalog that is replaced goes as it is: {error}");
+        }
+        let renewed = self.identity.renew();
+        if renewed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict) {
+            return renewed;
+        }
+        // Also where the name could not be taken, for then the log may be gone.
         self.is_renewed = true;
-        self.catalog = Catalog::open(&self.folder.join("catalog.db"))?;
-        Ok(())
+        match Catalog::open(&path) {
+            Ok(catalog) => self.catalog = catalog,
+            Err(error) => {
+                // Whoever asks next opens everything anew.
+                self.identity.adopt(None);
+                return Err(error);
+            }
+        }
+        renewed
+    }
+
+    /// Removes what was made of a catalog, unless the folder is somebody else's by now.
+    fn give_up_staged(&self) {
+        if !self.identity.is_displaced()
+            && let Err(error) = remove_staged(&self.folder)
+        {
+            tracing::debug!("what is left of a load is removed later: {error}");
+        }
     }
 
     /// Reads and parses on every core while this thread writes what arrives; `false` where it was stopped.

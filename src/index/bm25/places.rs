@@ -9,6 +9,8 @@ use hashbrown::DefaultHashBuilder;
 const SHORT: usize = 16;
 /// Slots at first; a power of two.
 const SLOTS: usize = 1 << 9;
+/// More slots than this, which a very large note needed, are given back.
+const MANY_SLOTS: usize = 1 << 16;
 
 /// Finds the place of a term among those that were met.
 #[derive(Debug)]
@@ -50,8 +52,8 @@ impl Places {
     pub(super) fn clear(&mut self) {
         self.met = 0;
         self.mark = self.mark.wrapping_add(1);
-        if self.mark == 0 {
-            self.slots.fill(Slot::default());
+        if self.mark == 0 || self.slots.len() > MANY_SLOTS {
+            self.slots = vec![Slot::default(); SLOTS];
             self.mark = 1;
         }
     }
