@@ -140,7 +140,7 @@ pub(super) fn compare(
     };
     report.warnings.extend(settings.warnings.iter().cloned());
     let mut next_id = 0;
-    let mut candidates = Vec::new();
+    let mut candidates = Vec::with_capacity(found.len());
     let mut removed = Vec::new();
     for pair in side_by_side(found, known) {
         let (stat, old) = match pair {

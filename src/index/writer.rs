@@ -799,7 +799,8 @@ struct Targets {
 
 impl Targets {
     fn new<'a>(table: impl Iterator<Item = (&'a NotePath, FileId)>) -> Self {
-        let mut targets = Self { names: Names::default(), ids: HashMap::new() };
+        let (files, _) = table.size_hint();
+        let mut targets = Self { names: Names::with_capacity(files), ids: HashMap::with_capacity(files) };
         for (path, id) in table {
             targets.names.insert(path);
             targets.ids.insert(path.as_str().to_owned(), id);

@@ -104,6 +104,11 @@ impl File {
 }
 
 impl Names {
+    /// Has room for so many files.
+    pub fn with_capacity(files: usize) -> Self {
+        Self { files: Vec::with_capacity(files), free: Vec::new(), by_name: HashMap::with_capacity(files) }
+    }
+
     /// Adds a file; one that is there already stays as it is.
     pub fn insert(&mut self, path: &NotePath) {
         let name = key(path.name());
