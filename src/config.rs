@@ -12,8 +12,13 @@ use toml::{Table, Value};
 use toml_edit::{DocumentMut, Item};
 
 use crate::error::{Error, Result};
+use crate::nofollow;
 
 const DEFAULTS: &str = include_str!("config.toml");
+
+/// A vault's own settings, as a path from its root, and how many bytes they may have.
+const VAULT_FILE: &str = ".sidenote/config.toml";
+const MAX_VAULT_FILE: u64 = 1_000_000;
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
 const UNSAFE_IN_VAULT: &[&str] = &[
@@ -367,10 +372,16 @@ impl Config {
         let mut values: BTreeMap<String, (Value, Origin)> =
             flatten(&defaults).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect();
         if let Some(path) = user_file() {
-            merge_file(&mut values, &path, Origin::User(path.clone()), &[])?;
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+                Err(error) => return Err(Error::io("read", &path, error)),
+            };
+            merge(&mut values, &text, &path, Origin::User(path.clone()), &[])?;
         }
-        let path = root.join(".sidenote").join("config.toml");
-        merge_file(&mut values, &path, Origin::Vault(path.clone()), UNSAFE_IN_VAULT)?;
+        let path = root.join(VAULT_FILE);
+        let text = vault_file(root)?;
+        merge(&mut values, &text, &path, Origin::Vault(path.clone()), UNSAFE_IN_VAULT)?;
         let keys: Vec<String> = values.keys().cloned().collect();
         for key in keys {
             let name = format!("SIDENOTE_{}", key.to_uppercase().replace('.', "_"));
@@ -600,18 +611,29 @@ fn unflatten(values: &BTreeMap<String, (Value, Origin)>) -> Table {
     table
 }
 
-fn merge_file(
+/// Reads a vault's own settings; empty where it has none.
+fn vault_file(root: &Path) -> Result<String> {
+    let path = root.join(VAULT_FILE);
+    let bytes = match nofollow::read(root, VAULT_FILE, MAX_VAULT_FILE) {
+        Ok(bytes) => bytes,
+        Err(error)
+            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(String::new());
+        }
+        Err(error) => return Err(nofollow::failed("read", &path, error)),
+    };
+    String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} is not UTF-8", path.display())))
+}
+
+fn merge(
     values: &mut BTreeMap<String, (Value, Origin)>,
+    text: &str,
     path: &Path,
     origin: Origin,
     refused: &[&str],
 ) -> Result<()> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io("read", path, error)),
-    };
-    for (key, value) in flatten(&parse(&text, path)?) {
+    for (key, value) in flatten(&parse(text, path)?) {
         if refused.contains(&key.as_str()) {
             return Err(Error::invalid(format!("{} sets {key}, which a vault may not", path.display()))
                 .with_hint("set it in your own file; `sidenote config show` tells where that is"));

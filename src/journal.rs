@@ -17,9 +17,11 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::nofollow;
 use crate::text::edit::{ChangeSet, ContentHash, FolderMove, Place};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::vault::beneath::Folder;
 use crate::vault::kept::Kept;
 use crate::vault::write::{Applied, WriteLock};
 
@@ -28,6 +30,9 @@ pub const MOVED: &str = "moved";
 
 /// The operation of files that come back from a backup: they are what they were, and not new.
 pub const BROUGHT_BACK: &str = "restore-backup";
+
+/// How many bytes the events of one month may take.
+const MAX_MONTH: u64 = 1 << 31;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -186,7 +191,8 @@ pub enum Order {
 /// Events as they are read, a month at a time. Lines that cannot be read are passed over and counted.
 #[derive(Debug)]
 pub struct Events {
-    folder: PathBuf,
+    records: PathBuf,
+    folder: Option<Folder>,
     order: Order,
     /// Names of files; the next one last.
     months: Vec<String>,
@@ -209,10 +215,12 @@ impl Iterator for Events {
             if let Some(event) = self.read.next() {
                 return Some(Ok(event));
             }
-            let path = self.folder.join(self.months.pop()?);
-            let bytes = match std::fs::read(&path) {
+            let month = self.months.pop()?;
+            let bytes = match self.folder.as_ref()?.read_at_most(&month, MAX_MONTH) {
                 Ok(bytes) => bytes,
-                Err(error) => return Some(Err(Error::io("read the journal", path, error))),
+                Err(error) => {
+                    return Some(Err(nofollow::failed("read the journal", &self.records.join(month), error)));
+                }
             };
             let (mut events, corrupt) = read_lines(&bytes);
             self.corrupt += corrupt;
@@ -340,7 +348,7 @@ impl Journal {
             return Ok(());
         }
         let failed = |error| Error::io("write the journal", self.records.join(month), error);
-        let there = match lock.folder.read(month) {
+        let there = match lock.folder.read_at_most(month, MAX_MONTH) {
             Ok(there) => there,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed(error)),
@@ -363,17 +371,22 @@ impl Journal {
     }
 
     fn months(&self) -> Result<Vec<String>> {
-        let failed = |error| Error::io("list", &self.records, error);
-        let entries = match std::fs::read_dir(&self.records) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
-        let mut months = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(failed)?.file_name();
-            months.extend(name.to_str().filter(|name| is_month(name)).map(str::to_owned));
-        }
+        self.months_in(self.folder()?.as_ref())
+    }
+
+    fn folder(&self) -> Result<Option<Folder>> {
+        self.vault.open_records(&self.records)
+    }
+
+    fn months_in(&self, folder: Option<&Folder>) -> Result<Vec<String>> {
+        let Some(folder) = folder else { return Ok(Vec::new()) };
+        let names = folder.names().map_err(|error| Error::io("list", &self.records, error))?;
+        let mut months: Vec<String> = names
+            .iter()
+            .filter_map(|name| name.to_str())
+            .filter(|name| is_month(name))
+            .map(str::to_owned)
+            .collect();
         months.sort();
         Ok(months)
     }
@@ -383,11 +396,13 @@ impl Journal {
     /// # Errors
     /// `Io` where the folder cannot be listed.
     pub fn events(&self, order: Order) -> Result<Events> {
-        let mut months = self.months()?;
+        let folder = self.folder()?;
+        let mut months = self.months_in(folder.as_ref())?;
         if order == Order::OldestFirst {
             months.reverse();
         }
-        Ok(Events { folder: self.records.clone(), order, months, read: Vec::new().into_iter(), corrupt: 0 })
+        let records = self.records.clone();
+        Ok(Events { records, folder, order, months, read: Vec::new().into_iter(), corrupt: 0 })
     }
 
     /// Tells a note's life, oldest event first: the note that has this path now, or had it last, through all its moves.

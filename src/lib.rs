@@ -2,7 +2,8 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`mod@error`], [`cores`], [`clock`], [`config`]: failures, sharing of work, time, settings
+//! - [`mod@error`], [`cores`], [`nofollow`], [`clock`], [`config`]: failures, sharing of work, files that are not
+//!   to be links, time, settings
 //! - [`text`]: what one file says; pure
 //! - [`memory`]: what a note is worth; pure
 //! - [`vault`]: the notes on disk
@@ -14,6 +15,7 @@
 
 pub mod error;
 pub mod cores;
+pub mod nofollow;
 pub mod clock;
 pub mod config;
 pub mod text;

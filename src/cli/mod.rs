@@ -23,7 +23,7 @@ mod watch;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -152,8 +152,13 @@ pub fn main() -> ExitCode {
     start_tracing();
     let arguments = change::spell_out(std::env::args_os());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let parsed = tree().try_get_matches_from(arguments).and_then(|matches| {
+        let verb = verb_of(&matches);
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree()))?;
+        Ok((cli, verb))
+    });
+    let (cli, verb) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) if wants_json && error.use_stderr() => {
             Output::new(true).fail(&Error::invalid(error.to_string().trim_end().to_owned()));
             return ExitCode::from(exit_code(ErrorKind::Invalid));
@@ -161,7 +166,7 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let out = Output::new(cli.global.json);
-    match run(cli, out) {
+    match run(cli, verb, out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out.fail(&error);
@@ -203,11 +208,23 @@ fn start_tracing() {
     debug_assert!(started.is_ok(), "tracing starts once");
 }
 
-fn run(cli: Cli, out: Output) -> Result<()> {
+/// Names the command and what stands below it, such as `memory save`, without anything that was given to it.
+fn verb_of(matches: &ArgMatches) -> String {
+    let mut names = Vec::new();
+    let mut inner = matches.subcommand();
+    while let Some((name, below)) = inner {
+        names.push(name);
+        inner = below.subcommand();
+    }
+    names.join(" ")
+}
+
+fn run(cli: Cli, verb: String, out: Output) -> Result<()> {
     let open = Open {
         vault: cli.global.vault,
         index: cli.global.index,
         session: cli.global.session,
+        verb,
         clock: Clock::from_env()?,
         ..Open::default()
     };

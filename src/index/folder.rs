@@ -2,8 +2,8 @@
 //! of them go together.
 
 use std::fs::File;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::io::{ErrorKind as ErrorName, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,7 @@ use crate::config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::seal;
 use crate::index::vectors::remove_if_there;
+use crate::nofollow;
 use crate::vault::STATE_DIR;
 use crate::vault::watch::PULSE_DIR;
 
@@ -111,12 +112,7 @@ pub(super) fn kept_folder(root: &Path) -> PathBuf {
 pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
     let index = kept_folder(root);
     let state = root.join(STATE_DIR);
-    for folder in [&state, &index] {
-        if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
-            return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
-                .with_hint("remove it, or put the index elsewhere: --index PATH"));
-        }
-    }
+    refuse_links(root, &index)?;
     let lock = index.join("lock");
     let there = [&lock, &index, &state].into_iter().find(|path| path.exists());
     if !spares && access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok() {
@@ -135,6 +131,47 @@ pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
     })
 }
 
+/// Refuses an index folder that a symbolic link in the vault leads to, or that holds anything but files and folders.
+/// SQLite, tantivy and usearch open files by their paths and would follow a link, and a pipe would make them wait.
+///
+/// # Errors
+/// `Invalid` naming what stands there; `Io` where the folder cannot be listed.
+pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
+    let refused = |path: &Path, what: &str| {
+        Err(Error::invalid(format!("{} is {what}, so no index is used there", path.display()))
+            .with_hint("remove it, or put the index elsewhere: --index PATH"))
+    };
+    if let Ok(inner) = folder.strip_prefix(root) {
+        for place in inner.ancestors().filter(|place| !place.as_os_str().is_empty()) {
+            let place = root.join(place);
+            if std::fs::symlink_metadata(&place).is_ok_and(|found| found.is_symlink()) {
+                return refused(&place, "a symbolic link (symlink)");
+            }
+        }
+    }
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        let entries = match std::fs::read_dir(&inner) {
+            Ok(entries) => entries,
+            Err(error) if matches!(error.kind(), ErrorName::NotFound | ErrorName::NotADirectory) => continue,
+            Err(error) => return Err(Error::io("list", &inner, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| Error::io("list", &inner, error))?;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() => {}
+                Ok(kind) if kind.is_symlink() => return refused(&entry.path(), "a symbolic link (symlink)"),
+                Ok(_) => return refused(&entry.path(), "no regular file"),
+                // Another process removed it since it was listed.
+                Err(error) if error.kind() == ErrorName::NotFound => {}
+                Err(error) => return Err(Error::io("look at", entry.path(), error)),
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Makes a folder that nobody else may look into, for the words of notes stand in an index.
 fn make_private(folder: &Path, uid: u32) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -146,6 +183,9 @@ fn make_private(folder: &Path, uid: u32) -> std::io::Result<()> {
         Err(std::io::ErrorKind::PermissionDenied.into())
     }
 }
+
+/// How many bytes are read of a lock.
+const MAX_LOCK: u64 = 65_536;
 
 /// What tells a folder of ours.
 const OURS: &[&str] = &["lock", ".gitignore"];
@@ -168,22 +208,24 @@ fn refuse_foreign(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn take_lock(folder: &Path) -> Result<Option<File>> {
+/// Takes the lock of the index; `None` where another process holds it. What it runs (`verb`) is told with its number,
+/// and nothing of its arguments, which may be private.
+pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option<File>> {
+    refuse_links(root, folder)?;
     refuse_foreign(folder)?;
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
     let made = std::fs::create_dir_all(folder);
     let path = folder.join("lock");
     let ignore = folder.join(".gitignore");
-    if made.is_ok() && !ignore.exists() {
+    if made.is_ok() && std::fs::symlink_metadata(&ignore).is_err() {
         // Not by a temporary file: several processes may begin at once, and all write the same.
-        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        let written = std::fs::write(&ignore, "# Derived from the notes; safe to delete.\n*\n");
-        written.map_err(|error| Error::io("write", &ignore, error))?;
+        let text = b"# Derived from the notes; safe to delete.\n*\n";
+        let written = nofollow::create(&ignore).and_then(|mut file| file.write_all(text));
+        written.map_err(|error| nofollow::failed("write", &ignore, error))?;
     }
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    let opened = std::fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
-    let mut file = match opened {
+    let mut file = match nofollow::open_or_create(&path, 0o600) {
         Ok(file) => file,
+        Err(error) if nofollow::is_refusal(&error) => return Err(nofollow::failed("write", &path, error)),
         // A vault on a read-only disk is searched with the index that is there.
         Err(_) if folder.join("catalog.db").exists() => return Ok(None),
         Err(error) => {
@@ -195,9 +237,15 @@ pub(super) fn take_lock(folder: &Path) -> Result<Option<File>> {
         Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
         Err(std::fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
     }
-    let command: Vec<String> = std::env::args().skip(1).take(4).collect();
-    let holder = serde_json::json!({ "pid": std::process::id(), "command": command.join(" ") });
+    let verb = if verb.is_empty() { "sidenote" } else { verb };
+    let holder = serde_json::json!({ "pid": std::process::id(), "command": verb });
     file.set_len(0)
+        .and_then(|()| {
+            // An earlier version left it readable by everyone.
+            let mut permissions = file.metadata()?.permissions();
+            permissions.set_mode(0o600);
+            file.set_permissions(permissions)
+        })
         .and_then(|()| file.write_all(holder.to_string().as_bytes()))
         .map_err(|error| Error::io("write", &path, error))?;
     Ok(Some(file))
@@ -205,12 +253,12 @@ pub(super) fn take_lock(folder: &Path) -> Result<Option<File>> {
 
 pub(super) fn holder(folder: &Path) -> Option<Holder> {
     let path = folder.join("lock");
-    let file = File::open(&path).ok()?;
+    let file = nofollow::open_in_place(&path).ok()?;
     // A lock that can be shared is held by nobody; the name in it is of a process that is gone.
     if file.try_lock_shared().is_ok() {
         return None;
     }
-    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(&nofollow::read_open(file, MAX_LOCK).ok()?).ok()?;
     Some(Holder {
         pid: u32::try_from(value.get("pid")?.as_u64()?).ok()?,
         command: value.get("command")?.as_str()?.to_owned(),

@@ -39,7 +39,7 @@ use crate::vault::Vault;
 
 pub use difference::{Drift, SyncReport};
 pub use folder::Holder;
-use folder::{Identity, folder_size, holder, identity_of, kept_folder, own_folder, take_lock};
+use folder::{Identity, folder_size, holder, identity_of, kept_folder, own_folder, refuse_links, take_lock};
 use writer::Writer;
 
 /// How often a process that waits for its change looks whether the files are still as it left them.
@@ -97,6 +97,8 @@ pub struct Options {
     pub read_only: bool,
     /// Fill in missing vectors while nothing else is to be done.
     pub fill: bool,
+    /// What this process does, for whoever finds the lock held: a word or two, never an argument.
+    pub verb: String,
     /// The model, if any.
     pub embedder: Option<Arc<dyn Embed>>,
     /// Where the model is found whose vectors serve until those of `embedder` are all there.
@@ -249,6 +251,9 @@ impl Writing {
         if self.worker.join().is_err() {
             tracing::error!("the index thread panicked; the next command checks the index");
         }
+        if let Err(error) = self.lock.set_len(0) {
+            tracing::debug!("the index lock keeps the name of this process: {error}");
+        }
         // Closing alone would not do where a process that is being started holds the file for a moment longer.
         if let Err(error) = self.lock.unlock() {
             tracing::debug!("the index lock goes with its file: {error}");
@@ -295,12 +300,13 @@ impl Index {
             }
             None => own_folder(vault.root(), vault.is_read_only())?,
         };
+        refuse_links(vault.root(), &folder)?;
         let serving = Serving::new(&folder, options.embedder.clone(), options.earlier.clone());
         let identity = Arc::new(Identity::new(&folder));
         let end = Instant::now() + FIRST;
         let lock = loop {
             if !options.read_only
-                && let Some(lock) = take_lock(&folder)?
+                && let Some(lock) = take_lock(vault.root(), &folder, &options.verb)?
             {
                 break lock;
             }
@@ -364,7 +370,8 @@ impl Index {
             tracing::warn!("{} was replaced; it is opened again", self.shared.folder.display());
             displaced.end();
         }
-        let Some(lock) = take_lock(&self.shared.folder)? else { return Ok(false) };
+        let folder = &self.shared.folder;
+        let Some(lock) = take_lock(self.vault.root(), folder, &self.options.verb)? else { return Ok(false) };
         let options = Options { rebuild: false, ..self.options.clone() };
         let Shared { folder, identity, serving, .. } = &*self.shared;
         let opened = open_to_write(&self.vault, &options, folder, identity, serving)?;

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::cores;
 use crate::error::{Error, Result};
 use crate::index::vectors::{remove_if_there, replace};
+use crate::nofollow;
 
 const NAME: &str = "seal.json";
+/// How many bytes it may have.
+const MAX_SIZE: u64 = 64_000_000;
 
 /// How one file looked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,16 +59,19 @@ fn stat(path: &Path) -> Option<(u64, i64, i64)> {
 
 fn hash(path: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let file = std::fs::File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let file = nofollow::open_in_place(path).map_err(|error| nofollow::failed("open", path, error))?;
     hasher.update_reader(file).map_err(|error| Error::io("read", path, error))?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
 fn read(folder: &Path) -> Option<Result<Sealed>> {
     let path = folder.join(NAME);
-    let text = match std::fs::read(&path) {
+    let text = match nofollow::read_in_place(&path, MAX_SIZE) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) if nofollow::is_refusal(&error) => {
+            return Some(Err(Error::corrupt(format!("{} is no seal: {error}", path.display()))));
+        }
         Err(error) => return Some(Err(Error::io("read", &path, error))),
     };
     let damaged = || Error::corrupt(format!("{} is damaged", path.display()));

@@ -5,9 +5,9 @@
 //! newest vectors lie in the log alone and are compared one by one; a graph over the rest is saved when it pays.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +16,15 @@ use serde::{Deserialize, Serialize};
 use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 
 use crate::error::{Error, Result};
+use crate::nofollow;
 
 /// Up to this many vectors are compared one by one; a graph over fewer would cost more than it saves.
 const LARGEST_TAIL: usize = 8192;
 const KEY_RECORD: usize = 16;
+/// How many bytes the file of keys may have: for a hundred million passages,
+const MAX_KEYS: u64 = 1_600_000_016;
+/// and the note of the graph.
+const MAX_NOTE: u64 = 65_536;
 const MAGIC: &[u8; 8] = b"SNVEC001";
 const HEADER: usize = 16;
 
@@ -167,16 +172,16 @@ struct Log {
 fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match nofollow::read_in_place(&path, MAX_KEYS) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
-        Err(error) => return Err(Error::io("read", &path, error)),
+        Err(error) => return Err(nofollow::failed("read", &path, error)),
     };
     let path = log_path(folder);
-    let mut file = match File::open(&path) {
+    let mut file = match nofollow::open_in_place(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
-        Err(error) => return Err(Error::io("open", &path, error)),
+        Err(error) => return Err(nofollow::failed("open", &path, error)),
     };
     let mut head = [0; HEADER];
     if bytes.get(..HEADER) != Some(header(dimensions).as_slice())
@@ -446,8 +451,8 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
 }
 
 fn read_graph_note(folder: &Path) -> Option<GraphNote> {
-    let text = std::fs::read_to_string(graph_note_path(folder)).ok()?;
-    serde_json::from_str(&text).ok()
+    let text = nofollow::read_in_place(&graph_note_path(folder), MAX_NOTE).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Appends vectors; owned by the one writer.
@@ -521,8 +526,13 @@ impl VectorWriter {
         if !path.exists() && !graph_note_path(&self.folder).exists() {
             return false;
         }
-        let bytes = std::fs::read(&path).unwrap_or_default();
-        read_graph_note(&self.folder).is_none_or(|note| note.hash != blake3::hash(&bytes).to_hex().as_str())
+        let hashed = nofollow::open_in_place(&path).and_then(|file| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(file)?;
+            Ok(hasher.finalize().to_hex())
+        });
+        read_graph_note(&self.folder)
+            .is_none_or(|note| hashed.map_or(true, |hash| note.hash != hash.as_str()))
     }
 
     fn drop_graph(&self) -> Result<()> {
@@ -640,6 +650,7 @@ impl VectorWriter {
             graph.add(at as u64, &vector).map_err(graph_error("extend"))?;
         }
         let fresh = self.folder.join("graph.new");
+        remove_if_there(&fresh)?;
         graph.save(path_text(&fresh)?).map_err(graph_error("save"))?;
         let bytes = std::fs::read(&fresh).map_err(|error| Error::io("read", &fresh, error))?;
         let note = GraphNote {
@@ -659,16 +670,16 @@ impl VectorWriter {
 }
 
 fn open_to_write(path: &Path) -> Result<File> {
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    OpenOptions::new().read(true).write(true).open(path).map_err(|error| Error::io("open", path, error))
+    nofollow::open_to_write(path).map_err(|error| nofollow::failed("open", path, error))
 }
 
 /// Writes a file of the sidecar anew, whole or not at all.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let fresh = path.with_extension("tmp");
+    let written = nofollow::create(&fresh).and_then(|mut file| file.write_all(bytes));
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    let written = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
-    written.map_err(|error| Error::io("write", path, error))
+    let written = written.and_then(|()| std::fs::rename(&fresh, path));
+    written.map_err(|error| nofollow::failed("write", path, error))
 }
 
 pub(crate) fn remove_if_there(path: &Path) -> Result<()> {

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -15,14 +16,17 @@ use crate::clock::Timestamp;
 use crate::cores;
 use crate::error::{Error, Result};
 use crate::journal::compact::{SNAPSHOT, uses_of};
-use crate::journal::{BROUGHT_BACK, Event, Journal, MOVED};
+use crate::journal::{BROUGHT_BACK, Event, Journal, MAX_MONTH, MOVED};
 use crate::memory::recall::Context;
 use crate::memory::state::Tier;
 use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
+use crate::nofollow;
 use crate::text::edit::Place;
 
 /// The name of the kept ledger, in the index folder.
 const NAME: &str = "ledger";
+/// How many bytes it may have.
+const MAX_KEPT: u64 = 1 << 31;
 /// It is kept again where so much came to it since.
 const KEEP: usize = 500;
 /// Changes where the form of the kept ledger does.
@@ -77,7 +81,7 @@ impl Book {
 
     /// Takes what was kept; an empty book where there is nothing, or nothing sound.
     fn load(path: &Path) -> Self {
-        let Ok(bytes) = std::fs::read(path) else { return Self::default() };
+        let Ok(bytes) = nofollow::read_in_place(path, MAX_KEPT) else { return Self::default() };
         let sound = bytes.split_at_checked(33).filter(|(head, body)| {
             head.first() == Some(&FORM) && head.get(1..) == Some(blake3::hash(body).as_bytes().as_slice())
         });
@@ -90,8 +94,9 @@ impl Book {
         let bytes = [[FORM].as_slice(), blake3::hash(&body).as_bytes(), &body].concat();
         // Two processes may keep theirs at once.
         let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
+        let written = nofollow::create(&fresh).and_then(|mut file| file.write_all(&bytes));
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        let written = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
+        let written = written.and_then(|()| std::fs::rename(&fresh, path));
         written.map_err(|error| Error::io("write", path, error))
     }
 
@@ -136,13 +141,14 @@ impl Book {
     fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<Happening>>> {
         let path = journal.records.join(name);
         let failed = |error| Error::io("read the journal", &path, error);
-        let found = std::fs::metadata(&path).map_err(failed)?;
+        let found = std::fs::symlink_metadata(&path).map_err(failed)?;
         let stat = (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
         let old = self.marks.get(name);
         if old.is_some_and(|mark| mark.stat == stat) {
             return Ok(Some(Vec::new()));
         }
-        let bytes = std::fs::read(&path).map_err(failed)?;
+        let bytes = nofollow::read_in_place(&path, MAX_MONTH)
+            .map_err(|error| nofollow::failed("read the journal", &path, error))?;
         let begin = old.map_or(0, |mark| usize::try_from(mark.len).unwrap_or(usize::MAX));
         let is_as_it_was = |before: &[u8]| old.is_none_or(|mark| mark.tail == tail(before));
         let appended = bytes.get(..begin).is_some_and(is_as_it_was);

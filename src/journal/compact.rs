@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::journal::book::number;
-use crate::journal::{Event, Journal, made_at};
+use crate::journal::{Event, Journal, MAX_MONTH, made_at};
 use crate::memory::usage::DeedId;
 use crate::vault::write::WriteLock;
 
@@ -121,7 +121,7 @@ impl Journal {
         for month in older.iter().filter(|month| is_old(month, &today) && *month < newest) {
             let path = self.records.join(month);
             let failed = |error| Error::io("compact the journal", &path, error);
-            let bytes = lock.folder.read(month).map_err(failed)?;
+            let bytes = lock.folder.read_at_most(month, MAX_MONTH).map_err(failed)?;
             let Some(shorter) = compacted(&bytes)? else { continue };
             let fresh = format!("{month}.tmp");
             match lock.folder.remove(&fresh) {

@@ -11,6 +11,7 @@ use super::transfer::Form;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::journal::{BROUGHT_BACK, Event, Order};
+use crate::nofollow;
 use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place, Remark};
 use crate::text::path::NotePath;
 use crate::vault::backup::{self, Draft, Manifest, PREFIX};
@@ -217,7 +218,7 @@ impl Store {
             // What is hidden, and links, come back into a vault of their own only.
             let Some(path) = NotePath::from_disk(name).filter(|_| file.link.is_none()) else { continue };
             let disk = self.vault.disk_path(&path);
-            let before = match std::fs::File::open(&disk) {
+            let before = match nofollow::open_in_place(&disk) {
                 Ok(found) => {
                     let mut hasher = blake3::Hasher::new();
                     match hasher.update_reader(found) {
@@ -229,17 +230,16 @@ impl Store {
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) if nofollow::is_refusal(&error) => {
+                    plan.remarks.push(stays(&path, "no plain file stands in its place"));
+                    continue;
+                }
                 // Something else stands in its place, or on the way to it.
                 Err(error) => {
                     plan.remarks.push(stays(&path, &error.to_string()));
                     continue;
                 }
             };
-            let is_link = std::fs::symlink_metadata(&disk).is_ok_and(|found| !found.is_file());
-            if is_link {
-                plan.remarks.push(stays(&path, "no plain file stands in its place"));
-                continue;
-            }
             if before.is_some_and(|before| file.blake3.as_deref() == Some(before.to_hex().as_str())) {
                 continue;
             }

@@ -119,6 +119,8 @@ pub struct Open {
     pub flags: Vec<(&'static str, String, &'static str)>,
     /// The session that changes are made in.
     pub session: Option<String>,
+    /// What this process does, for whoever finds the index held: a word or two, never an argument.
+    pub verb: String,
     /// Where the time comes from.
     pub clock: Clock,
 }
@@ -214,6 +216,7 @@ impl Store {
             }
         };
         let vault = Vault::open(&root)?;
+        vault.refuse_linked_state()?;
         let config = Config::load(vault.root(), &open.flags)?;
         let vault =
             vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
@@ -232,6 +235,7 @@ impl Store {
             rebuild: open.rebuild,
             read_only: false,
             fill: open.fill,
+            verb: open.verb,
             embedder,
             earlier: Earlier::than(&config.embed),
         };

@@ -11,6 +11,7 @@ use super::view::{Source, View, table};
 use crate::config::Layout;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Order};
+use crate::nofollow;
 use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, Place, Remark, apply};
 use crate::text::frontmatter::edit::{Refusal, add, remove_item};
 use crate::text::link::Link;
@@ -243,7 +244,8 @@ impl Store {
         let mut plan = ChangeSet::new("restore");
         let bin = self.vault.root().join(".trash");
         let wanted = name.trim_start_matches(".trash/");
-        let is_there = |path: &NotePath| bin.join(path.as_str()).is_file();
+        let in_trash = |path: &NotePath| Path::new(".trash").join(path.as_str());
+        let is_there = |path: &NotePath| nofollow::open(self.vault.root(), in_trash(path)).is_ok();
         let given = [wanted.to_owned(), format!("{wanted}.md")];
         // Where it was tells which of the bin's files is meant; else its name there.
         let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
@@ -295,6 +297,10 @@ impl Store {
 
     /// Finds the one note in the bin that has this id, or this title where no other has it.
     fn answering_in_trash(&self, bin: &Path, name: &str) -> Option<NotePath> {
+        // A link in the place of the bin is none of ours.
+        if nofollow::folder(self.vault.root(), Path::new(".trash")).is_err() {
+            return None;
+        }
         let files = walkdir::WalkDir::new(bin).sort_by_file_name().into_iter().filter_map(|entry| {
             let entry = entry.ok().filter(|entry| entry.file_type().is_file())?;
             NotePath::from_disk(entry.path().strip_prefix(bin).ok()?.to_str()?).filter(NotePath::is_note)
@@ -303,7 +309,9 @@ impl Store {
         let mut titled = Vec::new();
         for path in files {
             // Without a guess at what cannot be read.
-            let Ok(bytes) = std::fs::read(bin.join(path.as_str())) else { continue };
+            let inner = Path::new(".trash").join(path.as_str());
+            let max = self.vault.max_file_size();
+            let Ok(bytes) = nofollow::read(self.vault.root(), inner, max) else { continue };
             let source = Source::unplaced(path.clone(), &bytes);
             if source.own_id().is_some_and(|id| key(&id) == wanted) {
                 return Some(path);

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
+use crate::nofollow;
 use crate::vault::write::WriteLock;
 use crate::vault::{STATE_DIR, Vault, real_place};
 
@@ -34,6 +35,8 @@ const CONFIG: &str = "config.toml";
 const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
 /// What stands there is no file of anybody's.
 const SPECIAL: &[&str] = &["/proc", "/sys", "/dev"];
+/// How many bytes that list may have.
+const MAX_LIST: u64 = 1 << 30;
 /// A file that changes while it is copied is copied so often.
 const ATTEMPTS: usize = 5;
 
@@ -142,6 +145,14 @@ impl<'a> Draft<'a> {
     /// cannot be written.
     pub fn begin(vault: &'a Vault, folder: &Path) -> Result<Self> {
         let failed = |error| Error::io("write the backup in", folder, error);
+        if let Ok(inner) = folder.strip_prefix(vault.root())
+            && let Err(error) = nofollow::folder(vault.root(), inner)
+            && nofollow::is_refusal(&error)
+        {
+            let folder = folder.display();
+            return Err(Error::invalid(format!("no backup is made in {folder}: a symbolic link leads there (symlink)"))
+                .with_hint("put a real folder in its place, or name another one: --to FOLDER, or backup.dir in your settings"));
+        }
         let real = real_place(folder).map_err(failed)?;
         if let Ok(inner) = real.strip_prefix(vault.root())
             && !inner.starts_with(own_folder())
@@ -151,12 +162,9 @@ impl<'a> Draft<'a> {
         }
         fs::create_dir_all(&real).map_err(failed)?;
         let folder = real;
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(folder.join(".lock"))
-            .map_err(failed)?;
+        let path = folder.join(".lock");
+        let lock = nofollow::open_or_create(&path, 0o600)
+            .map_err(|error| nofollow::failed("write", &path, error))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -265,7 +273,7 @@ impl<'a> Draft<'a> {
             }
         }
         for (disk, path) in others {
-            let item = match fs::metadata(&disk) {
+            let item = match fs::symlink_metadata(&disk) {
                 Ok(found) if found.is_file() => Item { look: look_of(&found), disk, link: None },
                 Ok(_) => continue,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -350,6 +358,7 @@ fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
                 continue;
             }
             let Ok(mut found) = entry.metadata() else { continue };
+            let mut disk = entry.path();
             is_empty = false;
             if found.is_symlink() {
                 let link = fs::read_link(entry.path()).map_err(failed)?;
@@ -365,10 +374,13 @@ fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
                     continue;
                 }
                 match fs::metadata(entry.path()) {
-                    Ok(target) if leads_out => found = target,
+                    Ok(target) if leads_out => {
+                        found = target;
+                        disk = fs::canonicalize(&disk).map_err(failed)?;
+                    }
                     _ => {
                         let look = look_of(&found);
-                        tree.items.insert(inner, Item { disk: entry.path(), look, link: Some(link) });
+                        tree.items.insert(inner, Item { disk, look, link: Some(link) });
                         continue;
                     }
                 }
@@ -376,10 +388,10 @@ fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
             if found.is_dir() {
                 // A link may lead to a folder that holds it.
                 if entered.insert((found.dev(), found.ino())) {
-                    folders.push((inner, entry.path()));
+                    folders.push((inner, disk));
                 }
             } else if found.is_file() {
-                tree.items.insert(inner, Item { disk: entry.path(), look: look_of(&found), link: None });
+                tree.items.insert(inner, Item { disk, look: look_of(&found), link: None });
             }
         }
         if is_empty && !path.is_empty() {
@@ -410,8 +422,13 @@ fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
         return Ok(Taken::Copied(Copied { bytes: 0, blake3: None, link: Some(link.clone()) }));
     }
     for _ in 0..ATTEMPTS {
-        let mut from = match File::open(&item.disk) {
+        let mut from = match nofollow::open_in_place(&item.disk) {
             Ok(from) => from,
+            // Something else took its place since it was listed.
+            Err(error) if nofollow::is_refusal(&error) => {
+                remove(to)?;
+                return Ok(Taken::Gone);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 remove(to)?;
                 return Ok(Taken::Gone);
@@ -486,7 +503,8 @@ pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
 /// `NotFound` where there is none, `Corrupt` where its list cannot be read.
 pub fn open(backup: &Path) -> Result<Manifest> {
     let path = backup.join(LIST);
-    let bytes = fs::read(&path).map_err(|error| Error::io("open the backup", &path, error))?;
+    let bytes = nofollow::read_in_place(&path, MAX_LIST)
+        .map_err(|error| nofollow::failed("open the backup", &path, error))?;
     serde_json::from_slice(&bytes)
         .map_err(|error| Error::corrupt(format!("{} is damaged", path.display())).with_source(error))
 }
@@ -511,7 +529,10 @@ fn prune(folder: &Path, vault: &Path, keep: usize, made: &Path) -> Result<()> {
 pub fn read(backup: &Path, path: &str, file: &Copied) -> Result<Vec<u8>> {
     let disk = backup.join(path);
     regular(&disk, file)?;
-    let bytes = fs::read(&disk).map_err(|error| Error::io("read", &disk, error))?;
+    let bytes = match nofollow::read(backup, path, file.bytes) {
+        Err(error) if nofollow::is_refusal(&error) => return Err(damaged(&disk)),
+        read => read.map_err(|error| Error::io("read", &disk, error))?,
+    };
     if file.blake3.as_deref() == Some(blake3::hash(&bytes).to_hex().as_str()) {
         Ok(bytes)
     } else {
@@ -611,6 +632,9 @@ fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
         }
         let disk = backup.join(path);
         let found = regular(&disk, file)?;
+        if nofollow::folder(backup, Path::new(path).parent().unwrap_or(Path::new(""))).is_err() {
+            return Err(damaged(&disk));
+        }
         let item = Item { look: look_of(&found), disk: disk.clone(), link: None };
         let Taken::Copied(copied) = copy_item(&item, &to, &mut buffer)? else { return Err(damaged(&disk)) };
         if copied.blake3 != file.blake3 {

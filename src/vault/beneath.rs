@@ -17,6 +17,7 @@ use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::nofollow;
 
 /// How many folder handles a [`Tree`] keeps open at once.
 const OPEN_FOLDERS: usize = 128;
@@ -102,6 +103,12 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
+impl From<OwnedFd> for Folder {
+    fn from(handle: OwnedFd) -> Self {
+        Self(handle)
+    }
+}
+
 impl Folder {
     /// Opens a folder by a path that the user trusts; links in it are followed.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
@@ -181,11 +188,7 @@ impl Folder {
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(fs::openat(&self.0, name, flags, Mode::empty())?);
-        if file.metadata()?.is_file() {
-            Ok(file)
-        } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
-        }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
     }
 
     /// Reads a regular file.
@@ -193,6 +196,11 @@ impl Folder {
         let mut bytes = Vec::new();
         self.file(name)?.read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Reads a regular file of at most `max` bytes; `FileTooLarge` beyond.
+    pub(crate) fn read_at_most(&self, name: &str, max: u64) -> io::Result<Vec<u8>> {
+        nofollow::read_open(self.file(name)?, max)
     }
 
     /// Reads a regular file with all that a copy of it has to keep.
@@ -215,7 +223,9 @@ impl Folder {
     pub(crate) fn append_to(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         step();
-        Ok(File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?))
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
     }
 
     /// Renames, replacing what stands under the new name.
@@ -264,6 +274,10 @@ impl Folder {
         #[cfg(not(target_os = "linux"))]
         return Err(io::ErrorKind::Unsupported.into());
     }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]

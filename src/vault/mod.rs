@@ -3,7 +3,7 @@
 //! `write` alone changes notes; everything else here reads.
 
 pub mod backup;
-mod beneath;
+pub(crate) mod beneath;
 pub mod kept;
 mod land;
 mod manifest;
@@ -14,13 +14,15 @@ pub mod watch;
 pub mod write;
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::nofollow;
 use crate::text::path::NotePath;
+use crate::vault::beneath::Folder;
 use crate::vault::obsidian::Settings;
 
 /// The name of the folder that holds a vault's own state.
@@ -84,6 +86,11 @@ impl Vault {
         self
     }
 
+    /// Gives how many bytes a file may have to be read.
+    pub fn max_file_size(&self) -> u64 {
+        self.max_file_size
+    }
+
     /// Refuses to write anything, the journal included.
     #[must_use]
     pub fn with_read_only(mut self, read_only: bool) -> Self {
@@ -110,6 +117,46 @@ impl Vault {
     /// Gives the folder of the index where it lies among the notes, as a path from the root; else nothing, as text.
     pub fn hidden(&self) -> &str {
         &self.hidden
+    }
+
+    /// Fails where a folder of the vault's own state is a symbolic link: a vault can be a download, and a link in it must
+    /// not lead what we write elsewhere.
+    ///
+    /// # Errors
+    /// `Invalid` naming the link.
+    pub fn refuse_linked_state(&self) -> Result<()> {
+        for inner in ["", "/records", "/records/pending", "/records/undo", "/records/conflicts"] {
+            let inner = format!("{STATE_DIR}{inner}");
+            match nofollow::folder(&self.root, Path::new(&inner)) {
+                Err(error) if nofollow::is_refusal(&error) => {
+                    let folder = self.root.join(inner);
+                    return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
+                        .with_hint(
+                            "put a real folder in its place; only the index can lie elsewhere: --index PATH",
+                        ));
+                }
+                // What is missing or cannot be opened is told by whoever needs it.
+                Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the folder of the records to read, beneath the root where it lies there; `None` where there is none yet.
+    ///
+    /// # Errors
+    /// `Invalid` where a symbolic link leads to it; `Io` where it cannot be opened.
+    pub(crate) fn open_records(&self, records: &Path) -> Result<Option<Folder>> {
+        let opened = match records.strip_prefix(&self.root) {
+            Ok(inner) => nofollow::folder(&self.root, inner).map(Folder::from),
+            Err(_) => Folder::open(records),
+        };
+        match opened {
+            Ok(folder) => Ok(Some(folder)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(nofollow::failed("open", records, error)),
+        }
     }
 
     /// Says whether a path lies in the folder of the index.
@@ -167,7 +214,7 @@ impl Vault {
 
     /// Lists the paths that Obsidian's bookmarks name.
     pub fn bookmarks(&self) -> HashSet<String> {
-        obsidian::bookmarks(&self.root.join(&self.config_dir))
+        obsidian::bookmarks(&self.root, &self.config_dir)
     }
 
     /// Gives Obsidian's configuration folder.
@@ -178,14 +225,14 @@ impl Vault {
     /// Says whether the file `.rulebook` at the root turns memory off. One that is not there, cannot be read or says
     /// something else does not.
     pub fn turns_memory_off(&self) -> bool {
-        let Ok(bytes) = read_regular(&self.root.join(RULEBOOK), MAX_RULEBOOK) else { return false };
+        let Ok(bytes) = nofollow::read(&self.root, RULEBOOK, MAX_RULEBOOK) else { return false };
         let said: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
         said.and_then(|said| said.pointer("/memory/enabled")?.as_bool()) == Some(false)
     }
 
     /// Reads Obsidian's settings as they are now.
     pub fn settings(&self) -> Settings {
-        Settings::read(&self.root.join(&self.config_dir))
+        Settings::read(&self.root, &self.config_dir)
     }
 }
 
@@ -202,24 +249,13 @@ fn real_place(folder: &Path) -> io::Result<PathBuf> {
 /// The file is opened without waiting and looked at afterwards, so that no pipe can hold us up.
 fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
-    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {max} bytes"));
     #[expect(clippy::disallowed_methods, reason = "it is opened to read")]
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file: File = match opened {
+    let file = match opened {
         Ok(file) => file,
         // A socket cannot be opened at all.
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Err(not_regular()),
         Err(error) => return Err(error),
     };
-    let metadata: fs::Metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(not_regular());
-    }
-    if metadata.len() > max {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    // The file may grow while it is read.
-    file.take(max + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > max { Err(too_large()) } else { Ok(bytes) }
+    if file.metadata()?.is_file() { nofollow::read_open(file, max) } else { Err(not_regular()) }
 }

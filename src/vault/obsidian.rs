@@ -10,10 +10,10 @@ use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::nofollow;
 use crate::text::frontmatter::PropertyType;
 use crate::text::path::{self, NotePath};
 use crate::text::resolve::LinkFormat;
-use crate::vault::read_regular;
 
 /// How many bytes a file of settings may have.
 const MAX_SIZE: u64 = 10_000_000;
@@ -115,8 +115,8 @@ enum Filter {
 }
 
 /// Reads which paths the bookmarks in a configuration folder name; none where they cannot be read.
-pub(super) fn bookmarks(config_dir: &Path) -> HashSet<String> {
-    let text = match read_regular(&config_dir.join("bookmarks.json"), MAX_SIZE) {
+pub(super) fn bookmarks(root: &Path, config_dir: &str) -> HashSet<String> {
+    let text = match nofollow::read(root, Path::new(config_dir).join("bookmarks.json"), MAX_SIZE) {
         Ok(text) => text,
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
@@ -144,12 +144,20 @@ pub(super) fn bookmarks(config_dir: &Path) -> HashSet<String> {
 }
 
 impl Settings {
-    /// Reads the settings in a configuration folder, which need not be there.
-    pub fn read(config_dir: &Path) -> Self {
+    /// Reads the settings in the configuration folder of a vault, which need not be there.
+    pub fn read(root: &Path, config_dir: &str) -> Self {
         let mut settings = Self::default();
+        if let Err(error) = nofollow::folder(root, Path::new(config_dir))
+            && nofollow::is_refusal(&error)
+        {
+            settings.warnings.push(format!(
+                "Obsidian's settings in {config_dir} are not read, so its defaults are used: {error}"
+            ));
+            return settings;
+        }
         let [mut app, mut types, mut daily, mut templates] =
             ["app.json", "types.json", "daily-notes.json", "templates.json"]
-                .map(|name| Source::read(config_dir, name));
+                .map(|name| Source::read(root, config_dir, name));
         settings.app(&mut app);
         settings.types = types.types();
         settings.daily_notes = daily.daily_notes();
@@ -242,9 +250,9 @@ struct Source {
 }
 
 impl Source {
-    fn read(folder: &Path, name: &'static str) -> Self {
+    fn read(root: &Path, config_dir: &str, name: &'static str) -> Self {
         let mut source = Self { name, values: Map::new(), warnings: Vec::new() };
-        let bytes = match read_regular(&folder.join(name), MAX_SIZE) {
+        let bytes = match nofollow::read(root, Path::new(config_dir).join(name), MAX_SIZE) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return source;

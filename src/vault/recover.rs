@@ -7,6 +7,9 @@ use crate::vault::land::{Unlanded, discard, land, roll_back};
 use crate::vault::manifest::Manifest;
 use crate::vault::write::{Applied, COMMITTED, CONFLICTS, MANIFEST, PENDING, WriteLock, close};
 
+/// How many bytes a manifest may have.
+const MAX_MANIFEST: u64 = 1 << 30;
+
 /// What was found half-done, and what became of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
@@ -98,7 +101,7 @@ fn described(manifest: &Manifest) -> String {
 
 /// Reads a manifest; `None` where it is missing, torn, or not of ours.
 pub(crate) fn manifest(folder: &Folder, name: &str, id: &str) -> std::io::Result<Option<Manifest>> {
-    match folder.read(name) {
+    match folder.read_at_most(name, MAX_MANIFEST) {
         Ok(bytes) => Ok(Manifest::parse(&bytes, id)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -16,6 +16,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind,
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
+use crate::nofollow;
 use crate::text::path::NotePath;
 use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
 
@@ -261,9 +262,7 @@ impl Watch {
         }
         let number = self.pulses.fetch_add(1, Ordering::SeqCst) + 1;
         let mark = self.pulse.join(mark(number));
-        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        let made = fs::File::create(&mark);
-        made.ok()?;
+        nofollow::create(&mark).ok()?;
         let end = Instant::now() + PULSE;
         let mut pending = self.shared.lock();
         while pending.pulse < number && pending.blind.is_none() {
@@ -363,6 +362,9 @@ impl Gatherer {
                 return Err(format!("{} cannot be made: {error}", self.pulse.display()));
             }
             _ => {}
+        }
+        if !fs::symlink_metadata(&self.pulse).is_ok_and(|found| found.is_dir()) {
+            return Err(format!("{} is no folder", self.pulse.display()));
         }
         self.clear_marks();
         let pulse = self.pulse.clone();

@@ -133,7 +133,8 @@ impl Vault {
 
     /// Says whether an operation may be half-done, without taking the lock.
     pub fn has_unfinished(&self, records: &Path) -> bool {
-        std::fs::read_dir(records.join(PENDING)).is_ok_and(|mut entries| entries.next().is_some())
+        let pending = self.open_records(records).ok().flatten().and_then(|folder| folder.child(PENDING).ok());
+        pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
     }
 
     /// Takes the write lock, waiting some seconds for another process to give it back. A new records folder gets

@@ -36,6 +36,7 @@ mod links;
 mod memory;
 mod mcp;
 mod model;
+mod nofollow;
 mod parse;
 mod passages;
 mod resolve;

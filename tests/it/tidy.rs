@@ -11,9 +11,9 @@ use std::path::Path;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 14] = [
-    "error", "cores", "clock", "config", "text", "memory", "vault", "journal", "index", "search", "store",
-    "mcp", "cli", "main",
+const LAYERS: [&str; 15] = [
+    "error", "cores", "nofollow", "clock", "config", "text", "memory", "vault", "journal", "index", "search",
+    "store", "mcp", "cli", "main",
 ];
 
 /// Crates that one module alone may name; a module is its file and the folder beside it.

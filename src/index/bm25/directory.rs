@@ -17,6 +17,7 @@ use tantivy::directory::{
 };
 
 use crate::index::vectors::remove_if_there;
+use crate::nofollow;
 
 /// A folder that is read through memory maps and written without waiting for the disk.
 #[derive(Debug, Clone)]
@@ -67,8 +68,9 @@ impl Directory for Unwaited {
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
         let fresh = self.folder.join(path.with_extension("tmp"));
+        nofollow::create(&fresh)?.write_all(data)?;
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        std::fs::write(&fresh, data).and_then(|()| std::fs::rename(&fresh, self.folder.join(path)))
+        std::fs::rename(&fresh, self.folder.join(path))
     }
 
     fn sync_directory(&self) -> io::Result<()> {
