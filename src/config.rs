@@ -38,6 +38,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "rerank.top",
     "rerank.budget_ms",
     "vault.config_dir",
+    "vault.follow_outside",
     "undo.operations",
     "undo.days",
     "memory.evict",
@@ -83,6 +84,8 @@ pub struct VaultConfig {
     pub max_file_bytes: u64,
     /// How new notes are laid out.
     pub layout: Layout,
+    /// Whether symbolic links that lead out of the vault are followed.
+    pub follow_outside: bool,
 }
 
 /// How new notes are named and what their frontmatter holds (spec/product.md, spec/toolsets.md `mem`).

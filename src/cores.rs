@@ -16,7 +16,7 @@ impl Drop for Shares {
 }
 
 /// Gives the number of cores. It is asked for once: to find it out, files of the system are read.
-fn cores() -> usize {
+pub fn count() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
@@ -33,7 +33,7 @@ pub fn each<'t, T: Sync, S, R: Send>(
 ) -> Vec<R> {
     let others = SHARING.fetch_add(1, Ordering::Relaxed);
     let _shares = Shares;
-    let idle = cores().saturating_sub(others).max(1);
+    let idle = count().saturating_sub(others).max(1);
     let share = items.len().div_ceil(idle).max(least).max(1);
     let run = |items: &'t [T]| {
         let mut state = start();

@@ -83,10 +83,19 @@ impl Error {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Io,
         };
-        let can_only_read = source.kind() == std::io::ErrorKind::ReadOnlyFilesystem;
-        let error =
+        let hint = match source.raw_os_error() {
+            _ if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
+                Some("what lies there can only be read")
+            }
+            Some(libc::EMFILE | libc::ENFILE) => {
+                Some("too many files are open; allow more, for instance with `ulimit -n 1024`")
+            }
+            _ => None,
+        };
+        let mut error =
             Self::new(kind, format!("cannot {doing} {}", path.as_ref().display())).with_source(source);
-        if can_only_read { error.with_hint("what lies there can only be read") } else { error }
+        error.hint = hint.map(str::to_owned);
+        error
     }
 
     /// Adds what the user can do about it.

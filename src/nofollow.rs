@@ -21,8 +21,10 @@ const TO_READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Why a file was not opened although it is there.
+const LINK: &str = "it is a symbolic link, which is not followed here (symlink)";
+
 fn is_link() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed here (symlink)")
+    io::Error::new(io::ErrorKind::InvalidInput, LINK)
 }
 
 fn is_irregular() -> io::Error {
@@ -166,4 +168,26 @@ pub fn read_open(file: File, max: u64) -> io::Result<Vec<u8>> {
     // The file may grow while it is read.
     file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max { Err(is_too_large(max)) } else { Ok(bytes) }
+}
+
+/// Says whether a file was not opened because a part of its path is a symbolic link.
+pub fn is_link_error(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.to_string() == LINK)
+}
+
+/// Says whether the system knows no call such as the one that [`open_at_once`] makes, or allows none.
+#[cfg(target_os = "linux")]
+pub fn is_unknown_call(error: &io::Error) -> bool {
+    let refused = [Errno::NOSYS, Errno::PERM, Errno::INVAL, Errno::TOOBIG];
+    error.raw_os_error().is_some_and(|code| refused.iter().any(|errno| errno.raw_os_error() == code))
+}
+
+/// Opens a regular file to read, no part of whose path is a symbolic link, by one call.
+///
+/// # Errors
+/// As [`open`], and what [`is_unknown_call`] tells.
+#[cfg(target_os = "linux")]
+pub fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = TO_READ.difference(OFlags::NOFOLLOW);
+    regular(fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS))
 }

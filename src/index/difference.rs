@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::Changes;
 use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Inside, Known, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{self, FileStat, Gaps, Listing, ScanOptions, scan_each};
+use crate::vault::scan::{self, FileStat, Gaps, Listing, scan_each};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -115,26 +115,33 @@ pub(super) fn compare(
             let mut report = SyncReport { scanned: look.scanned, held: look.held, ..SyncReport::default() };
             report.warnings.extend(gaps.warnings);
             for error in gaps.unseen.values() {
-                report.warnings.push(format!("{error}; what was indexed there before is kept"));
+                report.warnings.push(kept(error));
             }
             (look.found, look.known, report)
         }
         Changes::Only { files, places } => {
             let mut found = Vec::new();
             let mut known = Vec::new();
+            let mut unseen = Vec::new();
             let mut paths: BTreeSet<NotePath> = files.iter().cloned().collect();
             for place in places {
                 paths.extend(NotePath::from_disk(place));
                 paths.extend(catalog.paths_below(place)?);
             }
             for path in &paths {
-                if !vault.hides(path) {
-                    found.extend(scan::stat(vault.root(), path)?);
+                let seen = if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) };
+                match seen {
+                    Ok(seen) => {
+                        found.extend(seen);
+                        known.extend(catalog.known_at(path.as_str())?);
+                    }
+                    // Nothing can be said of it, so that what is known of it holds.
+                    Err(error) => unseen.push(kept(&error)),
                 }
-                known.extend(catalog.known_at(path.as_str())?);
             }
-            let report =
+            let mut report =
                 SyncReport { scanned: found.len(), held: found.len() + known.len(), ..SyncReport::default() };
+            report.warnings = unseen;
             (found, known, report)
         }
     };
@@ -178,6 +185,11 @@ pub(super) fn compare(
         candidate.id = next_id;
     }
     Ok(Difference { candidates, removed, report })
+}
+
+/// Says that what could not be looked at is taken to be as it was.
+fn kept(error: &Error) -> String {
+    format!("{error}; what was indexed there before is kept")
 }
 
 /// Recognises moves: a new file with the bytes of one that is gone keeps that one's number.
@@ -337,7 +349,7 @@ fn look<'a>(
     settings: &'a Settings,
     redo: &'a Redo,
 ) -> Result<(Look<'a>, Gaps)> {
-    let options = ScanOptions { hidden: vault.hidden().to_owned(), ..ScanOptions::default() };
+    let options = vault.scan_options();
     let mut look = Look {
         catalog,
         settings,
@@ -350,7 +362,8 @@ fn look<'a>(
         missing: BTreeSet::new(),
     };
     let gaps = catalog.at_once(|| {
-        let gaps = scan_each(vault.root(), &options, |listing| look.compare(listing))?;
+        let mut gaps = scan_each(vault.root(), &options, |listing| look.compare(listing))?;
+        vault.note_followed(std::mem::take(&mut gaps.followed));
         while let Some(path) = look.missing.pop_first() {
             if !gaps.cover(&path) {
                 look.compare(Listing { path, ..Listing::default() })?;

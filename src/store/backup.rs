@@ -217,8 +217,11 @@ impl Store {
         for (name, file) in manifest.of_vault() {
             // What is hidden, and links, come back into a vault of their own only.
             let Some(path) = NotePath::from_disk(name).filter(|_| file.link.is_none()) else { continue };
-            let disk = self.vault.disk_path(&path);
-            let before = match nofollow::open_in_place(&disk) {
+            let before = match self.vault.open_file(&path) {
+                Ok(_) if self.vault.disk_path(&path).is_symlink() => {
+                    plan.remarks.push(stays(&path, "no plain file stands in its place"));
+                    continue;
+                }
                 Ok(found) => {
                     let mut hasher = blake3::Hasher::new();
                     match hasher.update_reader(found) {

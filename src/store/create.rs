@@ -65,6 +65,7 @@ impl Store {
         let settings = self.vault.settings();
         let local = now.local();
         let Named { path, title, id, is_memory } = self.name(request, now)?;
+        let path = self.vault.settle(&path)?;
         self.refuse_taken(&path, None)?;
         let template = match (&request.template, request.daily) {
             (Some(template), _) => Some(self.template(template)?),

@@ -126,9 +126,7 @@ impl Store {
         if !self.index.promote()? {
             return Ok(());
         }
-        let settings = self.vault.config_folder();
-        let watch =
-            Arc::new(Watch::start(self.vault.root(), &settings, self.index.folder(), self.vault.hidden())?);
+        let watch = Arc::new(Watch::start(&self.vault, self.index.folder())?);
         // What happened before the watch began is found by one look at everything.
         let begun = Batch {
             rescan: Some("the watch begins".to_owned()),

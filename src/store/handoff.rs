@@ -108,7 +108,7 @@ impl Store {
         let folder = self.config.memory.handoffs.trim_matches('/');
         let name = file_name(&handoff.project)?;
         let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
-        let path = NotePath::parse_new(&path, false)?;
+        let path = self.vault.settle(&NotePath::parse_new(&path, false)?)?;
         self.freshen()?;
         let mut notices = Vec::new();
         let mut named: Vec<FileRow> = Vec::new();

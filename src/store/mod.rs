@@ -220,7 +220,7 @@ impl Store {
         let config = Config::load(vault.root(), &open.flags)?;
         let vault =
             vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
-        let vault = vault.with_read_only(open.read_only);
+        let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
         let vault = match &open.index {
             Some(folder) => vault.with_index_in(folder)?,
             None => vault,
@@ -405,13 +405,32 @@ impl Store {
                 return Ok(row);
             }
         }
+        // A folder that is a second way to another is one with it.
+        let mut refused = None;
+        for path in [wanted.to_owned(), format!("{wanted}.md")] {
+            let Some(given) = NotePath::parse(&path).ok().filter(|path| !path.folder().is_empty()) else {
+                continue;
+            };
+            match self.vault.settle(&given) {
+                Ok(settled) if settled == given => {}
+                Ok(settled) => {
+                    if let Some(row) = catalog.row_at(settled.as_str())? {
+                        return Ok(row);
+                    }
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
         let mut rows = catalog.named(wanted)?;
         if rows.is_empty() {
             rows = catalog.resolving(wanted)?;
         }
         match rows.len() {
             1 => rows.pop().ok_or_else(|| Error::internal("a row vanished")),
-            0 => Err(not_found(name, &catalog.names_like(wanted, 5)?)),
+            0 => match refused {
+                Some(refused) => Err(refused),
+                None => Err(not_found(name, &catalog.names_like(wanted, 5)?)),
+            },
             _ => {
                 let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
                 Err(Error::new(ErrorKind::Exists, format!("{name:?} names {} notes", rows.len()))

@@ -189,7 +189,7 @@ impl Store {
         if !extension.is_empty() && !is_named {
             text = format!("{text}.{extension}");
         }
-        let path = NotePath::parse(&text)?;
+        let path = self.vault.settle(&NotePath::parse(&text)?)?;
         // Parts that are there already are read, whatever their names.
         let mut known = String::new();
         for segment in path.as_str().split('/') {

@@ -405,8 +405,11 @@ impl Store {
     pub(super) fn plan_notes(&self, operation: &str, made: &[(NotePath, Vec<u8>)]) -> Result<ChangeSet> {
         let view = View::new(self)?;
         let mut plan = ChangeSet::new(operation);
-        let paths: Vec<NotePath> = made.iter().map(|(path, _)| path.clone()).collect();
-        plan.files.extend(made.iter().map(|(path, bytes)| FileChange::create(path.clone(), bytes.clone())));
+        let paths =
+            made.iter().map(|(path, _)| self.vault.settle(path)).collect::<Result<Vec<NotePath>>>()?;
+        let contents = made.iter().map(|(_, bytes)| bytes.clone());
+        plan.files
+            .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
         let options = Options { format: self.vault.settings().link_format, ..Options::default() };
         follow(&view, &Moves::default(), &[], &paths, options, &mut plan)?;
         Ok(plan)

@@ -234,7 +234,9 @@ impl<'a> View<'a> {
         let mut linked = self.linked.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = known(&linked).unwrap_or_else(|| {
             let folder = disk.parent().unwrap_or(&disk);
-            let is_linked = folder.canonicalize().is_ok_and(|real| real != folder);
+            // A folder that is reached through a link is one outside of the vault.
+            let is_linked =
+                !self.store.vault.follows_outside() && folder.canonicalize().is_ok_and(|real| real != folder);
             linked.insert(path.folder().to_owned(), is_linked);
             is_linked
         });

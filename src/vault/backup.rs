@@ -193,7 +193,7 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// `Io` naming what cannot be read or written.
     pub fn copy(&mut self) -> Result<usize> {
-        let tree = collect(self.vault.root(), &self.folder, self.vault.hidden())?;
+        let tree = collect(self.vault, &self.folder)?;
         self.manifest.empty = tree.empty;
         self.manifest.left_out = tree.left_out;
         let gone: Vec<String> =
@@ -323,9 +323,10 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Lists what is in a vault. Links that lead to what is in it stay links; others are followed, so that it is there, but
-/// not to a folder that holds the vault or backups, or that was taken already.
-fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
+/// Lists what is in a vault. Links that lead to what is in it stay links; others are followed where the user allows it,
+/// so that it is there, but not to a folder that holds the vault or backups, or that was taken already.
+fn collect(vault: &Vault, backups: &Path) -> Result<Tree> {
+    let (root, hidden, follow_outside) = (vault.root(), vault.hidden(), vault.follows_outside());
     let mut tree = Tree::default();
     let mut folders = vec![(String::new(), root.to_owned())];
     let mut entered = HashSet::new();
@@ -336,7 +337,7 @@ fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
         let entries = match fs::read_dir(&disk) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => continue,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !path.is_empty() => {
+            Err(_) if !path.is_empty() => {
                 tree.left_out.push(path);
                 continue;
             }
@@ -344,7 +345,14 @@ fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
         };
         let mut is_empty = true;
         for entry in entries {
-            let entry = entry.map_err(failed)?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(_) if !path.is_empty() => {
+                    tree.left_out.push(path.clone());
+                    break;
+                }
+                Err(error) => return Err(failed(error)),
+            };
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 tracing::warn!("{} is not backed up: its name is no text", entry.path().display());
@@ -374,7 +382,7 @@ fn collect(root: &Path, backups: &Path, hidden: &str) -> Result<Tree> {
                     continue;
                 }
                 match fs::metadata(entry.path()) {
-                    Ok(target) if leads_out => {
+                    Ok(target) if leads_out && follow_outside => {
                         found = target;
                         disk = fs::canonicalize(&disk).map_err(failed)?;
                     }
@@ -433,8 +441,8 @@ fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
                 remove(to)?;
                 return Ok(Taken::Gone);
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Taken::Refused),
-            Err(error) => return Err(Error::io("read", &item.disk, error)),
+            // What one file refuses must not cost the backup of all others; it is named.
+            Err(_) => return Ok(Taken::Refused),
         };
         let (before, copied) = copy_bytes(&mut from, &item.disk, to, buffer)?;
         let after = from.metadata().map_err(|error| Error::io("read", &item.disk, error))?;

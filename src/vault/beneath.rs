@@ -9,18 +9,39 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
+use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::nofollow;
+use crate::text::path::NotePath;
+use crate::vault::Vault;
+use crate::vault::links::{Target, target};
 
-/// How many folder handles a [`Tree`] keeps open at once.
-const OPEN_FOLDERS: usize = 128;
+/// How many folder handles a [`Tree`] keeps open at most, and at least.
+const MOST_FOLDERS: usize = 128;
+const LEAST_FOLDERS: usize = 4;
+
+/// Gives how many folder handles a [`Tree`] may keep open: half of what the process may have open is for all trees, of
+/// which there is one for each core and two more.
+fn folder_budget() -> usize {
+    static BUDGET: OnceLock<usize> = OnceLock::new();
+    *BUDGET.get_or_init(|| {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        budget(limit, cores::count())
+    })
+}
+
+/// Divides the handles that a process may have open, where there is a limit.
+fn budget(limit: Option<u64>, cores: usize) -> usize {
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    (limit / 2 / (cores + 2)).clamp(LEAST_FOLDERS, MOST_FOLDERS)
+}
 
 /// Counts a change of the file system that is about to be made, and ends the process where the test says so.
 fn step() {
@@ -354,14 +375,24 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: Arc<Folder>,
+    /// The root's place, without links in it.
+    place: PathBuf,
+    /// Whether symbolic links to folders outside of the vault are followed.
+    follow_outside: bool,
     open: HashMap<String, Arc<Folder>>,
 }
 
 impl Tree {
-    /// Opens the tree below a path that the user trusts.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        let root = Folder::open(path).map_err(|error| Error::io("open", path, error))?;
-        Ok(Self { root: Arc::new(root), open: HashMap::new() })
+    /// Opens the tree of a vault.
+    pub(crate) fn open(vault: &Vault) -> Result<Self> {
+        let place = vault.root().to_owned();
+        let root = Folder::open(&place).map_err(|error| Error::io("open", &place, error))?;
+        Ok(Self {
+            root: Arc::new(root),
+            place,
+            follow_outside: vault.follows_outside(),
+            open: HashMap::new(),
+        })
     }
 
     /// Closes the handles below the root: names may lead elsewhere from now on.
@@ -372,7 +403,8 @@ impl Tree {
     /// Opens a folder by its path from the root, each part in the one before; `None` where it is not there.
     ///
     /// # Errors
-    /// `Invalid` with the code `symlink` where a part is a symbolic link, and where a part is no folder.
+    /// `Invalid` with the code `symlink` where a part is a symbolic link, unless it leads out of the vault and such links
+    /// are followed; `Invalid` too where a part is no folder.
     pub(crate) fn find_folder(&mut self, path: &str) -> Result<Option<Arc<Folder>>> {
         if path.is_empty() {
             return Ok(Some(Arc::clone(&self.root)));
@@ -393,15 +425,34 @@ impl Tree {
             let child = match folder.child(name) {
                 Ok(child) => Arc::new(child),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(no_folder(&folder, name, here, error)),
+                Err(error) => match self.outside(here) {
+                    Some(outside) => Arc::new(outside),
+                    None => return Err(no_folder(&folder, name, here, error)),
+                },
             };
-            if self.open.len() >= OPEN_FOLDERS {
+            if self.open.len() >= folder_budget() {
                 self.open.clear();
             }
             self.open.insert(here.to_owned(), Arc::clone(&child));
             folder = child;
         }
         Ok(Some(folder))
+    }
+
+    /// Opens the folder outside of the vault that a symbolic link leads to; `None` where no link is followed here. Each
+    /// part of the way to what the link led to is opened without following a link.
+    fn outside(&self, path: &str) -> Option<Folder> {
+        let is_visible = NotePath::from_disk(path).is_some();
+        if !self.follow_outside || !is_visible {
+            return None;
+        }
+        let disk = self.place.join(path);
+        let Ok(Target::Outside(real)) = target(&self.place, &disk) else { return None };
+        // A folder that holds the vault would let every file be reached in two ways.
+        if !disk.is_symlink() || self.place.starts_with(&real) {
+            return None;
+        }
+        nofollow::folder(Path::new("/"), real.strip_prefix("/").ok()?).ok().map(Folder::from)
     }
 
     /// Opens a folder that has to be there.

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
-use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::text::edit::ContentHash;
+use crate::vault::Vault;
 use crate::vault::beneath::{Entry, Folder, Tree, split};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
 use crate::vault::write::{
@@ -57,7 +57,7 @@ pub(crate) fn discard(parent: &Folder, id: &str) -> io::Result<()> {
 /// Carries out a committed transaction. `seen` are the files as they were compared, while that is recent; without it
 /// every file is read again. Gives sentences about files that somebody else changed meanwhile.
 pub(crate) fn land(
-    root: &Path,
+    vault: &Vault,
     tree: &mut Tree,
     manifest: &Manifest,
     lock: &WriteLock,
@@ -80,12 +80,14 @@ pub(crate) fn land(
             failed => Unlanded::Stuck(undone(error, failed)),
         });
     }
-    let mut landing = Landing { root, tree, manifest, lock, seen, notices: Vec::new() };
+    let mut landing = Landing { vault, tree, manifest, lock, seen, notices: Vec::new() };
     match landing.replace_all().and_then(|()| landing.remove_all(&removals)).and_then(|()| landing.sync()) {
         Ok(()) => Ok(landing.notices),
         Err(error) => {
             let said = format!("{}; a part of the change is done", error.message());
             let hint = "the next command finishes it; nothing is lost";
+            // What stands in the way stands in the way of the next command, too.
+            let hint = error.hint().map_or_else(|| hint.to_owned(), |first| format!("{first}; {hint}"));
             Err(Unlanded::Stuck(Error::new(error.kind(), said).with_hint(hint).with_source(error)))
         }
     }
@@ -164,7 +166,7 @@ fn hash_in(folder: &Folder, name: &str) -> io::Result<Option<ContentHash>> {
 
 /// The second half of carrying out: contents and removals, which cannot be taken back.
 struct Landing<'a> {
-    root: &'a Path,
+    vault: &'a Vault,
     tree: &'a mut Tree,
     manifest: &'a Manifest,
     lock: &'a WriteLock,
@@ -193,7 +195,7 @@ impl Landing<'_> {
         let manifest = self.manifest;
         let files: Vec<(usize, &ChangedFile)> = manifest.files.iter().enumerate().collect();
         let this = &*self;
-        let said = in_parts(self.root, &files, |tree, &(index, file)| {
+        let said = in_parts(self.vault, &files, |tree, &(index, file)| {
             let Some(to) = file.target() else { return Ok(None) };
             match &file.temporary {
                 Some(temporary) => this.replace(tree, index, file, &to, temporary),

@@ -6,6 +6,7 @@ pub mod backup;
 pub(crate) mod beneath;
 pub mod kept;
 mod land;
+mod links;
 mod manifest;
 pub mod obsidian;
 pub mod recover;
@@ -14,16 +15,16 @@ pub mod watch;
 pub mod write;
 
 use std::collections::HashSet;
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::nofollow;
 use crate::text::path::NotePath;
 use crate::vault::beneath::Folder;
 use crate::vault::obsidian::Settings;
+use crate::vault::scan::{FollowedLink, ScanOptions};
 
 /// The name of the folder that holds a vault's own state.
 pub const STATE_DIR: &str = ".sidenote";
@@ -45,6 +46,10 @@ pub struct Vault {
     config_dir: String,
     max_file_size: u64,
     read_only: bool,
+    /// Whether symbolic links that lead out of the vault are followed.
+    follow_outside: bool,
+    /// The links to folders outside that the last look at everything followed, with the folders that they lead to.
+    followed: Arc<RwLock<Option<Vec<FollowedLink>>>>,
     /// The folder of an index that lies among the notes, as a path from the root; empty for none.
     hidden: String,
 }
@@ -63,7 +68,15 @@ impl Vault {
         }
         let config_dir = CONFIG_DIR.to_owned();
         let hidden = String::new();
-        Ok(Self { root: real, config_dir, max_file_size: MAX_FILE_SIZE, read_only: false, hidden })
+        Ok(Self {
+            root: real,
+            config_dir,
+            max_file_size: MAX_FILE_SIZE,
+            read_only: false,
+            follow_outside: false,
+            followed: Arc::default(),
+            hidden,
+        })
     }
 
     /// Looks for Obsidian's settings in a folder of another name (spec/obsidian.md 1.1).
@@ -96,6 +109,29 @@ impl Vault {
     pub fn with_read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
+    }
+
+    /// Follows symbolic links that lead out of the vault. Only the user's own settings may ask for it.
+    #[must_use]
+    pub fn with_follow_outside(mut self, follow_outside: bool) -> Self {
+        self.follow_outside = follow_outside;
+        self
+    }
+
+    /// Says whether symbolic links that lead out of the vault are followed.
+    pub fn follows_outside(&self) -> bool {
+        self.follow_outside
+    }
+
+    /// Says how the whole vault is scanned.
+    pub fn scan_options(&self) -> ScanOptions {
+        let (hidden, follow_outside) = (self.hidden.clone(), self.follow_outside);
+        ScanOptions { hidden, follow_outside, ..ScanOptions::default() }
+    }
+
+    /// Notes which links to folders outside a look at everything followed.
+    pub(crate) fn note_followed(&self, links: Vec<FollowedLink>) {
+        *self.followed.write().unwrap_or_else(PoisonError::into_inner) = Some(links);
     }
 
     /// Passes over the folder of the index where it lies among the notes: what is in it is neither note nor attachment.
@@ -204,17 +240,19 @@ impl Vault {
     /// # Errors
     /// `NotFound` where it is gone; `Invalid` where it is no regular file or too large; `Io` otherwise.
     pub fn read(&self, path: &NotePath) -> Result<Vec<u8>> {
-        read_regular(&self.disk_path(path), self.max_file_size).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => {
+        let read = self.open_file(path).and_then(|file| nofollow::read_open(file, self.max_file_size));
+        read.map_err(|error| {
+            if nofollow::is_refusal(&error) {
                 Error::new(ErrorKind::Invalid, format!("{path} is not read: {error}"))
+            } else {
+                Error::io("read", path.as_str(), error)
             }
-            _ => Error::io("read", path.as_str(), error),
         })
     }
 
     /// Lists the paths that Obsidian's bookmarks name.
     pub fn bookmarks(&self) -> HashSet<String> {
-        obsidian::bookmarks(&self.root, &self.config_dir)
+        obsidian::bookmarks(&self.root, &self.config_dir, self.follow_outside)
     }
 
     /// Gives Obsidian's configuration folder.
@@ -232,7 +270,7 @@ impl Vault {
 
     /// Reads Obsidian's settings as they are now.
     pub fn settings(&self) -> Settings {
-        Settings::read(&self.root, &self.config_dir)
+        Settings::read(&self.root, &self.config_dir, self.follow_outside)
     }
 }
 
@@ -242,20 +280,4 @@ fn real_place(folder: &Path) -> io::Result<PathBuf> {
     let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
     let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
     Ok(there.canonicalize()?.join(rest))
-}
-
-/// Reads a regular file of at most `max` bytes: `InvalidInput` for any other kind of file, `FileTooLarge` beyond.
-///
-/// The file is opened without waiting and looked at afterwards, so that no pipe can hold us up.
-fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
-    #[expect(clippy::disallowed_methods, reason = "it is opened to read")]
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file = match opened {
-        Ok(file) => file,
-        // A socket cannot be opened at all.
-        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Err(not_regular()),
-        Err(error) => return Err(error),
-    };
-    if file.metadata()?.is_file() { nofollow::read_open(file, max) } else { Err(not_regular()) }
 }

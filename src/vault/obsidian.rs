@@ -114,9 +114,18 @@ enum Filter {
     Pattern(Regex),
 }
 
+/// Reads one file of the configuration folder.
+fn read(root: &Path, config_dir: &str, name: &str, follow: bool) -> io::Result<Vec<u8>> {
+    let inner = Path::new(config_dir).join(name);
+    if !follow {
+        return nofollow::read(root, inner, MAX_SIZE);
+    }
+    nofollow::read_in_place(&root.join(inner).canonicalize()?, MAX_SIZE)
+}
+
 /// Reads which paths the bookmarks in a configuration folder name; none where they cannot be read.
-pub(super) fn bookmarks(root: &Path, config_dir: &str) -> HashSet<String> {
-    let text = match nofollow::read(root, Path::new(config_dir).join("bookmarks.json"), MAX_SIZE) {
+pub(super) fn bookmarks(root: &Path, config_dir: &str, follow: bool) -> HashSet<String> {
+    let text = match read(root, config_dir, "bookmarks.json", follow) {
         Ok(text) => text,
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
@@ -144,10 +153,12 @@ pub(super) fn bookmarks(root: &Path, config_dir: &str) -> HashSet<String> {
 }
 
 impl Settings {
-    /// Reads the settings in the configuration folder of a vault, which need not be there.
-    pub fn read(root: &Path, config_dir: &str) -> Self {
+    /// Reads the settings in the configuration folder of a vault, which need not be there. Symbolic links in it, and one
+    /// in its place, are followed only where `follow` says so.
+    pub fn read(root: &Path, config_dir: &str, follow: bool) -> Self {
         let mut settings = Self::default();
-        if let Err(error) = nofollow::folder(root, Path::new(config_dir))
+        if !follow
+            && let Err(error) = nofollow::folder(root, Path::new(config_dir))
             && nofollow::is_refusal(&error)
         {
             settings.warnings.push(format!(
@@ -157,7 +168,7 @@ impl Settings {
         }
         let [mut app, mut types, mut daily, mut templates] =
             ["app.json", "types.json", "daily-notes.json", "templates.json"]
-                .map(|name| Source::read(root, config_dir, name));
+                .map(|name| Source::read(root, config_dir, name, follow));
         settings.app(&mut app);
         settings.types = types.types();
         settings.daily_notes = daily.daily_notes();
@@ -250,9 +261,9 @@ struct Source {
 }
 
 impl Source {
-    fn read(root: &Path, config_dir: &str, name: &'static str) -> Self {
+    fn read(root: &Path, config_dir: &str, name: &'static str, follow: bool) -> Self {
         let mut source = Self { name, values: Map::new(), warnings: Vec::new() };
-        let bytes = match nofollow::read(root, Path::new(config_dir).join(name), MAX_SIZE) {
+        let bytes = match read(root, config_dir, name, follow) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return source;

@@ -51,7 +51,7 @@ impl Vault {
     fn end(&self, lock: &WriteLock, pending: &Folder, id: &str, recovery: &mut Recovery) -> Result<()> {
         let records = |error| Error::io("read the records in", lock.records(), error);
         let folder = pending.child(id).map_err(records)?;
-        let mut tree = Tree::open(self.root())?;
+        let mut tree = Tree::open(self)?;
         if folder.entry(COMMITTED).map_err(records)?.is_some() {
             let Some(manifest) = manifest(&folder, COMMITTED, id).map_err(records)? else {
                 let kept = lock.folder.child_or_new(CONFLICTS).map_err(records)?;
@@ -62,7 +62,7 @@ impl Vault {
                 ));
                 return Ok(());
             };
-            return match land(self.root(), &mut tree, &manifest, lock, pending, None) {
+            return match land(self, &mut tree, &manifest, lock, pending, None) {
                 Ok(notices) => {
                     close(&manifest, lock, pending)?;
                     recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));

@@ -15,6 +15,8 @@ use std::thread;
 
 use crate::error::{Error, Result};
 use crate::text::path::NotePath;
+use crate::vault::Vault;
+use crate::vault::links::{HOW_TO_FOLLOW, Target, target};
 
 /// What to scan, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +29,24 @@ pub struct ScanOptions {
     pub threads: usize,
     /// A folder that is passed over with all that is in it, as a path from the root; empty for none.
     pub hidden: String,
+    /// Whether symbolic links that lead out of the vault are followed.
+    pub follow_outside: bool,
+}
+
+/// A link to a folder outside of the vault that a scan followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedLink {
+    /// The link, as a path from the root.
+    pub path: String,
+    /// The folder that it leads to, without links on the way.
+    pub target: PathBuf,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        Self { below: String::new(), recursive: true, threads: cores.clamp(2, 4), hidden: String::new() }
+        let (below, hidden) = (String::new(), String::new());
+        Self { below, recursive: true, threads: cores.clamp(2, 4), hidden, follow_outside: false }
     }
 }
 
@@ -76,6 +90,8 @@ pub struct Gaps {
     pub unseen: BTreeMap<String, Error>,
     /// What was left out on purpose, one sentence each.
     pub warnings: Vec<String>,
+    /// The links to folders outside of the vault that were followed.
+    pub followed: Vec<FollowedLink>,
 }
 
 impl Gaps {
@@ -130,16 +146,26 @@ pub fn scan_each<E>(
     if !is_visible || leads_back(root, &options.below).unwrap_or(false) {
         return Ok(gaps);
     }
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut trees = Trees::of(root);
     let mut folders = vec![options.below.clone()];
     while !folders.is_empty() {
-        let links = walk(root, std::mem::take(&mut folders), options, &mut gaps, &mut visit)?;
+        let links = walk(root, &real, std::mem::take(&mut folders), options, &mut gaps, &mut visit)?;
         // Links are followed in the order of their paths, so that of two with one target always the same is taken.
         for link in links {
             let disk = on_disk(root, &link);
-            match trees.add(&disk) {
-                Ok(true) => folders.push(link),
-                Ok(false) => gaps.warnings.push(format!(
+            let led = target(&real, &disk);
+            if !options.follow_outside && matches!(led, Ok(Target::Outside(_))) {
+                gaps.warnings
+                    .push(format!("{link} is not followed: it leads out of the vault; {HOW_TO_FOLLOW}"));
+                continue;
+            }
+            match led.and_then(|led| Ok((led, trees.add(&disk)?))) {
+                Ok((Target::Outside(target), true)) => {
+                    folders.push(link.clone());
+                    gaps.followed.push(FollowedLink { path: link, target });
+                }
+                Ok(_) => gaps.warnings.push(format!(
                     "{link} is not followed: it links to a folder that is, holds or lies in one already scanned"
                 )),
                 Err(error) => gaps.fail(&link, &disk, error),
@@ -153,11 +179,19 @@ pub fn scan_each<E>(
 /// Looks at one file; `None` where a scan would not list it.
 ///
 /// # Errors
-/// `Io` where the file system refuses to say.
-pub fn stat(root: &Path, path: &NotePath) -> Result<Option<FileStat>> {
+/// `Io` where nothing can be said of it: where the file system refuses, or a symbolic link on the way leads to what is
+/// not there. Whoever knows of the file must take it to be as it was.
+pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
+    let root = vault.root();
     let disk = root.join(path.as_str());
     let look = || -> io::Result<Option<FileStat>> {
-        let mut metadata = fs::symlink_metadata(&disk)?;
+        let mut metadata = match fs::symlink_metadata(&disk) {
+            Err(error) if is_absence(&error) => {
+                // The target of a link may be away for the moment, as a drive is that is not mounted.
+                return if has_dangling_folder(root, path.folder()) { Err(error) } else { Ok(None) };
+            }
+            found => found?,
+        };
         let symlink = metadata.is_symlink();
         if symlink {
             metadata = fs::metadata(&disk)?;
@@ -165,15 +199,34 @@ pub fn stat(root: &Path, path: &NotePath) -> Result<Option<FileStat>> {
         if !metadata.is_file() {
             return Ok(None);
         }
-        let hidden = leads_back(root, path.folder())?;
-        Ok((!hidden).then(|| file_stat(path.clone(), &metadata, symlink)))
+        let is_listed = match vault.lists_folder(path.folder()) {
+            // It went away between the two looks.
+            Err(error) if is_absence(&error) => false,
+            listed => listed?,
+        } && (!symlink || leaves_vault(root, &disk, vault.follows_outside())?.is_none());
+        Ok(is_listed.then(|| file_stat(path.clone(), &metadata, symlink)))
     };
-    match look() {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        found => found.map_err(|error| Error::io("look at", path.as_str(), error)),
-    }
+    look().map_err(|error| Error::io("look at", path.as_str(), error))
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Says whether a folder on the way to a place is a symbolic link to what is not there.
+fn has_dangling_folder(root: &Path, folder: &str) -> bool {
+    let above = folder.match_indices('/').filter_map(|(slash, _)| folder.get(..slash));
+    let mut ways = above.chain(Some(folder).filter(|folder| !folder.is_empty())).map(|way| root.join(way));
+    ways.find(|way| fs::metadata(way).is_err()).is_some_and(|way| way.is_symlink())
+}
+
+/// Says why a link to a file is not followed; nothing where it is.
+fn leaves_vault(root: &Path, link: &Path, follow_outside: bool) -> io::Result<Option<String>> {
+    Ok(match target(root, link)? {
+        Target::Outside(_) if !follow_outside => Some(format!("it leads out of the vault; {HOW_TO_FOLLOW}")),
+        Target::Hidden => Some("it leads to a hidden place of the vault".to_owned()),
+        _ => None,
+    })
 }
 
 /// Says whether a path is that of a folder, or lies below it; both are paths from the root, and no folder holds nothing.
@@ -269,6 +322,7 @@ const WAITING: usize = 4;
 /// Lists the folders and all below them for `visit`, and gives the links to folders that it met, in order.
 fn walk<E>(
     root: &Path,
+    real: &Path,
     folders: Vec<String>,
     options: &ScanOptions,
     gaps: &mut Gaps,
@@ -279,7 +333,7 @@ fn walk<E>(
     let work = |listings: SyncSender<Listed>| {
         while let Some(folder) = next(&queue, &ready) {
             let _busy = Busy { queue: &queue, ready: &ready };
-            let listed = list(root, folder, options);
+            let listed = list(root, real, folder, options);
             let inner = if options.recursive { listed.listing.folders.clone() } else { Vec::new() };
             let is_wanted = listings.send(listed).is_ok();
             let mut queue = lock(&queue);
@@ -337,14 +391,14 @@ struct Listed {
     gaps: Gaps,
 }
 
-/// Lists one folder.
-fn list(root: &Path, path: String, options: &ScanOptions) -> Listed {
+/// Lists one folder; `real` is the root without links.
+fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> Listed {
     let disk = on_disk(root, &path);
     let listing = Listing { path, ..Listing::default() };
     let mut listed = Listed { listing, links: Vec::new(), gaps: Gaps::default() };
     let end = fs::read_dir(&disk).and_then(|entries| {
         for entry in entries {
-            listed.add(&entry?);
+            listed.add(&entry?, real, options);
         }
         Ok(())
     });
@@ -367,7 +421,7 @@ fn list(root: &Path, path: String, options: &ScanOptions) -> Listed {
 
 impl Listed {
     /// Sorts in one entry of the folder.
-    fn add(&mut self, entry: &DirEntry) {
+    fn add(&mut self, entry: &DirEntry, root: &Path, options: &ScanOptions) {
         let Self { listing, links, gaps } = self;
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
@@ -388,8 +442,17 @@ impl Listed {
         let symlink = kind.is_symlink();
         match if symlink { fs::metadata(entry.path()) } else { entry.metadata() } {
             Ok(metadata) if symlink && metadata.is_dir() => links.push(path),
+            Ok(metadata) if symlink && metadata.is_file() => {
+                match leaves_vault(root, &entry.path(), options.follow_outside) {
+                    Ok(None) => listing
+                        .files
+                        .extend(NotePath::from_disk(&path).map(|path| file_stat(path, &metadata, true))),
+                    Ok(Some(why)) => gaps.warnings.push(format!("{path} is not read: {why}")),
+                    Err(error) => gaps.fail(&path, &entry.path(), error),
+                }
+            }
             Ok(metadata) => match NotePath::from_disk(&path).filter(|_| metadata.is_file()) {
-                Some(path) => listing.files.push(file_stat(path, &metadata, symlink)),
+                Some(path) => listing.files.push(file_stat(path, &metadata, false)),
                 None => gaps.warnings.push(format!("{path} is skipped: it is no regular file")),
             },
             // A file that went away between the two looks is gone. The target of a link may be away for the moment, as

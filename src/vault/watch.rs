@@ -18,6 +18,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::error::{Error, Result};
 use crate::nofollow;
 use crate::text::path::NotePath;
+use crate::vault::Vault;
 use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
 
 /// So long nothing may happen before a batch counts as whole: a save is several events.
@@ -190,23 +191,23 @@ enum Message {
 }
 
 impl Watch {
-    /// Watches a vault. `sidecar` is a folder of ours that may be written to, `settings` Obsidian's, and `hidden`
-    /// one that is passed over, as a path from the root.
+    /// Watches a vault and Obsidian's settings in it. `sidecar` is a folder of ours that may be written to.
     ///
     /// Where the system gives no events, the watch asks for a look at everything now and then, and
     /// [`Watch::blind`] says why.
     ///
     /// # Errors
     /// `Internal` where no thread can be started.
-    pub fn start(root: &Path, settings: &Path, sidecar: &Path, hidden: &str) -> Result<Self> {
+    pub fn start(vault: &Vault, sidecar: &Path) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (messages, received) = channel();
         let pulse = sidecar.join(PULSE_DIR);
         let mut gatherer = Gatherer {
-            root: root.to_owned(),
-            settings: settings.to_owned(),
+            root: vault.root().to_owned(),
+            settings: vault.config_folder(),
             pulse: pulse.clone(),
-            hidden: hidden.to_owned(),
+            options: vault.scan_options(),
+            linked: BTreeSet::new(),
             shared: Arc::clone(&shared),
             messages: messages.clone(),
             watcher: None,
@@ -321,7 +322,9 @@ struct Gatherer {
     root: PathBuf,
     settings: PathBuf,
     pulse: PathBuf,
-    hidden: String,
+    options: ScanOptions,
+    /// Symbolic links to folders, as paths from the root, whether they are followed or not.
+    linked: BTreeSet<String>,
     shared: Arc<Shared>,
     messages: Sender<Message>,
     watcher: Option<RecommendedWatcher>,
@@ -401,8 +404,7 @@ impl Gatherer {
     /// Watches a folder and those below it, as far as a scan goes, and gives what the scan found.
     fn watch_below(&mut self, path: &str) -> std::result::Result<Scan, String> {
         let mut watched = BTreeSet::new();
-        let (below, hidden) = (path.to_owned(), self.hidden.clone());
-        let options = ScanOptions { below, hidden, ..ScanOptions::default() };
+        let options = ScanOptions { below: path.to_owned(), ..self.options.clone() };
         loop {
             let found = scan(&self.root, &options);
             let fresh: Vec<String> =
@@ -415,6 +417,7 @@ impl Gatherer {
                 let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
                 let links: Vec<NotePath> = links.chain(lost).collect();
                 self.shared.lock().links.extend(links);
+                self.linked.extend(found.gaps.followed.iter().map(|link| link.path.clone()));
                 return Ok(found);
             }
             // What comes between a look and the watch shows at the next look.
@@ -505,7 +508,7 @@ impl Gatherer {
                 }
             } else if let Ok(inner) = path.strip_prefix(&self.root) {
                 match inner.to_str() {
-                    Some(inner) if lies_in(inner, &self.hidden) => {}
+                    Some(inner) if lies_in(inner, &self.options.hidden) => {}
                     Some("") if !self.root.is_dir() => {
                         return self.lose(format!("{} is gone", self.root.display()));
                     }
@@ -543,7 +546,16 @@ impl Gatherer {
     fn look(&mut self, disk: &Path, inner: &str) {
         let Some(path) = NotePath::from_disk(inner) else { return };
         let found = fs::metadata(disk);
-        if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
+        let is_folder = found.as_ref().is_ok_and(fs::Metadata::is_dir);
+        // Of several links to one folder one is followed, and only a look at everything tells which.
+        let is_link = disk.is_symlink();
+        if is_folder && is_link || !is_link && self.linked.contains(inner) {
+            if !(is_folder && is_link) {
+                self.linked.remove(inner);
+            }
+            return self.look_at_all(format!("{inner} is or was a link to a folder"));
+        }
+        if is_folder {
             if leads_back(&self.root, inner).unwrap_or(true) {
                 return;
             }

@@ -237,7 +237,7 @@ impl Vault {
         let prepared = write_records(&draft, &folder)
             .and_then(|()| pending.sync())
             .map_err(records)
-            .and_then(|()| prepare(&mut tree, self.root(), &draft))
+            .and_then(|()| prepare(&mut tree, self, &draft))
             .and_then(|()| folder.rename_over(MANIFEST, &folder, COMMITTED).map_err(records));
         // Once it has this name, the plan is going to be carried out; until the name is on the disk, it may not be.
         let committed = prepared.and_then(|()| {
@@ -251,7 +251,7 @@ impl Vault {
             return Err(undone(error, roll_back(&mut tree, &draft.manifest, &pending)));
         }
         let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
-        let notices = match land(self.root(), &mut tree, &draft.manifest, lock, &pending, Some(seen)) {
+        let notices = match land(self, &mut tree, &draft.manifest, lock, &pending, Some(seen)) {
             Ok(notices) => notices,
             Err(Unlanded::Undone(error) | Unlanded::Stuck(error)) => return Err(error),
         };
@@ -266,7 +266,7 @@ impl Vault {
 
     /// Removes the folders that an undone operation had made, where they are empty now.
     fn remove_made(&self, lock: &WriteLock, undone: &str) -> Result<()> {
-        let mut tree = Tree::open(self.root())?;
+        let mut tree = Tree::open(self)?;
         for path in Kept::open(lock.records())?.made(undone)?.iter().rev() {
             remove_if_empty(&mut tree, path)?;
         }
@@ -553,7 +553,7 @@ impl<'a, 'b> Survey<'a, 'b> {
 
 impl<'b> Look<'b> {
     fn open(vault: &Vault, plan: &'b ChangeSet) -> Result<Self> {
-        let tree = Tree::open(vault.root())?;
+        let tree = Tree::open(vault)?;
         Ok(Self { tree, plan, max_hashed: vault.max_file_size, writable: HashSet::new() })
     }
 
@@ -741,7 +741,7 @@ fn write_records(draft: &Draft<'_>, folder: &Folder) -> io::Result<()> {
 }
 
 /// Makes folders and temporary files, brings them onto the disk, and looks whether all is still as it was.
-fn prepare(tree: &mut Tree, root: &Path, draft: &Draft<'_>) -> Result<()> {
+fn prepare(tree: &mut Tree, vault: &Vault, draft: &Draft<'_>) -> Result<()> {
     let manifest = &draft.manifest;
     let mut touched = BTreeSet::new();
     for path in &manifest.made {
@@ -759,7 +759,7 @@ fn prepare(tree: &mut Tree, root: &Path, draft: &Draft<'_>) -> Result<()> {
         temporaries.push((file, draft, after, path));
     }
     let written = temporaries.len();
-    in_parts(root, &temporaries, |tree, (file, draft, after, path)| {
+    in_parts(vault, &temporaries, |tree, (file, draft, after, path)| {
         let target = file.target().unwrap_or_default();
         let failed = |error| Error::io("write", &target, error);
         let (folder, name) = tree.parent(path)?;
@@ -783,7 +783,7 @@ fn prepare(tree: &mut Tree, root: &Path, draft: &Draft<'_>) -> Result<()> {
     })?;
     flush(tree, manifest, &touched, written)?;
     let files: Vec<_> = manifest.files.iter().zip(&draft.files).collect();
-    in_parts(root, &files, |tree, (file, draft)| match (file.source(), &draft.found) {
+    in_parts(vault, &files, |tree, (file, draft)| match (file.source(), &draft.found) {
         (Some(path), Some(found))
             if !tree.entry(&path)?.is_some_and(|entry| entry.is_untouched(&found.entry)) =>
         {
@@ -797,11 +797,11 @@ fn prepare(tree: &mut Tree, root: &Path, draft: &Draft<'_>) -> Result<()> {
 /// Does something to every item, on all cores where there are many, each with folder handles of its own. All are tried;
 /// the first error is given.
 pub(crate) fn in_parts<T: Sync, R: Send>(
-    root: &Path,
+    vault: &Vault,
     items: &[T],
     work: impl Fn(&mut Tree, &T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let start = || Tree::open(root);
+    let start = || Tree::open(vault);
     let done = cores::each(items, SHARE, start, |tree, item| match tree {
         Ok(tree) => work(tree, item),
         Err(error) => Err(Error::new(error.kind(), error.message())),

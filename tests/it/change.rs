@@ -384,26 +384,114 @@ fn deleted_for_good_is_gone() {
 fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
     let outside = TestVault::new(&[("e.md", "[[Old]]\n")]);
     let vault = TestVault::new(&[("Old.md", "x\n"), ("s.md", "[[Old]]\n")]);
-    std::os::unix::fs::symlink(outside.root(), vault.root().join("ext")).unwrap();
+    std::os::unix::fs::symlink(outside.root().join("e.md"), vault.root().join("ext.md")).unwrap();
     let request = MoveRequest { from: owned("Old"), to: owned("New"), ..MoveRequest::default() };
-    let reply = vault.store().change(&Operation::Move(request), false).unwrap();
+    let store = vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]);
+    let reply = store.change(&Operation::Move(request), false).unwrap();
     let said: Vec<(&str, &str)> =
         reply.plan.remarks.iter().map(|remark| (remark.code.as_str(), remark.path.as_str())).collect();
-    assert_eq!(said, [("symlink", "ext/e.md")]);
+    assert_eq!(said, [("symlink", "ext.md")]);
     assert_eq!(files(&outside)["e.md"], "[[Old]]\n");
     // Links do not follow a heading that cannot be renamed.
-    outside.write("h.md", "# One\n");
-    vault.write("t.md", "[[h#One]]\n");
+    outside.write("e.md", "# One\n");
+    vault.write("t.md", "[[ext#One]]\n");
     let part = PartRequest {
-        note: owned("ext/h"),
+        note: owned("ext"),
         kind: PartKind::Heading,
         old: owned("One"),
         new: owned("Two"),
         force: false,
     };
-    let error = vault.store().change(&Operation::RenamePart(part), false).unwrap_err();
+    let error = store.change(&Operation::RenamePart(part), false).unwrap_err();
     assert!(error.to_string().contains("symlink"), "{error}");
     assert_eq!(std::fs::read_to_string(vault.root().join("s.md")).unwrap(), "[[New]]\n");
+}
+
+#[test]
+fn notes_in_a_linked_folder_outside_are_written_with_leave() {
+    let outside =
+        TestVault::new(&[("e.md", "[[Old]] ![[pic.png]]\n"), ("sub/f.md", "# F\n"), ("pic.png", "p")]);
+    let vault = TestVault::new(&[("Old.md", "[[f]]\n"), ("s.md", "[[e]]\n")]);
+    std::os::unix::fs::symlink(outside.root(), vault.root().join("ext")).unwrap();
+    let store = vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]);
+    let (before, inside) = (files(&outside), files(&vault));
+    let run = |operation: Operation| {
+        let planned = store.change(&operation, true).unwrap();
+        let done = store.change(&operation, false).unwrap();
+        assert_eq!(planned.plan, done.plan);
+        assert!(done.plan.remarks.is_empty(), "{:?}", done.plan.remarks);
+    };
+    let moved = |from: &str, to: &str| {
+        Operation::Move(MoveRequest { from: owned(from), to: owned(to), ..MoveRequest::default() })
+    };
+    run(moved("Old", "New"));
+    run(moved("ext/e.md", "ext/sub/g.md"));
+    run(moved("New.md", "ext/New.md"));
+    run(edit("ext/sub/f.md", NoteEdit::Append(owned("more"), None)));
+    run(Operation::New(NewRequest {
+        title: owned("Made"),
+        folder: Some(owned("ext/fresh")),
+        ..NewRequest::default()
+    }));
+    let after = files(&outside);
+    assert_eq!(after["sub/g.md"], "[[New]] ![[pic.png]]\n");
+    assert_eq!(after["New.md"], "[[f]]\n");
+    assert_eq!(after["sub/f.md"], "# F\n\nmore\n");
+    assert!(after.contains_key("fresh/Made.md"));
+    assert_eq!(std::fs::read_to_string(vault.root().join("s.md")).unwrap(), "[[g]]\n");
+    store.undo(5, false).unwrap();
+    assert_eq!((files(&outside), files(&vault)), (before, inside), "undo brings every byte back");
+}
+
+#[test]
+fn a_note_that_is_reached_in_two_ways_is_one_note() {
+    let vault = TestVault::new(&[("a/n.md", "# N\n\nheron\n"), ("s.md", "[[n]]\n")]);
+    std::os::unix::fs::symlink("a", vault.root().join("twin")).unwrap();
+    let store = vault.store();
+    assert_eq!(crate::support::paths(&store, "heron"), ["a/n.md"]);
+    assert_eq!(store.find("twin/n.md").unwrap().path.as_str(), "a/n.md");
+    store.change(&edit("twin/n.md", NoteEdit::Append(owned("more"), None)), false).unwrap();
+    let new = NewRequest { title: owned("New"), folder: Some(owned("twin")), ..NewRequest::default() };
+    store.change(&Operation::New(new), false).unwrap();
+    let request = MoveRequest { from: owned("s.md"), to: owned("twin/"), ..MoveRequest::default() };
+    store.change(&Operation::Move(request), false).unwrap();
+    let request = MoveRequest { from: owned("twin/n.md"), to: owned("twin/m.md"), ..MoveRequest::default() };
+    store.change(&Operation::Move(request), false).unwrap();
+    let listed: Vec<String> =
+        store.dump().unwrap().into_iter().filter(|line| line.starts_with("file ")).collect();
+    assert!(listed.iter().all(|line| line.contains(" a/")) && listed.len() == 3, "{listed:?}");
+    assert_eq!(std::fs::read_to_string(vault.root().join("a/s.md")).unwrap(), "[[m]]\n");
+    assert_eq!(std::fs::read_to_string(vault.root().join("a/m.md")).unwrap(), "# N\n\nheron\n\nmore\n");
+    assert!(std::fs::symlink_metadata(vault.root().join("twin")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_move_over_hundreds_of_folders_needs_few_file_handles() {
+    let mut notes = vec![("Old.md".to_owned(), "x\n".to_owned())];
+    notes.extend((0..300).map(|at| (format!("d{at}/e/n.md"), format!("[[Old]] {at}\n"))));
+    let notes: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = TestVault::new(&notes);
+    drop(vault.store());
+    let before = files(&vault);
+    // As many files as a process may have open where nothing else is said, on macOS, and fewer.
+    for limit in [256, 96] {
+        let limited = |args: &[&str]| {
+            let program = vault.command(args);
+            let mut command = std::process::Command::new("sh");
+            command
+                .arg("-c")
+                .arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\""))
+                .arg(program.get_program());
+            command.args(program.get_args()).env_clear();
+            command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{limit}: {}", stderr(&output));
+        };
+        limited(&["move", "Old.md", "New.md"]);
+        assert_eq!(files(&vault)["d299/e/n.md"], "[[New]] 299\n");
+        limited(&["undo"]);
+        assert_eq!(files(&vault), before);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 use sidenote::index::{Changes, Drift, Index, Options, silent};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
-use sidenote::vault::scan::{ScanOptions, scan};
+use sidenote::vault::scan::scan;
 use tempfile::TempDir;
 
 use crate::support::{TestVault, number};
@@ -61,8 +61,7 @@ impl Bed {
     /// Compares what the index says to be different with what a comparison of all that is there says, and brings the
     /// index in line.
     fn check(&mut self) -> Drift {
-        let options = ScanOptions { hidden: self.vault.hidden().to_owned(), ..ScanOptions::default() };
-        let scan = scan(self.vault.root(), &options);
+        let scan = scan(self.vault.root(), &self.vault.scan_options());
         let stat = |file: &sidenote::vault::scan::FileStat| (file.size, file.mtime_ns, file.ctime_ns);
         let found: BTreeMap<NotePath, _> =
             scan.files.iter().map(|file| (file.path.clone(), stat(file))).collect();
@@ -93,7 +92,7 @@ impl Bed {
 }
 
 fn open(root: PathBuf, index: PathBuf) -> (Arc<Vault>, Index) {
-    let vault = Arc::new(Vault::open(root).unwrap());
+    let vault = Arc::new(Vault::open(root).unwrap().with_follow_outside(true));
     let options = Options { folder: Some(index), ..Options::default() };
     (Arc::clone(&vault), Index::open(vault, options).unwrap())
 }

@@ -663,7 +663,13 @@ fn a_backup_holds_what_links_lead_to_and_no_way_out() {
     link(vault.root().parent().unwrap(), "up");
     link(Path::new("/proc/self"), "proc");
     link(Path::new("inner"), "near");
-    let item = json(&vault, "2026-05-01", &["backup"]);
+    let mut backup = vault.command(&["--json", "backup"]);
+    let done = backup
+        .env("SIDENOTE_NOW", "2026-05-01")
+        .env("SIDENOTE_VAULT_FOLLOW_OUTSIDE", "true")
+        .output()
+        .unwrap();
+    let item: Value = serde_json::from_str(&stdout(&done)).unwrap();
     assert_eq!(item["left_out"], json!(["proc", "up"]), "{item}");
     let folder = vault.root().join(".sidenote/backups").join(item["name"].as_str().unwrap());
     assert_eq!(fs::read_to_string(folder.join("notes/far/far.md")).unwrap(), "Far.\n");

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sidenote::error::ErrorKind;
 use sidenote::store::{
     DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Open, Operation,
-    ReadRequest, Store,
+    ReadRequest, SearchRequest, Store,
 };
 use tempfile::TempDir;
 
@@ -43,9 +43,17 @@ impl Place {
     }
 
     fn store(&self) -> Store {
+        self.store_that_follows(false)
+    }
+
+    /// Opens the vault with the user's leave to follow links out of it, or without.
+    fn store_that_follows(&self, outside: bool) -> Store {
         let store = Store::open(Open {
             vault: Some(self.vault()),
-            flags: vec![("embed.provider", "none".to_owned(), "test")],
+            flags: vec![
+                ("embed.provider", "none".to_owned(), "test"),
+                ("vault.follow_outside", outside.to_string(), "test"),
+            ],
             ..Open::default()
         });
         let store = store.unwrap();
@@ -172,21 +180,63 @@ fn no_path_leads_out_as_the_name_of_something_old() {
 }
 
 #[test]
-fn what_lies_behind_a_link_is_read_and_never_written() {
+fn what_lies_behind_a_link_out_of_the_vault_is_neither_read_nor_written() {
     let place = Place::new();
+    // An index that was made with leave serves nothing of it without.
+    drop(place.store_that_follows(true));
     let store = place.store();
     let before = place.files();
+    let request = SearchRequest { query: SECRET.into(), ..SearchRequest::default() };
+    assert!(store.search(&request).unwrap().results.is_empty());
+    assert!(!store.dump().unwrap().iter().any(|line| line.contains("secret") || line.contains("file.md")));
+    for path in ["file.md", "folder/secret.md"] {
+        let read = store.read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap_err();
+        assert!(!read.to_string().contains(SECRET), "{read}");
+        let edit = NoteEdit::Append("x".into(), None);
+        let edit = Operation::Edit(EditRequest { note: path.into(), edit, expect: None });
+        let error = store.change(&edit, false).unwrap_err();
+        assert!(!error.to_string().contains(SECRET), "{error}");
+    }
+    let new = NewRequest { title: "x".into(), folder: Some("folder".into()), ..NewRequest::default() };
+    let error = store.change(&Operation::New(new), false).unwrap_err();
+    assert!(error.to_string().contains("outside of the vault (symlink)"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("vault.follow_outside")), "{error}");
+    let backup = store.backup(None).unwrap();
+    let copied = fs::symlink_metadata(backup.path.join("notes/folder")).unwrap();
+    assert!(copied.is_symlink(), "a link out of the vault is copied as a link");
+    fs::remove_dir_all(backup.path).unwrap();
+    assert_eq!(place.files(), before, "nothing is changed anywhere");
+}
+
+#[test]
+fn with_the_users_leave_folders_outside_are_read_and_written_and_linked_files_read() {
+    let place = Place::new();
+    let store = place.store_that_follows(true);
     for path in ["file.md", "folder/secret.md"] {
         let found = store.read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap();
         assert!(found.text.contains(SECRET));
-        let edit = NoteEdit::Append("x".into(), None);
-        let error = store
-            .change(&Operation::Edit(EditRequest { note: path.into(), edit, expect: None }), false)
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-        assert!(error.to_string().contains("symlink"), "{error}");
     }
-    assert_eq!(place.files(), before, "nothing is changed anywhere");
+    let append = |path: &str| {
+        let edit = NoteEdit::Append("x".into(), None);
+        store.change(&Operation::Edit(EditRequest { note: path.into(), edit, expect: None }), false)
+    };
+    let error = append("file.md").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("symlink"), "{error}");
+    assert!(append("folder/secret.md").unwrap().applied);
+    let secret = || fs::read_to_string(place.folder.path().join("vault-evil/secret.md")).unwrap();
+    assert_eq!(secret(), format!("# {SECRET}\n\nx\n"));
+    store.undo(1, false).unwrap();
+    assert_eq!(secret(), format!("# {SECRET}\n"));
+}
+
+#[test]
+fn a_vault_cannot_allow_itself_the_way_out() {
+    let place = Place::new();
+    fs::create_dir_all(place.vault().join(".sidenote")).unwrap();
+    fs::write(place.vault().join(".sidenote/config.toml"), "[vault]\nfollow_outside = true\n").unwrap();
+    let error = Store::open(Open { vault: Some(place.vault()), ..Open::default() }).unwrap_err();
+    assert!(error.to_string().contains("sets vault.follow_outside, which a vault may not"), "{error}");
 }
 
 /// A folder becomes a link to somewhere else, and a folder again, as fast as can be, while notes in it are written.

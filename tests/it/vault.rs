@@ -29,6 +29,11 @@ fn vault(files: &[&str]) -> TempDir {
     root
 }
 
+/// Scans a vault with the user's leave to follow links out of it.
+fn scan_outside(root: &Path) -> Scan {
+    scan(root, &ScanOptions { follow_outside: true, ..ScanOptions::default() })
+}
+
 fn write(root: &Path, files: &[&str]) {
     for file in files {
         let disk = root.join(file);
@@ -95,9 +100,10 @@ fn a_file_is_described() {
     let found = &scan_all(root.path()).files[0];
     assert_eq!((found.size, found.symlink), (6, false));
     assert!(found.mtime_ns > 1_600_000_000_000_000_000 && found.inode > 0);
-    assert_eq!(stat(root.path(), &path("a/n.md")).unwrap().as_ref(), Some(found));
+    let vault = Vault::open(root.path()).unwrap();
+    assert_eq!(stat(&vault, &path("a/n.md")).unwrap().as_ref(), Some(found));
     for gone in ["a", "b.md", "a/n.md/x", "x/y/z.md"] {
-        assert_eq!(stat(root.path(), &path(gone)).unwrap(), None, "{gone}");
+        assert_eq!(stat(&vault, &path(gone)).unwrap(), None, "{gone}");
     }
 }
 
@@ -133,7 +139,7 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     // A loop that starts outside.
     symlink(root.path(), outside.path().join("back")).unwrap();
     symlink(outside.path(), outside.path().join("deep/loop")).unwrap();
-    let scan = scan_all(root.path());
+    let scan = scan_outside(root.path());
     assert_eq!(listed(&scan), ["a/n.md", "out/deep/p.md", "out/o.md"]);
     let left_out: Vec<_> =
         scan.gaps.warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
@@ -142,8 +148,26 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
         ["a/dot", "a/self", "above", "out/back", "out/deep/loop", "out2", "out3", "top", "twin"]
     );
     assert!(scan.gaps.unseen.is_empty());
-    assert!(stat(root.path(), &path("out/deep/p.md")).unwrap().is_some());
-    assert!(stat(root.path(), &path("twin/n.md")).unwrap().is_none());
+    let vault = Vault::open(root.path()).unwrap();
+    let following = vault.clone().with_follow_outside(true);
+    assert!(stat(&following, &path("out/deep/p.md")).unwrap().is_some());
+    assert!(stat(&following, &path("twin/n.md")).unwrap().is_none());
+    // Without the user's leave, nothing that lies outside is listed, and each way out is named.
+    let scan = scan_all(root.path());
+    assert_eq!(listed(&scan), ["a/n.md"]);
+    assert_eq!(scan.gaps.warnings.len(), 8, "{:?}", scan.gaps.warnings);
+    assert!(stat(&vault, &path("out/deep/p.md")).unwrap().is_none());
+    let ways_out = ["above", "out", "out2", "out3", "top"];
+    for way in ways_out {
+        let says = format!(
+            "{way} is not followed: it leads out of the vault; to follow such links, set vault.follow_outside"
+        );
+        assert!(
+            scan.gaps.warnings.iter().any(|warning| warning.starts_with(&says)),
+            "{:?}",
+            scan.gaps.warnings
+        );
+    }
 }
 
 #[test]
@@ -153,7 +177,8 @@ fn a_folder_comes_as_one_and_before_those_in_it() {
     symlink("a.md", root.path().join("in.md")).unwrap();
     symlink(outside.path(), root.path().join("b/out")).unwrap();
     for threads in [1, 4] {
-        let options = ScanOptions { threads, hidden: "hidden".to_owned(), ..ScanOptions::default() };
+        let hidden = "hidden".to_owned();
+        let options = ScanOptions { threads, hidden, follow_outside: true, ..ScanOptions::default() };
         let mut listings: Vec<Listing> = Vec::new();
         let Ok(gaps) = scan_each(root.path(), &options, |listing| {
             let (above, _) = listing.path.rsplit_once('/').unwrap_or_default();
@@ -199,16 +224,75 @@ fn links_to_files_are_read() {
     symlink(outside.path().join("o.md"), root.path().join("out.md")).unwrap();
     symlink("n.md", root.path().join("in.md")).unwrap();
     symlink("nowhere", root.path().join("dangling.md")).unwrap();
-    let scan = scan_all(root.path());
+    let scan = scan_outside(root.path());
     let links: Vec<_> = scan.files.iter().map(|file| (file.path.as_str(), file.symlink)).collect();
     assert_eq!(links, [("in.md", true), ("n.md", false), ("out.md", true)]);
     // What a dangling link meant may be away for the moment only.
     let covered =
         ["dangling.md", "dangling.md/x.md", "dangling.md2", "in.md"].map(|path| scan.gaps.cover(path));
     assert_eq!(covered, [true, true, false, false]);
-    assert!(stat(root.path(), &path("out.md")).unwrap().unwrap().symlink);
-    assert!(stat(root.path(), &path("dangling.md")).unwrap().is_none());
-    assert_eq!(Vault::open(root.path()).unwrap().read(&path("out.md")).unwrap(), b"o.md");
+    let vault = Vault::open(root.path()).unwrap();
+    let following = vault.clone().with_follow_outside(true);
+    assert!(stat(&following, &path("out.md")).unwrap().unwrap().symlink);
+    assert!(stat(&following, &path("dangling.md")).is_err());
+    assert_eq!(following.read(&path("out.md")).unwrap(), b"o.md");
+    assert_eq!(vault.read(&path("in.md")).unwrap(), b"n.md");
+    // Without the user's leave, a link out of the vault is no way to a note.
+    let scan = scan_all(root.path());
+    assert_eq!(listed(&scan), ["in.md", "n.md"]);
+    assert!(scan.gaps.warnings[0].starts_with("out.md is not read: it leads out of the vault"));
+    assert_eq!(stat(&vault, &path("out.md")).unwrap(), None);
+    let error = vault.read(&path("out.md")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("leads out of the vault"), "{error}");
+}
+
+#[test]
+fn links_to_hidden_places_are_not_read() {
+    let root = vault(&["n.md", ".git/config", ".sidenote/records/x.jsonl", ".store/notes/a.md"]);
+    symlink(".git/config", root.path().join("config.md")).unwrap();
+    symlink(root.path().join(".sidenote/records/x.jsonl"), root.path().join("x.md")).unwrap();
+    symlink(".store/notes", root.path().join("notes")).unwrap();
+    for follow in [false, true] {
+        let vault = Vault::open(root.path()).unwrap().with_follow_outside(follow);
+        let scan = scan(root.path(), &vault.scan_options());
+        assert_eq!(listed(&scan), ["n.md"]);
+        assert_eq!(scan.gaps.warnings.len(), 3, "{:?}", scan.gaps.warnings);
+        for name in ["config.md", "x.md", "notes/a.md"] {
+            assert_eq!(stat(&vault, &path(name)).unwrap(), None, "{name}");
+            let error = vault.read(&path(name)).unwrap_err();
+            assert!(error.to_string().contains("hidden place"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_lies_in_a_linked_folder_goes_by_one_path() {
+    let outside = vault(&["o.md", "deep/p.md"]);
+    let root = vault(&["a/b/n.md"]);
+    symlink("a", root.path().join("twin")).unwrap();
+    symlink(root.path().join("a/b"), root.path().join("short")).unwrap();
+    symlink(outside.path(), root.path().join("out")).unwrap();
+    symlink(outside.path().join("deep"), root.path().join("z")).unwrap();
+    let closed = Vault::open(root.path()).unwrap();
+    let open = closed.clone().with_follow_outside(true);
+    let settled = |vault: &Vault, name: &str| {
+        vault.settle(&path(name)).map_or_else(|error| error.to_string(), |path| path.to_string())
+    };
+    let cases = [
+        ("n.md", "n.md"),
+        ("a/b/n.md", "a/b/n.md"),
+        ("twin/b/n.md", "a/b/n.md"),
+        ("twin/new/x.md", "a/new/x.md"),
+        ("short/n.md", "a/b/n.md"),
+        ("fresh/x.md", "fresh/x.md"),
+        ("n.md/x.md", "n.md/x.md"),
+    ];
+    for (name, expect) in cases {
+        assert_eq!((settled(&closed, name), settled(&open, name)), (expect.to_owned(), expect.to_owned()));
+    }
+    assert!(settled(&closed, "out/x.md").contains("outside of the vault (symlink)"));
+    assert_eq!(settled(&open, "out/deep/x.md"), "out/deep/x.md");
 }
 
 #[test]
@@ -230,7 +314,7 @@ fn special_files_and_odd_names() {
             "{name}: {:?}",
             scan.gaps.warnings
         );
-        assert_eq!(stat(root.path(), &path(name)).unwrap(), None);
+        assert_eq!(stat(&Vault::open(root.path()).unwrap(), &path(name)).unwrap(), None);
         let error = Vault::open(root.path()).unwrap().read(&path(name)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.to_string().contains(name), "{error}");

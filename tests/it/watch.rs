@@ -24,7 +24,16 @@ struct Following {
 
 impl Following {
     fn new(vault: &TestVault) -> Self {
-        let store = Arc::new(vault.open("none"));
+        Self::of(vault.open("none"))
+    }
+
+    /// Follows with the user's leave to follow links out of the vault.
+    fn outside(vault: &TestVault) -> Self {
+        Self::of(vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]))
+    }
+
+    fn of(store: Store) -> Self {
+        let store = Arc::new(store);
         let (sender, told) = channel();
         let follower = store.follow(move |step| drop(sender.send(step))).unwrap();
         until("the store follows", || store.is_following());
@@ -208,7 +217,7 @@ fn what_links_lead_to_is_followed_too() {
     link("later.md", "dangling.md");
     link("d", "one");
     link("d", "two");
-    let following = Following::new(&vault);
+    let following = Following::outside(&vault);
     assert_eq!(
         (find(&following.store, "zebra"), find(&following.store, "okapi")),
         (vec!["linked.md".to_owned()], vec!["one/y.md".to_owned()])
@@ -220,6 +229,102 @@ fn what_links_lead_to_is_followed_too() {
     assert_eq!(find(&following.store, "lemur"), ["dangling.md"]);
     assert_eq!(find(&following.store, "gazelle"), ["one/y.md"]);
     assert_eq!(find(&following.store, "zebra okapi"), [""; 0]);
+}
+
+#[test]
+fn what_becomes_a_dangling_link_is_not_taken_for_deleted() {
+    let vault = TestVault::new(&[("a.md", "zebra\n"), ("real/b.md", "okapi\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::create_dir(outside.path().join("d")).unwrap();
+    fs::write(outside.path().join("d/y.md"), "gazelle\n").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("d"), vault.root().join("one")).unwrap();
+    let following = Following::outside(&vault);
+    let catalog = |path: &str| following.store.find(path).is_ok();
+    assert!(catalog("a.md") && catalog("one/y.md"));
+    // The file and the folder are away for the moment, as those on a drive are.
+    fs::remove_file(vault.root().join("a.md")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("nowhere.md"), vault.root().join("a.md")).unwrap();
+    fs::rename(outside.path().join("d"), outside.path().join("away")).unwrap();
+    for _ in 0..2 {
+        assert_eq!(find(&following.store, "okapi"), ["real/b.md"]);
+        assert!(catalog("a.md") && catalog("one/y.md"), "what could not be looked at is as it was");
+    }
+    fs::rename(outside.path().join("away"), outside.path().join("d")).unwrap();
+    fs::remove_file(outside.path().join("d/y.md")).unwrap();
+    fs::remove_file(vault.root().join("a.md")).unwrap();
+    until("what is deleted goes", || {
+        following.store.freshen().unwrap();
+        !catalog("a.md")
+    });
+    until("what is deleted behind the link goes", || {
+        following.store.sync(silent()).unwrap();
+        !catalog("one/y.md")
+    });
+}
+
+#[test]
+fn a_second_link_to_a_folder_shows_its_notes_once() {
+    let vault = TestVault::new(&[("a.md", "zebra\n"), ("real/b.md", "okapi\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::create_dir(outside.path().join("d")).unwrap();
+    fs::write(outside.path().join("d/y.md"), "gazelle\n").unwrap();
+    let link = |to: &std::path::Path, name: &str| {
+        std::os::unix::fs::symlink(to, vault.root().join(name)).unwrap();
+    };
+    link(&outside.path().join("d"), "one");
+    let following = Following::outside(&vault);
+    let store = &following.store;
+    assert_eq!(find(store, "gazelle"), ["one/y.md"]);
+    link(&outside.path().join("d"), "two");
+    link(&vault.root().join("real"), "twin");
+    assert_eq!(
+        (find(store, "gazelle"), find(store, "okapi")),
+        (vec!["one/y.md".to_owned()], vec!["real/b.md".to_owned()])
+    );
+    fs::write(outside.path().join("d/z.md"), "gazelle\n").unwrap();
+    until("the new note is found", || find(store, "gazelle").len() == 2);
+    assert_eq!(find(store, "gazelle"), ["one/y.md", "one/z.md"]);
+    // A note that is written by the second way is the one that the first shows.
+    let edit = NoteEdit::Append("lemur".to_owned(), None);
+    let edit = EditRequest { note: "two/y.md".to_owned(), edit, expect: None };
+    assert!(store.change(&Operation::Edit(edit), false).unwrap().applied);
+    assert_eq!(find(store, "lemur"), ["one/y.md"]);
+    fs::remove_file(vault.root().join("one")).unwrap();
+    until("the second link takes over", || find(store, "lemur") == ["two/y.md"]);
+    fs::remove_file(vault.root().join("two")).unwrap();
+    until("the folder is gone", || find(store, "lemur").is_empty());
+    assert_eq!(find(store, "okapi"), ["real/b.md"]);
+}
+
+#[test]
+fn one_link_that_cannot_be_looked_at_disables_nothing() {
+    let vault = TestVault::new(&[("a.md", "zebra\n"), ("held.md", "okapi\n")]);
+    let following = Following::new(&vault);
+    let store = &following.store;
+    assert_eq!(find(store, "zebra"), ["a.md"]);
+    let link = |to: &str, name: &str| {
+        let disk = vault.root().join(name);
+        if disk.symlink_metadata().is_ok() {
+            fs::remove_file(&disk).unwrap();
+        }
+        std::os::unix::fs::symlink(to, disk).unwrap();
+    };
+    link("self", "self");
+    link("self.md", "self.md");
+    link(&"x".repeat(300), "long.md");
+    link(&format!("/{}", "y/".repeat(2000)), "longer.md");
+    link("loop.md", "held.md");
+    link("held.md", "loop.md");
+    for _ in 0..3 {
+        assert_eq!(find(store, "zebra"), ["a.md"]);
+    }
+    assert!(store.find("held.md").is_ok(), "a look that failed removes nothing");
+    vault.write("new.md", "giraffe\n");
+    assert_eq!(find(store, "giraffe"), ["new.md"]);
+    // Neither does it for a command that looks at everything.
+    let output = vault.command(&["search", "giraffe", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("new.md"));
 }
 
 #[test]
