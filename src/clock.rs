@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp as Instant, Zoned};
+use jiff::{Span, Timestamp as Instant, Zoned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
@@ -45,7 +45,56 @@ impl Timestamp {
         Some(Self(zoned.timestamp().as_millisecond()))
     }
 
-    /// Reads a bound of a filter such as `--created-after`.
+    /// Reads a date that is counted from `now`: `today`, `yesterday`, `tomorrow`, `12h`, `7d`, `2w`, `3mo`, `1y`, each
+    /// also spelled out and with `ago`. Gives its first instant and the first behind it: the day, as the calendar here
+    /// counts it, or for hours and minutes the second.
+    pub fn relative(text: &str, now: Self) -> Option<(Self, Self)> {
+        let lower = text.trim().to_lowercase();
+        let today = now.local().date();
+        let day = |date: Date| {
+            let start = Self::parse(&date.to_string())?;
+            Some((start, Self(start.0 + 86_400_000)))
+        };
+        match lower.as_str() {
+            "today" => return day(today),
+            "yesterday" => return day(today.yesterday().ok()?),
+            "tomorrow" => return day(today.tomorrow().ok()?),
+            _ => {}
+        }
+        let counted = lower.strip_suffix("ago").unwrap_or(&lower).trim_end();
+        let unit = counted.trim_start_matches(|c: char| c.is_ascii_digit());
+        let count: i64 = counted.get(..counted.len() - unit.len())?.parse().ok()?;
+        let before =
+            |span: std::result::Result<Span, jiff::Error>| day(today.checked_sub(span.ok()?).ok()?);
+        let earlier = |minutes: i64| {
+            let start = Self(now.0.checked_sub(count.checked_mul(minutes)?.checked_mul(60_000)?)?);
+            Some((start, Self(start.0 + 1_000)))
+        };
+        match unit.trim_start() {
+            "min" | "minute" | "minutes" => earlier(1),
+            "h" | "hour" | "hours" => earlier(60),
+            "d" | "day" | "days" => before(Span::new().try_days(count)),
+            "w" | "week" | "weeks" => before(Span::new().try_weeks(count)),
+            "mo" | "month" | "months" => before(Span::new().try_months(count)),
+            "y" | "year" | "years" => before(Span::new().try_years(count)),
+            _ => None,
+        }
+    }
+
+    /// Reads the bound of a filter such as `--created-after`: a date, or one that is counted from `now`.
+    ///
+    /// # Errors
+    /// `Invalid` where it is no date.
+    pub fn parse_bound_at(flag: &str, text: &str, now: Self) -> Result<Self> {
+        match Self::relative(text, now) {
+            Some((start, _)) => Ok(start),
+            None => Self::parse_bound(flag, text).map_err(|error| {
+                error.with_hint("write 2026-11-21, 2026-11-21T10:30:00, today, yesterday, 7d, 2w, 3mo or 12h")
+            }),
+        }
+    }
+
+    /// Reads a date that a flag or variable gives.
     ///
     /// # Errors
     /// `Invalid` where it is no date.

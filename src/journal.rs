@@ -162,6 +162,21 @@ impl Event {
         }
     }
 
+    /// Names what the event is about: the folder or file that moved, came or went, else the first that changed. What
+    /// only follows, such as a note whose links change, is not it.
+    pub fn subject(&self) -> Option<String> {
+        if let Some(folder) = self.folders.first() {
+            return Some(format!("{} -> {}", folder.from, folder.to));
+        }
+        let moved = self.files.iter().find(|file| file.to.is_some());
+        let is_other = |file: &&Touched| file.before.is_none() || file.after.is_none();
+        let file = moved.or_else(|| self.files.iter().find(is_other)).or_else(|| self.files.first())?;
+        Some(match &file.to {
+            Some(to) => format!("{} -> {to}", file.path),
+            None => file.path.to_string(),
+        })
+    }
+
     /// Makes the event of an operation that landed.
     pub fn of(applied: &Applied) -> Self {
         let files = applied.files.iter().filter_map(|file| {

@@ -5,13 +5,15 @@ use std::io::Read as _;
 
 use clap::{Args, Subcommand, ValueEnum};
 use console::style;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Session, output};
 use crate::error::{Error, Result};
 use crate::store::{
-    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, Event, ExtractRequest, MergeRequest, MoveRequest,
-    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
+    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, Edited, Event, ExtractRequest, InspectReply,
+    MergeRequest, MoveRequest, NewRequest, NoteEdit, Operation, PartKind, PartRequest, RelateRequest,
+    RenameRequest, Renamed,
 };
 
 /// What every command that changes something takes.
@@ -20,6 +22,14 @@ pub(super) struct Dry {
     /// Change nothing; show what would change: a diff, with --json the plan byte for byte.
     #[arg(long)]
     dry_run: bool,
+}
+
+/// `--dry-run` for what is no plan of bytes.
+#[derive(Debug, Args)]
+pub(super) struct DryPlan {
+    /// Change nothing; say what would be done.
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 impl Dry {
@@ -40,13 +50,11 @@ pub(super) struct OneNote {
 }
 
 /// Make a note. Prints its path.
-///
-/// Examples:
-///   sidenote new "Trip to Kyoto" --folder Travel --tag travel
-///   git log -1 | sidenote new "Release notes" --content -
-///   sidenote new --daily
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = "Examples:
+  sidenote new \"Trip to Kyoto\" --folder Travel --tag travel
+  git log -1 | sidenote new \"Release notes\" --content -
+  sidenote new --daily")]
 pub(super) struct NewArgs {
     /// The title; the file is named after it.
     #[arg(required_unless_present = "daily")]
@@ -168,11 +176,36 @@ pub(super) struct TagArgs {
 
 /// Move or rename a note, folder or attachment; every link to it follows.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote move Plan Projects/          into a folder, with its name
+  sidenote move Plan Archive/Old plan   to another place, with another name
+  sidenote move Projects Archive/       a whole folder")]
 pub(super) struct MoveArgs {
     /// What moves: a note by any name, or the path of a file or folder.
     from: String,
     /// Where to: a path from the vault's root; a folder keeps the name.
     to: String,
+    #[command(flatten)]
+    options: MoveOptions,
+}
+
+/// Give a note, folder or attachment another name where it is; every link to it follows.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote rename Plan \"Old plan\"
+  sidenote rename Projects/Boat.jpg Ship.jpg --dry-run")]
+pub(super) struct RenameFileArgs {
+    /// What gets the name: a note by any name, or the path of a file or folder.
+    note: String,
+    /// The new name, in the same folder. One with a slash is a path from the vault's root, as `move` takes it.
+    name: String,
+    #[command(flatten)]
+    options: MoveOptions,
+}
+
+/// What moving and renaming take alike.
+#[derive(Debug, Args)]
+struct MoveOptions {
     /// Allow names that only Windows forbids.
     #[arg(long)]
     relaxed: bool,
@@ -265,11 +298,18 @@ pub(super) struct ExtractArgs {
     dry: Dry,
 }
 
-/// Open a note in $VISUAL or $EDITOR; then say what is wrong with it, and bring the index up to date.
+/// Open a note in $VISUAL or $EDITOR; then say whether it changed and what is wrong with it.
+///
+/// The change stands in `history`, and `undo` takes it back.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote edit \"Start here\"
+  EDITOR=\"code --wait\" sidenote edit Plan")]
 pub(super) struct EditArgs {
-    /// The note.
+    /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
+    #[command(flatten)]
+    dry: DryPlan,
 }
 
 /// Move a note or attachment to the vault's bin, .trash/.
@@ -338,8 +378,9 @@ pub(super) enum ChangeCommand {
     Unset(UnsetArgs),
     Add(AddArgs),
     Tag(TagArgs),
-    #[command(alias = "rename", alias = "mv")]
+    #[command(alias = "mv")]
     Move(MoveArgs),
+    Rename(RenameFileArgs),
     /// Give a heading another text; every link to it follows.
     RenameHeading(PartArgs),
     /// Give a block id another name; every link to it follows.
@@ -382,20 +423,8 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
         ChangeCommand::Unset(args) => one(args.note, args.one, NoteEdit::Unset(args.key))?,
         ChangeCommand::Add(args) => one(args.note, args.one, NoteEdit::Add(args.key, value(&args.value)))?,
         ChangeCommand::Tag(args) => one(args.note, args.one, tags(&args.tags, args.remove)?)?,
-        ChangeCommand::Move(args) => (
-            Operation::Move(MoveRequest {
-                from: args.from,
-                to: args.to,
-                relaxed: args.relaxed,
-                force: args.force,
-                no_update_links: args.no_update_links,
-                keep_lookup_links: args.keep_lookup_links,
-                stabilise: args.stabilise,
-                partial_properties: args.partial_properties,
-                keep_alias: args.keep_alias,
-            }),
-            args.dry.dry_run,
-        ),
+        ChangeCommand::Move(args) => moving(args.from, args.to, false, &args.options),
+        ChangeCommand::Rename(args) => moving(args.note, args.name, true, &args.options),
         ChangeCommand::RenameHeading(args) => part(args, PartKind::Heading),
         ChangeCommand::RenameBlock(args) => part(args, PartKind::Block),
         ChangeCommand::RenameTag(args) => everywhere(args, Renamed::Tag),
@@ -457,6 +486,22 @@ fn new_request(args: NewArgs) -> Result<NewRequest> {
 fn one(note: String, args: OneNote, edit: NoteEdit) -> Result<(Operation, bool)> {
     let expect = args.expect_hash.map(|hash| hash.parse()).transpose()?;
     Ok((Operation::Edit(EditRequest { note, edit, expect }), args.dry.dry_run))
+}
+
+fn moving(from: String, to: String, in_place: bool, options: &MoveOptions) -> (Operation, bool) {
+    let request = MoveRequest {
+        from,
+        to,
+        in_place,
+        relaxed: options.relaxed,
+        force: options.force,
+        no_update_links: options.no_update_links,
+        keep_lookup_links: options.keep_lookup_links,
+        stabilise: options.stabilise,
+        partial_properties: options.partial_properties,
+        keep_alias: options.keep_alias,
+    };
+    (Operation::Move(request), options.dry.dry_run)
 }
 
 fn part(args: PartArgs, kind: PartKind) -> (Operation, bool) {
@@ -591,31 +636,38 @@ fn tell(session: &Session, reply: &ChangeReply) {
     }
 }
 
+/// What `edit` replies: what the editor did, and everything that is read out of the note now.
+#[derive(Debug, Serialize)]
+struct EditReply {
+    #[serde(flatten)]
+    edited: Edited,
+    #[serde(flatten)]
+    note: InspectReply,
+}
+
 /// The editor writes the note itself; nothing of ours stands between it and the file.
 fn edit(session: &Session, args: &EditArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let path = store.find(&args.note)?.path;
+    let (path, before) = store.before_edit(&args.note)?;
     let set = |name: &str| std::env::var(name).ok().filter(|command| !command.trim().is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).ok_or_else(|| {
         Error::invalid("neither VISUAL nor EDITOR is set")
             .with_hint("for instance: EDITOR=nano sidenote edit NOTE")
     })?;
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    let status = std::process::Command::new(program)
-        .args(words)
-        .arg(store.root().join(path.as_str()))
-        .status()
-        .map_err(|error| Error::io("run the editor", program, error))?;
-    if !status.success() {
-        return Err(Error::invalid(format!("{program} failed: {status}")));
+    let shown = output::plain(path.as_str());
+    if args.dry.dry_run {
+        let reply = serde_json::json!({ "path": path, "editor": editor });
+        return session.out.reply(&reply, |_| format!("{} would open {shown}\n", output::plain(&editor)));
     }
-    store.freshen()?;
-    let reply = store.inspect(path.as_str())?;
+    super::open::run_with(&editor, &store.root().join(path.as_str()))?;
+    let edited = store.edited(&path, &before)?;
+    let reply = EditReply { edited, note: store.inspect(path.as_str())? };
     session.out.reply(&reply, |reply| {
+        let what = if reply.edited.changed { "changed" } else { "is as it was" };
+        let problems = reply.note.problems.iter();
         let problem =
-            |problem: &crate::text::note::Problem| format!("{path}: {}\n", output::plain(&problem.message));
-        reply.problems.iter().map(problem).collect()
+            |problem: &crate::text::note::Problem| format!("{shown}: {}\n", output::plain(&problem.message));
+        format!("{shown} {what}\n") + &problems.map(problem).collect::<String>()
     })
 }
 
@@ -632,13 +684,10 @@ fn history(session: &Session, args: &HistoryArgs) -> Result<()> {
     events.truncate(args.limit);
     session.out.reply(&events, |events: &Vec<Event>| {
         let rows = events.iter().map(|event| {
-            let files = event.files.len();
-            let first = event.files.first().map_or_else(String::new, |file| match &file.to {
-                Some(to) => format!("{} -> {to}", file.path),
-                None => file.path.to_string(),
-            });
-            let more = if files > 1 { format!("{first} and {} more", files - 1) } else { first };
-            vec![event.at.rfc3339(), event.op.clone(), more, event.id.clone()]
+            let others = (event.files.len() + event.folders.len()).saturating_sub(1);
+            let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+            let what = event.subject().unwrap_or_default() + &more;
+            vec![event.at.rfc3339(), event.op.clone(), what, event.id.clone()]
         });
         output::columns(&rows.collect::<Vec<_>>())
     })

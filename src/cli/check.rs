@@ -1,32 +1,75 @@
 //! `sidenote check`: what is wrong with a vault, by kind of problem.
 
-use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
 
-use super::{Session, output};
+use super::{Outcome, Session, output};
 use crate::error::Result;
-use crate::store::CheckReply;
+use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
 
 /// Look for broken and ambiguous links, clashing names, duplicate ids and notes, broken frontmatter, leftovers of git.
 ///
-/// Reads every note and changes none.
+/// Reads every note and changes none. The exit code is 0 whatever is found; with --strict it is 8 where a problem of
+/// that severity or above is among those shown.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote check
+  sidenote check --only broken-link --only broken-subpath
+  sidenote check --strict || echo \"the vault has errors\"
+  sidenote check --strict=info --json")]
 pub(super) struct CheckArgs {
-    /// Mend the index: that it was behind the files is no problem then.
+    /// Bring the index up to date: that it was behind the files is no problem then.
     #[arg(long)]
     fix: bool,
     /// Show problems of this code alone; may be repeated.
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, value_name = "CODE", value_parser = codes())]
     only: Vec<String>,
+    /// Exit with 8 where a problem of this severity or above is found; error where no severity is given.
+    #[arg(long, value_enum, value_name = "SEVERITY", num_args = 0..=1, require_equals = true,
+          default_missing_value = "error")]
+    strict: Option<SeverityArg>,
 }
 
-pub(super) fn run(session: &Session, args: &CheckArgs) -> Result<()> {
-    // Without --fix the index is compared, not mended.
+/// Severities as the flag spells them.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SeverityArg {
+    /// Something is broken or lost.
+    Error,
+    /// Something may lead somebody astray, or is broken.
+    Warning,
+    /// Anything at all.
+    Info,
+}
+
+impl From<SeverityArg> for Severity {
+    fn from(severity: SeverityArg) -> Self {
+        match severity {
+            SeverityArg::Error => Self::Error,
+            SeverityArg::Warning => Self::Warning,
+            SeverityArg::Info => Self::Info,
+        }
+    }
+}
+
+/// Accepts the codes that there are; `--help` lists them with what they mean.
+fn codes() -> PossibleValuesParser {
+    let value = |known: &ProblemCode| {
+        PossibleValue::new(known.code).help(format!("{}: {}", known.severity.name(), known.meaning))
+    };
+    PossibleValuesParser::new(PROBLEM_CODES.iter().map(value))
+}
+
+pub(super) fn run(session: &Session, args: &CheckArgs) -> Result<Outcome> {
+    // Without --fix the index is compared, not brought up to date.
     let store = session.store()?;
     let mut reply = store.check(args.fix)?;
     if !args.only.is_empty() {
         reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));
     }
-    session.out.reply(&reply, show)
+    session.out.reply(&reply, show)?;
+    let least = args.strict.map(Severity::from);
+    let is_found = least.is_some_and(|least| reply.problems.iter().any(|problem| problem.severity >= least));
+    Ok(if is_found { Outcome::ProblemsFound } else { Outcome::Done })
 }
 
 fn show(reply: &CheckReply) -> String {
@@ -37,8 +80,8 @@ fn show(reply: &CheckReply) -> String {
         text.push_str(&format!("{path}{line}  {}  {message}\n", problem.code));
     }
     let counts: Vec<String> = reply.counts.iter().map(|(code, count)| format!("{count} {code}")).collect();
-    let summary = if counts.is_empty() { "nothing to complain of".to_owned() } else { counts.join(", ") };
-    text.push_str(&format!("{} notes: {summary}\n", reply.notes));
+    let summary = if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") };
+    text.push_str(&format!("{}: {summary}\n", output::count(reply.notes, "note")));
     if !reply.fixed {
         text.push_str("another process keeps the index, and has not read every file yet\n");
     }

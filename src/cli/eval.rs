@@ -66,8 +66,12 @@ fn show(reply: &EvalReply) -> String {
             format!("{:.2}", scores.ms_per_query),
         ]);
     }
-    let mut text =
-        format!("{} notes, {} judged queries\n{}", reply.notes, reply.queries, output::columns(&rows));
+    let mut text = format!(
+        "{}, {}\n{}",
+        output::count(usize::try_from(reply.notes).unwrap_or(usize::MAX), "note"),
+        output::count(reply.queries, "judged query"),
+        output::columns(&rows)
+    );
     for pair in &reply.pairs {
         text.push_str(&format!(
             "hybrid - {}: {:+.4}, 95 % of samples {:+.4} to {:+.4}\n",
@@ -75,7 +79,7 @@ fn show(reply: &EvalReply) -> String {
         ));
     }
     if reply.pending > 0 {
-        text.push_str(&format!("{} passages have no vector\n", reply.pending));
+        text.push_str(&format!("{} without a vector\n", output::count(reply.pending, "passage")));
     }
     text
 }

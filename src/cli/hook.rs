@@ -17,23 +17,45 @@ use crate::store::{Open, RecallRequest, Store, xml};
 ///
 /// Where the vault has no index yet, and whatever else goes wrong, nothing is printed and the exit code is 0.
 #[derive(Debug, Args)]
-#[command(after_help = "In the settings of Claude Code:
-  \"hooks\": {
-    \"UserPromptSubmit\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"sidenote --vault ~/notes hook recall\" }] }],
-    \"Stop\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"sidenote --vault ~/notes hook capture\" }] }]
-  }")]
+#[command(after_help = SETTINGS)]
 pub(super) struct HookArgs {
-    /// recall: give memories for a prompt. capture: keep the best of an answer. session-start: give the current context.
-    /// session-end: keep the best of the conversation.
+    /// Which hook.
     #[arg(value_enum)]
     hook: Hook,
 }
 
+/// What an agent's settings hold. Short lines: help is wrapped at the width of the terminal, and JSON must not be.
+const SETTINGS: &str = r#"In the settings of Claude Code (~/.claude/settings.json):
+{
+  "hooks": {
+    "SessionStart": [{ "hooks": [{
+      "type": "command",
+      "command": "sidenote --vault ~/notes hook session-start"
+    }] }],
+    "UserPromptSubmit": [{ "hooks": [{
+      "type": "command",
+      "command": "sidenote --vault ~/notes hook recall"
+    }] }],
+    "Stop": [{ "hooks": [{
+      "type": "command",
+      "command": "sidenote --vault ~/notes hook capture"
+    }] }],
+    "SessionEnd": [{ "hooks": [{
+      "type": "command",
+      "command": "sidenote --vault ~/notes hook session-end"
+    }] }]
+  }
+}"#;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Hook {
+    /// UserPromptSubmit: print the memories that help with the prompt.
     Recall,
+    /// Stop: keep the best of what the agent answered since the last prompt.
     Capture,
+    /// SessionStart: print what is being worked on.
     SessionStart,
+    /// SessionEnd: keep the best of the whole conversation.
     SessionEnd,
 }
 

@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
-use super::{Session, output};
+use super::{Outcome, Session, output};
 use crate::error::{Error, Result};
 use crate::index::{Phase, Progress, SyncReport};
 
 /// Bring the index up to date with the files, and embed what has no vector yet.
 ///
-/// Ctrl-C is safe: a batch of files lands whole or not at all, and every vector made so far is kept.
+/// Ctrl-C is safe: a batch of files lands whole or not at all, and every vector made so far is kept. The exit code is
+/// then 130.
 #[derive(Debug, Args)]
 pub(super) struct IndexArgs {
     /// Start from nothing. Vectors are kept: they belong to texts, not to the index.
@@ -38,7 +39,7 @@ struct IndexReply {
     stopped: bool,
 }
 
-pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<()> {
+pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
     session.open.rebuild = args.rebuild;
     let started = Instant::now();
     let store = session.store()?;
@@ -53,7 +54,14 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<()> {
     let bar = Bar::new();
     let synced = store.sync(bar.progress());
     bar.finish();
-    let report = synced?;
+    let report = match synced {
+        // A batch that Ctrl-C cut short is no failure: nothing of it is there, and what was there before is.
+        Err(error) if interrupted.load(Ordering::Relaxed) => {
+            session.out.fail(&error);
+            return Ok(Outcome::Interrupted);
+        }
+        synced => synced?,
+    };
     let index_ms = started.elapsed().as_millis();
     for warning in &report.warnings {
         session.out.say(&format!("warning: {warning}"));
@@ -64,7 +72,14 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<()> {
         let bar = Bar::new();
         let made = store.embed_all(bar.progress());
         bar.finish();
-        embedded = made?;
+        embedded = match made {
+            // Whoever pressed Ctrl-C knows why it ended; every vector made so far is kept.
+            Err(error) if interrupted.load(Ordering::Relaxed) => {
+                session.out.fail(&error);
+                return Ok(Outcome::Interrupted);
+            }
+            made => made?,
+        };
     }
     let embed_ms = started.elapsed().as_millis();
     let (counts, pending) = store.totals()?;
@@ -76,9 +91,11 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<()> {
         embedded,
         pending,
         embed_ms,
-        stopped: interrupted.load(Ordering::Relaxed),
+        // Ctrl-C that came after the last vector stopped nothing.
+        stopped: interrupted.load(Ordering::Relaxed) && !args.no_embed && pending > 0,
     };
-    session.out.reply(&reply, show)
+    session.out.reply(&reply, show)?;
+    Ok(if reply.stopped { Outcome::Interrupted } else { Outcome::Done })
 }
 
 fn rate(count: f64, ms: u128) -> f64 {
@@ -88,10 +105,10 @@ fn rate(count: f64, ms: u128) -> f64 {
 fn show(reply: &IndexReply) -> String {
     let report = &reply.report;
     let mut text = format!(
-        "{} notes, {} passages; {} files scanned: {} added, {} changed, {} moved, {} removed\n",
-        reply.notes,
-        reply.passages,
-        report.scanned,
+        "{}, {}; {} scanned: {} added, {} changed, {} moved, {} removed\n",
+        output::count(reply.notes, "note"),
+        output::count(reply.passages, "passage"),
+        output::count(report.scanned, "file"),
         report.added,
         report.changed,
         report.moved,
@@ -108,16 +125,16 @@ fn show(reply: &IndexReply) -> String {
     }
     if reply.embedded > 0 {
         text.push_str(&format!(
-            "embedded {} passages in {:.1} s ({:.1}/s)\n",
-            reply.embedded,
+            "embedded {} in {:.1} s ({:.1}/s)\n",
+            output::count(reply.embedded, "passage"),
             reply.embed_ms as f64 / 1000.0,
             rate(reply.embedded as f64, reply.embed_ms),
         ));
     }
     if reply.pending > 0 {
         text.push_str(&format!(
-            "{} passages wait for their vector; `sidenote index` embeds them\n",
-            reply.pending
+            "{} without a vector; `sidenote index` embeds what is left\n",
+            output::count(reply.pending, "passage")
         ));
     }
     if reply.stopped {
@@ -173,11 +190,15 @@ fn name(phase: Phase) -> &'static str {
 
 fn phase_style(counted: bool) -> ProgressStyle {
     let template = if counted {
-        "{msg:>10} [{bar:40}] {human_pos}/{human_len} {per_sec} {eta} left"
+        "{msg:>10} [{bar:40}] {human_pos}/{human_len} {rate} {eta} left"
     } else {
         "{msg:>10} {spinner}"
     };
     // The templates are constants; a wrong one falls back to the plain bar.
     ProgressStyle::with_template(template)
         .map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("=> "))
+        .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            // A progress bar that cannot be drawn harms nobody.
+            write!(out, "{:.0}/s", state.per_sec()).unwrap_or_default();
+        })
 }

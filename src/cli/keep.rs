@@ -84,8 +84,8 @@ enum HandoffCommand {
 /// Keep a handoff in place of the former one of its project; `sidenote undo` brings that one back.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  sidenote handoff store --project parser --summary \"Tables parse, footnotes do not\" \\
-    --completed \"tables\" --next \"footnotes\" --memory \"Plain files\"")]
+  sidenote handoff store --project parser --completed \"tables\" \\
+    --summary \"Tables parse, footnotes do not\" --next \"footnotes\"")]
 struct HandoffStoreArgs {
     /// What is worked on.
     #[arg(long)]
@@ -257,7 +257,7 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     #[expect(clippy::disallowed_methods, reason = "our own file, which nobody has seen yet")]
     let reply = written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
     warn_unread(&reply.left_out);
-    session.out.say(&format!("{} notes are in {}", reply.exported, path.display()));
+    session.out.say(&format!("{} written to {}", output::count(reply.exported, "note"), path.display()));
     Ok(())
 }
 
@@ -292,7 +292,8 @@ pub(super) fn import(session: &Session, args: &ImportArgs) -> Result<()> {
     }
     session.out.reply(&reply, |reply| {
         let verb = if args.dry.is_set() { "would be made" } else { "made" };
-        format!("{} notes {verb}, {} were there already\n", reply.imported.len(), reply.skipped)
+        let made = output::count(reply.imported.len(), "note");
+        format!("{made} {verb}, {} there already\n", reply.skipped)
     })
 }
 
@@ -327,7 +328,8 @@ pub(super) fn backup(session: &Session, args: &BackupArgs) -> Result<()> {
         let status = store.status()?;
         let reply = serde_json::json!({ "folder": folder, "notes": status.counts.notes });
         return session.out.reply(&reply, |_| {
-            format!("{} notes would be copied to {}\n", status.counts.notes, folder.display())
+            let notes = output::count(status.counts.notes, "note");
+            format!("{notes} would be copied to {}\n", folder.display())
         });
     }
     let item = store.backup(args.dir.as_deref())?;
@@ -344,8 +346,8 @@ pub(super) fn backups(session: &Session, args: &BackupsArgs) -> Result<()> {
             vec![
                 style(&item.name).bold().to_string(),
                 item.at.clone(),
-                format!("{} notes", item.notes),
-                format!("{} files", item.files),
+                output::count(item.notes, "note"),
+                output::count(item.files, "file"),
                 output::bytes(item.bytes),
             ]
         };
@@ -358,7 +360,7 @@ pub(super) fn restore_backup(session: &Session, args: &RestoreBackupArgs) -> Res
     let (dir, to) = (args.dir.as_deref(), args.to.as_deref());
     let reply = store.restore_backup(&args.backup, dir, to, args.dry.is_set())?;
     session.out.reply(&reply, |reply| match (&reply.to, &reply.change) {
-        (Some(to), _) => format!("{}: {} files\n", to.display(), reply.backup.files),
+        (Some(to), _) => format!("{}: {}\n", to.display(), output::count(reply.backup.files, "file")),
         (None, Some(change)) => show_change(change),
         (None, None) => String::new(),
     })

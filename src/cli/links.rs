@@ -70,6 +70,9 @@ pub(super) fn path(session: &Session, args: &PathArgs) -> Result<()> {
     let store = session.fresh_store()?;
     session.out.reply(&store.path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
         None => "no chain of links joins them\n".to_owned(),
-        Some(distance) => format!("{}\n{distance} links\n", reply.path.join("\n")),
+        Some(distance) => {
+            let paths: String = reply.path.iter().map(|path| format!("{}\n", output::plain(path))).collect();
+            paths + &output::count(distance, "link") + "\n"
+        }
     })
 }

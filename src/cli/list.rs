@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::search::FilterArgs;
 use super::{Session, output};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{ListRequest, NoteItem, SortBy};
 
 /// List notes.
@@ -50,12 +50,9 @@ enum SortArg {
 }
 
 pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
-    let mut filter = args.filter.filter()?;
+    let mut filter = args.filter.filter(session.now())?;
     filter.folder.clone_from(&args.folder);
-    let property = args.property.as_deref().map(|text| match text.split_once('=') {
-        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-        None => (text.to_owned(), None),
-    });
+    let property = args.property.as_deref().map(property).transpose()?;
     let sort = match args.sort {
         SortArg::Created => SortBy::Created,
         SortArg::Updated => SortBy::Updated,
@@ -63,8 +60,31 @@ pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
         SortArg::Path => SortBy::Path,
     };
     let store = session.fresh_store()?;
-    let notes = store.list(&ListRequest { filter, property, sort, skip: 0, limit: args.limit })?.notes;
+    if let Some(folder) = &args.folder {
+        store.refuse_missing_folder(folder)?;
+    }
+    let request = ListRequest { filter, property, sort, skip: 0, limit: args.limit };
+    let notes = store.list(&request)?.notes;
+    if notes.is_empty() {
+        let name = request.property.as_ref().map(|(name, _)| name.as_str());
+        session.tell_absent(&store.absent(&request.filter, name, None)?);
+    }
     session.out.reply(&notes, |notes| show_notes(notes))
+}
+
+/// Reads `KEY` or `KEY=VALUE`.
+fn property(text: &str) -> Result<(String, Option<String>)> {
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+    let (name, compared) = match name.find(['<', '>', '!']) {
+        Some(at) => name.split_at(at),
+        None => (name, ""),
+    };
+    if !compared.is_empty() || name.trim().is_empty() {
+        let name = if name.trim().is_empty() { "rating" } else { name.trim() };
+        return Err(Error::invalid(format!("--property {text:?} is neither KEY nor KEY=VALUE"))
+            .with_hint(format!("`sidenote search '[{name}:>4]'` compares values")));
+    }
+    Ok((name.to_owned(), value.map(str::to_owned)))
 }
 
 pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {

@@ -3,11 +3,11 @@
 use clap::{Args, Subcommand, ValueEnum};
 use console::style;
 
-use super::change::{Dry, show_change, text_or_stdin};
+use super::change::{Dry, DryPlan, show_change, text_or_stdin};
 use super::search::FilterArgs;
 use super::{Session, keep, output};
 use crate::error::{Error, Result};
-use crate::index::catalog::PutAway;
+use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
     ExplainReply, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
     RecallRequest, SaveRequest, SearchRequest, Store, Tier, xml,
@@ -16,7 +16,7 @@ use crate::store::{
 /// Keep, find, weigh, forget and recall memories: notes that gain weight by use and lose it by time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sidenote memory save \"We chose plain files over a database\" --type decision --tags design
+  sidenote memory save \"We chose plain files\" --type decision --tags design
   sidenote memory search \"storage\" --intent fact_check
   sidenote memory recall \"how do we store notes?\" --budget 500
   sidenote memory explain \"Plain files\" --query storage")]
@@ -33,15 +33,18 @@ enum MemoryCommand {
     /// Show totals: tiers, types, uses, storage, context, model.
     Stats,
     Forget(ForgetArgs),
+    /// Bring a memory back that was forgotten, archived or cleaned up.
     Restore(OneArgs),
+    /// Keep a memory warm for good: it does not fade out of recall and is never evicted.
     Pin(OneArgs),
+    /// End what `pin` did.
     Unpin(OneArgs),
     Vote(VoteArgs),
     Tier(TierArgs),
     Explain(ExplainArgs),
     SetContext(SetContextArgs),
     /// End what set-context said.
-    ClearContext,
+    ClearContext(DryPlan),
     Recall(RecallArgs),
     Timeline(TimelineArgs),
     ByType(ByTypeArgs),
@@ -162,6 +165,7 @@ struct ForgetArgs {
     dry: Dry,
 }
 
+/// The one memory that a command is about.
 #[derive(Debug, Args)]
 struct OneArgs {
     /// The memory: id, path, title, alias or [[wikilink]].
@@ -178,6 +182,8 @@ struct VoteArgs {
     /// Whether it was.
     #[arg(value_enum)]
     vote: Vote,
+    #[command(flatten)]
+    dry: DryPlan,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -216,6 +222,8 @@ struct SetContextArgs {
     /// For so many hours.
     #[arg(long, value_name = "HOURS")]
     ttl: Option<f64>,
+    #[command(flatten)]
+    dry: DryPlan,
 }
 
 /// Give the memories that help with a prompt, as an agent gets them.
@@ -306,7 +314,16 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         MemoryCommand::Pin(args) => change(session, &args, Store::pin),
         MemoryCommand::Unpin(args) => change(session, &args, Store::unpin),
         MemoryCommand::Vote(args) => {
-            let voted = session.fresh_store()?.vote(&args.name, args.vote == Vote::Up)?;
+            let store = session.fresh_store()?;
+            if args.dry.dry_run {
+                let memory = store.memory(&args.name)?;
+                return session.out.reply(&memory, |memory| {
+                    let way = if args.vote == Vote::Up { "up" } else { "down" };
+                    let (path, now) = (output::plain(&memory.path), memory.state.usefulness);
+                    format!("{path} would be voted {way}; its usefulness is {now} now\n")
+                });
+            }
+            let voted = store.vote(&args.name, args.vote == Vote::Up)?;
             session.out.reply(&voted, |memory| {
                 format!("{}: usefulness {}\n", output::plain(&memory.path), memory.state.usefulness)
             })
@@ -317,20 +334,31 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
             session.out.reply(&reply, show_explain)
         }
         MemoryCommand::SetContext(args) => {
-            let context = session.store()?.set_context(&text_or_stdin(&args.text)?, args.ttl)?;
+            let (store, text) = (session.store()?, text_or_stdin(&args.text)?);
+            let (context, verb) = if args.dry.dry_run {
+                (store.plan_context(&text, args.ttl)?, "would be set")
+            } else {
+                (store.set_context(&text, args.ttl)?, "set")
+            };
             session.out.reply(&context, |context| {
                 context.expires_at.map_or_else(
-                    || "set until clear-context\n".to_owned(),
-                    |until| format!("set until {}\n", until.rfc3339()),
+                    || format!("{verb} until clear-context\n"),
+                    |until| format!("{verb} until {}\n", until.rfc3339()),
                 )
             })
         }
-        MemoryCommand::ClearContext => {
-            let cleared = session.store()?.clear_context()?;
+        MemoryCommand::ClearContext(dry) => {
+            let store = session.store()?;
+            if dry.dry_run {
+                let is_set = store.context()?.is_some();
+                let reply = serde_json::json!({ "cleared": false, "would_clear": is_set });
+                let said = if is_set { "would be cleared\n" } else { "there is no context\n" };
+                return session.out.reply(&reply, |_| said.to_owned());
+            }
+            let cleared = store.clear_context()?;
             let reply = serde_json::json!({ "cleared": cleared });
-            session
-                .out
-                .reply(&reply, |_| if cleared { "cleared\n" } else { "there was no context\n" }.to_owned())
+            let said = if cleared { "cleared\n" } else { "there was no context\n" };
+            session.out.reply(&reply, |_| said.to_owned())
         }
         MemoryCommand::Recall(args) => recall(session, &args),
         MemoryCommand::Timeline(args) => {
@@ -356,8 +384,8 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         }
         MemoryCommand::ByDate(args) => {
             let mut request = MemoryListRequest { limit: Some(args.limit), ..MemoryListRequest::default() };
-            request.filter.created_after = Store::date_bound("FROM", Some(&args.from))?;
-            request.filter.created_before = Store::date_bound("TO", args.to.as_deref())?;
+            request.filter.created_after = Store::date_bound("FROM", Some(&args.from), session.now())?;
+            request.filter.created_before = Store::date_bound("TO", args.to.as_deref(), session.now())?;
             show_list(session, &request)
         }
         MemoryCommand::Audit(args) => {
@@ -427,12 +455,16 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
     let search = SearchRequest {
         query: args.query.join(" "),
         limit: Some(args.limit),
-        filter: args.filter.filter()?,
+        filter: args.filter.filter(session.now())?,
         include,
         ..SearchRequest::default()
     };
     let request = MemorySearchRequest { search, intent, tier, seed: args.seed };
-    let hits = session.store()?.search_memories(&request)?;
+    let store = session.store()?;
+    let hits = store.search_memories(&request)?;
+    if hits.is_empty() {
+        session.tell_absent(&store.absent(&request.search.filter, None, None)?);
+    }
     session.out.reply(&hits, |hits| {
         let mut out = String::new();
         for hit in hits {
@@ -467,7 +499,7 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
 
 fn list(session: &Session, args: &ListArgs) -> Result<()> {
     let tier = read_tier(args.tier.as_deref())?;
-    let filter = args.filter.filter()?;
+    let filter = args.filter.filter(session.now())?;
     let is_plain = tier.is_none()
         && !args.forgotten
         && !args.pinned
@@ -496,7 +528,15 @@ fn list(session: &Session, args: &ListArgs) -> Result<()> {
 }
 
 fn show_list(session: &Session, request: &MemoryListRequest) -> Result<()> {
-    let memories = session.fresh_store()?.memories(request)?;
+    let store = session.fresh_store()?;
+    let memories = store.memories(request)?;
+    if memories.is_empty() {
+        session.tell_absent(&store.absent(&request.filter, None, None)?);
+        for tag in &request.any_tag {
+            let filter = Filter { tags: vec![tag.clone()], ..Filter::default() };
+            session.tell_absent(&store.absent(&filter, None, None)?);
+        }
+    }
     session.out.reply(&memories, |memories| show_memories(memories))
 }
 
@@ -621,11 +661,16 @@ fn show_stats(stats: &MemoryStats) -> String {
     [
         head("Tiers"),
         show_tiers(stats),
-        format!("  {} notes, {} pinned, {} forgotten\n", stats.memories, stats.pinned, stats.forgotten),
+        format!(
+            "  {}, {} pinned, {} forgotten\n",
+            output::count(stats.memories, "note"),
+            stats.pinned,
+            stats.forgotten
+        ),
         head("Types"),
         show_bars(&stats.types.iter().map(|item| (item.kind.clone(), item.notes)).collect::<Vec<_>>()),
         head("Uses"),
-        format!("  {} uses of {} notes\n", stats.uses, stats.used),
+        format!("  {} of {}\n", output::count(stats.uses, "use"), output::count(stats.used, "note")),
         head("Storage"),
         taken,
         head("Context"),
@@ -636,8 +681,8 @@ fn show_stats(stats: &MemoryStats) -> String {
             |last| format!("  tiers were looked at {}\n", last.rfc3339()),
         ),
         head("Health"),
-        format!("  model {}, {} passages wait for their vector\n", stats.embedder, stats.pending),
-        format!("  {} unreadable lines of the journal\n", stats.corrupt_lines),
+        format!("  model {}, {} without a vector\n", stats.embedder, output::count(stats.pending, "passage")),
+        format!("  {} of the journal unreadable\n", output::count(stats.corrupt_lines, "line")),
     ]
     .concat()
 }
@@ -657,15 +702,15 @@ fn show_explain(reply: &ExplainReply) -> String {
     ];
     let last = state.last_use.map_or_else(|| "never".to_owned(), crate::clock::Timestamp::rfc3339);
     format!(
-        "{}\n  {}, {}, importance {:.1} (half-life {} days, floor {})\n  used {} times on {} days, last {last}; usefulness {}\n  recall: {} ({})\n{}",
+        "{}\n  {}, {}, importance {:.1} (half-life {} days, floor {})\n  used {} on {}, last {last}; usefulness {}\n  recall: {} ({})\n{}",
         style(output::plain(&reply.memory.path)).bold(),
         state.tier,
         output::plain(&reply.memory.kind),
         state.importance,
         reply.half_life_days,
         reply.floor,
-        state.uses,
-        state.days_used,
+        output::count(state.uses, "time"),
+        output::count(state.days_used, "day"),
         state.usefulness,
         if reply.eligible { "yes" } else { "no" },
         reply.reason,

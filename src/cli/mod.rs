@@ -13,6 +13,7 @@ mod list;
 mod mcp;
 mod memory;
 mod model;
+mod open;
 mod output;
 mod read;
 mod related;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Open, Store};
 use output::Output;
@@ -48,10 +49,12 @@ const EXAMPLES: &str = "Examples:
   sidenote read \"Start here\" --section Search
   sidenote links Projects/Plan.md --json
 
-Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input, 3 not found,
-4 exists or ambiguous, 5 conflict or locked, 6 input/output, 7 damaged index.";
+Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input,
+3 not found, 4 exists or ambiguous, 5 conflict or locked, 6 input/output,
+7 damaged index, 8 check --strict found problems, 130 interrupted.";
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Global {
     /// The vault: a folder with Markdown in it. Default: the nearest folder upwards with .sidenote/ or .obsidian/, else
     /// the current one.
@@ -85,6 +88,7 @@ enum Command {
     /// List notes that link to no note and that no note links to.
     Orphans,
     Path(links::PathArgs),
+    Open(open::OpenArgs),
     Related(related::RelatedArgs),
     Mentions(related::MentionsArgs),
     AskWhy(related::WhyArgs),
@@ -119,6 +123,28 @@ enum Command {
     Dump,
 }
 
+/// How a command ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// It did what was asked.
+    Done,
+    /// `check --strict` found problems.
+    ProblemsFound,
+    /// Ctrl-C ended it before all was done.
+    Interrupted,
+}
+
+impl Outcome {
+    fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::ProblemsFound => 8,
+            // As a shell reports a process that SIGINT ended.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
 /// What every command gets.
 struct Session {
     open: Open,
@@ -126,13 +152,32 @@ struct Session {
 }
 
 impl Session {
+    /// Gives the time of this command.
+    fn now(&self) -> Timestamp {
+        self.open.clock.now()
+    }
+
     /// Opens the store and prints what opening mended.
     fn store(&self) -> Result<Store> {
         let store = Store::open(self.open.clone())?;
         for notice in store.notices() {
             self.out.say(&format!("notice: {notice}"));
         }
+        // Errors in JSON stand alone on standard error.
+        if let Some(folder) = store.made_state().filter(|_| !self.out.is_json()) {
+            self.out.say(&format!(
+                "notice: made {}; the index in it can be deleted at any time",
+                folder.display()
+            ));
+        }
         Ok(store)
+    }
+
+    /// Tells which conditions no note meets, where nothing was found.
+    fn tell_absent(&self, told: &[String]) {
+        if !self.out.is_json() {
+            told.iter().for_each(|told| self.out.say(&format!("note: {}", output::plain(told))));
+        }
     }
 
     /// Opens the store and brings the index up to date, as far as this process may.
@@ -167,7 +212,7 @@ pub fn main() -> ExitCode {
     };
     let out = Output::new(cli.global.json);
     match run(cli, verb, out) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {
             out.fail(&error);
             ExitCode::from(exit_code(error.kind()))
@@ -219,7 +264,7 @@ fn verb_of(matches: &ArgMatches) -> String {
     names.join(" ")
 }
 
-fn run(cli: Cli, verb: String, out: Output) -> Result<()> {
+fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
     let open = Open {
         vault: cli.global.vault,
         index: cli.global.index,
@@ -229,8 +274,8 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<()> {
         ..Open::default()
     };
     let mut session = Session { open, out };
-    match cli.command {
-        Command::Index(args) => index::run(&mut session, &args),
+    let done = match cli.command {
+        Command::Index(args) => return index::run(&mut session, &args),
         Command::Search(args) => search::run(&session, &args),
         Command::Read(args) => read::run(&session, &args),
         Command::List(args) => list::run(&session, &args),
@@ -241,12 +286,13 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<()> {
         Command::Unresolved => links::unresolved(&session),
         Command::Orphans => links::orphans(&session),
         Command::Path(args) => links::path(&session, &args),
+        Command::Open(args) => open::run(&session, &args),
         Command::Related(args) => related::related(&session, &args),
         Command::Mentions(args) => related::mentions(&session, &args),
         Command::AskWhy(args) => related::why(&session, &args),
         Command::Inspect(args) => read::inspect(&session, &args),
         Command::Status => status::run(&session),
-        Command::Check(args) => check::run(&session, &args),
+        Command::Check(args) => return check::run(&session, &args),
         Command::Change(command) => change::run(&session, command),
         Command::Hook(args) => {
             hook::run(&session, &args);
@@ -268,7 +314,8 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<()> {
         Command::Watch(args) => watch::run(&mut session, &args),
         Command::Mcp(args) => mcp::run(&mut session, &args),
         Command::Dump => status::dump(&session),
-    }
+    };
+    done.map(|()| Outcome::Done)
 }
 
 /// Gives the command tree, for completions and tests.

@@ -21,7 +21,7 @@ use crate::store::{
   sidenote model list
   sidenote model install BGESmallENV15 && sidenote model use BGESmallENV15
   sidenote model path ~/models/e5-small
-  sidenote model use openai:nomic-embed-text --base-url http://127.0.0.1:11434/v1
+  sidenote model use openai:bge-m3 --base-url http://localhost:11434/v1
   sidenote model path ~/models/ms-marco-MiniLM-L-6-v2 --rerank
   sidenote model verify
   sidenote model use minilm")]

@@ -106,9 +106,15 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Says how many there are of something whose plural ends in s.
+/// Says how many there are of something, with the regular plural of its name.
 pub(crate) fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+    let plural = match what.strip_suffix('y') {
+        _ if number == 1 => return format!("1 {what}"),
+        Some(stem) => format!("{stem}ies"),
+        None if what.ends_with(['h', 's', 'x']) => format!("{what}es"),
+        None => format!("{what}s"),
+    };
+    format!("{number} {plural}")
 }
 
 /// Lays rows out in columns, two spaces apart; the last column runs free.

@@ -114,7 +114,7 @@ fn show_mentions(reply: &MentionsReply) -> String {
 }
 
 pub(super) fn why(session: &Session, args: &WhyArgs) -> Result<()> {
-    let search = args.asked.request(args.query.clone())?;
+    let search = args.asked.request(args.query.clone(), session.now())?;
     let reply = session.store()?.why(&WhyRequest { search, note: args.note.clone() })?;
     session.out.reply(&reply, show_why)
 }

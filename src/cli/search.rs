@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use console::style;
 
 use super::{Session, output};
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::search::{Components, MatchType, Mode};
@@ -60,12 +61,12 @@ pub(super) struct AskedArgs {
 
 impl AskedArgs {
     /// Makes a search of a query.
-    pub(super) fn request(&self, query: String) -> Result<SearchRequest> {
+    pub(super) fn request(&self, query: String, now: Timestamp) -> Result<SearchRequest> {
         Ok(SearchRequest {
             query,
             mode: self.mode.map(Mode::from),
             limit: self.limit,
-            filter: self.filter.filter()?,
+            filter: self.filter.filter(now)?,
             path: self.path.clone(),
             all: self.all,
             ..SearchRequest::default()
@@ -121,15 +122,16 @@ pub(super) struct FilterArgs {
 }
 
 impl FilterArgs {
-    pub(super) fn filter(&self) -> Result<Filter> {
+    /// Reads the conditions; dates such as 7d are counted from `now`.
+    pub(super) fn filter(&self, now: Timestamp) -> Result<Filter> {
         Ok(Filter {
             tags: self.tags.clone(),
             note_type: self.note_type.clone(),
             category: self.category.clone(),
-            created_after: Store::date_bound("--created-after", self.created_after.as_deref())?,
-            created_before: Store::date_bound("--created-before", self.created_before.as_deref())?,
-            updated_after: Store::date_bound("--updated-after", self.updated_after.as_deref())?,
-            updated_before: Store::date_bound("--updated-before", self.updated_before.as_deref())?,
+            created_after: Store::date_bound("--created-after", self.created_after.as_deref(), now)?,
+            created_before: Store::date_bound("--created-before", self.created_before.as_deref(), now)?,
+            updated_after: Store::date_bound("--updated-after", self.updated_after.as_deref(), now)?,
+            updated_before: Store::date_bound("--updated-before", self.updated_before.as_deref(), now)?,
             ..Filter::default()
         })
     }
@@ -137,8 +139,12 @@ impl FilterArgs {
 
 pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let store = session.store()?;
-    let asked = args.asked.request(args.query.join(" "))?;
+    let asked = args.asked.request(args.query.join(" "), store.now())?;
+    let (filter, path) = (asked.filter.clone(), asked.path.clone());
     let reply = store.search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
+    if reply.results.is_empty() {
+        session.tell_absent(&store.absent(&filter, None, path.as_deref())?);
+    }
     if !session.out.is_json() {
         for note in &reply.notes {
             session.out.say(&format!("note: {note}"));

@@ -11,7 +11,7 @@ pub(super) fn run(session: &Session) -> Result<()> {
 fn show(status: &Status) -> String {
     let counts = &status.counts;
     let stale = if status.stale {
-        format!("{} files differ from it", status.behind)
+        format!("{} changed since", output::count(status.behind, "file"))
     } else {
         "up to date".to_owned()
     };
@@ -21,8 +21,11 @@ fn show(status: &Status) -> String {
         (
             "notes",
             format!(
-                "{} ({} canvases, {} other files, {} excluded)",
-                counts.notes, counts.canvases, counts.attachments, counts.excluded
+                "{} ({}, {}, {} excluded)",
+                counts.notes,
+                output::count(counts.canvases, "canvas"),
+                output::count(counts.attachments, "other file"),
+                counts.excluded
             ),
         ),
         ("links", format!("{} ({} unresolved)", counts.links, counts.unresolved)),
@@ -44,7 +47,7 @@ fn show(status: &Status) -> String {
                 None => status.embedder.clone(),
             },
         ),
-        ("vectors", format!("{} ({} passages wait)", status.vectors, status.pending)),
+        ("vectors", format!("{} ({} without one)", status.vectors, output::count(status.pending, "passage"))),
         (
             "lock",
             holder.map_or_else(

@@ -67,8 +67,12 @@ impl Staleness {
 
     fn show(&self) -> String {
         let mut text = format!(
-            "{} batches; searchable after p50 {:.0} ms, p95 {:.0} ms, p99 {:.0} ms, at most {:.0} ms\n",
-            self.batches, self.p50_ms, self.p95_ms, self.p99_ms, self.most_ms
+            "{}; searchable after p50 {:.0} ms, p95 {:.0} ms, p99 {:.0} ms, at most {:.0} ms\n",
+            output::count(self.batches, "batch"),
+            self.p50_ms,
+            self.p95_ms,
+            self.p99_ms,
+            self.most_ms
         );
         for (step, count) in &self.histogram {
             let bar = "#".repeat((count * 40).div_ceil(self.batches.max(1)));

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::bm25::Word;
 use crate::search::syntax::{self, Node};
@@ -35,12 +36,21 @@ impl Query {
         query
     }
 
-    /// Parses what was typed. With `all`, words alone are a condition as well: each must occur.
+    /// Parses what was typed, as [`Query::parse_at`], where no date is counted from now.
+    ///
+    /// # Errors
+    /// As [`Query::parse_at`].
+    pub fn parse(text: &str, all: bool) -> Result<Self> {
+        Self::parse_at(text, all, Timestamp::default())
+    }
+
+    /// Parses what was typed. With `all`, words alone are a condition as well: each must occur. Dates such as `7d` are
+    /// counted from `now`.
     ///
     /// # Errors
     /// `Invalid` with the place of the mistake and a valid form.
-    pub fn parse(text: &str, all: bool) -> Result<Self> {
-        let Some(node) = syntax::parse(text)? else { return Ok(Self::default()) };
+    pub fn parse_at(text: &str, all: bool, now: Timestamp) -> Result<Self> {
+        let Some(node) = syntax::parse(text, now)? else { return Ok(Self::default()) };
         if node.is_plain() && !all {
             return Ok(Self::plain(text));
         }

@@ -108,8 +108,8 @@ const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line
 ///
 /// # Errors
 /// `Invalid` with the place of the mistake and a valid form.
-pub fn parse(text: &str) -> Result<Option<Node>> {
-    let mut parser = Parser { text, at: 0, terms: 0, spare: 0 };
+pub fn parse(text: &str, now: Timestamp) -> Result<Option<Node>> {
+    let mut parser = Parser { text, at: 0, terms: 0, spare: 0, now };
     let top = Context { place: Place::Anywhere, match_case: false, depth: 0, closer: None };
     let found = parser.either(top)?;
     if let Some(c) = parser.peek() {
@@ -295,6 +295,8 @@ struct Parser<'a> {
     terms: usize,
     /// Parentheses that words opened and did not close.
     spare: usize,
+    /// What dates such as `7d` are counted from.
+    now: Timestamp,
 }
 
 impl<'a> Parser<'a> {
@@ -646,12 +648,12 @@ impl<'a> Parser<'a> {
                 "pinned" => Own::Pinned,
                 _ => return refused(self, &format!("nothing is {value:?}"), "write is:orphan or is:pinned"),
             },
-            _ => match period(&value) {
+            _ => match period(&value, self.now) {
                 Some((from, to)) if lower == "created" => Own::Created(from, to),
                 Some((from, to)) => Own::Updated(from, to),
                 None => {
                     let hint = format!(
-                        "write {lower}:2026-11, {lower}:>2026-11-21, {lower}:<2026 or {lower}:2026-01..2026-03"
+                        "write {lower}:2026-11, {lower}:>2026-11-21, {lower}:2026-01..2026-03, {lower}:today or {lower}:>7d"
                     );
                     return refused(self, &format!("{value:?} is not a date"), &hint);
                 }
@@ -782,24 +784,33 @@ impl<'a> Parser<'a> {
             self.at += word.len();
             word.to_owned()
         };
-        if operand.trim().parse::<f64>().is_err() && Timestamp::parse(operand.trim()).is_none() {
-            let hint = "write [pages:>100] or [due:<2026-11-21]";
-            return Err(self.error(start, self.at - start, "a comparison wants a number or a date", hint));
+        let operand = operand.trim();
+        if operand.parse::<f64>().is_ok() || Timestamp::parse(operand).is_some() {
+            return Ok(Node::Compare(order, operand.to_owned()));
         }
-        Ok(Node::Compare(order, operand.trim().to_owned()))
+        let Some((start_of, end_of)) = Timestamp::relative(operand, self.now) else {
+            let hint = "write [pages:>100], [due:<2026-11-21] or [due:<tomorrow]";
+            return Err(self.error(start, self.at - start, "a comparison wants a number or a date", hint));
+        };
+        // Properties hold days, so a day is compared as one.
+        let is_day = end_of.millis() - start_of.millis() == 86_400_000;
+        let written = start_of.rfc3339();
+        let written = written.get(..10).filter(|_| is_day).unwrap_or(&written).to_owned();
+        Ok(Node::Compare(order, written))
     }
 }
 
-/// Reads a period: a date of any precision, one bound with `<`, `<=`, `>` or `>=`, or two with `..` between.
-fn period(text: &str) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
+/// Reads a period: a date of any precision or one counted from `now`, one bound with `<`, `<=`, `>` or `>=`, or two with
+/// `..` between.
+fn period(text: &str, now: Timestamp) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
     if let Some((from, to)) = text.split_once("..") {
-        let from = if from.is_empty() { None } else { Some(span_of(from)?.0) };
-        let to = if to.is_empty() { None } else { Some(span_of(to)?.1) };
+        let from = if from.is_empty() { None } else { Some(span_of(from, now)?.0) };
+        let to = if to.is_empty() { None } else { Some(span_of(to, now)?.1) };
         let is_one = from.is_some() || to.is_some();
         return (is_one && from.zip(to).is_none_or(|(from, to)| from < to)).then_some((from, to));
     }
     let bare = text.trim_start_matches(['<', '>', '=']);
-    let (start, end) = span_of(bare)?;
+    let (start, end) = span_of(bare, now)?;
     match text.get(..text.len() - bare.len())? {
         "" | "=" => Some((Some(start), Some(end))),
         ">" => Some((Some(end), None)),
@@ -811,7 +822,10 @@ fn period(text: &str) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
 }
 
 /// Gives the first instant of a year, month, day or moment, and the first behind it.
-fn span_of(text: &str) -> Option<(Timestamp, Timestamp)> {
+fn span_of(text: &str, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+    if let Some(span) = Timestamp::relative(text, now) {
+        return Some(span);
+    }
     let parts: Vec<&str> = text.split('-').collect();
     let number = |at: usize| parts.get(at).and_then(|part| part.parse::<i64>().ok());
     match parts.as_slice() {

@@ -139,6 +139,8 @@ impl Store {
     ) -> Result<ChangeReply> {
         if dry_run {
             let plan = plan(None)?;
+            // What the run would refuse, the dry run refuses as well.
+            self.vault.check(&plan)?;
             let diff = Some(self.diff(&plan)?);
             return Ok(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
         }
@@ -167,7 +169,7 @@ impl Store {
                 !is_kept && event.op != MOVED && (!event.files.is_empty() || !event.folders.is_empty())
             })
             .map(|Standing { event, .. }| {
-                let path = event.files.first().map(|file| format!(" of {}", file.path)).unwrap_or_default();
+                let path = event.subject().map(|subject| format!(" of {subject}")).unwrap_or_default();
                 format!("{}{path} is newer and stays: its before-images are not kept any more", event.op)
             })
             .collect();

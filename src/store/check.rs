@@ -30,6 +30,71 @@ const ALIKE: f64 = 0.8;
 /// A sequence that more notes share is a template's, and says nothing.
 const CROWD: usize = 40;
 
+/// How much a problem matters, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It may be meant so.
+    Info,
+    /// It may lead somebody astray.
+    Warning,
+    /// Something is broken or lost.
+    Error,
+}
+
+impl Severity {
+    /// Gives the name that replies and flags use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A kind of problem that `check` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProblemCode {
+    /// The stable code.
+    pub code: &'static str,
+    /// How much such a problem matters.
+    pub severity: Severity,
+    /// What it says of a note, as one phrase.
+    pub meaning: &'static str,
+}
+
+const fn code(severity: Severity, code: &'static str, meaning: &'static str) -> ProblemCode {
+    ProblemCode { code, severity, meaning }
+}
+
+/// Every code that `check` can report, by severity and name.
+pub const CODES: &[ProblemCode] = &[
+    code(Severity::Error, "broken-link", "a link leads to no file"),
+    code(Severity::Error, "broken-subpath", "a link names a heading, block or footnote that is not there"),
+    code(Severity::Error, "conflict-markers", "git left two versions of a passage in the note"),
+    code(Severity::Error, "duplicate-id", "two notes have one id"),
+    code(Severity::Error, "invalid-utf8", "the file is not UTF-8, so it is never rewritten"),
+    code(Severity::Error, "json-unparsable", "a canvas cannot be read"),
+    code(Severity::Error, "name-clash", "two names differ in case or accents alone"),
+    code(Severity::Error, "unreadable", "the file cannot be read"),
+    code(Severity::Error, "utf-16", "the file is UTF-16, which is not read"),
+    code(Severity::Error, "yaml-unparsable", "the frontmatter cannot be read"),
+    code(Severity::Warning, "ambiguous-link", "a link could mean several files"),
+    code(Severity::Warning, "name-not-linkable", "no link can name the file"),
+    code(Severity::Warning, "nested-too-deep", "a passage is nested too deep to be read"),
+    code(Severity::Info, "index-behind", "files changed since they were indexed"),
+    code(Severity::Info, "near-duplicate", "two notes say about the same"),
+    code(Severity::Info, "orphan", "a note has no links, and none lead to it"),
+];
+
+/// Tells how much a problem of this code matters.
+fn severity_of(code: &str) -> Severity {
+    let known = CODES.iter().find(|known| known.code == code);
+    debug_assert!(known.is_some(), "{code} is missing in CODES");
+    known.map_or(Severity::Error, |known| known.severity)
+}
+
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
@@ -37,10 +102,18 @@ pub struct Problem {
     pub path: String,
     /// Line, counted from 1; 0 where the whole file is meant.
     pub line: usize,
-    /// A stable code.
+    /// A stable code, one of [`CODES`].
     pub code: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
     /// One sentence for a person.
     pub message: String,
+}
+
+impl Problem {
+    fn new(path: String, line: usize, code: &'static str, message: String) -> Self {
+        Self { path, line, code, severity: severity_of(code), message }
+    }
 }
 
 /// What a check found.
@@ -109,7 +182,7 @@ impl Store {
         if !is_in_step || (behind > 0 && !fix && !is_new) {
             let message = format!("{behind} files differed from the index");
             let path = self.index.folder().display().to_string();
-            problems.push(Problem { path, line: 0, code: "index-behind", message });
+            problems.push(Problem::new(path, 0, "index-behind", message));
         }
         problems.sort();
         let mut counts = BTreeMap::new();
@@ -164,11 +237,9 @@ impl Store {
                 let note = Note::parse(&decode(&bytes).text);
                 let missing = links.iter().filter(|(subpath, ..)| note.subpath(subpath).is_none());
                 missing
-                    .map(|(subpath, line, text, path)| Problem {
-                        path: path.clone(),
-                        line: *line,
-                        code: "broken-subpath",
-                        message: format!("{target} has no {subpath}: {text}"),
+                    .map(|(subpath, line, text, path)| {
+                        let message = format!("{target} has no {subpath}: {text}");
+                        Problem::new(path.clone(), *line, "broken-subpath", message)
                     })
                     .collect()
             },
@@ -178,7 +249,7 @@ impl Store {
 }
 
 fn problem(path: &NotePath, line: usize, code: &'static str, message: String) -> Problem {
-    Problem { path: path.to_string(), line, code, message }
+    Problem::new(path.to_string(), line, code, message)
 }
 
 fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &Names, looked: &mut Looked) {

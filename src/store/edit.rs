@@ -1,16 +1,20 @@
 //! Planning the edit of one note: its text, and its properties.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::Store;
 use super::moves::add_edits;
 use super::view::{Source, View};
 use crate::error::{Error, ErrorKind, Result};
+use crate::journal::Event;
 use crate::text::compose;
 use crate::text::edit::{ChangeSet, ContentHash, Edit};
 use crate::text::frontmatter::edit::{self, Refusal};
 use crate::text::note::Target;
+use crate::text::path::NotePath;
 use crate::text::rewrite::heading_linktext;
+use crate::vault::kept::Kept;
 
 /// What changes in a note.
 #[derive(Debug, Clone)]
@@ -96,6 +100,52 @@ impl Store {
         let mut plan = ChangeSet::new(request.edit.operation());
         add_edits(&mut plan, &source, None, edits, Vec::new());
         Ok(plan)
+    }
+}
+
+/// What an editor did to a note.
+#[derive(Debug, Clone, Serialize)]
+pub struct Edited {
+    /// Whether the note is other than before.
+    pub changed: bool,
+    /// The number of the change in the journal, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+impl Store {
+    /// Gives a note's bytes as they are, to be handed to [`Store::edited`] once an editor is through with it.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn before_edit(&self, name: &str) -> Result<(NotePath, Vec<u8>)> {
+        let path = self.find(name)?.path;
+        let bytes = self.read_bytes(&path)?;
+        Ok((path, bytes))
+    }
+
+    /// Writes down that an editor changed a note, so that `history` tells of it and `undo` takes it back, and brings the
+    /// index in line.
+    ///
+    /// # Errors
+    /// `NotFound` where the note is gone; `Io` where the journal cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn edited(&self, path: &NotePath, before: &[u8]) -> Result<Edited> {
+        let after = self.read_bytes(path)?;
+        if after == before {
+            return Ok(Edited { changed: false, operation: None });
+        }
+        let records = self.vault.records();
+        let lock = self.vault.lock(&records)?;
+        let now = self.clock.now();
+        let id = Event::new("edit", now).id;
+        let applied = Kept::keep(&lock, &id, "edit", path, (before, &after), now)?;
+        let mut event = Event::of(&applied);
+        self.sign(&mut event);
+        self.journal().record(&event)?;
+        drop(lock);
+        self.freshen()?;
+        Ok(Edited { changed: true, operation: Some(id) })
     }
 }
 

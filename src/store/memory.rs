@@ -459,6 +459,20 @@ impl Store {
     /// `Invalid` for an empty text or hours that are none; `Io` where the journal cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn set_context(&self, text: &str, hours: Option<f64>) -> Result<Context> {
+        let context = self.plan_context(text, hours)?;
+        let mut event = Event::new("context", self.clock.now());
+        event.more.insert("text".to_owned(), Value::from(context.text.as_str()));
+        let until = context.expires_at;
+        event.more.extend(until.map(|until| ("expires_at".to_owned(), Value::from(until.rfc3339()))));
+        self.journal().append(&event)?;
+        Ok(context)
+    }
+
+    /// Gives the context that [`Store::set_context`] would set, and sets nothing.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty text or hours that are none.
+    pub fn plan_context(&self, text: &str, hours: Option<f64>) -> Result<Context> {
         let mut text = text.to_owned();
         self.clean(&mut text);
         let text = text.trim().to_owned();
@@ -478,12 +492,7 @@ impl Store {
             }
             None => None,
         };
-        let context = Context { text, expires_at };
-        let mut event = Event::new("context", now);
-        event.more.insert("text".to_owned(), Value::from(context.text.as_str()));
-        event.more.extend(expires_at.map(|until| ("expires_at".to_owned(), Value::from(until.rfc3339()))));
-        self.journal().append(&event)?;
-        Ok(context)
+        Ok(Context { text, expires_at })
     }
 
     /// Ends what somebody works on; says whether there was anything.

@@ -2,6 +2,7 @@
 //!
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
+mod absent;
 mod ask;
 mod backup;
 mod change;
@@ -66,10 +67,10 @@ pub use ask::Sifted;
 pub use backup::{BackupItem, RestoreReply};
 use change::end_unfinished_at_start;
 pub use change::{ChangeReply, Operation};
-pub use check::{CheckReply, Problem};
+pub use check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severity};
 pub use content::MemoryContent;
 pub use create::NewRequest;
-pub use edit::{EditRequest, NoteEdit};
+pub use edit::{EditRequest, Edited, NoteEdit};
 pub use files::FileItem;
 pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
@@ -147,6 +148,8 @@ pub struct Shared {
     vault: Arc<Vault>,
     index: Index,
     notices: Vec<String>,
+    /// The vault's own folder, where opening made it.
+    made_state: Option<PathBuf>,
     config: Config,
     clock: Clock,
     query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
@@ -243,9 +246,13 @@ impl Store {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
                 .with_hint("run: sidenote index"));
         }
+        let state = vault.root().join(crate::vault::STATE_DIR);
+        let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
+        let made_state = !had_state && state.exists();
         let mut shared = Shared {
             notices: index.notices().to_vec(),
+            made_state: made_state.then_some(state),
             reranker: choice::reranker(&config.rerank, &config.embed),
             embed_trouble: why_not,
             vault,
@@ -304,6 +311,11 @@ impl Store {
     /// Tells what opening found and mended.
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Gives the folder that holds what belongs to the vault, where opening made it: the files are not alone any more.
+    pub fn made_state(&self) -> Option<&Path> {
+        self.made_state.as_deref()
     }
 
     /// Says whether this process writes the index.

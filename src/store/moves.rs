@@ -23,6 +23,8 @@ pub struct MoveRequest {
     /// Where it goes: a path from the vault's root; a folder that is there, or a path with a slash at its end, keeps
     /// the name.
     pub to: String,
+    /// Keep the folder where `to` is a name alone; one with a slash is a path all the same.
+    pub in_place: bool,
     /// Allow names that only Windows forbids.
     pub relaxed: bool,
     /// Go ahead where links to the new name cannot be written.
@@ -174,10 +176,15 @@ impl Store {
     }
 
     fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
-        let wanted = request.to.trim_end_matches('/');
+        // White space around a path is never meant, and a name that ends with it is none of a note.
+        let to = request.to.trim();
+        let wanted = to.trim_end_matches('/');
+        let stays = request.in_place && !to.contains('/');
         let into =
-            request.to.ends_with('/') || self.folder_named(wanted).is_some_and(|folder| folder != *from);
-        let mut text = if into && wanted.is_empty() {
+            !stays && (to.ends_with('/') || self.folder_named(wanted).is_some_and(|folder| folder != *from));
+        let mut text = if stays && !from.folder().is_empty() {
+            format!("{}/{wanted}", from.folder())
+        } else if into && wanted.is_empty() {
             from.name().to_owned()
         } else if into {
             format!("{wanted}/{}", from.name())

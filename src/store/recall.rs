@@ -264,7 +264,7 @@ impl Store {
             self.freshen()?;
         }
         let now = self.clock.now();
-        let query = request.search.parsed()?;
+        let query = request.search.parsed(self.clock.now())?;
         let filter = hide(&request.search.filter, request.search.include);
         let found = self.candidates(&query, request.search.mode, filter, most)?;
         let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();

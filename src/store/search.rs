@@ -165,11 +165,11 @@ impl SearchRequest {
     ///
     /// # Errors
     /// `Invalid` with the place of a mistake.
-    pub(super) fn parsed(&self) -> Result<Query> {
+    pub(super) fn parsed(&self, now: Timestamp) -> Result<Query> {
         if self.plain && !self.all {
             Ok(Query::plain(&self.query))
         } else {
-            Query::parse(&self.query, self.all)
+            Query::parse_at(&self.query, self.all, now)
         }
     }
 }
@@ -200,7 +200,7 @@ impl Store {
     ) -> Result<SearchReply> {
         let config = &self.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let query = request.parsed()?;
+        let query = request.parsed(self.clock.now())?;
         let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
         let mut mode = asked;
@@ -383,8 +383,11 @@ impl Store {
     }
 
     /// Reads the bounds of `--created-after` and its kin into a filter.
-    pub fn date_bound(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
-        text.map(|text| Timestamp::parse_bound(flag, text)).transpose()
+    ///
+    /// # Errors
+    /// `Invalid` where it is neither a date nor one that is counted from `now`.
+    pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
+        text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
     }
 }
 

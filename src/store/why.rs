@@ -67,7 +67,7 @@ impl Store {
         let search = &request.search;
         let stale = !search.no_sync && self.freshen()? > 0;
         let row = self.find(&request.note)?;
-        let query = search.parsed()?;
+        let query = search.parsed(self.clock.now())?;
         let snapshot = self.index.snapshot()?;
         let limit = search.limit.unwrap_or(self.config.search.limit);
         let mut reply = WhyReply {

@@ -1,14 +1,16 @@
 //! Owns the before-images of operations that landed: which are kept, and the plan that brings one back.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::edit::{ChangeSet, Content, FileChange, FolderMove};
+use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FolderMove, Place};
+use crate::text::path::NotePath;
 use crate::vault::beneath::Folder;
 use crate::vault::land::discard;
-use crate::vault::manifest::Manifest;
+use crate::vault::manifest::{ChangedFile, Manifest};
 use crate::vault::recover::manifest;
 use crate::vault::write::{Applied, COMMITTED, IMAGES, MANIFEST, UNDO, WriteLock};
 
@@ -36,6 +38,52 @@ impl Kept {
 
     fn failed(&self) -> impl Fn(io::Error) -> Error + '_ {
         |error| Error::io("read the before-images in", &self.records, error)
+    }
+
+    /// Keeps the bytes that a file had before another program changed it, as if the change had been an operation of
+    /// ours, so that it can be taken back. The journal learns of it next, or by [`crate::journal::Journal::catch_up`].
+    ///
+    /// # Errors
+    /// `Io` where they cannot be written.
+    pub fn keep(
+        lock: &WriteLock,
+        event: &str,
+        operation: &str,
+        path: &NotePath,
+        (before, after): (&[u8], &[u8]),
+        at: Timestamp,
+    ) -> Result<Applied> {
+        let place = Some(Place::Vault(path.clone()));
+        let file = ChangedFile {
+            from: place.clone(),
+            to: place,
+            before: Some(ContentHash::of(before)),
+            after: Some(ContentHash::of(after)),
+            image: Some((0, before.len() as u64)),
+            temporary: None,
+            inode: None,
+        };
+        let manifest = Manifest {
+            id: event.to_owned(),
+            operation: operation.to_owned(),
+            undoes: None,
+            at: at.millis(),
+            folders: Vec::new(),
+            made: Vec::new(),
+            files: vec![file],
+        };
+        let write = || {
+            let folder = lock.folder.child_or_new(UNDO)?.child_or_new(&manifest.id)?;
+            // The manifest comes last: what has none is no operation.
+            for (name, bytes) in [(IMAGES, before.to_vec()), (COMMITTED, serde_json::to_vec(&manifest)?)] {
+                let mut file = folder.create(name, 0o600)?;
+                file.write_all(&bytes)?;
+                file.sync_data()?;
+            }
+            folder.sync()
+        };
+        write().map_err(|error| Error::io("write the before-images in", lock.records(), error))?;
+        Ok(Applied::of(&manifest, Vec::new()))
     }
 
     /// Lists the operations that can be brought back, oldest first.
@@ -131,8 +179,7 @@ impl Kept {
                         .ok()
                         .zip(usize::try_from(len).ok())
                         .and_then(|(offset, len)| images.get(offset..offset.checked_add(len)?));
-                    let is_whole =
-                        |image: &&[u8]| Some(crate::text::edit::ContentHash::of(image)) == file.before;
+                    let is_whole = |image: &&[u8]| Some(ContentHash::of(image)) == file.before;
                     let Some(image) = image.filter(is_whole) else {
                         return Err(Error::corrupt(format!(
                             "the before-images of {id} in {} are damaged",

@@ -206,6 +206,17 @@ impl Vault {
         Ok(folder)
     }
 
+    /// Says whether a plan could be carried out at this moment, and writes nothing: what a dry run shows must hold.
+    ///
+    /// # Errors
+    /// As [`Vault::apply`], before anything is written.
+    pub fn check(&self, plan: &ChangeSet) -> Result<()> {
+        self.refuse_read_only()?;
+        let mut look = Look::open(self, plan)?;
+        let survey = Survey { look: &mut look, made: Vec::new() };
+        survey.draft(self, String::new(), Timestamp::default()).map(drop)
+    }
+
     /// Carries out a plan: all of it or nothing. What it replaces and removes is kept for `undo`.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod contract_tiered;
 mod contract_vector;
 mod cli;
 mod conditions;
+mod commands;
 mod compose;
 mod contract_longterm;
 mod contract_mem;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::tool::{Answer, IntentInput, within};
 use super::LONGEST;
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::search::Mode;
@@ -93,7 +94,7 @@ pub(super) struct SearchInput {
 }
 
 impl SearchInput {
-    fn request(&self, limit: usize, skip: usize) -> Result<SearchRequest> {
+    fn request(&self, limit: usize, skip: usize, now: Timestamp) -> Result<SearchRequest> {
         Ok(SearchRequest {
             query: self.query.clone(),
             mode: self.mode.map(|mode| match mode {
@@ -107,10 +108,10 @@ impl SearchInput {
                 tags: self.tags.clone(),
                 note_type: self.note_type.clone(),
                 category: self.category.clone(),
-                created_after: Store::date_bound("created_after", self.created_after.as_deref())?,
-                created_before: Store::date_bound("created_before", self.created_before.as_deref())?,
-                updated_after: Store::date_bound("updated_after", self.updated_after.as_deref())?,
-                updated_before: Store::date_bound("updated_before", self.updated_before.as_deref())?,
+                created_after: Store::date_bound("created_after", self.created_after.as_deref(), now)?,
+                created_before: Store::date_bound("created_before", self.created_before.as_deref(), now)?,
+                updated_after: Store::date_bound("updated_after", self.updated_after.as_deref(), now)?,
+                updated_before: Store::date_bound("updated_before", self.updated_before.as_deref(), now)?,
                 ..Filter::default()
             },
             include: PutAway {
@@ -291,7 +292,7 @@ struct Ranked {
 fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Result<Ranked> {
     let tier = input.tier.map(TierInput::tier);
     if input.intent.is_none() && tier.is_none() {
-        let reply = store.search(&input.request(limit, start)?)?;
+        let reply = store.search(&input.request(limit, start, store.now())?)?;
         let shown = |mut result: SearchResult| {
             let parts = result.explain.take().and_then(|parts| serde_json::to_value(parts).ok());
             (result, parts)
@@ -309,7 +310,7 @@ fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Res
         });
     }
     let intent = input.intent.map(Intent::from);
-    let search = input.request(limit.saturating_add(start), 0)?;
+    let search = input.request(limit.saturating_add(start), 0, store.now())?;
     let mode = search
         .mode
         .map_or_else(|| store.config().search.mode.clone(), |mode| format!("{mode:?}").to_lowercase());

@@ -1,0 +1,93 @@
+//! `sidenote open`: a note in the program that the user's environment names. The only place that runs a program.
+
+use std::path::Path;
+use std::process::Command;
+
+use clap::{Args, ValueEnum};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+
+use super::change::DryPlan;
+use super::{Session, output};
+use crate::error::{Error, Result};
+
+/// Open a note in Obsidian, or in the program that the system opens such files with.
+///
+/// The note stays as it is. `edit` opens it in $EDITOR and waits.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote open \"Start here\"
+  sidenote open Plan --with system
+  sidenote open Plan --dry-run          print the address that would be opened")]
+pub(super) struct OpenArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// What opens it. Default: Obsidian, where the vault has its settings, else the system.
+    #[arg(long, value_enum)]
+    with: Option<With>,
+    #[command(flatten)]
+    dry: DryPlan,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum With {
+    /// Obsidian, by an obsidian:// address.
+    Obsidian,
+    /// The program that the system opens such files with.
+    System,
+}
+
+/// Signs that stay as they are in a part of an address.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What `open` opens, and with what.
+#[derive(Debug, Serialize)]
+struct OpenReply {
+    path: String,
+    address: String,
+    program: String,
+    opened: bool,
+}
+
+pub(super) fn run(session: &Session, args: &OpenArgs) -> Result<()> {
+    let store = session.fresh_store()?;
+    let path = store.find(&args.note)?.path.to_string();
+    let file = store.root().join(&path);
+    let has_obsidian = store.root().join(crate::vault::CONFIG_DIR).is_dir();
+    let with = args.with.unwrap_or(if has_obsidian { With::Obsidian } else { With::System });
+    let file = file.to_str().ok_or_else(|| Error::invalid(format!("the place of {path} is not UTF-8")))?;
+    let address = match with {
+        With::Obsidian => format!("obsidian://open?path={}", utf8_percent_encode(file, PART)),
+        With::System => file.to_owned(),
+    };
+    let program = opener();
+    if !args.dry.dry_run {
+        run_with(&program, Path::new(&address))?;
+    }
+    let reply = OpenReply { path, address, program, opened: !args.dry.dry_run };
+    session.out.reply(&reply, |reply| {
+        let verb = if reply.opened { "opened" } else { "would open" };
+        format!("{verb} {}\n", output::plain(&reply.address))
+    })
+}
+
+/// Names the program that opens addresses and files here: `$SIDENOTE_OPENER`, else the system's own.
+fn opener() -> String {
+    let set = std::env::var("SIDENOTE_OPENER").ok().filter(|command| !command.trim().is_empty());
+    set.unwrap_or_else(|| if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned())
+}
+
+/// Runs a command of the user's environment, its words split at spaces, on one more argument, and waits for it.
+///
+/// # Errors
+/// `Io` where it cannot be started; `Invalid` where it fails.
+pub(super) fn run_with(command: &str, argument: &Path) -> Result<()> {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let status = Command::new(program)
+        .args(words)
+        .arg(argument)
+        .status()
+        .map_err(|error| Error::io("run", program, error))?;
+    if status.success() { Ok(()) } else { Err(Error::invalid(format!("{program} failed: {status}"))) }
+}

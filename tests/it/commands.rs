@@ -1,0 +1,343 @@
+//! The command line as a whole: what every command's help says, exit codes, dry runs, and that nothing is silent.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::endpoint::{Say, Server};
+use crate::support::{TestVault, json, permissions_hold, run, stderr, stdout, terminate, text_of};
+
+const NOW: &str = "2026-11-21";
+
+/// Prints the help of a command at a width of terminal.
+fn help(command: &[&str], columns: &str) -> String {
+    let vault = TestVault::new(&[]);
+    let mut program = vault.command(command);
+    stdout(&program.arg("--help").env("COLUMNS", columns).output().unwrap())
+}
+
+/// Lists every command with those below it, as words.
+fn commands() -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(command) = open.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let text = help(&words, "100");
+        let inner = text.split("\nCommands:\n").nth(1).unwrap_or("");
+        for line in inner.lines().take_while(|line| !line.is_empty()) {
+            let is_name = line.starts_with("  ") && !line.starts_with("   ");
+            let Some(name) = line.split_whitespace().next().filter(|name| is_name && *name != "help") else {
+                continue;
+            };
+            open.push([command.clone(), vec![name.to_owned()]].concat());
+        }
+        found.push(command);
+    }
+    found
+}
+
+/// Documentation of parts that several commands share, which must never stand for a command's own.
+const SHARED: [&str; 6] = [
+    "What every command",
+    "What moving and renaming",
+    "Conditions that searching",
+    "What `search` and `ask-why`",
+    "`--dry-run` for what",
+    "The one memory that",
+];
+
+/// Commands that change notes, settings or the journal, and so have to say first what they would do.
+const WRITERS: [&str; 37] = [
+    "new",
+    "append",
+    "prepend",
+    "replace",
+    "edit",
+    "set",
+    "unset",
+    "add",
+    "tag",
+    "move",
+    "rename",
+    "open",
+    "rename-heading",
+    "rename-block",
+    "rename-tag",
+    "rename-property",
+    "link",
+    "unlink",
+    "merge",
+    "extract",
+    "delete",
+    "restore",
+    "undo",
+    "backup",
+    "restore-backup",
+    "memory save",
+    "memory forget",
+    "memory restore",
+    "memory pin",
+    "memory unpin",
+    "memory tier",
+    "memory vote",
+    "memory set-context",
+    "memory clear-context",
+    "memory maintain",
+    "memory cleanup",
+    "memory import",
+];
+
+#[test]
+fn the_help_of_every_command_is_its_own_and_is_not_broken_by_wrapping() {
+    let all = commands();
+    assert!(all.len() > 60, "only {} commands were found", all.len());
+    for command in &all {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let (narrow, wide) = (help(&words, "80"), help(&words, "100"));
+        for shared in SHARED {
+            assert!(!narrow.contains(shared), "{words:?} shows what only the source says: {shared}");
+        }
+        assert!(!narrow.starts_with("Usage"), "{words:?} says nothing of what it does");
+        // Examples and settings are to be copied, so they are the same at any width.
+        let copied = |text: &str| text.split_once("\nExample").map(|(_, rest)| rest.to_owned());
+        assert_eq!(copied(&narrow), copied(&wide), "{words:?}");
+    }
+    let names: BTreeSet<String> = all.iter().map(|command| command.join(" ")).collect();
+    for writer in WRITERS {
+        assert!(names.contains(writer), "{writer} is no command");
+        let words: Vec<&str> = writer.split(' ').collect();
+        assert!(help(&words, "100").contains("--dry-run"), "{writer} has no --dry-run");
+    }
+}
+
+#[test]
+fn the_settings_that_the_help_of_hooks_shows_are_json_with_all_hooks() {
+    for columns in ["66", "80", "100"] {
+        let text = help(&["hook"], columns);
+        let from = text.find("\n{").unwrap();
+        let settings: Value = serde_json::from_str(text[from..].trim()).expect(&text);
+        let hooks = settings["hooks"].as_object().unwrap();
+        let commands: Vec<&str> =
+            hooks.values().map(|hook| hook[0]["hooks"][0]["command"].as_str().unwrap()).collect();
+        let ends: Vec<&str> = commands.iter().map(|command| command.rsplit(' ').next().unwrap()).collect();
+        assert_eq!(ends, ["session-start", "recall", "capture", "session-end"]);
+    }
+}
+
+#[test]
+fn check_fails_a_build_where_it_is_asked_to() {
+    let cases: &[(&str, &[&str], i32)] = &[
+        ("[[nowhere]]\n", &[], 0),
+        ("[[nowhere]]\n", &["--strict"], 8),
+        ("[[nowhere]]\n", &["--strict=error"], 8),
+        ("[[nowhere]]\n", &["--strict", "--only", "orphan"], 0),
+        ("alone\n", &["--strict"], 0),
+        ("alone\n", &["--strict=warning"], 0),
+        ("alone\n", &["--strict=info"], 8),
+        ("x\n", &["--only", "nonsense"], 2),
+        ("x\n", &["--strict=much"], 2),
+    ];
+    for (text, args, code) in cases {
+        let vault = TestVault::new(&[("a.md", text)]);
+        let output = vault.run(&[&["check"], *args].concat());
+        assert_eq!(output.status.code(), Some(*code), "{text:?} {args:?}: {}", stderr(&output));
+    }
+    assert_eq!(cases.len(), 9);
+}
+
+#[test]
+fn every_code_of_check_is_listed_in_its_help() {
+    let text = help(&["check"], "100");
+    for known in sidenote::store::PROBLEM_CODES {
+        assert!(text.contains(&format!("- {}: ", known.code)), "{}", known.code);
+    }
+    let output = TestVault::new(&[]).run(&["check", "--only", "nonsense"]);
+    assert!(stderr(&output).contains("broken-link"), "{}", stderr(&output));
+    let reply = json(&TestVault::new(&[("a.md", "[[x]]\n")]), NOW, &["check"]);
+    let found = reply["problems"].as_array().unwrap().iter().find(|p| p["code"] == "broken-link").unwrap();
+    assert_eq!(found["severity"], "error");
+}
+
+#[test]
+fn an_interrupted_index_says_so_to_whoever_started_it() {
+    // The endpoint does not answer before the program was told to stop.
+    let server = Server::new(8, &[Say::Silence]);
+    let notes: Vec<(String, String)> = (0..40).map(|n| (format!("{n}.md"), format!("note {n}\n"))).collect();
+    let vault = TestVault::new(&[]);
+    notes.iter().for_each(|(path, text)| vault.write(path, text));
+    let mut command = vault.command(&["index"]);
+    command
+        .env("SIDENOTE_EMBED_PROVIDER", "openai")
+        .env("SIDENOTE_EMBED_MODEL", "test")
+        .env("SIDENOTE_EMBED_BASE_URL", &server.url)
+        .env("SIDENOTE_EMBED_DIMENSIONS", "8")
+        .env("SIDENOTE_EMBED_TIMEOUT_S", "2")
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    while server.asked().is_empty() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    terminate(child.id());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn renaming_keeps_the_folder_and_moving_trims_what_nobody_means() {
+    let cases: &[(&[&str], &[&str], i32)] = &[
+        (&["rename", "d/a.md", "b"], &["d/b.md"], 0),
+        (&["rename", "a", "b.md"], &["d/b.md"], 0),
+        // A folder of that name is not where it goes.
+        (&["rename", "d/a.md", "e"], &["d/e.md"], 0),
+        (&["rename", "d/a.md", "e/b"], &["e/b.md"], 0),
+        (&["rename", "d", "f"], &["f/a.md"], 0),
+        (&["move", "d/a.md", "b"], &["b.md"], 0),
+        (&["move", "d/a.md", "x.md "], &["x.md"], 0),
+        (&["move", "d/a.md", " y "], &["y.md"], 0),
+        (&["rename", "d/a.md", "z.md "], &["d/z.md"], 0),
+        (&["move", "d/a.md", "x /y.md"], &["d/a.md"], 2),
+        (&["move", "d/a.md", "  "], &["d/a.md"], 2),
+    ];
+    for (args, expect, code) in cases {
+        let vault = TestVault::new(&[("d/a.md", "x\n"), ("e/other.md", "y\n")]);
+        let output = vault.run(args);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {}", stderr(&output));
+        for path in *expect {
+            assert_eq!(text_of(&vault, path), "x\n", "{args:?}");
+        }
+    }
+    assert_eq!(cases.len(), 11);
+}
+
+#[test]
+fn history_names_what_moved_and_not_what_followed() {
+    let vault = TestVault::new(&[("a.md", "[[z]]\n"), ("z.md", "x\n"), ("d/one.md", "[[a]]\n")]);
+    run(&vault, NOW, &["move", "z.md", "y.md"]);
+    run(&vault, NOW, &["move", "d", "e"]);
+    run(&vault, NOW, &["delete", "y"]);
+    let lines = run(&vault, NOW, &["history"]);
+    let subject =
+        |line: &str| line.split("  ").filter(|cell| !cell.is_empty()).nth(2).unwrap().trim().to_owned();
+    let subjects: Vec<String> = lines.lines().map(subject).collect();
+    assert_eq!(subjects, ["y.md -> .trash/y.md", "d -> e", "z.md -> y.md and 1 more"], "{lines}");
+}
+
+#[test]
+fn an_edit_is_told_of_stands_in_the_history_and_can_be_undone() {
+    let vault = TestVault::new(&[("a.md", "one\n")]);
+    vault.write(".editor", "#!/bin/sh\necho two >> \"$1\"\n");
+    let editor = format!("sh {}", vault.root().join(".editor").display());
+    let edit = |args: &[&str]| {
+        let mut command = vault.command(&[&["edit", "a"], args].concat());
+        command.env("EDITOR", &editor).env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap()
+    };
+    assert!(stdout(&edit(&["--dry-run"])).contains("would open a.md"));
+    assert_eq!(text_of(&vault, "a.md"), "one\n");
+    assert_eq!(stdout(&edit(&[])), "a.md changed\n");
+    let history = run(&vault, NOW, &["history", "a"]);
+    assert!(history.contains("  edit  a.md  "), "{history}");
+    assert!(run(&vault, NOW, &["search", "two"]).contains("a.md"));
+    run(&vault, NOW, &["undo"]);
+    assert_eq!(text_of(&vault, "a.md"), "one\n");
+    let mut command = vault.command(&["edit", "a"]);
+    let idle = command.env("EDITOR", "true").env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
+    assert_eq!(stdout(&idle), "a.md is as it was\n");
+}
+
+#[test]
+fn an_empty_list_is_told_apart_from_a_mistake() {
+    let files = [("d/a.md", "---\ntags: [recipe]\nrating: 4\n---\nx\n")];
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["list", "--folder", "Nope"], 3, "there is no folder \"Nope\""),
+        (&["list", "--folder", "D"], 3, "did you mean \"d\"?"),
+        (&["list", "--property", "rating>4"], 2, "'[rating:>4]'"),
+        (&["list", "--property", "rating>=4"], 2, "'[rating:>4]'"),
+        (&["list", "--property", "=4"], 2, "neither KEY nor KEY=VALUE"),
+        (&["list", "--property", "ratin"], 0, "no note has the property \"ratin\"; did you mean \"rating\"?"),
+        (&["list", "--property", "rating=5"], 0, ""),
+        (&["list", "--tag", "recipes"], 0, "no note has the tag \"recipes\"; did you mean \"recipe\"?"),
+        (&["list", "--type", "idea"], 0, "no note has the type \"idea\""),
+        (&["list", "--category", "x"], 0, "no note has the category \"x\""),
+        (&["search", "x", "--tag", "none"], 0, "no note has the tag \"none\""),
+        (&["search", "x", "--path", "Nope/**"], 0, "no path matches \"Nope/**\""),
+        (&["memory", "by-type", "idea"], 0, "no note has the type \"idea\""),
+        (&["memory", "by-tags", "none"], 0, "no note has the tag \"none\""),
+        (&["memory", "list", "--tag", "none"], 0, "no note has the tag \"none\""),
+    ];
+    for (args, code, says) in cases {
+        let vault = TestVault::new(&files);
+        run(&vault, NOW, &["index", "--no-embed"]);
+        let output = vault.run(args);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+        assert!(!says.is_empty() || stderr(&output).is_empty(), "{args:?}: {}", stderr(&output));
+    }
+    assert_eq!(cases.len(), 15);
+    let vault = TestVault::new(&files);
+    assert!(run(&vault, NOW, &["list", "--folder", "d/"]).contains("d/a.md"));
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_run_refuses() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let outside = TestVault::new(&[("real.md", "x\n")]);
+    let make = || {
+        let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "[[a]]\n")]);
+        symlink(outside.root().join("real.md"), vault.root().join("link.md")).unwrap();
+        vault
+    };
+    let mut cases: Vec<&[&str]> = vec![&["delete", "link.md"], &["move", "link.md", "other.md"]];
+    if permissions_hold() {
+        cases.push(&["move", "a.md", "c.md"]);
+    }
+    for args in cases {
+        let vault = make();
+        let read_only = std::fs::Permissions::from_mode(0o444);
+        std::fs::set_permissions(vault.root().join("b.md"), read_only).unwrap();
+        let ran = vault.run(args);
+        let dry = vault.run(&[args, &["--dry-run"]].concat());
+        assert!(!ran.status.success(), "{args:?}");
+        assert_eq!(dry.status.code(), ran.status.code(), "{args:?}: {}", stdout(&dry));
+    }
+}
+
+#[test]
+fn commands_of_memory_that_only_move_weight_have_dry_runs() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    let cases: &[(&[&str], &str)] = &[
+        (&["memory", "vote", "a", "up"], "a.md would be voted up; its usefulness is 0 now\n"),
+        (&["memory", "set-context", "boats"], "would be set until clear-context\n"),
+        (&["memory", "clear-context"], "there is no context\n"),
+    ];
+    for (args, says) in cases {
+        assert_eq!(run(&vault, NOW, &[*args, &["--dry-run"]].concat()), *says);
+    }
+    assert_eq!(cases.len(), 3);
+    assert!(!vault.root().join(".sidenote/records").exists(), "a dry run wrote into the journal");
+    run(&vault, NOW, &["memory", "set-context", "boats"]);
+    assert_eq!(run(&vault, NOW, &["memory", "clear-context", "--dry-run"]), "would be cleared\n");
+    assert_eq!(run(&vault, NOW, &["memory", "clear-context"]), "cleared\n");
+}
+
+#[test]
+fn the_folder_that_a_search_makes_is_told_of_once() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    let first = stderr(&vault.run(&["search", "x"]));
+    assert!(first.contains("/.sidenote; the index in it can be deleted"), "{first}");
+    assert!(!stderr(&vault.run(&["search", "x"])).contains(".sidenote"));
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    let quiet = stderr(&vault.run(&["search", "x", "--json"]));
+    assert!(!quiet.contains(".sidenote"), "{quiet}");
+}
+
+#[test]
+fn counts_agree_with_their_nouns() {
+    let vault = TestVault::new(&[("a.md", "[[b]]\n"), ("b.md", "x\n")]);
+    assert!(run(&vault, NOW, &["path", "a", "b"]).ends_with("\n1 link\n"));
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    let indexed = run(&vault, NOW, &["index", "--no-embed"]);
+    assert!(indexed.starts_with("1 note, 1 passage; 1 file scanned: "), "{indexed}");
+    assert!(run(&vault, NOW, &["check"]).ends_with("1 note: 1 orphan\n"));
+    assert!(run(&vault, NOW, &["backup", "--dry-run"]).starts_with("1 note would be copied"));
+}
