@@ -67,9 +67,13 @@ struct ServeArgs {
     /// The file with the token that callers must show; made where it is missing. Needed beyond this machine.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// A web page's origin that may call, such as https://notes.example:8443. Those of this machine may.
+    /// A web page's origin that may call and read answers (CORS), such as https://notes.example:8443. Pages of this
+    /// machine may call.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
+    /// A host name by which a tunnel or proxy reaches the server, such as notes.example. Needs --token-file.
+    #[arg(long, value_name = "NAME", requires = "token_file")]
+    allow_host: Vec<String>,
     /// The folder of memories: as --vault, with the toolset mem and the layout memories. Default: ./memories
     #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories")]
     notestore_path: Option<PathBuf>,
@@ -109,7 +113,12 @@ fn serve(session: &mut Session, args: &ServeArgs) -> Result<()> {
     }
     let store = session.store()?;
     let Some(address) = args.http else { return crate::mcp::serve_stdio(store, &sets) };
-    let http = Http { address, token_file: args.token_file.clone(), origins: args.allow_origin.clone() };
+    let http = Http {
+        address,
+        token_file: args.token_file.clone(),
+        origins: args.allow_origin.clone(),
+        hosts: args.allow_host.clone(),
+    };
     let out = session.out;
     crate::mcp::serve_http(store, &sets, &http, |address| {
         out.say(&format!("serving at http://{address}/mcp; end with Ctrl-C"));

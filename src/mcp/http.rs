@@ -1,7 +1,10 @@
 //! Owns the server over HTTP: who may reach it, how it is listened at, and what it forgets.
 //!
 //! Clients of the newest protocol, and single calls without a session, are answered at once and statelessly; a client
-//! that says `initialize` gets a session (spec/security.md, HTTP).
+//! that says `initialize` and accepts streams gets a session (spec/security.md, HTTP).
+
+mod cors;
+mod intake;
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -12,32 +15,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
-use tokio::net::TcpListener;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 use super::{Server, asked_to_end};
 use crate::error::{Error, Result};
+use cors::{Cors, origin};
+pub(super) use intake::Reserved;
+use intake::{ARRIVAL, Intake, LARGEST};
 
 /// The header by which a client names its session.
 const SESSION: &str = "mcp-session-id";
-/// A request has no more bytes than this.
-const LARGEST: usize = 4 << 20;
-/// A request that takes longer to arrive is given up, and so is a connection that is silent so long.
-const ARRIVAL: Duration = Duration::from_secs(30);
+/// What a client accepts that takes whatever the answer is, as rmcp asks for.
+const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// Told to connections beyond the limit.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 /// So many sessions are kept; of more, the one that was silent longest ends.
 const MOST_SESSIONS: usize = 128;
 /// A session that is silent so long ends.
@@ -65,7 +77,13 @@ pub struct Http {
     pub token_file: Option<PathBuf>,
     /// Web pages that may reach us beside those of this machine, such as `https://notes.example:8443`.
     pub origins: Vec<String>,
+    /// Names by which a tunnel or proxy reaches us, such as `notes.example`.
+    pub hosts: Vec<String>,
 }
+
+/// Marks a request whose client takes one JSON message as its answer, and no stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JsonOnly;
 
 /// What answers a request.
 #[derive(Clone)]
@@ -78,6 +96,8 @@ struct Endpoint {
     /// For everybody else.
     plain: StreamableHttpService<Server, NeverSessionManager>,
     token: Option<blake3::Hash>,
+    cors: Cors,
+    intake: Intake,
 }
 
 /// Serves until the process is asked to end; `told` hears where.
@@ -90,7 +110,12 @@ pub(super) async fn serve(server: Server, http: &Http, told: impl FnOnce(SocketA
         ))
         .with_hint("give --token-file FILE, or listen at 127.0.0.1"));
     }
-    let config = config(http)?;
+    if token.is_none() && !http.hosts.is_empty() {
+        return Err(Error::invalid("--allow-host lets others reach the server, and there is no token")
+            .with_hint("give --token-file FILE as well"));
+    }
+    let origins = http.origins.iter().map(|text| origin(text)).collect::<Result<Vec<String>>>()?;
+    let config = config(http, &origins)?;
     let stop = config.cancellation_token.clone();
     let unheard = |error| Error::io("listen at", http.address.to_string(), error);
     let listener = TcpListener::bind(http.address).await.map_err(unheard)?;
@@ -98,12 +123,13 @@ pub(super) async fn serve(server: Server, http: &Http, told: impl FnOnce(SocketA
     let end = asked_to_end()?;
     let _following = server.follow()?;
     tokio::spawn(server.clone().hear_others());
-    let endpoint = Endpoint::new(&server, config, token);
+    let endpoint = Endpoint::new(&server, config, token, Cors::new(origins));
+    let intake = endpoint.intake.clone();
     let router = Router::new().route("/mcp", any(answer)).route("/health", get(health)).with_state(endpoint);
     told(address);
     let open = GracefulShutdown::new();
     tokio::select! {
-        () = accept(&listener, &router, &open) => {}
+        () = accept(&listener, &router, &open, &intake) => {}
         () = end => {}
     }
     drop(listener);
@@ -116,7 +142,7 @@ pub(super) async fn serve(server: Server, http: &Http, told: impl FnOnce(SocketA
 }
 
 /// Takes connections, and serves each in a task of its own.
-async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown) {
+async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown, intake: &Intake) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(ARRIVAL);
     loop {
@@ -128,6 +154,10 @@ async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown
                 continue;
             }
         };
+        let Some(place) = intake.connection() else {
+            refuse(&stream);
+            continue;
+        };
         // Small answers must not wait until there are more of them (Nagle's algorithm).
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!("answers may wait: {error}");
@@ -138,55 +168,56 @@ async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown
             if let Err(error) = served.await {
                 tracing::debug!("a connection broke off: {error}");
             }
+            drop(place);
         });
     }
 }
 
-fn config(http: &Http) -> Result<StreamableHttpServerConfig> {
-    let mut origins = LOOPBACK_ORIGINS.map(str::to_owned).to_vec();
-    for text in &http.origins {
-        origins.push(origin(text)?);
+/// Tells a client that there are too many connections.
+fn refuse(stream: &TcpStream) {
+    tracing::warn!("a connection is refused: there are too many");
+    if let Err(error) = stream.try_write(FULL) {
+        tracing::debug!("a client is not told that it is refused: {error}");
     }
+}
+
+fn config(http: &Http, allowed: &[String]) -> Result<StreamableHttpServerConfig> {
+    let mut origins = LOOPBACK_ORIGINS.map(str::to_owned).to_vec();
+    origins.extend_from_slice(allowed);
     let config = StreamableHttpServerConfig::default()
         .with_max_request_body_bytes(LARGEST)
         .with_allowed_origins(origins)
         .enforce_origin_validation();
     let ip = http.address.ip();
-    Ok(if ip.is_loopback() {
-        config.with_allowed_hosts([
-            "localhost".to_owned(),
-            ip.to_string(),
-            "127.0.0.1".to_owned(),
-            "::1".to_owned(),
-        ])
-    } else {
+    if !ip.is_loopback() && http.hosts.is_empty() {
         // By which names others reach us is not known here; who has the token may.
-        config.disable_allowed_hosts()
-    })
+        return Ok(config.disable_allowed_hosts());
+    }
+    let mut hosts = vec!["localhost".to_owned(), ip.to_string(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    for text in &http.hosts {
+        hosts.push(host(text)?);
+    }
+    Ok(config.with_allowed_hosts(hosts))
 }
 
-/// Reads the origin of web pages: scheme, host and port, and no more.
-fn origin(text: &str) -> Result<String> {
+/// Reads the name of a host, with a port where only that one is meant.
+fn host(text: &str) -> Result<String> {
     let wrong = || {
-        Error::invalid(format!("{text:?} is no origin of web pages"))
-            .with_hint("write it as browsers do: https://notes.example:8443")
+        Error::invalid(format!("{text:?} is no name of a host"))
+            .with_hint("write it without http:// and path: notes.example, or notes.example:8443")
     };
-    let uri: Uri = text.parse().map_err(|_| wrong())?;
-    let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.host()) else { return Err(wrong()) };
-    if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-        return Err(wrong());
-    }
-    Ok(match (uri.port_u16(), scheme) {
-        (Some(port), _) => format!("{scheme}://{host}:{port}"),
-        // Without a port an origin would stand for every port of that host.
-        (None, "https") => format!("{scheme}://{host}:443"),
-        (None, "http") => format!("{scheme}://{host}:80"),
-        (None, _) => format!("{scheme}://{host}"),
-    })
+    let authority: Authority = text.parse().map_err(|_| wrong())?;
+    let is_name = !authority.host().is_empty() && !text.contains(['@', '*', '/']);
+    if is_name { Ok(text.to_lowercase()) } else { Err(wrong()) }
 }
 
 impl Endpoint {
-    fn new(server: &Server, config: StreamableHttpServerConfig, token: Option<blake3::Hash>) -> Self {
+    fn new(
+        server: &Server,
+        config: StreamableHttpServerConfig,
+        token: Option<blake3::Hash>,
+        cors: Cors,
+    ) -> Self {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(SILENCE);
         let manager = Arc::new(manager);
@@ -198,7 +229,20 @@ impl Endpoint {
             order: Arc::default(),
             plain: StreamableHttpService::new(move || Ok(single.connection()), Arc::default(), plain),
             token,
+            cors,
+            intake: Intake::default(),
         }
+    }
+
+    /// Refuses a request whose Host or Origin may not reach us, before anything of its body is read.
+    async fn refuse_foreign(&self, uri: &axum::http::Uri, headers: &HeaderMap) -> Option<Response> {
+        let mut asked = Request::new(Body::empty());
+        *asked.uri_mut() = uri.clone();
+        *asked.headers_mut() = headers.clone();
+        // The service looks at Host and Origin before anything else, and answers this with 405 otherwise.
+        let looked_at = self.plain.handle(asked).await;
+        let is_refused = matches!(looked_at.status(), StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST);
+        is_refused.then(|| looked_at.map(Body::new))
     }
 
     /// Says whether a caller shows the token, where there is one.
@@ -242,13 +286,64 @@ impl Endpoint {
     }
 }
 
-/// The one field that tells which service a message is for.
+/// The fields that tell what a message is.
 #[derive(Deserialize)]
 struct Peek {
-    method: String,
+    method: Option<String>,
+}
+
+/// What a client says that it accepts.
+struct Accepts {
+    json: bool,
+    stream: bool,
+    /// Whether it names streams, and not only takes anything.
+    names_stream: bool,
+}
+
+impl Accepts {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut accepts = Self { json: false, stream: false, names_stream: false };
+        let given = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut is_given = false;
+        for range in given.flat_map(|value| value.split(',')) {
+            is_given = true;
+            let mut parts = range.split(';').map(|part| part.trim().to_lowercase());
+            let kind = parts.next().unwrap_or_default();
+            let is_refused = parts.any(|part| {
+                let weight = part.strip_prefix("q=").and_then(|weight| weight.trim().parse::<f32>().ok());
+                weight.is_some_and(|weight| weight <= 0.0)
+            });
+            if is_refused {
+                continue;
+            }
+            accepts.json |= matches!(kind.as_str(), "application/json" | "application/*" | "*/*");
+            accepts.stream |= matches!(kind.as_str(), "text/event-stream" | "text/*" | "*/*");
+            accepts.names_stream |= kind == "text/event-stream";
+        }
+        if !is_given {
+            (accepts.json, accepts.stream) = (true, true);
+        }
+        accepts
+    }
 }
 
 async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    if let Some(refusal) = endpoint.refuse_foreign(request.uri(), request.headers()).await {
+        return refusal;
+    }
+    let Some(origin) = endpoint.cors.origin(request.headers()) else {
+        return handle(&endpoint, request).await;
+    };
+    // A browser shows no token when it asks.
+    let response = if cors::is_preflight(request.method(), request.headers()) {
+        cors::preflight(request.headers())
+    } else {
+        handle(&endpoint, request).await
+    };
+    cors::share(response, origin)
+}
+
+async fn handle(endpoint: &Endpoint, request: Request) -> Response {
     if !endpoint.lets_in(request.headers()) {
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"sidenote\"")];
         return (StatusCode::UNAUTHORIZED, challenge, "show the token: Authorization: Bearer TOKEN\n")
@@ -258,22 +353,42 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     if let Some(session) = &session {
         endpoint.heard(session, false).await;
     }
-    let (parts, body) = request.into_parts();
-    let bytes = match tokio::time::timeout(ARRIVAL, to_bytes(body, LARGEST)).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) => {
-            let text = format!("the request is longer than {LARGEST} bytes, or broke off: {error}\n");
-            return (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
-        }
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the request did not arrive\n").into_response(),
+    let (mut parts, body) = request.into_parts();
+    let (bytes, reserved) = match endpoint.intake.read(&parts.headers, body).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
     };
-    let says_hello = serde_json::from_slice::<Peek>(&bytes).is_ok_and(|peek| peek.method == "initialize");
-    let request = Request::from_parts(parts, Body::from(bytes));
-    if session.is_none() && !says_hello {
-        return endpoint.plain.handle(request).await.map(Body::new);
+    // What the body takes is given back when the call has ended.
+    if let Some(reserved) = reserved {
+        parts.extensions.insert(reserved);
     }
-    let ends = request.method() == Method::DELETE;
-    let mut response = endpoint.sessions.handle(request).await.map(Body::new);
+    let is_json = parts.method == Method::POST && is_json(&parts.headers);
+    if is_json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&bytes) {
+        let text = format!("the request is no JSON: {error}");
+        return wrong(&ErrorData::new(ErrorCode::PARSE_ERROR, text, None), None);
+    }
+    let method = serde_json::from_slice::<Peek>(&bytes).ok().and_then(|peek| peek.method);
+    let accepts = Accepts::of(&parts.headers);
+    let says_hello = method.as_deref() == Some("initialize") && (accepts.names_stream || !accepts.json);
+    if session.is_none() && !says_hello {
+        let listens = method.as_deref() == Some("subscriptions/listen");
+        if accepts.json && (accepts.stream || !listens) {
+            take_any(&mut parts);
+            if !accepts.names_stream && !listens {
+                parts.extensions.insert(JsonOnly);
+            }
+        }
+        let kept = bytes.clone();
+        let response = endpoint.plain.handle(Request::from_parts(parts, Body::from(bytes))).await;
+        return told(response.map(Body::new), is_json, &kept);
+    }
+    if parts.method == Method::POST && accepts.json && accepts.stream {
+        take_any(&mut parts);
+    }
+    let ends = parts.method == Method::DELETE;
+    let kept = bytes.clone();
+    let response = endpoint.sessions.handle(Request::from_parts(parts, Body::from(bytes))).await;
+    let mut response = told(response.map(Body::new), is_json, &kept);
     if ends && response.status() == StatusCode::ACCEPTED {
         // The Python client takes anything else for a failure.
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -284,11 +399,36 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     response
 }
 
+/// Gives a response, but for a message that rmcp cannot read a better one: that takes it for a wrong media type.
+fn told(response: Response, is_json: bool, message: &[u8]) -> Response {
+    if !is_json || response.status() != StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return response;
+    }
+    let Ok(message) = serde_json::from_slice(message) else { return response };
+    let (error, id) = super::misread(&message);
+    wrong(&error, id)
+}
+
+/// Says to rmcp that the client takes JSON and streams, which it wants to be named.
+fn take_any(parts: &mut Parts) {
+    parts.headers.insert(header::ACCEPT, ANY_ANSWER);
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Answers what is no message.
+fn wrong(error: &ErrorData, id: Option<RequestId>) -> Response {
+    let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::BAD_REQUEST, kind, format!("{body}\n")).into_response()
+}
+
 async fn health(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    // The service looks at Host and Origin before anything else, here as there.
-    let looked_at = endpoint.plain.handle(request.map(|_| Body::empty())).await;
-    if looked_at.status() == StatusCode::FORBIDDEN {
-        return looked_at.map(Body::new);
+    if let Some(refusal) = endpoint.refuse_foreign(request.uri(), request.headers()).await {
+        return refusal;
     }
     let body = concat!("{\"status\":\"ok\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}\n");
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()

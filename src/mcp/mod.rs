@@ -13,6 +13,7 @@ mod prompts;
 mod resources;
 mod room;
 mod rulebook;
+mod stdio;
 mod tiered;
 mod tool;
 mod vector;
@@ -23,11 +24,12 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, ServerInitializeError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
@@ -57,6 +59,48 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// So often a process that does not keep the index looks whether another one brought something into it.
 const LISTENING: Duration = Duration::from_millis(100);
+
+/// Methods that need params, with valid ones.
+const PARAMS: [(&str, &str); 8] = [
+    ("tools/call", r#"{"name": "search_notes", "arguments": {"query": "dragon boat"}}"#),
+    ("resources/read", r#"{"uri": "sidenote:///Plan.md"}"#),
+    ("resources/subscribe", r#"{"uri": "sidenote:///Plan.md"}"#),
+    ("resources/unsubscribe", r#"{"uri": "sidenote:///Plan.md"}"#),
+    ("subscriptions/listen", r#"{"notifications": {"resourceSubscriptions": ["sidenote:///Plan.md"]}}"#),
+    ("prompts/get", r#"{"name": "recall", "arguments": {"topic": "boats"}}"#),
+    (
+        "completion/complete",
+        r#"{"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": "bo"}}"#,
+    ),
+    (
+        "initialize",
+        r#"{"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}"#,
+    ),
+];
+
+/// Tells a client that what it gave a method does not have the right form; nothing for a method that is not known.
+fn wrong_params(method: &str) -> Option<ErrorData> {
+    let (method, example) = PARAMS.iter().find(|(known, _)| *known == method)?;
+    let text = format!("the params of {method} do not have the right form. Valid params: {example}");
+    Some(ErrorData::invalid_params(text, None))
+}
+
+/// Tells a client what is wrong with JSON that is no message, and which request it was, where that can be told.
+fn misread(message: &serde_json::Value) -> (ErrorData, Option<RequestId>) {
+    let id = message.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
+    let is_current = message.get("jsonrpc").and_then(|version| version.as_str()) == Some("2.0");
+    let method = message.get("method").and_then(|method| method.as_str()).filter(|_| is_current);
+    let error = method
+        .and_then(wrong_params)
+        .unwrap_or_else(|| ErrorData::invalid_request("this is no JSON-RPC 2.0 message", None));
+    (error, id)
+}
+
+/// How long a call is expected to take, in seconds, once it has taken so long.
+fn expected(seconds: u32) -> f64 {
+    let scale = [10, 30, 60, 300, 1_800, 3_600];
+    f64::from(scale.into_iter().find(|expected| *expected > seconds).unwrap_or(seconds.saturating_mul(2)))
+}
 
 /// A set of tools under one contract (spec/toolsets.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -292,9 +336,18 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
         };
         let arguments = request.arguments.unwrap_or_default();
-        let work = self.run(move |store| Ok(tool.call(store, arguments)));
+        let http = context.extensions.get::<axum::http::request::Parts>().map(|parts| &parts.extensions);
+        let reserved = http.and_then(|http| http.get::<http::Reserved>()).cloned();
+        let work = self.run(move |store| {
+            let answer = tool.call(store, arguments);
+            // The arguments are gone, also where nobody waits for the answer any more.
+            drop(reserved);
+            Ok(answer)
+        });
         tokio::pin!(work);
-        let token = context.meta.get_progress_token();
+        // Whoever takes one message alone hears of no progress.
+        let is_single = http.is_some_and(|http| http.get::<http::JsonOnly>().is_some());
+        let token = context.meta.get_progress_token().filter(|_| !is_single);
         let mut beats = 0_u32;
         let answer = loop {
             tokio::select! {
@@ -305,6 +358,7 @@ impl ServerHandler for Server {
                     beats += 1;
                     if let Some(token) = token.clone() {
                         let told = ProgressNotificationParam::new(token, f64::from(beats))
+                            .with_total(expected(beats))
                             .with_message(format!("{beats} s"));
                         // A client that does not listen any more is seen by the answer.
                         if let Err(error) = context.peer.notify_progress(told).await {
@@ -352,7 +406,8 @@ impl ServerHandler for Server {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(resources::accepted(requested))
+        // The catalog is asked here and now, for rmcp does not wait for an answer.
+        Some(tokio::task::block_in_place(|| resources::accepted(&self.store(), requested)))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -370,8 +425,17 @@ impl ServerHandler for Server {
         if conformance::is_watched(&uri) {
             return Ok(());
         }
-        resources::path_of(&uri).map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
-        self.subscribed.add(uri);
+        let data = Some(json!({ "uri": uri }));
+        let asked = uri.clone();
+        let known = self.ask(move |store| resources::require(store, &asked)).await;
+        known.map_err(|error| ErrorData { data, ..error })?;
+        if !self.subscribed.add(uri) {
+            let text = format!(
+                "a session has at most {} subscriptions; unsubscribe from one first",
+                resources::MOST_SUBSCRIPTIONS
+            );
+            return Err(ErrorData::invalid_params(text, None));
+        }
         self.subscribed.begin(&self.shared.changes, context.peer);
         Ok(())
     }
@@ -416,6 +480,16 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         Ok(())
+    }
+
+    /// Answers a request whose method is not known, or whose params do not have the form that the method asks for.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(wrong_params(&request.method)
+            .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)))
     }
 
     async fn complete(
@@ -464,7 +538,7 @@ pub fn serve_stdio(store: Store, sets: &[Toolset]) -> Result<()> {
         let end = asked_to_end()?;
         tokio::pin!(end);
         let running = tokio::select! {
-            running = server.serve(rmcp::transport::io::stdio()) => match running {
+            running = server.serve(stdio::Stdio::new()) => match running {
                 Ok(running) => running,
                 // A client that leaves before its first message wanted nothing.
                 Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -1,10 +1,12 @@
 //! Owns resources: `sidenote:///path` for every note and attachment, and the news of what changed.
 //!
-//! A note gives its text; an attachment tells what it is, but not its bytes.
+//! A note gives its text, any other file its bytes with their media type.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -18,7 +20,8 @@ use tokio::task::AbortHandle;
 
 use crate::error::{Error, Result};
 use crate::index::SyncReport;
-use crate::store::{FileItem, Store};
+use crate::store::{FileContent, FileItem, Store};
+use crate::text::media::media_type;
 use crate::text::path::NotePath;
 
 /// What every resource's address begins with.
@@ -27,6 +30,12 @@ const SCHEME: &str = "sidenote:///";
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// So many resources are on a page.
 const PAGE: usize = 200;
+/// A file of more bytes than this is not sent.
+const LARGEST: u64 = 8 << 20;
+/// A session has at most so many subscriptions,
+pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
+/// and the address of each has at most so many bytes.
+const LONGEST_URI: usize = 4096;
 /// A connection that lags so many steps behind is told of everything it asked for.
 const STEPS: usize = 64;
 
@@ -67,7 +76,7 @@ pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesR
 fn describe(file: &FileItem) -> Resource {
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
     let resource =
-        Resource::new(uri_of(&file.path), name).with_mime_type(mime_of(&file.path)).with_size(file.size);
+        Resource::new(uri_of(&file.path), name).with_mime_type(media_type(&file.path)).with_size(file.size);
     if file.title.is_empty() { resource } else { resource.with_title(&file.title) }
 }
 
@@ -75,57 +84,42 @@ fn describe(file: &FileItem) -> Resource {
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(format!("{SCHEME}{{+path}}"), "note")
         .with_title("A note or attachment by its path")
-        .with_description("The text of a note, or what an attachment is.")
+        .with_description("The text of a note, or the bytes of an attachment.")
         .with_mime_type("text/markdown");
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// Reads a note, or tells what an attachment is.
+/// Reads a file: the text of a note or canvas, and the bytes of anything else.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse> {
     let path = path_of(uri)?;
     store.freshen()?;
-    let (file, text) = store.file_text(&path)?;
-    let contents = match text {
-        Some(text) => ResourceContents::text(text, uri).with_mime_type(mime_of(&file.path)),
-        None => {
-            let about = serde_json::json!({
-                "path": file.path, "mime_type": mime_of(&file.path), "bytes": file.size,
-                "updated_at": file.updated.rfc3339(),
-            });
-            ResourceContents::text(about.to_string(), uri).with_mime_type("application/json")
+    let (file, content) = store.file(&path, LARGEST)?;
+    let kind = media_type(&file.path);
+    let contents = match content {
+        FileContent::Text(text) => ResourceContents::text(text, uri),
+        FileContent::Bytes(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+        FileContent::TooLarge => {
+            return Err(Error::invalid(format!(
+                "{} is {kind} of {} bytes, and no more than {LARGEST} bytes are sent",
+                file.path, file.size
+            )));
         }
     };
+    let contents = contents.with_mime_type(kind);
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
 
-/// Names the kind of a file by its ending (IANA media types; the endings that Obsidian opens).
-fn mime_of(path: &str) -> &'static str {
-    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
-    match ending.to_ascii_lowercase().as_str() {
-        "md" => "text/markdown",
-        "canvas" => "application/json",
-        "base" => "application/yaml",
-        "txt" => "text/plain",
-        "pdf" => "application/pdf",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "avif" => "image/avif",
-        "bmp" => "image/bmp",
-        "svg" => "image/svg+xml",
-        "mp3" => "audio/mpeg",
-        "wav" => "audio/wav",
-        "m4a" => "audio/mp4",
-        "ogg" => "audio/ogg",
-        "flac" => "audio/flac",
-        "mp4" | "m4v" => "video/mp4",
-        "mov" => "video/quicktime",
-        "mkv" => "video/x-matroska",
-        "webm" => "video/webm",
-        "ogv" => "video/ogg",
-        _ => "application/octet-stream",
+/// Refuses an address at which there is no file, or that is too long to be kept.
+///
+/// # Errors
+/// `Invalid` for an address that is none of a file in a vault; `NotFound` where there is no file.
+pub(super) fn require(store: &Store, uri: &str) -> Result<()> {
+    if uri.len() > LONGEST_URI {
+        return Err(Error::invalid(format!("the address has more than {LONGEST_URI} bytes")));
     }
+    let path = path_of(uri)?;
+    store.freshen()?;
+    store.require_file(&path)
 }
 
 /// Something that changed in the vault.
@@ -192,7 +186,9 @@ impl Changes {
     pub(super) async fn listen(&self, context: &SubscriptionContext) {
         let mut receiver = self.0.subscribe();
         let accepted = context.accepted().clone();
-        let wanted = accepted.resource_subscriptions.unwrap_or_default();
+        let mut wanted = accepted.resource_subscriptions.unwrap_or_default();
+        wanted.sort_unstable();
+        wanted.dedup();
         loop {
             let step = tokio::select! {
                 step = Self::next(&mut receiver) => step,
@@ -216,14 +212,15 @@ impl Changes {
     }
 }
 
-/// Gives the part of a wish that is granted: addresses in the vault.
-pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+/// Gives the part of a wish that is granted: addresses of files, each once, and not too many.
+pub(super) fn accepted(store: &Store, requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resources_list_changed = requested.resources_list_changed;
-    accepted.resource_subscriptions = requested
-        .resource_subscriptions
-        .as_ref()
-        .map(|uris| uris.iter().filter(|uri| path_of(uri).is_ok()).cloned().collect());
+    accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(|uris| {
+        let mut known = HashSet::new();
+        let granted = uris.iter().take(2 * MOST_SUBSCRIPTIONS).filter(|uri| known.insert(uri.as_str()));
+        granted.filter(|uri| require(store, uri).is_ok()).take(MOST_SUBSCRIPTIONS).cloned().collect()
+    });
     accepted
 }
 
@@ -279,9 +276,14 @@ impl Subscribed {
         Ok(())
     }
 
-    /// Adds an address.
-    pub(super) fn add(&self, uri: String) {
-        Self::uris(&self.uris).insert(uri);
+    /// Adds an address; says whether there was room for it.
+    pub(super) fn add(&self, uri: String) -> bool {
+        let mut uris = Self::uris(&self.uris);
+        let has_room = uris.len() < MOST_SUBSCRIPTIONS || uris.contains(&uri);
+        if has_room {
+            uris.insert(uri);
+        }
+        has_room
     }
 
     /// Takes an address out.

@@ -56,8 +56,8 @@ use crate::index::embed::{Embed, Rerank};
 use crate::index::{Changes, Holder, Index, Options, Progress, Snapshot, SyncReport};
 use crate::journal::book::Book;
 use crate::text::path::NotePath;
-use crate::vault::Vault;
 use crate::vault::watch::Watch;
+use crate::vault::{Vault, real_place};
 
 pub use crate::journal::Event;
 pub use crate::memory::recall::{Context, Item, xml};
@@ -71,7 +71,7 @@ pub use check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severi
 pub use content::MemoryContent;
 pub use create::NewRequest;
 pub use edit::{EditRequest, Edited, NoteEdit};
-pub use files::FileItem;
+pub use files::{FileContent, FileItem};
 pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
@@ -221,10 +221,16 @@ impl Store {
         let vault = Vault::open(&root)?;
         vault.refuse_linked_state()?;
         let config = Config::load(vault.root(), &open.flags)?;
+        // Events of the file system name places by their real paths.
+        let index_folder = open
+            .index
+            .as_deref()
+            .map(|folder| real_place(folder).map_err(|error| Error::io("find", folder, error)));
+        let index_folder = index_folder.transpose()?;
         let vault =
             vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
         let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
-        let vault = match &open.index {
+        let vault = match &index_folder {
             Some(folder) => vault.with_index_in(folder)?,
             None => vault,
         };
@@ -234,7 +240,7 @@ impl Store {
             choice::remember(&config.embed, embedder.model());
         }
         let options = Options {
-            folder: open.index.clone(),
+            folder: index_folder,
             rebuild: open.rebuild,
             read_only: false,
             fill: open.fill,

@@ -8,6 +8,7 @@ pub mod frontmatter;
 pub mod inline;
 pub mod link;
 pub mod markdown;
+pub mod media;
 pub mod mention;
 pub mod moment;
 pub mod note;

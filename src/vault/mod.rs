@@ -274,8 +274,11 @@ impl Vault {
     }
 }
 
-/// Gives the place of a folder without links on the way, where it need not be there yet.
-fn real_place(folder: &Path) -> io::Result<PathBuf> {
+/// Gives the absolute place of a folder without symbolic links on the way; it need not be there yet.
+///
+/// # Errors
+/// That of the system where a folder on the way cannot be looked at.
+pub fn real_place(folder: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(folder)?;
     let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
     let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));

@@ -45,6 +45,11 @@ impl Client {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
+    /// Sends a line as it is.
+    pub(crate) fn send_line(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
     /// Reads the next message; standard output carries nothing else.
     pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();

@@ -287,7 +287,7 @@ fn clients_of_the_newest_protocol_need_no_session() {
     let read = ask(&server, "resources/read", uris[3], json!({ "uri": uris[3] }));
     assert_eq!(read["contents"][0]["text"], "A name to encode.\n");
     let about = ask(&server, "resources/read", uris[0], json!({ "uri": uris[0] }));
-    assert!(about["contents"][0]["text"].as_str().unwrap().contains("\"bytes\":12"));
+    assert_eq!(about["contents"][0]["blob"], "bm90IGFuIGltYWdl");
     let templates = ask(&server, "resources/templates/list", "", json!({}));
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "sidenote:///{+path}");
     assert_eq!(ask(&server, "prompts/list", "", json!({}))["prompts"].as_array().unwrap().len(), 4);
@@ -403,15 +403,8 @@ fn only_hosts_and_pages_of_this_machine_reach_it() {
         "https://notes.example:443",
         "app://obsidian.md",
     ] {
-        let reply = server.post(&[&format!("Origin: {origin}")], &list());
-        assert_eq!(reply.status, 200, "{origin}");
-        assert!(!reply.headers.iter().any(|(name, _)| name.starts_with("access-control")), "{origin}");
+        assert_eq!(server.post(&[&format!("Origin: {origin}")], &list()).status, 200, "{origin}");
     }
-    // A browser that asks before it calls is not told that it may.
-    let asked = ["Origin: http://localhost:5173", "Access-Control-Request-Method: POST"];
-    let reply = server.send("OPTIONS", "/mcp", &asked, "");
-    assert_eq!(reply.status, 405);
-    assert!(!reply.headers.iter().any(|(name, _)| name.starts_with("access-control")));
     for origin in ["notes.example", "https://notes.example/path", "*", ""] {
         let refused = vault.run(&["mcp", "--http", SERVER, "--allow-origin", origin]);
         assert_eq!(refused.status.code(), Some(2), "{origin}");
@@ -427,9 +420,9 @@ fn requests_of_the_wrong_form_are_refused() {
     let post = |headers: &[&str], body: &str| server.send("POST", "/mcp", headers, body).status;
     assert_eq!(post(&[BOTH, "Content-Type: text/plain"], &body), 415);
     assert_eq!(post(&[BOTH], &body), 415);
-    assert_eq!(post(&["Accept: application/json", TYPE], &body), 406);
     assert_eq!(post(&["Accept: text/event-stream", TYPE], &body), 406);
-    assert_eq!(post(&[TYPE], &body), 406);
+    assert_eq!(post(&["Accept: application/json;q=0, text/event-stream", TYPE], &body), 406);
+    assert_eq!(post(&["Accept: text/html", TYPE], &body), 406);
     assert_eq!(post(&[BOTH, "Content-Type: application/json; charset=utf-8"], &body), 200);
     for broken in ["", "{", "[]", "null", "{\"jsonrpc\":\"2.0\"}", "\u{feff}{}"] {
         let status = post(&[BOTH, TYPE], broken);
@@ -441,6 +434,246 @@ fn requests_of_the_wrong_form_are_refused() {
     assert_eq!(post(&[BOTH, TYPE], &filled(LARGEST + 1)), 413);
     let session = server.hello(&[]);
     assert_eq!(post(&[BOTH, TYPE, &session], &filled(LARGEST + 1)), 413);
+}
+
+#[test]
+fn a_call_without_a_session_is_answered_as_json_whatever_else_is_accepted() {
+    let vault = TestVault::new(&[]);
+    let memories = vault.root().join("memories");
+    let server = Server::start(&vault, &["--notestore_path", memories.to_str().unwrap()]);
+    let call = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": 1 } });
+        json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": params })
+    };
+    let accepts: [&[&str]; 5] = [
+        &["Accept: */*"],
+        &["Accept: application/json"],
+        &["Accept: application/*, text/html;q=0.5"],
+        &["Accept: application/json", "Accept: text/html"],
+        &[],
+    ];
+    let mut answered = 0;
+    for (at, accept) in accepts.iter().enumerate() {
+        let title = format!("Memory {at}");
+        for message in [
+            call("write_mem", json!({ "title": title, "content": "We row." })),
+            call("read_mem", json!({ "identifier": title })),
+            call("search_mem", json!({ "query": "row" })),
+            call("get_current_date", json!({})),
+            list(),
+            hello(),
+        ] {
+            let reply = server.send("POST", "/mcp", &[*accept, &[TYPE]].concat(), &message.to_string());
+            assert_eq!(reply.status, 200, "{accept:?}: {}", reply.text);
+            assert_eq!(reply.header("content-type"), Some("application/json"), "{accept:?}");
+            let result = serde_json::from_str::<Value>(&reply.text).unwrap()["result"].clone();
+            assert_ne!(result["isError"], true, "{result}");
+            assert!(result.is_object(), "{}", reply.text);
+            answered += 1;
+        }
+    }
+    assert_eq!(answered, 30);
+    // A session is taken by whoever takes anything, and a stream only by whoever takes streams.
+    let session = server.hello(&[]);
+    let asked = server.send("POST", "/mcp", &["Accept: */*", TYPE, &session], &list().to_string());
+    assert_eq!(asked.status, 200);
+    let (headers, listen) = modern("subscriptions/listen", "", &json!({ "notifications": {} }));
+    let headers = ["Accept: application/json", TYPE, &headers[0], &headers[1]];
+    assert_eq!(server.send("POST", "/mcp", &headers, &listen.to_string()).status, 406);
+}
+
+#[test]
+fn pages_of_an_origin_that_was_allowed_read_the_answers() {
+    let vault = vault();
+    let file = vault.root().join(".token");
+    let allowed = ["--allow-origin", "https://notes.example", "--token-file", file.to_str().unwrap()];
+    let server = Server::start(&vault, &allowed);
+    let token = format!("Authorization: Bearer {}", fs::read_to_string(&file).unwrap().trim());
+    let page = "Origin: https://notes.example";
+    let asks = "Access-Control-Request-Method: POST";
+    // The browser asks without the token, and names headers that are not ours, too.
+    let wants = "Access-Control-Request-Headers: authorization, Content-Type,mcp-protocol-version, x-other";
+    let told = server.send("OPTIONS", "/mcp", &[page, asks, wants], "");
+    assert_eq!((told.status, told.text.as_str()), (204, ""));
+    for (name, value) in [
+        ("access-control-allow-origin", "https://notes.example"),
+        ("access-control-allow-methods", "GET, POST, DELETE"),
+        ("access-control-allow-headers", "authorization, content-type, mcp-protocol-version"),
+        ("vary", "Origin"),
+    ] {
+        assert_eq!(told.header(name), Some(value), "{name}");
+    }
+    // A refusal is read as well as an answer.
+    let (refused, answered) = (server.post(&[page], &list()), server.post(&[page, &token], &list()));
+    assert_eq!((refused.status, answered.status), (401, 200));
+    for reply in [&refused, &answered] {
+        assert_eq!(reply.header("access-control-allow-origin"), Some("https://notes.example"));
+        assert!(reply.header("access-control-expose-headers").unwrap().contains("Mcp-Session-Id"));
+    }
+    // Nobody else is told anything; pages of this machine may call, and may not read.
+    for (origin, status) in [
+        ("http://localhost:5173", 401),
+        ("http://notes.example", 403),
+        ("https://notes.example:8443", 403),
+        ("https://notes.example.evil.com", 403),
+        ("null", 403),
+    ] {
+        let origin = format!("Origin: {origin}");
+        for reply in [server.post(&[&origin], &list()), server.send("OPTIONS", "/mcp", &[&origin, asks], "")]
+        {
+            assert_eq!(reply.status, status, "{origin}");
+            assert!(!reply.headers.iter().any(|(name, _)| name.starts_with("access-control")), "{origin}");
+        }
+    }
+}
+
+#[test]
+fn a_tunnel_reaches_it_by_a_name_that_was_allowed_and_with_the_token() {
+    let vault = vault();
+    let file = vault.root().join(".token");
+    let path = file.to_str().unwrap();
+    let refused = vault.run(&["mcp", "--http", SERVER, "--allow-host", "notes.example"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--token-file"), "{}", stderr(&refused));
+    for name in ["https://notes.example", "notes.example/mcp", "*", "*.example", "", "a@b"] {
+        let args = ["mcp", "--http", SERVER, "--token-file", path, "--allow-host", name];
+        let refused = vault.run(&args);
+        assert_eq!(refused.status.code(), Some(2), "{name}");
+        assert!(stderr(&refused).contains("is no name of a host"), "{}", stderr(&refused));
+    }
+    let hosts = ["--token-file", path, "--allow-host", "notes.example", "--allow-host", "Other.example:8443"];
+    let server = Server::start(&vault, &hosts);
+    let token = format!("Authorization: Bearer {}", fs::read_to_string(&file).unwrap().trim());
+    for (host, status) in [
+        ("notes.example", 200),
+        ("NOTES.example:443", 200),
+        ("other.example:8443", 200),
+        ("127.0.0.1", 200),
+        ("other.example:80", 403),
+        ("notes.example.evil.com", 403),
+        ("evil.com", 403),
+    ] {
+        let host = format!("Host: {host}");
+        assert_eq!(server.post(&[&host, &token], &list()).status, status, "{host}");
+        assert_ne!(server.post(&[&host], &list()).status, 200, "{host}");
+    }
+}
+
+#[test]
+fn what_is_no_json_and_params_of_the_wrong_form_are_told_so() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let session = server.hello(&[]);
+    for broken in ["{", "", "{\"jsonrpc\":\"2.0\",", "nul"] {
+        for headers in [&[BOTH, TYPE][..], &[BOTH, TYPE, &session]] {
+            let reply = server.send("POST", "/mcp", headers, broken);
+            assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &json!(-32700)), "{broken:?}");
+        }
+    }
+    for params in
+        [json!({}), json!({ "name": 5 }), json!({ "name": "read_note", "arguments": "x" }), json!([1])]
+    {
+        let call = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params });
+        for headers in [&[][..], &[session.as_str()]] {
+            let error = server.post(headers, &call).json()["error"].clone();
+            assert_eq!(error["code"], -32602, "{params}: {error}");
+            assert!(error["message"].as_str().unwrap().contains("Valid params"), "{error}");
+        }
+    }
+}
+
+/// Begins a request of `length` bytes and sends a part of it; the rest never comes.
+fn begin(server: &Server, length: usize, part: usize) -> TcpStream {
+    let mut stream = server.connect();
+    let host = &server.address;
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\nContent-Length: {length}\r\n\r\n"
+    )
+    .unwrap();
+    stream.write_all(&vec![b' '; part]).unwrap();
+    stream
+}
+
+#[test]
+fn large_requests_under_way_are_bounded_together_and_their_room_comes_back() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let body = list().to_string();
+    let large = format!("{body}{}", " ".repeat(1 << 20));
+    let large = || server.send("POST", "/mcp", &[BOTH, TYPE], &large).status;
+    assert_eq!(large(), 200);
+    let begun: Vec<TcpStream> = (0..4).map(|_| begin(&server, LARGEST, 1000)).collect();
+    // The server may not have looked at all of them yet.
+    assert!((0..20).any(|_| large() == 503), "large requests are not bounded");
+    // Small ones pass all the same, however many, and so do those that nobody ends.
+    let small: Vec<TcpStream> = (0..100).map(|_| begin(&server, 60_000, 50_000)).collect();
+    for _ in 0..20 {
+        assert_eq!(server.post(&[], &list()).status, 200);
+    }
+    drop((begun, small));
+    assert!((0..20).any(|_| large() == 200), "the room does not come back");
+    assert_eq!(large(), 200);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_refused_and_places_come_back() {
+    let vault = vault();
+    let server = Server::start(&vault, &[]);
+    let open: Vec<TcpStream> = (0..512).map(|_| server.connect()).collect();
+    let mut told = String::new();
+    server.connect().read_to_string(&mut told).unwrap();
+    assert!(told.starts_with("HTTP/1.1 503 ") && told.contains("Retry-After"), "{told}");
+    drop(open);
+    let ask = || {
+        let mut stream = server.connect();
+        let host = &server.address;
+        // One that is refused is closed before it has asked.
+        write!(stream, "GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").ok()?;
+        let mut told = String::new();
+        stream.read_to_string(&mut told).ok()?;
+        told.starts_with("HTTP/1.1 200 ").then_some(())
+    };
+    assert!((0..2_000).any(|_| ask().is_some()), "no place comes back");
+}
+
+#[test]
+fn subscriptions_are_of_files_and_not_too_many() {
+    let names: Vec<String> = (0..260).map(|at| format!("N{at:03}.md")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
+    let vault = TestVault::new(&files);
+    let server = Server::start(&vault, &[]);
+    let session = server.hello(&[]);
+    let ask = |method: &str, uri: &str| {
+        let method = format!("resources/{method}");
+        let message = json!({ "jsonrpc": "2.0", "id": 5, "method": method, "params": { "uri": uri } });
+        server.post(&[&session], &message).json()
+    };
+    let uris: Vec<String> = names.iter().map(|name| format!("sidenote:///{name}")).collect();
+    assert_eq!(ask("subscribe", "sidenote:///Gone.md")["error"]["code"], -32002);
+    let long = format!("sidenote:///{}N000.md", "%2E/".repeat(2_000));
+    assert_eq!(ask("subscribe", &long)["error"]["code"], -32602);
+    for uri in &uris[..256] {
+        assert_eq!(ask("subscribe", uri)["result"], json!({}), "{uri}");
+    }
+    let error = ask("subscribe", &uris[256])["error"].clone();
+    assert_eq!(error["code"], -32602);
+    assert!(error["message"].as_str().unwrap().contains("at most 256 subscriptions"), "{error}");
+    // One that is there already takes no more room, and one that goes gives it back.
+    assert_eq!(ask("subscribe", &uris[0])["result"], json!({}));
+    assert_eq!(ask("unsubscribe", &uris[0])["result"], json!({}));
+    assert_eq!(ask("subscribe", &uris[256])["result"], json!({}));
+    let mut wanted = vec!["sidenote:///Gone.md".to_owned()];
+    wanted.extend(uris.iter().cloned());
+    let wish = json!({ "notifications": { "resourceSubscriptions": wanted } });
+    let (headers, listen) = modern("subscriptions/listen", "", &wish);
+    let mut stream = server.connect();
+    let (body, host) = (listen.to_string(), &server.address);
+    let [version, method, _] = headers;
+    let length = body.len();
+    write!(stream, "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{BOTH}\r\n{TYPE}\r\n{version}\r\n{method}\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    let granted = hear(&mut BufReader::new(stream), "notifications/subscriptions/acknowledged");
+    assert_eq!(granted["params"]["notifications"]["resourceSubscriptions"], json!(uris[..256]));
 }
 
 #[test]

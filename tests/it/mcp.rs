@@ -155,6 +155,45 @@ fn bad_requests_are_told_what_to_do() {
 }
 
 #[test]
+fn lines_that_are_no_message_are_answered_and_the_server_goes_on() {
+    let vault = vault();
+    let mut client = Client::start(&vault, &[]);
+    let cases = [
+        ("{", -32700, json!(null)),
+        ("nonsense", -32700, json!(null)),
+        ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",}", -32700, json!(null)),
+        ("[]", -32600, json!(null)),
+        ("{\"id\":7}", -32600, json!(7)),
+        ("{\"jsonrpc\":\"1.0\",\"id\":\"x\",\"method\":\"tools/list\"}", -32600, json!("x")),
+        ("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\"}", -32602, json!(8)),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":[]}}",
+            -32602,
+            json!(8),
+        ),
+        ("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"resources/read\",\"params\":{}}", -32602, json!(8)),
+        ("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/burn\",\"params\":{}}", -32601, json!(8)),
+    ];
+    let mut answered = 0;
+    for (line, code, id) in cases {
+        client.send_line(line);
+        let told = client.receive();
+        assert_eq!((&told["error"]["code"], &told["id"]), (&json!(code), &id), "{line}: {told}");
+        // Nobody waits for an answer to these.
+        client.send_line("");
+        client.send_line("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unheard_of\"}");
+        assert!(client.text("read_note", json!({ "notes": "Plan" })).contains("high water"), "{line}");
+        answered += 1;
+    }
+    assert_eq!(answered, 10);
+    // Invalid UTF-8 and a line that no message has are answered, too.
+    client.send_line(&format!("\"{}\"", "x".repeat((16 << 20) + 1)));
+    assert_eq!(client.receive()["error"]["code"], -32600);
+    assert!(client.text("read_note", json!({ "notes": "Plan" })).contains("high water"));
+    client.finish();
+}
+
+#[test]
 fn a_change_by_another_editor_shows_at_once() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);

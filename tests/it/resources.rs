@@ -50,7 +50,6 @@ fn addresses_lead_to_files_of_the_vault() {
     for (uri, kind, holds) in [
         (uris[0], "application/json", "\"nodes\""),
         (uris[1], "text/markdown", "The plan."),
-        (uris[2], "application/json", "\"mime_type\":\"image/png\""),
         (uris[3], "text/markdown", "A name to encode."),
         // Encoded where it need not be, and not where it should be.
         ("sidenote:///%50lan.md", "text/markdown", "The plan."),
@@ -60,6 +59,40 @@ fn addresses_lead_to_files_of_the_vault() {
         assert_eq!((&contents["uri"], &contents["mimeType"]), (&json!(uri), &json!(kind)));
         assert!(contents["text"].as_str().unwrap().contains(holds), "{contents}");
     }
+    client.finish();
+}
+
+#[test]
+fn attachments_are_read_as_bytes_with_their_type() {
+    let vault = TestVault::new(&[("Table.csv", "a,b\n")]);
+    vault.write("gauge.png", b"\x89PNG\r\n\x1a\n\0");
+    vault.write("Manual.pdf", b"%PDF-1.4 \xE2");
+    vault.write("Latin.md", b"caf\xE9");
+    vault.write("Nothing", b"");
+    vault.write("film.mp4", vec![b'x'; (8 << 20) + 1]);
+    let mut client = Client::start(&vault, &[]);
+    let cases = [
+        ("gauge.png", "image/png", "blob", "iVBORw0KGgoA"),
+        ("Manual.pdf", "application/pdf", "blob", "JVBERi0xLjQg4g=="),
+        // A text that cannot be read as one is given as it is.
+        ("Latin.md", "text/markdown", "blob", "Y2Fm6Q=="),
+        ("Nothing", "application/octet-stream", "blob", ""),
+        ("Table.csv", "text/csv", "text", "a,b\n"),
+    ];
+    assert_eq!(cases.len(), 5);
+    for (path, kind, form, holds) in cases {
+        let uri = format!("sidenote:///{path}");
+        let contents = client.request("resources/read", json!({ "uri": uri }))["contents"][0].clone();
+        assert_eq!(
+            (&contents["mimeType"], &contents[form]),
+            (&json!(kind), &json!(holds)),
+            "{path}: {contents}"
+        );
+    }
+    let large = client.ask("resources/read", json!({ "uri": "sidenote:///film.mp4" }));
+    assert_eq!(large["error"]["code"], -32602);
+    let says = large["error"]["message"].as_str().unwrap();
+    assert!(says.contains("film.mp4 is video/mp4 of 8388609 bytes"), "{says}");
     client.finish();
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -197,6 +198,41 @@ fn a_notestore_is_a_vault_of_its_own_layout() {
     assert_eq!(client.request("resources/list", json!({}))["resources"], json!([]));
     client.finish();
     assert!(!root.join("mem/.sidenote/index").exists());
+}
+
+#[test]
+fn an_index_that_is_named_from_here_is_followed_as_any_other() {
+    let vault = TestVault::new(&[]);
+    let there = vault.root().join("real");
+    fs::create_dir_all(&there).unwrap();
+    std::os::unix::fs::symlink(&there, vault.root().join("linked")).unwrap();
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&["mcp", "--notestore_path"], "", "memories/index"),
+        (&["mcp", "--notestore_path", "real/../notes"], "", "notes/index"),
+        (&["--index", "linked/index", "--vault", "vault", "mcp", "--toolset", "mem"], "", "real/index"),
+        (&["--vault", "vault", "mcp", "--toolset", "mem"], "./linked/other", "real/other"),
+    ];
+    fs::create_dir_all(vault.root().join("vault")).unwrap();
+    let mut followed = 0;
+    for (args, variable, index) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        command.env_clear().env("HOME", vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        if !variable.is_empty() {
+            command.env("SIDENOTE_INDEX", variable);
+        }
+        let mut client = Client::of(command.current_dir(vault.root()).args(args));
+        client.text("write_mem", json!({ "title": "Gauge", "content": "A gauge." }));
+        assert!(vault.root().join(index).join("catalog.db").exists(), "{args:?}");
+        // Each call waited for 250 ms where the watch did not know its own marks.
+        let started = Instant::now();
+        for _ in 0..12 {
+            client.text("search_mem", json!({ "query": "gauge" }));
+        }
+        assert!(started.elapsed() < Duration::from_secs(3), "{args:?}: {:?}", started.elapsed());
+        client.finish();
+        followed += 1;
+    }
+    assert_eq!(followed, 4);
 }
 
 #[test]

@@ -1,0 +1,149 @@
+//! Owns the transport over standard input and output: one JSON-RPC message a line. A line that is no message is
+//! answered with an error, and the connection goes on.
+
+use std::io;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Empty, Stdin, Stdout};
+
+/// The longest message, in bytes.
+const LONGEST: usize = 16 << 20;
+/// A byte order mark, which a reader of JSON may pass over (RFC 8259, 8.1).
+const MARK: &[u8] = "\u{FEFF}".as_bytes();
+
+/// Standard input and output, as rmcp takes them.
+pub(super) struct Stdio {
+    input: BufReader<Stdin>,
+    /// What of a line was read. It is kept here, for a read may be given up half-way and begun again.
+    line: Vec<u8>,
+    /// Whether the rest of a line that is too long is passed over.
+    skips: bool,
+    /// Writes; nothing is read through it.
+    output: AsyncRwTransport<RoleServer, Empty, Stdout>,
+}
+
+/// What a read of a line gave.
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+/// What a line is that holds no message.
+enum Unread {
+    /// A notification that nobody knows, which is never answered.
+    Ignored,
+    Wrong(ErrorData, Option<RequestId>),
+}
+
+impl Stdio {
+    /// Takes over standard input and output.
+    pub(super) fn new() -> Self {
+        Self {
+            input: BufReader::new(tokio::io::stdin()),
+            line: Vec::new(),
+            skips: false,
+            output: AsyncRwTransport::new_server(tokio::io::empty(), tokio::io::stdout()),
+        }
+    }
+
+    /// Reads up to the end of a line; nothing is lost where the read is given up.
+    async fn read_line(&mut self) -> io::Result<Read> {
+        loop {
+            let available = self.input.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(Read::End);
+            }
+            let end = memchr::memchr(b'\n', available);
+            let taken = end.map_or(available.len(), |end| end + 1);
+            let is_too_long = !self.skips && self.line.len() + taken > LONGEST;
+            if self.skips || is_too_long {
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
+            }
+            self.input.consume(taken);
+            let skipped = self.skips;
+            self.skips = (skipped || is_too_long) && end.is_none();
+            match end {
+                _ if is_too_long => return Ok(Read::TooLong),
+                Some(_) if !skipped => return Ok(Read::Line),
+                _ => {}
+            }
+        }
+    }
+
+    /// Answers a line that holds no message.
+    fn answer(&mut self, error: ErrorData, id: Option<RequestId>) {
+        let sending = self.output.send(TxJsonRpcMessage::<RoleServer>::error(error, id));
+        // A read may be given up half-way, and a line must be written whole.
+        tokio::spawn(async move {
+            if let Err(error) = sending.await {
+                tracing::debug!("the client is not told of its mistake: {error}");
+            }
+        });
+    }
+}
+
+/// Reads a line.
+fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unread> {
+    serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
+        Err(error) => Unread::Wrong(
+            ErrorData::new(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), None),
+            None,
+        ),
+        Ok(value) if value.get("method").is_some() && value.get("id").is_none() => Unread::Ignored,
+        Ok(value) => {
+            let (error, id) = super::misread(&value);
+            Unread::Wrong(error, id)
+        }
+    })
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.output.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            match self.read_line().await {
+                Ok(Read::Line) => {}
+                Ok(Read::TooLong) => {
+                    let message = format!("the line has more than {LONGEST} bytes");
+                    self.answer(ErrorData::invalid_request(message, None), None);
+                    continue;
+                }
+                Ok(Read::End) => return None,
+                Err(error) => {
+                    tracing::error!("standard input cannot be read: {error}");
+                    return None;
+                }
+            }
+            let line = std::mem::take(&mut self.line);
+            let line = line.strip_prefix(MARK).unwrap_or(&line).trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            match parse(line) {
+                Ok(message) => return Some(message),
+                Err(Unread::Ignored) => tracing::debug!("a notification is not known"),
+                Err(Unread::Wrong(error, id)) => self.answer(error, id),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.output.close().await
+    }
+}
