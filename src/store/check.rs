@@ -17,6 +17,7 @@ use crate::text::note::{Note, decode};
 use crate::text::path::{NotePath, clean, key};
 use crate::text::resolve::Names;
 use crate::text::rewrite::{parse, stands_in_wikilink};
+use crate::text::subpath::Parts;
 use crate::text::terms::Terms;
 
 /// How many of a note's rarest word sequences are compared.
@@ -235,7 +236,8 @@ impl Store {
             |(), (target, links)| {
                 let Ok(bytes) = self.vault.read(target) else { return Vec::new() };
                 let note = Note::parse(&decode(&bytes).text);
-                let missing = links.iter().filter(|(subpath, ..)| note.subpath(subpath).is_none());
+                let parts = Parts::new(&note);
+                let missing = links.iter().filter(|(subpath, ..)| parts.find(subpath).is_none());
                 missing
                     .map(|(subpath, line, text, path)| {
                         let message = format!("{target} has no {subpath}: {text}");

@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileId, LinkRow};
 use crate::index::document::Reading;
 use crate::text::path::NotePath;
+use crate::text::subpath::Parts;
 
 /// A link that a note holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -87,8 +88,10 @@ impl Store {
             (catalog.links_from(row.id)?, catalog.links_to(row.id)?)
         };
         let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
-        let mut outgoing = Vec::new();
+        let mut outgoing: Vec<LinkItem> = Vec::new();
         let mut unresolved = Vec::new();
+        // By target, the links that name a part of it: their places in the list, and their subpaths.
+        let mut named: BTreeMap<FileId, Vec<(usize, String)>> = BTreeMap::new();
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
                 let link = reading.note.links.get(row.place.ord).filter(|link| link.path == row.linkpath)?;
@@ -101,21 +104,29 @@ impl Store {
                 Some(target) => self.index.catalog().rows(&[target])?.pop(),
                 None => None,
             };
-            let broken_subpath = match &target {
-                Some(target) if target.path.is_note() && !link.subpath.is_empty() => self
-                    .reading(&mut readings, target.id)?
-                    .is_some_and(|reading| reading.note.subpath(&link.subpath).is_none()),
-                _ => false,
-            };
+            if let Some(target) = target.as_ref().filter(|target| target.path.is_note())
+                && !link.subpath.is_empty()
+            {
+                named.entry(target.id).or_default().push((outgoing.len(), link.subpath));
+            }
             let item = LinkItem {
                 original,
                 line: link.line,
                 form: link.form.name(),
                 embed: link.embed,
                 resolved: target.map(|target| target.path.as_str().to_owned()),
-                broken_subpath,
+                broken_subpath: false,
             };
             if item.resolved.is_some() { outgoing.push(item) } else { unresolved.push(item) }
+        }
+        for (target, links) in named {
+            let Some(reading) = self.reading(&mut readings, target)? else { continue };
+            let parts = Parts::new(&reading.note);
+            for (at, subpath) in links {
+                if let Some(item) = outgoing.get_mut(at) {
+                    item.broken_subpath = parts.find(&subpath).is_none();
+                }
+            }
         }
         let mut backlinks = Vec::new();
         for link in to {

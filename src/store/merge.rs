@@ -1,5 +1,6 @@
 //! Planning notes that become one, and a part of a note that becomes a note of its own.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -21,6 +22,7 @@ use crate::text::note::{Note, Target, heading_key};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{Moves, Options, World, linktext};
+use crate::text::subpath::Parts;
 
 /// One note that goes into another.
 #[derive(Debug, Clone, Default)]
@@ -181,7 +183,8 @@ impl Store {
         let inside = |span: Span| section.encloses(span);
         let moved_links = world.retarget(&path, &own.text, &own.note);
         let mut moved: Vec<Edit> = moved_links.edits.into_iter().filter(|edit| inside(edit.span)).collect();
-        let names_part = |link: &Link| match own.note.subpath(&link.subpath) {
+        let parts = Parts::new(&own.note);
+        let names_part = |link: &Link| match parts.find(&link.subpath) {
             Some(Target::Heading(at)) => {
                 own.note.headings.get(at).is_some_and(|heading| inside(heading.span))
             }
@@ -190,6 +193,7 @@ impl Store {
             None => false,
         };
         let part = Note::parse(section.of(&own.text));
+        let part = Parts::new(&part);
         let write = |link: &Link, text: &str, target: &NotePath, source| -> Vec<Edit> {
             let percent = link.escape.inner == Inner::Percent;
             let Some(raw) = linktext(&after, target, source, options.format, percent)
@@ -202,20 +206,33 @@ impl Store {
             outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
         };
         let mut left: Vec<Edit> = Vec::new();
+        // Links of the section that are written otherwise, and how.
+        let (mut rewritten, mut anew): (Vec<Span>, Vec<Edit>) = (Vec::new(), Vec::new());
         let is_own = |link: &Link| before.resolve(&link.path, &path).is_some_and(|found| *found.path == path);
         for link in own.note.links.iter().filter(|link| !link.subpath.is_empty() && is_own(link)) {
             let is_bare = link.path.is_empty();
             match (inside(link.span), names_part(link)) {
-                (true, false) if is_bare => moved.extend(write(link, &own.text, &path, &new)),
-                (true, true) if is_bare => moved.extend(outer_part(link, &own.text, &part).map(Edit::remove)),
+                (true, false) if is_bare => anew.extend(write(link, &own.text, &path, &new)),
+                (true, true) if is_bare => anew.extend(outer_part(link, &own.text, &part).map(Edit::remove)),
                 (true, true) => {
-                    moved.retain(|edit| !link.span.encloses(edit.span));
-                    moved.extend(write(link, &own.text, &new, &new));
+                    rewritten.push(link.span);
+                    anew.extend(write(link, &own.text, &new, &new));
                 }
                 (false, true) => left.extend(write(link, &own.text, &new, &path)),
                 _ => {}
             }
         }
+        rewritten.sort_unstable_by_key(|link| (link.start, Reverse(link.end)));
+        // A link inside another goes with it, so that what begins last before an edit can enclose it.
+        rewritten.dedup_by(|inner, outer| outer.encloses(*inner));
+        moved.retain(|edit| {
+            let behind = rewritten.partition_point(|link| link.start <= edit.span.start);
+            !behind
+                .checked_sub(1)
+                .and_then(|at| rewritten.get(at))
+                .is_some_and(|link| link.encloses(edit.span))
+        });
+        moved.append(&mut anew);
         for source in sources.iter().filter(|source| source.path != path) {
             let names = |link: &&Link| {
                 before.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
@@ -259,12 +276,12 @@ impl Store {
 }
 
 /// Finds the beginning of a subpath that names headings around a part, where the part stands alone afterwards.
-fn outer_part(link: &Link, text: &str, part: &Note) -> Option<Span> {
+fn outer_part(link: &Link, text: &str, part: &Parts<'_>) -> Option<Span> {
     let raw = link.subpath_span.of(text);
     let starts = |text: &str| text.match_indices('#').map(|(at, _)| at).collect::<Vec<_>>();
     let (raw_starts, said_starts) = (starts(raw), starts(&link.subpath));
     let first =
-        said_starts.iter().position(|&at| part.subpath(link.subpath.get(at..).unwrap_or("")).is_some())?;
+        said_starts.iter().position(|&at| part.find(link.subpath.get(at..).unwrap_or("")).is_some())?;
     let end = raw_starts.get(first).filter(|_| raw_starts.len() == said_starts.len() && first > 0)?;
     Some(Span::new(link.subpath_span.start, link.subpath_span.start + end))
 }
@@ -315,13 +332,11 @@ fn twice(from: &Source, into: &Source) -> Vec<Remark> {
         column: 1,
         message,
     };
-    let own: BTreeSet<String> = into.note.headings.iter().map(|heading| heading_key(&heading.text)).collect();
-    let headings = from.note.headings.iter().filter(|heading| own.contains(&heading_key(&heading.text)));
-    let blocks = from
-        .note
-        .blocks
-        .iter()
-        .filter(|block| into.note.blocks.iter().any(|other| other.id.eq_ignore_ascii_case(&block.id)));
+    let keys: BTreeSet<String> =
+        into.note.headings.iter().map(|heading| heading_key(&heading.text)).collect();
+    let headings = from.note.headings.iter().filter(|heading| keys.contains(&heading_key(&heading.text)));
+    let own: BTreeSet<String> = into.note.blocks.iter().map(|block| block.id.to_ascii_lowercase()).collect();
+    let blocks = from.note.blocks.iter().filter(|block| own.contains(&block.id.to_ascii_lowercase()));
     let headings = headings.map(|heading| {
         remark(
             format!("{} has a heading {:?} already; links to it mean that one", into.path, heading.text),

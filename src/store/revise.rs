@@ -1,5 +1,7 @@
 //! Revising one note: title, text and properties at once, with the links to it.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::Store;
@@ -220,12 +222,14 @@ fn with_body(path: &NotePath, old: &str, content: &str, section: &Section) -> Re
     if head.is_empty() && frontmatter::read(&text).1 > 0 {
         text.insert_str(0, end);
     }
-    for link in related::alone(old, &note, section) {
-        let now = parse(path, &text);
-        if !now.links.iter().any(|other| other.path == link.path) {
-            let bullet = related::add(&text, &now, section, link.span.of(old));
-            text = applied(&text, &[bullet])?;
-        }
+    let now = parse(path, &text);
+    let mut there: HashSet<&str> = now.links.iter().map(|link| link.path.as_str()).collect();
+    let alone = related::alone(old, &note, section).into_iter();
+    let lacking: Vec<&str> =
+        alone.filter(|link| there.insert(&link.path)).map(|link| link.span.of(old)).collect();
+    if lacking.is_empty() {
+        return Ok(text);
     }
-    Ok(text)
+    let bullets = related::add(&text, &now, section, &lacking.join(&format!("{end}- ")));
+    applied(&text, &[bullets])
 }

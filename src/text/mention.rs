@@ -129,9 +129,12 @@ fn wikilinks(text: &str, within: Span, kind: MentionKind, found: &mut Vec<Mentio
 }
 
 fn in_properties(text: &str, frontmatter: &Frontmatter, found: &mut Vec<Mention>) {
+    let mut links: Vec<Span> = frontmatter.links.iter().map(|link| link.span).collect();
+    links.sort_unstable();
     for scalar in frontmatter.properties.iter().flat_map(|property| &property.scalars) {
-        let is_link = |link: &Link| scalar.span.encloses(link.span);
-        if !scalar.span.of(text).contains("[[") || frontmatter.links.iter().any(is_link) {
+        let first = links.partition_point(|link| link.start < scalar.span.start);
+        let is_link = links.get(first).is_some_and(|link| scalar.span.encloses(*link));
+        if !scalar.span.of(text).contains("[[") || is_link {
             continue;
         }
         let kind = match scalar.unquote(text) {

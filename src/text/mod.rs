@@ -18,6 +18,7 @@ pub mod quoted;
 pub mod related;
 pub mod resolve;
 pub mod rewrite;
+pub mod subpath;
 pub mod terms;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

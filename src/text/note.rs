@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::text::frontmatter::{self, Frontmatter};
 use crate::text::link::Link;
 use crate::text::mention::{self, Mention};
+use crate::text::subpath::Parts;
 use crate::text::{Span, markdown};
 
 /// Everything that one Markdown note or canvas says.
@@ -224,40 +225,9 @@ impl Note {
     }
 
     /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
-    /// before (spec/obsidian.md 3.6, 3.7).
+    /// before (spec/obsidian.md 3.6, 3.7). [`Parts`] answers for many links at once.
     pub fn subpath(&self, subpath: &str) -> Option<Target> {
-        let parts: Vec<&str> = subpath.split('#').map(str::trim).filter(|part| !part.is_empty()).collect();
-        let last = parts.last()?;
-        if let Some(id) = last.strip_prefix('^') {
-            let found = self.blocks.iter().position(|block| block.id.eq_ignore_ascii_case(id));
-            return found.map(Target::Block);
-        }
-        if let Some(id) = last.strip_prefix("[^").and_then(|rest| rest.strip_suffix(']')) {
-            let id = id.to_lowercase();
-            return self.footnotes.iter().position(|note| note.id.to_lowercase() == id).map(Target::Footnote);
-        }
-        let keys: Vec<String> = parts.iter().map(|part| heading_key(part)).collect();
-        // Levels deepen at each segment and there are six, so a longer chain cannot match.
-        if keys.len() > 6 || keys.iter().any(String::is_empty) {
-            return None;
-        }
-        let goal = 1u8 << (keys.len() - 1);
-        // The headings around the current one, each with the set of segments that it can stand for.
-        let mut around: Vec<(u8, u8)> = Vec::new();
-        for (index, heading) in self.headings.iter().enumerate() {
-            around.retain(|&(level, _)| level < heading.level);
-            let key = heading_key(&heading.text);
-            let reach = around.iter().fold(1, |reach, &(_, matched)| reach | matched << 1);
-            let mut matched = 0;
-            for (place, _) in keys.iter().enumerate().filter(|(_, wanted)| **wanted == key) {
-                matched |= reach & 1 << place;
-            }
-            if matched & goal != 0 {
-                return Some(Target::Heading(index));
-            }
-            around.push((heading.level, matched));
-        }
-        None
+        Parts::new(self).find(subpath)
     }
 
     /// Gives the section of a heading: from the heading to the next one of the same or a higher level.

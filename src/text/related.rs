@@ -87,17 +87,30 @@ pub fn add(text: &str, note: &Note, section: &Section, link: &str) -> Edit {
 pub fn alone<'n>(text: &str, note: &'n Note, section: &Section) -> Vec<&'n Link> {
     let lines = Lines::new(text);
     let Some((_, inside)) = section.find(text, note, &lines) else { return Vec::new() };
+    let links = in_order(note);
     let mut found = Vec::new();
     let mut at = inside.start;
     for line in inside.of(text).split_inclusive('\n') {
         let span = Span::new(at, at + line.len());
         at = span.end;
         let said = line.trim().get(1..).map(str::trim).filter(|_| is_bullet(line));
-        found.extend(
-            note.links.iter().find(|link| span.encloses(link.span) && said == Some(link.span.of(text))),
-        );
+        found.extend(within(&links, span).find(|link| said == Some(link.span.of(text))));
     }
     found
+}
+
+/// Lists the links of a note by where they begin.
+fn in_order(note: &Note) -> Vec<&Link> {
+    let mut links: Vec<&Link> = note.links.iter().collect();
+    links.sort_by_key(|link| link.span.start);
+    links
+}
+
+/// Gives those of ordered links that stand in a part of the text.
+fn within<'l, 'n>(links: &'l [&'n Link], part: Span) -> impl Iterator<Item = &'n Link> + 'l {
+    let first = links.partition_point(|link| link.span.start < part.start);
+    let links = links.get(first..).unwrap_or_default().iter().copied();
+    links.take_while(move |link| link.span.start < part.end).filter(move |link| part.encloses(link.span))
 }
 
 /// Removes the bullets of the section that are nothing but one of these links; a section that holds nothing else goes
@@ -105,6 +118,7 @@ pub fn alone<'n>(text: &str, note: &'n Note, section: &Section) -> Vec<&'n Link>
 pub fn remove(text: &str, note: &Note, section: &Section, goes: impl Fn(&Link) -> bool) -> Vec<Edit> {
     let lines = Lines::new(text);
     let Some((opening, inside)) = section.find(text, note, &lines) else { return Vec::new() };
+    let links = in_order(note);
     let mut edits = Vec::new();
     let mut is_left = false;
     let mut at = inside.start;
@@ -112,9 +126,8 @@ pub fn remove(text: &str, note: &Note, section: &Section, goes: impl Fn(&Link) -
         let span = Span::new(at, at + line.len());
         at = span.end;
         let said = line.trim();
-        let alone = note.links.iter().find(|link| {
-            span.encloses(link.span) && said.get(1..).map(str::trim) == Some(link.span.of(text))
-        });
+        let alone =
+            within(&links, span).find(|link| said.get(1..).map(str::trim) == Some(link.span.of(text)));
         if is_bullet(line) && alone.is_some_and(&goes) {
             edits.push(Edit::remove(span));
         } else {

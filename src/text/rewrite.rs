@@ -3,7 +3,7 @@
 //!
 //! A link whose text still means the right file keeps every byte. What cannot be written for certain is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
@@ -12,6 +12,7 @@ use crate::text::mention::{Mention, MentionKind};
 use crate::text::note::{Lines, Note, Target, heading_key};
 use crate::text::path::{NotePath, clean};
 use crate::text::resolve::{LinkFormat, Names};
+use crate::text::subpath::Parts;
 use crate::text::{Span, canvas};
 
 /// Reads a note or a canvas.
@@ -84,6 +85,8 @@ pub struct Rewritten {
     pub links: usize,
     /// Links that were left alone and should not have been.
     pub remarks: Vec<Remark>,
+    /// How many links were looked at, texts read back included: it grows with the links, and not with their square.
+    pub work: usize,
 }
 
 /// A file whose links are looked at.
@@ -92,6 +95,22 @@ struct File<'t> {
     text: &'t str,
     note: &'t Note,
     lines: Lines,
+    /// The properties whose values have an anchor, alias or tag, in order.
+    shared: Vec<Span>,
+}
+
+impl<'t> File<'t> {
+    fn new(path: &'t NotePath, text: &'t str, note: &'t Note) -> Self {
+        let properties = note.frontmatter.iter().flat_map(|front| &front.properties);
+        let shared = properties.filter(|property| property.shared).map(|property| property.span).collect();
+        Self { path, text, note, lines: Lines::new(text), shared }
+    }
+
+    /// Says whether a link stands in such a property.
+    fn is_shared(&self, link: Span) -> bool {
+        let behind = self.shared.partition_point(|span| span.start <= link.start);
+        behind.checked_sub(1).and_then(|at| self.shared.get(at)).is_some_and(|span| span.encloses(link))
+    }
 }
 
 /// How careful a destination of a Markdown link is encoded.
@@ -102,6 +121,20 @@ enum Care {
     /// Every ASCII sign that could mean anything as a percent code.
     Strict,
 }
+
+/// What is wrong with an edited text that was read back.
+#[derive(Debug, PartialEq, Eq)]
+enum Misread {
+    /// All is as it should be.
+    Nothing,
+    /// These links, by their places before, do not read as they should.
+    Links(HashSet<Span>),
+    /// More than that: other links are there, or some are not.
+    Text,
+}
+
+/// An edited text is read back at most so many times to find which edits it bears.
+const ATTEMPTS: usize = 64;
 
 impl World<'_> {
     /// Finds the file that a link means now.
@@ -118,49 +151,87 @@ impl World<'_> {
     ///
     /// `source` is where the file is now, `text` what it holds, `note` what [`parse`] read out of it.
     pub fn retarget(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
-        let usual = self.plan(source, text, note, Care::Usual);
-        if usual.edits.is_empty() || self.holds(source, text, note, &usual.edits) {
+        let file = File::new(source, text, note);
+        let mut usual = self.plan(&file, Care::Usual);
+        if usual.edits.is_empty() || self.misread(&file, &usual.edits, &mut usual.work) == Misread::Nothing {
             return usual;
         }
-        let strict = self.plan(source, text, note, Care::Strict);
-        if self.holds(source, text, note, &strict.edits) {
-            return strict;
+        let mut strict = self.plan(&file, Care::Strict);
+        strict.work += usual.work;
+        match self.misread(&file, &strict.edits, &mut strict.work) {
+            Misread::Nothing => strict,
+            misread => self.keep_what_holds(&file, misread, strict.work),
         }
-        self.one_by_one(source, text, note)
     }
 
-    /// Keeps the edits that hold by themselves and refuses the others, where all of them together do not hold.
-    fn one_by_one(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
-        let file = File { path: source, text, note, lines: Lines::new(text) };
-        let mut kept = Rewritten::default();
-        for link in self.followed(note) {
+    /// Keeps the edits that read back and refuses the others, where all of them together do not.
+    fn keep_what_holds(&self, file: &File<'_>, misread: Misread, work: usize) -> Rewritten {
+        let mut kept = Rewritten { work, ..Rewritten::default() };
+        let mut planned: Vec<(&Link, Rewritten)> = Vec::new();
+        for link in self.followed(file.note) {
             let mut one = Rewritten::default();
-            self.plan_link(&file, link, Care::Strict, &mut one);
+            self.plan_link(file, link, Care::Strict, &mut one);
+            kept.work += 1;
             kept.remarks.append(&mut one.remarks);
-            if one.edits.is_empty() {
-                continue;
-            }
-            let mut tried = kept.edits.clone();
-            tried.extend(one.edits.iter().cloned());
-            if self.reads_back(source, text, note, &tried, Some(link)) {
-                kept.edits = tried;
-                kept.links += one.links;
-            } else {
-                let message = "the link could not be written so that it reads back";
-                kept.remarks.push(remark("reparse-mismatch", source, text, &file.lines, link.span, message));
+            if !one.edits.is_empty() {
+                planned.push((link, one));
             }
         }
-        kept.remarks.extend(self.left(&file));
+        // Mostly the links that do not read back can be told at once; they come last.
+        let is_doubtful =
+            |link: &Link| matches!(&misread, Misread::Links(spans) if spans.contains(&link.span));
+        let (doubtful, fine): (Vec<_>, Vec<_>) = planned.into_iter().partition(|(link, _)| is_doubtful(link));
+        let (mut refused, mut attempts) = (Vec::new(), ATTEMPTS);
+        for group in [fine, doubtful] {
+            self.keep_group(file, &group, &mut attempts, &mut kept, &mut refused);
+        }
+        kept.edits.sort_by_key(|edit| edit.span);
+        refused.sort_unstable();
+        let message = "the link could not be written so that it reads back";
+        let refusal = |span| remark("reparse-mismatch", file.path, file.text, &file.lines, span, message);
+        kept.remarks.extend(refused.into_iter().map(refusal));
+        kept.remarks.extend(self.left(file));
         kept
     }
 
-    fn plan(&self, source: &NotePath, text: &str, note: &Note, care: Care) -> Rewritten {
-        let file = File { path: source, text, note, lines: Lines::new(text) };
-        let mut rewritten = Rewritten::default();
-        for link in self.followed(note) {
-            self.plan_link(&file, link, care, &mut rewritten);
+    /// Keeps the edits of a group that read back with what is kept already: of all of it, else of either half. After so
+    /// many attempts the rest is refused, for each attempt reads the whole text.
+    fn keep_group(
+        &self,
+        file: &File<'_>,
+        group: &[(&Link, Rewritten)],
+        attempts: &mut usize,
+        kept: &mut Rewritten,
+        refused: &mut Vec<Span>,
+    ) {
+        if group.is_empty() {
+            return;
         }
-        rewritten.remarks.extend(self.left(&file));
+        if *attempts > 0 {
+            *attempts -= 1;
+            let mut tried = kept.edits.clone();
+            tried.extend(group.iter().flat_map(|(_, one)| &one.edits).cloned());
+            if self.misread(file, &tried, &mut kept.work) == Misread::Nothing {
+                kept.edits = tried;
+                kept.links += group.iter().map(|(_, one)| one.links).sum::<usize>();
+                return;
+            }
+            if let (left @ [_, ..], right) = group.split_at(group.len() / 2) {
+                self.keep_group(file, left, attempts, kept, refused);
+                self.keep_group(file, right, attempts, kept, refused);
+                return;
+            }
+        }
+        refused.extend(group.iter().map(|(link, _)| link.span));
+    }
+
+    fn plan(&self, file: &File<'_>, care: Care) -> Rewritten {
+        let mut rewritten = Rewritten::default();
+        for link in self.followed(file.note) {
+            self.plan_link(file, link, care, &mut rewritten);
+            rewritten.work += 1;
+        }
+        rewritten.remarks.extend(self.left(file));
         rewritten
     }
 
@@ -191,7 +262,7 @@ impl World<'_> {
     }
 
     fn plan_link(&self, file: &File<'_>, link: &Link, care: Care, rewritten: &mut Rewritten) {
-        let File { path: source, text, note, ref lines } = *file;
+        let File { path: source, text, ref lines, .. } = *file;
         if clean(&link.path).is_empty() || is_external(&link.path) {
             return;
         }
@@ -210,8 +281,7 @@ impl World<'_> {
         if link.escape.inner == Inner::Percent && raw_path.contains("%23") {
             return refuse("percent-hash", "the link holds a percent-coded `#`");
         }
-        let properties = note.frontmatter.iter().flat_map(|front| &front.properties);
-        if properties.clone().any(|property| property.shared && property.span.encloses(link.span)) {
+        if file.is_shared(link.span) {
             return refuse("yaml-style", "the value has an anchor, alias or tag");
         }
         let Some(linktext) = self.linktext(link, wanted, place) else {
@@ -285,40 +355,31 @@ impl World<'_> {
         (encoded != label).then(|| Edit::replace(span, encoded))
     }
 
-    /// Reads the edited text back: the same links in the same order, each meaning what it should.
-    fn holds(&self, source: &NotePath, text: &str, note: &Note, edits: &[Edit]) -> bool {
-        self.reads_back(source, text, note, edits, None)
-    }
-
-    /// As [`World::holds`], or, where `only` is given, with regard to the place of the others alone.
-    fn reads_back(
-        &self,
-        source: &NotePath,
-        text: &str,
-        note: &Note,
-        edits: &[Edit],
-        only: Option<&Link>,
-    ) -> bool {
-        let place = self.place_of(source);
-        let Ok(changed) = apply(text.as_bytes(), edits) else { return false };
-        let Ok(changed) = String::from_utf8(changed) else { return false };
+    /// Reads the edited text back: there must be the same links in the same order, each meaning what it should.
+    fn misread(&self, file: &File<'_>, edits: &[Edit], work: &mut usize) -> Misread {
+        let place = self.place_of(file.path);
+        let Ok(changed) = apply(file.text.as_bytes(), edits) else { return Misread::Text };
+        let Ok(changed) = String::from_utf8(changed) else { return Misread::Text };
         let again = parse(place, &changed);
-        self.followed(&again).count() == self.followed(note).count()
-            && again.links.len() == note.links.len()
-            && self.followed(note).zip(self.followed(&again)).all(|(old, new)| {
-                let touched = edits.iter().any(|edit| edit.span == old.path_span);
-                if old.form != new.form || old.subpath != new.subpath || old.embed != new.embed {
-                    return false;
-                }
-                if !touched {
-                    return old.path == new.path;
-                }
-                if only.is_some_and(|only| only.span != old.span) {
-                    return true;
-                }
-                let wanted = self.target(old, source).map(|target| self.moves.of(target));
-                lookup(self.after, new, place).map(|(path, _)| path) == wanted
-            })
+        let count = self.followed(file.note).count();
+        *work += count;
+        if self.followed(&again).count() != count || again.links.len() != file.note.links.len() {
+            return Misread::Text;
+        }
+        let edited: HashSet<Span> = edits.iter().map(|edit| edit.span).collect();
+        let mut wrong = HashSet::new();
+        for (old, new) in self.followed(file.note).zip(self.followed(&again)) {
+            let touched = edited.contains(&old.path_span);
+            let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
+            if !touched && !(is_same && old.path == new.path) {
+                return Misread::Text;
+            }
+            let wanted = self.target(old, file.path).map(|target| self.moves.of(target));
+            if touched && !(is_same && lookup(self.after, new, place).map(|(path, _)| path) == wanted) {
+                wrong.insert(old.span);
+            }
+        }
+        if wrong.is_empty() { Misread::Nothing } else { Misread::Links(wrong) }
     }
 }
 
@@ -499,9 +560,10 @@ pub fn rename_part(
     is_target: impl Fn(&Link) -> bool,
 ) -> Rewritten {
     let lines = Lines::new(text);
+    let parts = Parts::new(target);
     let mut rewritten = Rewritten::default();
     for link in note.links.iter().filter(|link| !link.subpath.is_empty() && is_target(link)) {
-        let Some((span, new)) = renamed_segment(link, text, target, part) else { continue };
+        let Some((span, new)) = renamed_segment(link, text, &parts, part) else { continue };
         let inner = match syntax(link, text) {
             Syntax::Wiki | Syntax::Canvas => new,
             Syntax::Plain => percent_encode(&new, Care::Usual, link.place == Place::Table),
@@ -518,11 +580,12 @@ pub fn rename_part(
             }
         }
     }
+    rewritten.work = parts.work();
     rewritten
 }
 
 /// Finds the segment of a link's subpath that names the part, and what it becomes.
-fn renamed_segment(link: &Link, text: &str, target: &Note, part: &Part) -> Option<(Span, String)> {
+fn renamed_segment(link: &Link, text: &str, parts: &Parts<'_>, part: &Part) -> Option<(Span, String)> {
     let raw = link.subpath_span.of(text);
     let mut decoded = link.subpath.split('#').filter(|segment| !segment.trim().is_empty());
     let mut upto = String::new();
@@ -539,7 +602,7 @@ fn renamed_segment(link: &Link, text: &str, target: &Note, part: &Part) -> Optio
         upto.push_str(segment);
         let lead = piece.len() - piece.trim_start().len();
         let span = Span::new(start + lead, start + lead + said.len());
-        match (part, target.subpath(&upto)) {
+        match (part, parts.find(&upto)) {
             (Part::Heading(index, new), Some(Target::Heading(found))) if found == *index => {
                 return Some((span, heading_linktext(new)));
             }

@@ -1,0 +1,143 @@
+//! Owns [`Parts`]: what a subpath names in a note. The headings, blocks and footnotes are put in tables once, so that
+//! many links into one note take time in their number, and not in its square.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
+
+use crate::text::note::{Note, Target, heading_key};
+
+/// There are so many levels of headings, and each segment of a subpath is deeper than the one before.
+const LEVELS: usize = 6;
+
+/// Headings below one another, outermost first, by the numbers of their keys.
+type Chain = Vec<u32>;
+
+/// The parts of one note, by name.
+#[derive(Debug)]
+pub struct Parts<'n> {
+    note: &'n Note,
+    blocks: OnceCell<HashMap<String, usize>>,
+    footnotes: OnceCell<HashMap<String, usize>>,
+    headings: OnceCell<Headings>,
+    /// For each length but 0, the first heading that ends such a chain.
+    chains: [OnceCell<HashMap<Chain, usize>>; LEVELS],
+    work: Cell<usize>,
+}
+
+#[derive(Debug)]
+struct Headings {
+    /// The numbers of the keys that headings are compared by.
+    numbers: HashMap<String, u32>,
+    /// The number of each heading's key, and the heading around it.
+    list: Vec<(u32, Option<usize>)>,
+}
+
+impl<'n> Parts<'n> {
+    /// Looks at a note; tables are made when they are asked for.
+    pub fn new(note: &'n Note) -> Self {
+        Self {
+            note,
+            blocks: OnceCell::new(),
+            footnotes: OnceCell::new(),
+            headings: OnceCell::new(),
+            chains: Default::default(),
+            work: Cell::new(0),
+        }
+    }
+
+    /// Counts the parts and links that were looked at so far: it grows with their sum.
+    pub fn work(&self) -> usize {
+        self.work.get()
+    }
+
+    fn count(&self, steps: usize) {
+        self.work.set(self.work.get() + steps);
+    }
+
+    /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
+    /// before (spec/obsidian.md 3.6, 3.7). Of several parts of one name it is the first.
+    pub fn find(&self, subpath: &str) -> Option<Target> {
+        self.count(1);
+        let parts: Vec<&str> = subpath.split('#').map(str::trim).filter(|part| !part.is_empty()).collect();
+        let last = parts.last()?;
+        if let Some(id) = last.strip_prefix('^') {
+            return self.blocks().get(&id.to_ascii_lowercase()).copied().map(Target::Block);
+        }
+        if let Some(id) = last.strip_prefix("[^").and_then(|rest| rest.strip_suffix(']')) {
+            return self.footnotes().get(&id.to_lowercase()).copied().map(Target::Footnote);
+        }
+        let keys: Vec<String> = parts.iter().map(|part| heading_key(part)).collect();
+        // Levels deepen at each segment and there are six, so a longer chain cannot match.
+        if keys.len() > LEVELS || keys.iter().any(String::is_empty) {
+            return None;
+        }
+        let numbers = &self.headings().numbers;
+        let chain = keys.iter().map(|key| numbers.get(key).copied()).collect::<Option<Chain>>()?;
+        self.chains(chain.len()).get(&chain).copied().map(Target::Heading)
+    }
+
+    fn blocks(&self) -> &HashMap<String, usize> {
+        let ids = self.note.blocks.iter().map(|block| block.id.to_ascii_lowercase());
+        self.blocks.get_or_init(|| self.first_of(ids))
+    }
+
+    fn footnotes(&self) -> &HashMap<String, usize> {
+        let ids = self.note.footnotes.iter().map(|note| note.id.to_lowercase());
+        self.footnotes.get_or_init(|| self.first_of(ids))
+    }
+
+    fn first_of(&self, ids: impl Iterator<Item = String>) -> HashMap<String, usize> {
+        let mut first = HashMap::new();
+        for (at, id) in ids.enumerate() {
+            self.count(1);
+            first.entry(id).or_insert(at);
+        }
+        first
+    }
+
+    fn headings(&self) -> &Headings {
+        self.headings.get_or_init(|| {
+            let mut headings =
+                Headings { numbers: HashMap::new(), list: Vec::with_capacity(self.note.headings.len()) };
+            let mut around: Vec<(u8, usize)> = Vec::new();
+            for (at, heading) in self.note.headings.iter().enumerate() {
+                self.count(1);
+                around.retain(|&(level, _)| level < heading.level);
+                let next = u32::try_from(headings.numbers.len()).unwrap_or(u32::MAX);
+                let number = *headings.numbers.entry(heading_key(&heading.text)).or_insert(next);
+                headings.list.push((number, around.last().map(|&(_, outer)| outer)));
+                around.push((heading.level, at));
+            }
+            headings
+        })
+    }
+
+    /// Gives the first heading of every chain of so many.
+    fn chains(&self, length: usize) -> &HashMap<Chain, usize> {
+        static NONE: std::sync::OnceLock<HashMap<Chain, usize>> = std::sync::OnceLock::new();
+        let Some(chains) = length.checked_sub(1).and_then(|at| self.chains.get(at)) else {
+            return NONE.get_or_init(HashMap::new);
+        };
+        chains.get_or_init(|| {
+            let list = &self.headings().list;
+            let mut first = HashMap::new();
+            for (at, &(number, mut outer)) in list.iter().enumerate() {
+                // The headings around this one, the outermost first, and every choice among them.
+                let mut around = Vec::with_capacity(LEVELS);
+                while let Some(&(number, next)) = outer.and_then(|outer| list.get(outer)) {
+                    around.insert(0, number);
+                    outer = next;
+                }
+                for choice in 0_u32..1 << around.len() {
+                    self.count(1);
+                    if choice.count_ones() as usize + 1 == length {
+                        let chosen = around.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1);
+                        let chain = chosen.map(|(_, &number)| number).chain([number]).collect();
+                        first.entry(chain).or_insert(at);
+                    }
+                }
+            }
+            first
+        })
+    }
+}

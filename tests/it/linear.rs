@@ -1,0 +1,155 @@
+//! Work that grows with one note, and not with its square: counted, not timed.
+
+use std::fmt::Write as _;
+
+use sidenote::text::note::{Note, Target};
+use sidenote::text::path::NotePath;
+use sidenote::text::resolve::Names;
+use sidenote::text::rewrite::{Moves, Options, Part, World, parse, rename_part};
+use sidenote::text::subpath::Parts;
+
+/// Checks that four times the input takes no more than five times the work.
+#[track_caller]
+fn check_linear(work: impl Fn(usize) -> usize) {
+    let (few, many) = (work(500), work(2000));
+    assert!(few > 0 && many <= 5 * few, "{few} steps for 500, {many} for 2000");
+}
+
+fn path(text: &str) -> NotePath {
+    NotePath::parse(text).unwrap()
+}
+
+/// Moves a file that a note links to, and gives the work and how many links were rewritten and refused.
+fn retargeted(note: &str, from: &str, to: &str) -> (usize, usize, usize) {
+    let (source, from, to) = (path("source.md"), path(from), path(to));
+    let (mut before, mut after, mut moves) = (Names::default(), Names::default(), Moves::default());
+    [&source, &from].into_iter().for_each(|path| before.insert(path));
+    [&source, &to].into_iter().for_each(|path| after.insert(path));
+    moves.insert(from, to);
+    let world =
+        World { before: &before, after: &after, moves: &moves, place: None, options: Options::default() };
+    let done = world.retarget(&source, note, &parse(&source, note));
+    (done.work, done.links, done.remarks.len())
+}
+
+#[test]
+fn links_of_one_note_are_rewritten_in_linear_time() {
+    check_linear(|count| {
+        let (work, links, _) = retargeted(&"[[t]] and [t](t.md)\n".repeat(count), "t.md", "new name.md");
+        assert_eq!(links, 2 * count);
+        work
+    });
+    // Each second property has an anchor, and so its link is left alone.
+    check_linear(|count| {
+        let mut note = "---\n".to_owned();
+        for at in 0..count {
+            writeln!(note, "a{at}: &x{at} \"[[t]]\"\nb{at}: \"[[t]]\"").unwrap();
+        }
+        note.push_str("---\n");
+        let (work, links, refused) = retargeted(&note, "t.md", "u.md");
+        assert_eq!((links, refused), (count, count));
+        work
+    });
+}
+
+#[test]
+fn what_does_not_read_back_is_found_in_linear_time() {
+    // What stands behind each of these links would make the new name a part of something else.
+    for (bad, to) in
+        [("`[[t]]\n", "a`b.md"), ("$[[t]]\n", "a$b.md"), ("<b [[t]]\n", "a>b.md"), ("==[[t]]\n", "a==b.md")]
+    {
+        check_linear(|count| {
+            let (work, links, refused) =
+                retargeted(&format!("[[t]]\n{bad}\n[t](t.md)\n\n").repeat(count), "t.md", to);
+            assert!(links + refused > 0, "{bad}");
+            work
+        });
+    }
+}
+
+#[test]
+fn parts_of_one_note_are_found_in_linear_time() {
+    let heading = |at: usize, _: usize| (format!("# H{at}\n\n## Same\n\n"), format!("#H{at}#Same"));
+    let block = |at: usize, _: usize| (format!("text ^b{at}\n\n"), format!("#^B{at}"));
+    let footnote = |at: usize, _: usize| (format!("x[^f{at}]\n\n[^f{at}]: y\n\n"), format!("#[^f{at}]"));
+    let missing = |at: usize, _: usize| (format!("## H{at}\n\n"), format!("#None{at}"));
+    let deep = |at: usize, count: usize| {
+        (format!("{} H{at}\n\n", "#".repeat(at % 6 + 1)), format!("#H{}#H{at}", (at + 1) % count))
+    };
+    type Case<'a> = &'a dyn Fn(usize, usize) -> (String, String);
+    let cases: [Case<'_>; 5] = [&heading, &block, &footnote, &missing, &deep];
+    for case in cases {
+        check_linear(|count| {
+            let (texts, subpaths): (Vec<_>, Vec<_>) = (0..count).map(|at| case(at, count)).unzip();
+            let note = Note::parse(&texts.concat());
+            let parts = Parts::new(&note);
+            subpaths.iter().for_each(|subpath| _ = parts.find(subpath));
+            parts.work()
+        });
+    }
+    check_linear(|count| {
+        let (texts, links): (Vec<_>, Vec<_>) =
+            (0..count).map(|at| (format!("## H{at}\n\n"), format!("[[t#H{at}]]\n"))).unzip();
+        let (target, text) = (Note::parse(&texts.concat()), links.concat());
+        let part = Part::Heading(count - 1, "New".to_owned());
+        let done = rename_part(&path("s.md"), &text, &Note::parse(&text), &target, &part, |_| true);
+        assert_eq!(done.links, 1);
+        done.work
+    });
+}
+
+/// Finds a heading as the specification says, going through all of them.
+fn found_slowly(note: &Note, subpath: &str) -> Option<Target> {
+    let keys: Vec<String> =
+        subpath.split('#').map(|part| part.trim().to_lowercase()).filter(|part| !part.is_empty()).collect();
+    (0..note.headings.len()).find_map(|at| {
+        let mut left = keys.iter().rev();
+        let mut wanted = left.next()?;
+        let mut level = note.headings[at].level;
+        if note.headings[at].text.to_lowercase() != *wanted {
+            return None;
+        }
+        for heading in note.headings[..at].iter().rev() {
+            if heading.level < level {
+                level = heading.level;
+                let Some(outer) = left.clone().next() else { break };
+                wanted = outer;
+                if heading.text.to_lowercase() == *wanted {
+                    left.next();
+                }
+            }
+        }
+        (left.len() == 0).then_some(Target::Heading(at))
+    })
+}
+
+#[test]
+fn the_tables_of_headings_find_what_going_through_them_finds() {
+    let mut state = 7_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut found = 0;
+    for _ in 0..300 {
+        let mut text = String::new();
+        for _ in 0..random(12) {
+            writeln!(
+                text,
+                "{} {}\n",
+                "#".repeat(1 + random(6) as usize),
+                ["A", "B", "C"][random(3) as usize]
+            )
+            .unwrap();
+        }
+        let note = Note::parse(&text);
+        let parts = Parts::new(&note);
+        for _ in 0..20 {
+            let subpath: String =
+                (0..1 + random(4)).map(|_| ["#a", "#B", "#C"][random(3) as usize]).collect();
+            assert_eq!(parts.find(&subpath), found_slowly(&note, &subpath), "{subpath} in {text}");
+            found += usize::from(parts.find(&subpath).is_some());
+        }
+    }
+    assert!(found > 500, "{found}");
+}
