@@ -8,6 +8,7 @@ mod inflections;
 mod inverter;
 mod places;
 mod ranking;
+mod statistics;
 mod vocabulary;
 mod words;
 
@@ -24,6 +25,7 @@ use self::inflections::Inflections;
 use self::inverter::Inverter;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
+use self::statistics::Lengths;
 use self::vocabulary::{Held, Vocabulary, nothing_held};
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
@@ -193,6 +195,11 @@ impl Fields {
         [self.words, self.code, self.meta, self.rest]
     }
 
+    /// The fields that rank, each with those that rank as one with it.
+    fn ranking(&self) -> [Field; 5] {
+        [self.title, self.headings, self.words, self.code, self.meta]
+    }
+
     /// The fields that rank as one with this one, by their length together.
     fn as_one(&self, field: Field) -> Vec<Field> {
         if field == self.meta { vec![field, self.place] } else { vec![field] }
@@ -242,6 +249,7 @@ pub struct Bm25 {
     reader: IndexReader,
     fields: Fields,
     vocabulary: Arc<Vocabulary>,
+    lengths: Lengths,
 }
 
 impl std::fmt::Debug for Bm25 {
@@ -278,7 +286,7 @@ impl Bm25 {
         index.tokenizers().register(LISTED, TextAnalyzer::builder(analysis::Listed).build());
         let reader =
             index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed("read"))?;
-        Ok(Self { index, reader, fields, vocabulary: Arc::default() })
+        Ok(Self { index, reader, fields, vocabulary: Arc::default(), lengths: Lengths::default() })
     }
 
     /// Gives the generation of the last commit; 0 before the first.
@@ -308,6 +316,25 @@ impl Bm25 {
         Ok(())
     }
 
+    /// Checks that each live document stands for one of these files, and each file has one document.
+    ///
+    /// # Errors
+    /// `Corrupt` where that is not so.
+    pub fn verify_files(&self, files: &FileSet) -> Result<()> {
+        let mut left = files.clone();
+        for segment in self.reload()?.searcher.segment_readers() {
+            let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+            for doc in segment.doc_ids_alive() {
+                let file = FileId::try_from(column.get_val(doc)).unwrap_or(-1);
+                if !left.remove(file) {
+                    return Err(Error::corrupt("the full-text index holds notes that the catalog does not"));
+                }
+            }
+        }
+        let is_complete = left.is_empty();
+        if is_complete { Ok(()) } else { Err(Error::corrupt("the full-text index lacks notes")) }
+    }
+
     /// Starts writing; `bulk` spends threads and memory on very many notes, else the writer is light. A load needs no more
     /// than that: see [`Bm25Writer::load`].
     pub fn writer(&self, bulk: bool) -> Result<Bm25Writer> {
@@ -331,7 +358,7 @@ impl Bm25 {
         self.reader.reload().map_err(failed("read"))?;
         let searcher = self.reader.searcher();
         self.vocabulary.keep_only(searcher.segment_readers());
-        Bm25Snapshot::new(searcher, self.fields, Arc::clone(&self.vocabulary))
+        Bm25Snapshot::new(searcher, self.fields, Arc::clone(&self.vocabulary), &self.lengths)
     }
 
     /// Counts segments; many small ones slow searches down.
@@ -474,26 +501,16 @@ struct Scratch {
 }
 
 impl Bm25Snapshot {
-    fn new(searcher: Searcher, fields: Fields, vocabulary: Arc<Vocabulary>) -> Result<Self> {
-        let mut lengths = HashMap::new();
-        let documents: u64 =
-            searcher.segment_readers().iter().map(|segment| u64::from(segment.max_doc())).sum();
-        for field in [fields.title, fields.headings, fields.words, fields.code, fields.meta] {
-            let mut tokens = 0;
-            for segment in searcher.segment_readers() {
-                for part in fields.as_one(field) {
-                    tokens += segment.inverted_index(part).map_err(failed("read"))?.total_num_tokens();
-                }
-            }
-            lengths.insert(field, (tokens as f32 / documents.max(1) as f32).max(1.0));
-        }
+    fn new(searcher: Searcher, fields: Fields, vocabulary: Arc<Vocabulary>, known: &Lengths) -> Result<Self> {
+        let lengths = known.means(&searcher, fields)?;
+        let documents = searcher.num_docs();
         let (held, inflections) = (nothing_held(), Inflections::default());
         Ok(Self { searcher, fields, lengths, documents, vocabulary, held, inflections })
     }
 
     /// Counts the notes.
     pub fn documents(&self) -> u64 {
-        self.searcher.num_docs()
+        self.documents
     }
 
     /// Counts the notes that hold a word in their body, in any inflection.
@@ -517,23 +534,20 @@ impl Bm25Snapshot {
         Ok(self.documents_with(fields.code, &word.exact)? == 0)
     }
 
-    fn documents_with(&self, field: Field, term: &str) -> Result<u64> {
-        self.searcher.doc_freq(&Term::from_field_text(field, term)).map_err(failed("read"))
-    }
-
     /// Gives the inverse document frequency of a word: ln(1 + (N − n + ½) / (n + ½)).
     pub fn idf(&self, stem: &str) -> Result<f32> {
         Ok(idf(self.documents, self.frequency(stem)?))
     }
 
-    /// Ranks the notes that answer a question, best first; equal scores by file number.
+    /// Ranks the notes that answer a question, best first; those that score as the last do come on top of the limit, for
+    /// their order is not decided here.
     pub fn search(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
         Ok(self.rank(ask, tuning)?.hits)
     }
 
     /// Ranks like [`Bm25Snapshot::search`], and keeps the scores of all other notes as well: they are made anyway.
     pub fn rank(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Ranking> {
-        let mut best: BinaryHeap<Reverse<(OrderedScore, Reverse<FileId>)>> = BinaryHeap::new();
+        let mut best: BinaryHeap<Reverse<OrderedScore>> = BinaryHeap::new();
         let mut ranking = Ranking::default();
         if ask.limit == 0 || ask.words.is_empty() {
             return Ok(ranking);
@@ -547,22 +561,24 @@ impl Bm25Snapshot {
                 let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
                 let candidate = OrderedScore(score);
                 let full = best.len() >= ask.limit;
-                if full && best.peek().is_some_and(|Reverse((worst, _))| candidate < *worst) {
+                if full && best.peek().is_some_and(|Reverse(worst)| candidate < *worst) {
                     continue;
                 }
                 let file = files.get_val(doc) as FileId;
                 if ask.allowed.is_some_and(|set| !set.contains(file)) {
                     continue;
                 }
-                best.push(Reverse((candidate, Reverse(file))));
+                ranking.hits.push(Hit { file, score });
+                best.push(Reverse(candidate));
                 if best.len() > ask.limit {
                     best.pop();
                 }
             }
             ranking.segments.push(Scored { files, docs: scratch.touched, scores: scratch.scores });
         }
-        ranking.hits =
-            best.into_iter().map(|Reverse((score, Reverse(file)))| Hit { file, score: score.0 }).collect();
+        if let Some(Reverse(worst)) = best.peek() {
+            ranking.hits.retain(|hit| OrderedScore(hit.score) >= *worst);
+        }
         ranking.hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         Ok(ranking)
     }
@@ -610,11 +626,9 @@ impl Bm25Snapshot {
                 (fields.meta, tuning.meta),
             ] {
                 if word.prefix {
-                    let mut found = Vec::new();
-                    for part in fields.as_one(field) {
-                        found.extend(begun_by(segment, part, &word.exact)?);
-                    }
-                    self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
+                    let spread = self.begun_by(field, &word.exact)?;
+                    let found = spread.terms.get(at).map_or(&[][..], Vec::as_slice);
+                    self.add_frequencies(segment, field, field_tuning, found, &mut scratch)?;
                 } else if field == fields.code {
                     let found = as_it_stands(segment, field, &word.exact)?;
                     self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
@@ -717,17 +731,6 @@ fn as_it_stands(segment: &SegmentReader, field: Field, term: &str) -> Result<Vec
     let inverted = segment.inverted_index(field).map_err(failed("read"))?;
     let info = inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?;
     Ok(info.into_iter().map(|info| (field, info)).collect())
-}
-
-/// Lists the terms that begin with a text, at most 64.
-fn begun_by(segment: &SegmentReader, field: Field, opening: &str) -> Result<Vec<(Field, TermInfo)>> {
-    let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-    let mut found = Vec::new();
-    each_term(&inverted, opening, |_, info| {
-        found.push((field, info.clone()));
-        found.len() < 64
-    })?;
-    Ok(found)
 }
 
 /// Visits the terms that begin with a text, in order, until told to stop.

@@ -110,7 +110,8 @@ const RRF_K: f32 = 60.0;
 /// ones.
 const DEPTH: usize = 50;
 
-/// Merges the text list and the vector list; equal scores by file number, so that a reply never shuffles.
+/// Merges the text list and the vector list; equal scores by file number, until [`order`](crate::search::order) has looked
+/// up their paths.
 ///
 /// `known` is asked by [`Fusion::Relative`] alone. A note without an entry there has what its lists say; one without
 /// any vector counts as if it were as near as the last of the vector list, so that it does not sink before it is

@@ -3,6 +3,7 @@
 pub mod fuse;
 mod javascript;
 pub mod judge;
+pub mod order;
 pub mod pattern;
 pub mod query;
 pub mod select;
@@ -21,6 +22,7 @@ use crate::index::bm25::{Ask, FileSet, Ranking, Tuning};
 use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
 use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Fused, Fusion, Known, Nearness, Ranked};
+use crate::search::order::best_first;
 use crate::search::query::Query;
 
 /// Which lists answer.
@@ -214,7 +216,7 @@ pub fn rank(
     let depth = depth.max(50).min(documents.max(1));
     // Of what may hold a condition many are put in order, for nobody knows yet which of them do.
     let text_depth = if query.asks.is_some() { depth.max(SIFTED) } else { depth };
-    let words = || text_list(snapshot, query, allowed.as_ref(), text_depth);
+    let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth);
     let near = || match meaning()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
             let roughly = query.asks.is_some();
@@ -249,14 +251,25 @@ pub fn rank(
         }
         None => HashMap::new(),
     };
-    Ok(Merged { fused: fuse::fuse(&text, &vector, &known, request.fusion), passages })
+    let mut fused = fuse::fuse(&text, &vector, &known, request.fusion);
+    best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
+    Ok(Merged { fused, passages })
 }
 
-fn text_list(snapshot: &Snapshot, query: &Query, allowed: Option<&FileSet>, limit: usize) -> Result<Ranking> {
+fn text_list(
+    snapshot: &Snapshot,
+    index: &Index,
+    query: &Query,
+    allowed: Option<&FileSet>,
+    limit: usize,
+) -> Result<Ranking> {
     // What holds a condition holds the words as they were typed.
     let heard = if query.asks.is_some() { None } else { unheard::heard(&query.words, &snapshot.bm25)? };
     let ask = Ask { words: heard.as_deref().unwrap_or(&query.words), allowed, limit };
-    snapshot.bm25.rank(&ask, &Tuning::default())
+    let mut ranking = snapshot.bm25.rank(&ask, &Tuning::default())?;
+    best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;
+    ranking.hits.truncate(limit);
+    Ok(ranking)
 }
 
 /// What the vectors found.
@@ -346,6 +359,7 @@ fn vector_list(
         })?;
         // A note has several passages, so that fewer notes than asked for are enough.
         if all || list.len() * 2 >= limit || is_roughly && count >= FARTHEST {
+            best_first(&catalog, &mut list, |hit| (hit.score, hit.file))?;
             return Ok((list, best));
         }
         // Passages of few notes, or vectors of texts that no note holds any more, stood in the way.

@@ -13,6 +13,7 @@ use crate::index::bm25::FileSet;
 use crate::index::catalog::{Catalog, FileId, FileKind, FileRow, Filter, PutAway};
 use crate::index::document::Reading;
 use crate::search::fuse::{Fused, Fusion, Ranked, fuse};
+use crate::search::order::best_first;
 use crate::search::pattern::{Term, TermKind};
 use crate::text::Span;
 use crate::text::note::PieceKind;
@@ -158,11 +159,12 @@ impl Store {
         let mut joined: Vec<Ranked> = shared
             .iter()
             .filter(|(file, _)| others.contains(**file))
-            .map(|(&file, joints)| Ranked { file, score: joints.iter().map(|(_, weight)| weight).sum() })
+            .map(|(&file, joints)| Ranked { file, score: sum(joints) })
             .collect();
-        joined.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+        best_first(&catalog, &mut joined, |hit| (hit.score, hit.file))?;
         joined.truncate(DEPTH);
         let mut fused = fuse(&joined, &near, &HashMap::new(), Fusion::Rrf);
+        best_first(&catalog, &mut fused, |hit| (hit.score, hit.file))?;
         fused.truncate(request.limit.unwrap_or(self.config.search.limit));
         let related = fused
             .iter()
@@ -296,8 +298,16 @@ fn near(
             }
         }
     }
+    best_first(catalog, &mut list, |hit| (hit.score, hit.file))?;
     list.truncate(DEPTH);
     Ok(list)
+}
+
+/// Adds up what joints say, the most first: then the order in which files came makes no difference.
+fn sum(joints: &[(FileId, f32)]) -> f32 {
+    let mut weights: Vec<f32> = joints.iter().map(|(_, weight)| *weight).collect();
+    weights.sort_by(|one, other| other.total_cmp(one));
+    weights.into_iter().sum()
 }
 
 /// Finds the notes two links away, and what lies in between.
@@ -326,7 +336,7 @@ fn item(
 ) -> Result<Option<RelatedItem>> {
     let Some(row) = catalog.rows(&[hit.file])?.pop() else { return Ok(None) };
     let mut joints = shared.get(&hit.file).cloned().unwrap_or_default();
-    joints.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    best_first(catalog, &mut joints, |&(file, weight)| (weight, file))?;
     let between: Vec<FileId> = joints.into_iter().take(MOST_COMMON).map(|(file, _)| file).collect();
     let common = catalog.rows(&between)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
     Ok(Some(RelatedItem {

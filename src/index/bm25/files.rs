@@ -81,6 +81,17 @@ impl FileSet {
         })
     }
 
+    /// Takes a file out of a listed set; says whether it was there.
+    pub(super) fn remove(&mut self, file: FileId) -> bool {
+        let index = usize::try_from(file).unwrap_or(usize::MAX);
+        let Some(word) = self.bits.get_mut(index / 64) else { return false };
+        let bit = 1 << (index % 64);
+        let was_there = *word & bit != 0;
+        *word &= !bit;
+        self.count -= usize::from(was_there);
+        was_there
+    }
+
     pub(super) fn insert(&mut self, file: FileId) {
         let Ok(index) = usize::try_from(file) else { return };
         if self.bits.len() <= index / 64 {

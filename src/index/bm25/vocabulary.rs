@@ -13,6 +13,7 @@ use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
+use super::statistics::holding;
 use super::{Bm25Snapshot, DocSet, FileSet, failed};
 use crate::error::Result;
 use crate::index::catalog::FileId;
@@ -192,13 +193,16 @@ impl Bm25Snapshot {
                     && let Some(info) =
                         inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?
                 {
-                    best.entry(term.to_owned()).or_insert((distance, 0)).1 += u64::from(info.doc_freq);
+                    let notes = holding(segment, &[(self.fields.words, info)])?;
+                    best.entry(term.to_owned()).or_insert((distance, 0)).1 += notes;
                 }
             }
         }
-        let nearest = best.into_iter().min_by(|(one, (near, many)), (other, (nearer, more))| {
-            near.cmp(nearer).then(more.cmp(many)).then_with(|| one.cmp(other))
-        });
+        let nearest = best.into_iter().filter(|(_, (_, notes))| *notes > 0).min_by(
+            |(one, (near, many)), (other, (nearer, more))| {
+                near.cmp(nearer).then(more.cmp(many)).then_with(|| one.cmp(other))
+            },
+        );
         Ok(nearest.map(|(term, _)| term))
     }
 

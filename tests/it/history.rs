@@ -1,0 +1,151 @@
+//! An index that grew by many edits answers like one that was made anew.
+
+use sidenote::clock::{Clock, Timestamp};
+use sidenote::index::silent;
+use sidenote::search::Mode;
+use sidenote::store::{Open, RelatedRequest, SearchRequest, Store};
+
+use crate::support::TestVault;
+
+/// Numbers that look random and are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    /// Makes a text of few words, so that many notes score alike.
+    fn text(&mut self) -> String {
+        const WORDS: [&str; 12] = [
+            "heron",
+            "herons",
+            "otter",
+            "moor",
+            "moors",
+            "`code`",
+            "# Marsh\n\n",
+            "杭州",
+            "杭城",
+            "航海",
+            "[[n1]]",
+            "[[n2]]",
+        ];
+        let count = 1 + self.below(6);
+        (0..count).map(|_| format!("{} ", WORDS[self.below(WORDS.len())])).collect()
+    }
+}
+
+/// Opens an index of the vault that is made now, in a folder of its own.
+fn anew(vault: &TestVault, folder: &std::path::Path) -> Store {
+    let store = Store::open(Open {
+        vault: Some(vault.root().to_owned()),
+        index: Some(folder.to_owned()),
+        flags: vec![("embed.provider", "none".to_owned(), "test")],
+        clock: Clock::Fixed(Timestamp::parse("2026-11-21").unwrap()),
+        ..Open::default()
+    })
+    .unwrap();
+    store.sync(silent()).unwrap();
+    store
+}
+
+/// Gives paths and scores, to the last bit.
+fn scored(store: &Store, query: &str, limit: usize) -> Vec<(String, u32)> {
+    let request = SearchRequest {
+        query: query.to_owned(),
+        mode: Some(Mode::Bm25),
+        limit: Some(limit),
+        ..SearchRequest::default()
+    };
+    let reply = store.search(&request).unwrap();
+    reply.results.into_iter().map(|hit| (hit.path, hit.score.to_bits())).collect()
+}
+
+const QUERIES: &[&str] = &[
+    "heron",
+    "otter moor",
+    "code",
+    "杭",
+    "marsh heron",
+    "航 moors",
+    "n1",
+    "tag:#bird heron",
+    "heron -otter",
+];
+
+#[track_caller]
+fn check_alike(grown: &Store, fresh: &Store, when: &str) {
+    assert_eq!(QUERIES.len(), 9);
+    for query in QUERIES {
+        for limit in [1, 5, 100] {
+            assert_eq!(scored(grown, query, limit), scored(fresh, query, limit), "{query}, {limit}, {when}");
+        }
+    }
+    for note in ["n1.md", "n2.md"] {
+        let related = |store: &Store| {
+            let request =
+                RelatedRequest { note: note.to_owned(), limit: Some(50), ..RelatedRequest::default() };
+            let reply = store.related(&request).map(|reply| reply.related).unwrap_or_default();
+            reply.into_iter().map(|item| (item.path, item.score.to_bits(), item.common)).collect::<Vec<_>>()
+        };
+        assert_eq!(related(grown), related(fresh), "{note}, {when}");
+    }
+    assert_eq!(grown.dump().unwrap(), fresh.dump().unwrap(), "{when}");
+    assert_eq!(grown.unresolved().unwrap(), fresh.unresolved().unwrap(), "{when}");
+}
+
+#[test]
+fn an_index_with_a_history_answers_like_a_new_one() {
+    let vault = TestVault::new(&[]);
+    let mut numbers = Numbers(11);
+    // The names do not come in the order in which the notes are made.
+    for at in (0..30).rev() {
+        let text = numbers.text();
+        vault.write(&format!("n{at}.md"), text);
+    }
+    let grown = vault.store();
+    let mut found = 0;
+    for round in 0..60 {
+        let (name, other) = (format!("n{}.md", numbers.below(30)), format!("m{}.md", numbers.below(30)));
+        let is_there = |name: &str| vault.root().join(name).exists();
+        match numbers.below(5) {
+            0 if is_there(&name) => vault.remove(&name),
+            1 if is_there(&name) && !is_there(&other) => vault.rename(&name, &other),
+            2 => {
+                let tagged = format!("---\ntags: [bird]\n---\n{}", numbers.text());
+                vault.write(&other, tagged);
+            }
+            _ => {
+                let text = numbers.text();
+                vault.write(&name, text);
+            }
+        }
+        grown.sync(silent()).unwrap();
+        if round % 10 == 9 {
+            let folder = tempfile::tempdir().unwrap();
+            let fresh = anew(&vault, &folder.path().join("index"));
+            check_alike(&grown, &fresh, &format!("after {round} edits"));
+            found += scored(&fresh, "heron", 100).len();
+        }
+    }
+    assert!(found > 60, "{found}");
+    // What was merged answers the same.
+    drop(grown);
+    let folder = tempfile::tempdir().unwrap();
+    check_alike(&vault.store(), &anew(&vault, &folder.path().join("index")), "when opened again");
+}
+
+#[test]
+fn equal_scores_come_in_the_order_of_paths() {
+    let vault = TestVault::new(&[]);
+    let store = vault.open("none");
+    for name in ["e", "b", "d", "a", "c"] {
+        vault.write(&format!("{name}.md"), "the heron waits");
+        store.sync(silent()).unwrap();
+    }
+    let found = |limit| scored(&store, "heron", limit).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    assert_eq!(found(10), ["a.md", "b.md", "c.md", "d.md", "e.md"]);
+    assert_eq!(found(2), ["a.md", "b.md"]);
+}
