@@ -3,9 +3,10 @@
 //! A vault can be a download, so nothing in it may decide which file of the user is opened, or make opening one wait.
 //! The folder that a call begins with (`base`) is one that the user chose; links on the way to it are followed.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path};
 
 use rustix::fs::{self, FileType, Mode, OFlags};
@@ -49,6 +50,18 @@ pub fn failed(doing: &str, path: &Path, error: io::Error) -> Error {
     } else {
         Error::io(doing, path, error)
     }
+}
+
+/// A file whose length is more than this, and more than so many times what it takes up on the disk, is nothing but holes.
+const LARGE: u64 = 64 << 20;
+const HOLES: u64 = 64;
+
+/// Says whether this is a regular file whose length is not feigned: reading a file of holes takes memory and time for
+/// nothing.
+pub fn is_regular(found: &Metadata) -> bool {
+    let is_hollow =
+        found.len() > LARGE && found.blocks().saturating_mul(512).saturating_mul(HOLES) < found.len();
+    found.is_file() && !is_hollow
 }
 
 /// Opens a folder by its path below `base`, part by part; a symbolic link is an error.

@@ -2,10 +2,12 @@
 //!
 //! The catalog's generation is the commit point of the whole index: what it does not list does not exist.
 
+mod check;
 mod filter;
 mod inserts;
 mod links;
 mod packed;
+mod paths;
 mod properties;
 mod rows;
 
@@ -20,7 +22,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::roster::Entry;
-use crate::text::path::{NotePath, key};
+use crate::text::path::{NotePath, is_segment, key};
 
 pub use filter::Filter;
 use inserts::Inserts;
@@ -97,7 +99,14 @@ pub struct Catalog {
 
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
     move |error| {
+        // A value of another type or form than the one that was written is damage as well.
         let damaged = matches!(
+            error,
+            rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..)
+        ) || matches!(
             error.sqlite_error_code(),
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
         );
@@ -119,7 +128,9 @@ impl Catalog {
     /// # Errors
     /// `Corrupt` where the file is damaged or of another version.
     pub fn open(path: &Path) -> Result<Self> {
+        check::refuse_irregular(path)?;
         let db = Connection::open(path).map_err(sql("open"))?;
+        check::harden(&db)?;
         db.execute_batch(&format!(
             "PRAGMA page_size = {PAGE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
              PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 0;",
@@ -148,10 +159,12 @@ impl Catalog {
             return Err(Error::not_found(format!("there is no index at {}", path.display()))
                 .with_hint("run: sidenote index"));
         }
+        check::refuse_irregular(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags)
             .or_else(|_| Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(sql("open"))?;
+        check::harden(&db)?;
         db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000;").map_err(sql("open"))?;
         let catalog = Self::of(db);
         catalog.make_room(false)?;
@@ -177,25 +190,12 @@ impl Catalog {
     }
 
     fn check_version(self) -> Result<Self> {
+        check::schema(&self.db)?;
         let version = self.meta("schema")?;
         if version != Some(SCHEMA_VERSION) {
             return Err(Error::corrupt("the catalog was written by another version of sidenote"));
         }
         Ok(self)
-    }
-
-    /// Checks the structure of every page and index.
-    ///
-    /// # Errors
-    /// `Corrupt` with SQLite's first complaint.
-    pub fn verify(&self) -> Result<()> {
-        let verdict: String =
-            self.db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(sql("check"))?;
-        if verdict == "ok" {
-            Ok(())
-        } else {
-            Err(Error::corrupt(format!("the catalog is damaged: {verdict}")))
-        }
     }
 
     /// Reads a number kept under `name`.
@@ -357,19 +357,28 @@ impl Catalog {
 
     /// Visits what is known directly in a folder, in the order of paths: its files, and once each of the folders in it,
     /// whose files it jumps over.
+    ///
+    /// # Errors
+    /// Those of `visit`; `Corrupt` where a path is none, or paths do not ascend, so that the walk always ends.
     pub fn each_in(&self, folder: &str, mut visit: impl FnMut(Inside<'_>) -> Result<()>) -> Result<()> {
         let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE path >= ?1 ORDER BY path");
         let mut statement = self.db.prepare_cached(&select).map_err(sql("read"))?;
         let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let mut from = start.clone();
+        let (mut from, mut last) = (start.clone(), String::new());
         loop {
             let mut rows = statement.query([&from]).map_err(sql("read"))?;
             from = loop {
                 let Some(row) = rows.next().map_err(sql("read"))? else { return Ok(()) };
                 let known = read_known(row).map_err(sql("read"))?;
                 let Some(name) = known.path.strip_prefix(&start) else { return Ok(()) };
-                if let Some(slash) = name.find('/') {
-                    let inner = known.path.get(..start.len() + slash).unwrap_or_default();
+                let (inner, rest) = name.split_once('/').unwrap_or((name, "rest"));
+                if known.path <= last.as_str() || !is_segment(inner) || rest.is_empty() {
+                    return Err(rows::no_path(known.path));
+                }
+                last.clear();
+                last.push_str(known.path);
+                if inner.len() < name.len() {
+                    let inner = known.path.get(..start.len() + inner.len()).unwrap_or_default();
                     visit(Inside::Folder(inner))?;
                     // What lies in it begins with its name and a slash, and `0` is what comes after that.
                     break format!("{inner}0");
@@ -534,41 +543,6 @@ impl Catalog {
             INTO_PASSAGES.insert(&self.db, &passages.iter().map(row).collect::<Vec<_>>())?;
         }
         Ok(())
-    }
-
-    /// Lists the paths whose file name has one of the given keys, with their numbers.
-    pub fn paths_named(&self, name_keys: &[String]) -> Result<Vec<(NotePath, FileId)>> {
-        let mut found = Vec::new();
-        for name in name_keys {
-            found.extend(self.collect("SELECT path, id FROM files WHERE name_key = ?1", [name], |row| {
-                Ok((read_path(row, 0)?, row.get(1)?))
-            })?);
-        }
-        Ok(found)
-    }
-
-    /// Lists the paths below a folder.
-    pub fn paths_below(&self, folder: &str) -> Result<Vec<NotePath>> {
-        self.collect(
-            "SELECT path FROM files WHERE path > ?1 || '/' AND path < ?1 || '0' ORDER BY path",
-            [folder],
-            |row| read_path(row, 0),
-        )
-    }
-
-    /// Lists the paths that end so; the case of ASCII letters does not count.
-    pub fn paths_ending(&self, end: &str) -> Result<Vec<NotePath>> {
-        // The index holds all of this, so that no row is read.
-        self.collect(
-            "SELECT path FROM files WHERE substr(path, -length(?1)) = ?1 COLLATE NOCASE ORDER BY path",
-            [end],
-            |row| read_path(row, 0),
-        )
-    }
-
-    /// Lists every path with its number.
-    pub fn paths(&self) -> Result<Vec<(NotePath, FileId)>> {
-        self.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))
     }
 
     /// Gives the rows of these files, in the order asked for; missing ones are left out.

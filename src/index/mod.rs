@@ -18,6 +18,7 @@ mod writer;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -421,7 +422,24 @@ impl Index {
     /// # Errors
     /// `Conflict` where another process holds the lock.
     pub fn sync(&self, changes: Changes, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.ask(None, |reply| Job::Sync(changes, progress, reply)).map(Option::unwrap_or_default)
+        let job = |changes, progress| |reply| Job::Sync(changes, progress, reply);
+        let done = match self.ask(None, job(changes.clone(), Arc::clone(&progress))) {
+            Err(error) if error.kind() == ErrorKind::Corrupt && self.start_anew(&error)? => {
+                self.ask(None, job(changes, progress))
+            }
+            done => done,
+        };
+        done.map(Option::unwrap_or_default)
+    }
+
+    /// Opens the index anew, without what it held, where a sync met damage that no check had found.
+    fn start_anew(&self, damage: &Error) -> Result<bool> {
+        if !self.is_writer() || self.shared.is_displaced() {
+            return Ok(false);
+        }
+        tracing::warn!("{}; the index is rebuilt from the notes", damage.message());
+        folder::wipe(&self.shared.folder)?;
+        self.promote()
     }
 
     /// Lists the files that differ from the index right now, without changing anything.
@@ -622,6 +640,14 @@ impl Index {
         self.shared.catalog()
     }
 
+    /// Opens the catalog once more, for reading that takes longer than others should wait.
+    ///
+    /// # Errors
+    /// `Corrupt` where it cannot be read.
+    pub fn second_catalog(&self) -> Result<Catalog> {
+        Catalog::open_read(&self.shared.folder.join("catalog.db"))
+    }
+
     /// Gives the moves of files that were seen since this was asked last.
     pub fn take_moves(&self) -> Vec<(NotePath, NotePath)> {
         std::mem::take(&mut self.shared.seen())
@@ -741,7 +767,8 @@ fn open_to_write(
             ));
         }
     }
-    let (catalog, bm25) = match open_sides(folder, verdict == seal::Verdict::Unsealed) {
+    let is_doubtful = matches!(verdict, seal::Verdict::Unsealed | seal::Verdict::Touched);
+    let (catalog, bm25) = match open_sides(folder, is_doubtful) {
         Ok(sides) => sides,
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             if !options.rebuild {
@@ -826,7 +853,13 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
     };
     if verify {
         catalog.verify()?;
-        bm25.verify()?;
+        // What the catalog does not know yet is the business of the next sync.
+        let is_whole = || Ok::<_, Error>(bm25.generation()? == catalog.generation()?);
+        let sound = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            bm25.verify()?;
+            if is_whole()? { bm25.verify_files(&catalog.text_ids()?) } else { Ok(()) }
+        }));
+        sound.map_err(|_| unusable())??;
     }
     Ok((catalog, Arc::new(bm25)))
 }

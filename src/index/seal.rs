@@ -4,18 +4,21 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::cores;
 use crate::error::{Error, Result};
+use crate::index::folder::sealed_files;
 use crate::index::vectors::{remove_if_there, replace};
 use crate::nofollow;
 
 const NAME: &str = "seal.json";
 /// How many bytes it may have.
 const MAX_SIZE: u64 = 64_000_000;
+/// No index is without these.
+const NEEDED: [&str; 2] = ["catalog.db", "bm25/meta.json"];
 
 /// How one file looked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +46,8 @@ struct Envelope {
 pub(super) enum Verdict {
     /// Every file is as it was left.
     Whole,
-    /// Logs that check themselves were copied or touched; all else is as it was left.
+    /// Files have the same bytes, or at least the same size, and other times: they were copied or touched, or somebody made
+    /// them elsewhere. What is in them is checked.
     Touched,
     /// No seal: the last writer did not finish.
     Unsealed,
@@ -52,7 +56,7 @@ pub(super) enum Verdict {
 }
 
 fn stat(path: &Path) -> Option<(u64, i64, i64)> {
-    let meta = std::fs::metadata(path).ok()?;
+    let meta = std::fs::symlink_metadata(path).ok().filter(nofollow::is_regular)?;
     let nanos = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
     Some((meta.len(), nanos(meta.mtime(), meta.mtime_nsec()), nanos(meta.ctime(), meta.ctime_nsec())))
 }
@@ -66,6 +70,7 @@ fn hash(path: &Path) -> Result<String> {
 
 fn read(folder: &Path) -> Option<Result<Sealed>> {
     let path = folder.join(NAME);
+    let damaged = || Error::corrupt(format!("{} is damaged", path.display()));
     let text = match nofollow::read_in_place(&path, MAX_SIZE) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
@@ -74,12 +79,28 @@ fn read(folder: &Path) -> Option<Result<Sealed>> {
         }
         Err(error) => return Some(Err(Error::io("read", &path, error))),
     };
-    let damaged = || Error::corrupt(format!("{} is damaged", path.display()));
     let sealed = serde_json::from_slice::<Envelope>(&text)
         .ok()
         .filter(|envelope| envelope.check == blake3::hash(envelope.sealed.as_bytes()).to_hex().as_str())
-        .and_then(|envelope| serde_json::from_str(&envelope.sealed).ok());
+        .and_then(|envelope| serde_json::from_str::<Sealed>(&envelope.sealed).ok())
+        .filter(|sealed| sealed.files.keys().all(|name| is_ours(name)))
+        .filter(|sealed| NEEDED.iter().all(|name| sealed.files.contains_key(*name)));
     Some(sealed.ok_or_else(damaged))
+}
+
+/// Says whether a name can be that of a file of the index, below its folder.
+fn is_ours(name: &str) -> bool {
+    let path = Path::new(name);
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    is_plain && (name == "catalog.db" || path.starts_with("bm25") || path.starts_with("vectors"))
+}
+
+/// Says whether files have a part in the index that the seal does not name.
+fn is_incomplete(folder: &Path, sealed: &Sealed) -> Result<bool> {
+    let log = std::fs::symlink_metadata(folder.join("catalog.db-wal"));
+    let files = sealed_files(folder)?;
+    let is_named = |name: &Path| name.to_str().is_some_and(|name| sealed.files.contains_key(name));
+    Ok(log.is_ok_and(|log| log.len() > 0) || files.iter().any(|(name, hashed)| *hashed && !is_named(name)))
 }
 
 /// Compares the index files with the seal. Files whose size and times are unchanged are not read.
@@ -91,6 +112,9 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
         }
         Some(sealed) => sealed?,
     };
+    if is_incomplete(folder, &sealed)? {
+        return Ok(Verdict::Unsealed);
+    }
     let (mut damaged, mut touched) = (Vec::new(), false);
     for (name, entry) in &sealed.files {
         let path = folder.join(name);
@@ -100,8 +124,8 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
         }
         let same_size = now.is_some_and(|(size, ..)| size == entry.size);
         match &entry.hash {
-            Some(known) if same_size && hash(&path)? == *known => {}
-            // A copied log differs by its times alone; its records tell whether they are sound.
+            Some(known) if same_size && hash(&path)? == *known => touched = true,
+            // The records of a log tell whether they are sound.
             None if same_size => touched = true,
             _ => damaged.push(name.clone()),
         }

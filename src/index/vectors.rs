@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,6 +72,16 @@ struct GraphNote {
     dimensions: usize,
     /// BLAKE3 of the graph's file, in hex.
     hash: String,
+    /// What tells the file that we wrote from a copy, and from one that somebody else made; see [`file_of`].
+    #[serde(default)]
+    file: Option<(u64, u64, i64, i64)>,
+}
+
+/// Gives device, inode and change time of a file. Nobody can give a file a change time that they choose, so a file that
+/// still has these is the one that it was. The graph's reader trusts every byte, so it gets no other.
+fn file_of(path: &Path) -> Option<(u64, u64, i64, i64)> {
+    let found = std::fs::symlink_metadata(path).ok().filter(nofollow::is_regular)?;
+    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
 /// One state of the vectors of one model.
@@ -172,6 +182,10 @@ struct Log {
 fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
+    let is_fine = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| nofollow::is_regular(&found));
+    if !is_fine(&path) || !is_fine(&log_path(folder)) {
+        return Ok(empty);
+    }
     let bytes = match nofollow::read_in_place(&path, MAX_KEYS) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
@@ -433,7 +447,7 @@ impl Vectors {
 /// Opens a saved graph where its note says that it fits the log; damage shows by its hash when the index is verified.
 fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usearch::Index>, usize) {
     let none = (None, 0);
-    let Some(note) = read_graph_note(folder) else {
+    let Some(note) = own_graph_note(folder) else {
         return none;
     };
     if note.dimensions != dimensions || note.records > records {
@@ -453,6 +467,11 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
 fn read_graph_note(folder: &Path) -> Option<GraphNote> {
     let text = nofollow::read_in_place(&graph_note_path(folder), MAX_NOTE).ok()?;
     serde_json::from_slice(&text).ok()
+}
+
+/// Reads the note of a graph that was written here.
+fn own_graph_note(folder: &Path) -> Option<GraphNote> {
+    read_graph_note(folder).filter(|note| note.file.is_some() && note.file == file_of(&graph_path(folder)))
 }
 
 /// Appends vectors; owned by the one writer.
@@ -531,7 +550,7 @@ impl VectorWriter {
             hasher.update_reader(file)?;
             Ok(hasher.finalize().to_hex())
         });
-        read_graph_note(&self.folder)
+        own_graph_note(&self.folder)
             .is_none_or(|note| hashed.map_or(true, |hash| note.hash != hash.as_str()))
     }
 
@@ -626,7 +645,7 @@ impl VectorWriter {
 
     /// Saves a graph over all vectors where enough of them lie outside the old one. `stop` is asked between vectors.
     pub fn build_graph(&self, stop: &dyn Fn() -> bool) -> Result<bool> {
-        let covered = read_graph_note(&self.folder).map_or(0, |note| note.records);
+        let covered = own_graph_note(&self.folder).map_or(0, |note| note.records);
         if self.records.saturating_sub(covered) <= LARGEST_TAIL.max(covered / 4) {
             return Ok(false);
         }
@@ -657,12 +676,14 @@ impl VectorWriter {
             records: self.records,
             dimensions: self.dimensions,
             hash: blake3::hash(&bytes).to_hex().to_string(),
+            file: None,
         };
         // Without its note a graph does not count, so a crash between these steps leaves the slow, right way.
         remove_if_there(&graph_note_path(&self.folder))?;
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         std::fs::rename(&fresh, &path).map_err(|error| Error::io("replace", &path, error))?;
-        let text = serde_json::to_string(&note)
+        // The new name changes the times of the file.
+        let text = serde_json::to_string(&GraphNote { file: file_of(&path), ..note })
             .map_err(|error| Error::internal("cannot write the graph's note").with_source(error))?;
         replace(&graph_note_path(&self.folder), text.as_bytes())?;
         Ok(true)

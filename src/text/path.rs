@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 
 /// A path from the vault's root to a file: `/` separators, no leading slash, exact on-disk spelling.
 ///
-/// It never holds an empty, `.` or `..` segment, a segment that starts with a dot, or a NUL byte, so joining it to
-/// the root cannot leave the vault or reach `.obsidian` and `.sidenote`.
+/// It never holds an empty, `.` or `..` segment, a segment that starts with a dot, a NUL byte, or more than
+/// [`MOST_PARTS`] segments, so joining it to the root cannot leave the vault or reach `.obsidian` and `.sidenote`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NotePath(String);
 
@@ -33,15 +33,16 @@ impl NotePath {
         if text.starts_with('/') {
             return Err(refuse("it is absolute"));
         }
+        if is_too_deep(text) {
+            return Err(refuse(&format!("it has more than {MOST_PARTS} parts")));
+        }
         Self::from_disk(text)
             .ok_or_else(|| refuse("a part of it is empty, starts with a dot, or leads out of the vault"))
     }
 
     /// Takes a path that a scan found; `None` for what is invisible in a vault or could lead out of it.
     pub fn from_disk(text: &str) -> Option<Self> {
-        let fine = !text.contains('\0')
-            && text.split('/').all(|segment| !segment.is_empty() && !segment.starts_with('.'));
-        fine.then(|| Self(text.to_owned()))
+        (!is_too_deep(text) && text.split('/').all(is_segment)).then(|| Self(text.to_owned()))
     }
 
     /// Takes a path for a file or folder that is to be made: a path like any, each of whose segments is a name that
@@ -104,6 +105,19 @@ impl NotePath {
     pub fn key(&self) -> String {
         key(&self.0)
     }
+}
+
+/// A path has so many parts at most: each of them is looked up whenever the file is.
+pub const MOST_PARTS: usize = 100;
+
+/// Says whether a path has too many parts.
+pub fn is_too_deep(text: &str) -> bool {
+    memchr::memchr_iter(b'/', text.as_bytes()).count() >= MOST_PARTS
+}
+
+/// Says whether a text can be one segment of a [`NotePath`].
+pub fn is_segment(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('.') && !text.bytes().any(|byte| byte == 0)
 }
 
 /// Says why a name is none that we make.

@@ -182,7 +182,7 @@ fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
 
 /// Gives the form that link texts and file names are matched by: the key of the last segment, with one form of the
 /// Greek sigma, for a name gains or loses its end with `.md`.
-fn link_key(text: &str) -> String {
+pub(super) fn link_key(text: &str) -> String {
     let name = text.rsplit('/').next().unwrap_or(text);
     key(name).replace('ς', "σ")
 }

@@ -55,7 +55,7 @@ impl Catalog {
         self.collect("SELECT name FROM property_names", [], |row| row.get(0))
     }
 
-    fn names_of_properties(&self) -> Result<HashMap<i64, String>> {
+    pub(super) fn names_of_properties(&self) -> Result<HashMap<i64, String>> {
         let names =
             self.collect("SELECT id, name FROM property_names", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(names.into_iter().collect())
@@ -111,7 +111,7 @@ impl Catalog {
     }
 }
 
-fn unpack(packed: &str, names: &HashMap<i64, String>) -> Result<Map<String, Value>> {
+pub(super) fn unpack(packed: &str, names: &HashMap<i64, String>) -> Result<Map<String, Value>> {
     let damaged = || {
         Error::corrupt("the catalog holds properties that are damaged")
             .with_hint("run: sidenote index --rebuild")

@@ -79,6 +79,11 @@ pub struct Known<P = NotePath> {
     pub excluded: bool,
 }
 
+/// Says that what is listed as a path is none, or not in its place.
+pub(super) fn no_path(text: &str) -> Error {
+    Error::corrupt(format!("the catalog lists {text:?}, which is no path in a vault"))
+}
+
 impl Known<&str> {
     /// Keeps it beyond the row that it was read from.
     ///
@@ -86,9 +91,7 @@ impl Known<&str> {
     /// `Corrupt` where the path is none.
     pub fn owned(self) -> Result<Known> {
         let Self { id, path, stat, racy, excluded } = self;
-        let path = NotePath::from_disk(path).ok_or_else(|| {
-            Error::corrupt(format!("the catalog lists {path:?}, which is no path in a vault"))
-        })?;
+        let path = NotePath::from_disk(path).ok_or_else(|| no_path(path))?;
         Ok(Known { id, path, stat, racy, excluded })
     }
 }

@@ -1,0 +1,266 @@
+//! Owns the checks that a catalog passes before it is believed: its file and schema at every open, and every page and
+//! row where no seal vouches for them. A vault may be a download, and then its catalog is somebody else's.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Row};
+use serde::de::IgnoredAny;
+
+use super::links::link_key;
+use super::packed::{unpack_ascending, unpack_places};
+use super::properties::unpack;
+use super::rows::no_path;
+use super::{Catalog, FILE_COLUMNS, FileId, FileKind, Hash, INDEXES, SCHEMA, sql};
+use crate::error::{Error, Result};
+use crate::index::bm25::FileSet;
+use crate::text::path::{NotePath, key};
+use crate::nofollow::is_regular;
+
+/// File numbers end here: a set of files takes one bit for each number up to the highest.
+const LAST_ID: FileId = 1 << 27;
+/// No count, generation or line is as large as this.
+const LARGEST: i64 = 1 << 48;
+/// Milliseconds since the Unix epoch at the begin of the year −9999 and the end of the year 9999.
+const TIMES: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
+/// Names of numbers in `meta`.
+const META: &[&str] = &["schema", "generation", "pending", "model", crate::index::serving::SERVING];
+
+/// An object of the schema: type, name, table, and its SQL.
+type Object = (String, String, String, Option<String>);
+
+/// Refuses a catalog that is no regular file, or whose length is feigned.
+pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
+    let found = match std::fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("open", path, error)),
+    };
+    if is_regular(&found) {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("{} is no regular file", path.display())))
+    }
+}
+
+/// Turns off what a schema could do by itself, and what could change it behind our back.
+pub(super) fn harden(db: &Connection) -> Result<()> {
+    for (setting, value) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+    ] {
+        db.set_db_config(setting, value).map_err(sql("open"))?;
+    }
+    db.execute_batch("PRAGMA cell_size_check = 1").map_err(sql("open"))
+}
+
+/// Compares the schema with ours, object by object.
+pub(super) fn schema(db: &Connection) -> Result<()> {
+    static OURS: OnceLock<Vec<Object>> = OnceLock::new();
+    let ours = OURS.get_or_init(our_objects);
+    let mut select =
+        db.prepare("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT ?1").map_err(sql("read"))?;
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let found = select.query_map([ours.len() as i64 + 1], read).map_err(sql("read"))?;
+    let mut found = found.collect::<rusqlite::Result<Vec<Object>>>().map_err(sql("read"))?;
+    found.sort_unstable();
+    if found == *ours {
+        Ok(())
+    } else {
+        Err(Error::corrupt("the catalog was written by another version of sidenote, or by another program"))
+    }
+}
+
+/// Lists the objects of [`SCHEMA`] and [`INDEXES`] as SQLite keeps them.
+fn our_objects() -> Vec<Object> {
+    let mut objects = Vec::new();
+    for statement in SCHEMA.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+        let kind = if statement.contains(" TABLE ") { "table" } else { "index" };
+        let name_behind = |word: &str| {
+            let rest = statement.split_once(word).map_or("", |(_, rest)| rest);
+            rest.split([' ', '(']).next().unwrap_or_default().to_owned()
+        };
+        let (name, table) = if kind == "table" {
+            (name_behind(" TABLE "), name_behind(" TABLE "))
+        } else {
+            (name_behind(" INDEX "), name_behind(" ON "))
+        };
+        objects.push((kind.to_owned(), name, table, Some(statement.to_owned())));
+    }
+    for (name, columns) in INDEXES {
+        let table = columns.split(' ').next().unwrap_or_default().to_owned();
+        let statement = format!("CREATE INDEX {name} ON {columns}");
+        objects.push(("index".to_owned(), (*name).to_owned(), table, Some(statement)));
+    }
+    // The one that SQLite makes for a column that is unique.
+    let automatic = ["index", "sqlite_autoindex_property_names_1", "property_names"];
+    let [kind, name, table] = automatic.map(str::to_owned);
+    objects.push((kind, name, table, None));
+    objects.sort_unstable();
+    objects
+}
+
+fn wrong(what: &str) -> Error {
+    Error::corrupt(format!("the catalog holds {what} that sidenote did not write"))
+}
+
+fn expect(is_right: bool, what: &str) -> Result<()> {
+    if is_right { Ok(()) } else { Err(wrong(what)) }
+}
+
+impl Catalog {
+    /// Checks the structure of every page and index, and every row.
+    ///
+    /// # Errors
+    /// `Corrupt` with the first complaint.
+    pub fn verify(&self) -> Result<()> {
+        let verdict: String =
+            self.db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(sql("check"))?;
+        if verdict != "ok" {
+            return Err(Error::corrupt(format!("the catalog is damaged: {verdict}")));
+        }
+        self.verify_meta()?;
+        let files = self.verify_files()?;
+        self.verify_details(&files)?;
+        self.verify_links(&files)?;
+        let of_file = |row: &Row<'_>| row.get::<_, FileId>(0);
+        for (query, what) in [
+            ("SELECT file, key, what, spelling FROM names", "a name"),
+            ("SELECT file, key, name, count FROM tags", "a tag"),
+            ("SELECT file, key, ord FROM passages", "a passage"),
+        ] {
+            self.each_row(query, |row| {
+                let file = of_file(row).map_err(sql("read"))?;
+                expect(files.contains_key(&file), what)?;
+                let is_right = match what {
+                    "a name" => text(row, 1) && within(row, 2, 0, 2) && (null(row, 3) || text(row, 3)),
+                    "a tag" => text(row, 1) && text(row, 2) && within(row, 3, 0, LARGEST),
+                    _ => within(row, 1, i64::MIN, i64::MAX) && within(row, 2, 0, LARGEST),
+                };
+                expect(is_right, what)
+            })?;
+        }
+        self.each_row("SELECT path FROM intents", |row| expect(text(row, 0), "an intent"))
+    }
+
+    /// Lists the files whose text is in the full-text index.
+    pub fn text_ids(&self) -> Result<FileSet> {
+        let mut found = Vec::new();
+        self.each_row("SELECT id FROM files WHERE kind < 2 AND NOT excluded AND hash IS NOT NULL", |row| {
+            found.push(row.get(0).map_err(sql("read"))?);
+            Ok(())
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    fn verify_meta(&self) -> Result<()> {
+        let is_right = |row: &Row<'_>| match row.get_ref(0).ok().and_then(|name| name.as_str().ok()) {
+            Some("generation" | "pending") => within(row, 1, 0, LARGEST),
+            Some(name) => META.contains(&name) && within(row, 1, i64::MIN, i64::MAX),
+            None => false,
+        };
+        self.each_row("SELECT key, value FROM meta", |row| expect(is_right(row), "a number"))
+    }
+
+    /// Checks the rows of files; gives the number of each, and whether it is a note or canvas.
+    fn verify_files(&self) -> Result<HashMap<FileId, bool>> {
+        let mut files = HashMap::new();
+        let query = format!("SELECT {FILE_COLUMNS}, f.ctime, f.racy, f.name_key FROM files f");
+        self.each_row(&query, |row| {
+            let id: FileId = row.get(0).map_err(sql("read"))?;
+            let path = row.get_ref(1).and_then(|path| Ok(path.as_str()?)).map_err(sql("read"))?;
+            let path = NotePath::from_disk(path).ok_or_else(|| no_path(path))?;
+            let kind = FileKind::of(&path);
+            row.get::<_, Option<Hash>>(4).map_err(sql("read"))?;
+            let is_time = |column| null(row, column) || within(row, column, TIMES.0, TIMES.1);
+            let is_text = |column| null(row, column) || text(row, column);
+            let is_right = (1..=LAST_ID).contains(&id)
+                && within(row, 2, kind.code(), kind.code())
+                && within(row, 3, 0, i64::MAX)
+                && within(row, 5, 0, 1)
+                && [6, 7, 10, 11].into_iter().all(is_text)
+                && [8, 9].into_iter().all(is_time)
+                && [12, 14].into_iter().all(|column| within(row, column, i64::MIN, i64::MAX))
+                && within(row, 13, 0, 3)
+                && within(row, 15, 0, 1)
+                && row.get_ref(16).is_ok_and(|name| name.as_str() == Ok(key(path.name()).as_str()));
+            files.insert(id, kind != FileKind::Attachment);
+            expect(is_right, "a file")
+        })?;
+        Ok(files)
+    }
+
+    fn verify_details(&self, files: &HashMap<FileId, bool>) -> Result<()> {
+        let names = self.names_of_properties()?;
+        self.each_row("SELECT file, properties, problems, passages, sections FROM details", |row| {
+            let file: FileId = row.get(0).map_err(sql("read"))?;
+            let properties = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
+            unpack(properties, &names)?;
+            let problems: Option<&str> =
+                row.get_ref(2).and_then(|text| Ok(text.as_str_or_null()?)).map_err(sql("read"))?;
+            let blob = |column| row.get_ref(column).ok().and_then(|bytes| bytes.as_blob().ok());
+            let is_right = files.get(&file) == Some(&true)
+                && problems.is_none_or(is_list)
+                && blob(3).is_some_and(|passages| passages.len().is_multiple_of(8))
+                && blob(4).and_then(unpack_ascending).is_some();
+            expect(is_right, "a note")
+        })
+    }
+
+    fn verify_links(&self, files: &HashMap<FileId, bool>) -> Result<()> {
+        self.each_row("SELECT id, linkpath, exact, name_key FROM linkpaths", |row| {
+            let linkpath = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
+            let is_right = within(row, 0, 1, LARGEST)
+                && within(row, 2, 0, 1)
+                && row.get_ref(3).is_ok_and(|name| name.as_str() == Ok(link_key(linkpath).as_str()));
+            expect(is_right, "the text of a link")
+        })?;
+        let query = "SELECT l.source, l.target, l.count, l.places, p.id FROM links l LEFT JOIN linkpaths p ON p.id = l.linkpath";
+        self.each_row(query, |row| {
+            let source: FileId = row.get(0).map_err(sql("read"))?;
+            let target: Option<FileId> = row.get(1).map_err(sql("read"))?;
+            let places = row.get_ref(3).and_then(|bytes| Ok(bytes.as_blob()?)).map_err(sql("read"))?;
+            let count = unpack_places(places).map(|places| places.len() as i64);
+            let is_right = files.get(&source) == Some(&true)
+                && target.is_none_or(|target| files.contains_key(&target))
+                && !null(row, 4)
+                && count.is_some_and(|count| within(row, 2, count, count));
+            expect(is_right, "a link")
+        })
+    }
+
+    fn each_row(&self, query: &str, mut visit: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+        let mut select = self.db.prepare(query).map_err(sql("read"))?;
+        let mut rows = select.query([]).map_err(sql("read"))?;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            visit(row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Says whether a column holds a number within these bounds.
+fn within(row: &Row<'_>, column: usize, least: i64, most: i64) -> bool {
+    let number = row.get_ref(column).ok().and_then(|value| value.as_i64().ok());
+    number.is_some_and(|number| (least..=most).contains(&number))
+}
+
+/// Says whether a text is a JSON array.
+fn is_list(text: &str) -> bool {
+    serde_json::from_str::<Vec<IgnoredAny>>(text).is_ok()
+}
+
+/// Says whether a column holds UTF-8 text.
+fn text(row: &Row<'_>, column: usize) -> bool {
+    row.get_ref(column).is_ok_and(|value| value.as_str().is_ok())
+}
+
+fn null(row: &Row<'_>, column: usize) -> bool {
+    row.get_ref(column).is_ok_and(|value| value == rusqlite::types::ValueRef::Null)
+}

@@ -1,0 +1,286 @@
+//! Index files that somebody else made: a vault may be a download. Each is found out, said, and made again from the notes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::support::{TestVault, stderr, stdout};
+
+fn vault() -> TestVault {
+    TestVault::new(&[
+        ("a.md", "---\ntags: [bird]\naliases: [wader]\nplace: moor\n---\nThe heron waits. [[b]] [[b]]"),
+        ("b.md", "# Otter\n\nThe otter swims past the heron. [[missing]]"),
+        ("c/d.md", "nothing of note"),
+        ("c/e/p.png", "no note"),
+    ])
+}
+
+/// Writes a seal over the index as it is now. Nobody can give a file of another machine the times that it has here, so
+/// those are wrong unless `exact` says otherwise.
+fn seal(index: &Path, exact: bool) {
+    let mut files = BTreeMap::new();
+    let bm25 = fs::read_dir(index.join("bm25")).unwrap().map(|entry| entry.unwrap().path());
+    for path in bm25.chain([index.join("catalog.db")]) {
+        let found = fs::metadata(&path).unwrap();
+        let nanos = |seconds: i64, rest: i64| seconds * 1_000_000_000 + rest;
+        let ctime = nanos(found.ctime(), found.ctime_nsec()) - i64::from(!exact);
+        let entry = json!({
+            "size": found.len(),
+            "mtime": nanos(found.mtime(), found.mtime_nsec()),
+            "ctime": ctime,
+            "hash": blake3::hash(&fs::read(&path).unwrap()).to_hex().to_string(),
+        });
+        let name = path.strip_prefix(index).unwrap().to_str().unwrap().to_owned();
+        if !name.ends_with(".lock") {
+            files.insert(name, entry);
+        }
+    }
+    write_seal(index, &json!({ "files": files }));
+}
+
+fn write_seal(index: &Path, sealed: &Value) {
+    let text = sealed.to_string();
+    let check = blake3::hash(text.as_bytes()).to_hex().to_string();
+    fs::write(index.join("seal.json"), json!({ "check": check, "sealed": text }).to_string()).unwrap();
+}
+
+/// How the index of a stranger is sealed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Sealed {
+    Not,
+    Elsewhere,
+    Here,
+}
+
+/// Runs SQL on a catalog, and checks that the next command says so, answers, and leaves a sound index.
+#[track_caller]
+fn check_found_out(change: &str, sealed: Sealed, healthy: &str) {
+    let vault = vault();
+    drop(vault.store());
+    let index = vault.root().join(".sidenote/index");
+    let db = Connection::open(index.join("catalog.db")).unwrap();
+    db.execute_batch("PRAGMA writable_schema = 1").unwrap();
+    db.execute_batch(change).unwrap_or_else(|error| panic!("{change}: {error}"));
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    db.close().unwrap();
+    match sealed {
+        Sealed::Not => fs::remove_file(index.join("seal.json")).unwrap(),
+        _ => seal(&index, sealed == Sealed::Here),
+    }
+    let case = format!("{change} ({sealed:?})");
+    let found = vault.run(&["search", "heron", "--json"]);
+    assert!(found.status.success(), "{case}: {}", stderr(&found));
+    assert!(stderr(&found).contains("rebuilt from the notes"), "{case}: {:?}", stderr(&found));
+    let reply: Value = serde_json::from_str(&stdout(&found)).unwrap();
+    assert_eq!(reply["results"].as_array().unwrap().len(), 2, "{case}");
+    let dump = vault.run(&["dump"]);
+    assert!(!stderr(&dump).contains("rebuilt"), "{case}: {}", stderr(&dump));
+    assert_eq!(stdout(&dump), healthy, "{case}");
+}
+
+/// Changes of the schema, which are found out at every open.
+const SCHEMAS: &[&str] = &[
+    "CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM files; END",
+    "CREATE TRIGGER t BEFORE INSERT ON files BEGIN
+       INSERT INTO intents WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n; END",
+    "CREATE VIEW v AS SELECT * FROM files",
+    "CREATE TABLE more (x)",
+    "CREATE INDEX more ON files (title)",
+    "DROP INDEX files_name",
+    "DROP INDEX files_path",
+    "DROP TABLE details; CREATE VIEW details AS SELECT 1 AS file, '[]' AS properties",
+    "DROP TABLE meta",
+    "ALTER TABLE files ADD COLUMN more",
+    "CREATE VIRTUAL TABLE more USING fts5(x)",
+    "UPDATE sqlite_master SET sql = replace(sql, 'value', 'value CHECK (value > 0)') WHERE name = 'meta'",
+];
+
+/// Rows that no sidenote writes; each is found by the check of rows.
+const ROWS: &[&str] = &[
+    "UPDATE files SET path = '/a.md' WHERE path = 'a.md'",
+    "UPDATE files SET path = '../x.md' WHERE path = 'a.md'",
+    "UPDATE files SET path = 'c//d.md' WHERE path = 'c/d.md'",
+    "UPDATE files SET path = 'c/' WHERE path = 'c/d.md'",
+    "UPDATE files SET path = '' WHERE path = 'a.md'",
+    "UPDATE files SET path = '.sidenote/x.md' WHERE path = 'a.md'",
+    "UPDATE files SET path = 'a' || char(0) || '.md' WHERE path = 'a.md'",
+    "UPDATE files SET path = CAST(x'ff2e6d64' AS TEXT) WHERE path = 'a.md'",
+    "UPDATE files SET path = x'612e6d64' WHERE path = 'a.md'",
+    "UPDATE files SET id = 9223372036854775807 WHERE path = 'a.md'",
+    "UPDATE files SET id = 1 << 40 WHERE path = 'a.md'",
+    "UPDATE files SET id = -5 WHERE path = 'a.md'",
+    "UPDATE files SET id = 77 WHERE path = 'a.md'",
+    "UPDATE files SET hash = x'00' WHERE path = 'a.md'",
+    "UPDATE files SET hash = 'text' WHERE path = 'a.md'",
+    "UPDATE files SET size = -1 WHERE path = 'a.md'",
+    "UPDATE files SET mtime = 'noon' WHERE path = 'a.md'",
+    "UPDATE files SET racy = 7 WHERE path = 'a.md'",
+    "UPDATE files SET kind = 9 WHERE path = 'a.md'",
+    "UPDATE files SET kind = 2 WHERE path = 'a.md'",
+    "UPDATE files SET excluded = 5 WHERE path = 'a.md'",
+    "UPDATE files SET created = 9000000000000000000 WHERE path = 'a.md'",
+    "UPDATE files SET title = x'ff' WHERE path = 'a.md'",
+    "UPDATE files SET name_key = 'z' WHERE path = 'a.md'",
+    "UPDATE files SET put_away = -1 WHERE path = 'a.md'",
+    "DELETE FROM files WHERE path = 'a.md'",
+    "DELETE FROM files",
+    "UPDATE meta SET value = 9223372036854775807 WHERE key = 'generation'",
+    "UPDATE meta SET value = -1 WHERE key = 'generation'",
+    "UPDATE meta SET value = 9223372036854775807 WHERE key = 'pending'",
+    "UPDATE meta SET value = 'many' WHERE key = 'pending'",
+    "INSERT INTO meta VALUES ('more', 1)",
+    "UPDATE details SET properties = replace(hex(zeroblob(20000)), '0', '[')",
+    "UPDATE details SET properties = '[99,1]'",
+    "UPDATE details SET problems = 'none'",
+    "UPDATE details SET passages = x'00'",
+    "UPDATE details SET sections = x'ff'",
+    "UPDATE details SET sections = x'ffffffffffffffffff01ffffffffffffffffff01'",
+    "UPDATE details SET file = 99 WHERE file = 1",
+    "UPDATE names SET file = 99",
+    "UPDATE names SET what = 9",
+    "UPDATE tags SET file = 99",
+    "UPDATE tags SET name = x'ff'",
+    "UPDATE passages SET file = 99",
+    "UPDATE passages SET ord = -1",
+    "UPDATE linkpaths SET name_key = 'z'",
+    "UPDATE linkpaths SET exact = 7",
+    "UPDATE links SET count = 9223372036854775807",
+    "UPDATE links SET places = x'ff'",
+    "UPDATE links SET target = 99",
+    "UPDATE links SET source = 99",
+    "UPDATE links SET linkpath = 99",
+    "INSERT INTO intents VALUES (x'ff')",
+];
+
+#[test]
+fn a_strange_schema_is_found_out() {
+    assert_eq!(SCHEMAS.len(), 12);
+    let healthy = stdout(&vault().run(&["dump"]));
+    for change in SCHEMAS {
+        check_found_out(change, Sealed::Here, &healthy);
+    }
+    check_found_out(SCHEMAS[0], Sealed::Not, &healthy);
+    check_found_out(SCHEMAS[1], Sealed::Elsewhere, &healthy);
+}
+
+#[test]
+fn strange_rows_are_found_out() {
+    assert_eq!(ROWS.len(), 53);
+    let healthy = stdout(&vault().run(&["dump"]));
+    for (at, change) in ROWS.iter().enumerate() {
+        check_found_out(change, if at % 2 == 0 { Sealed::Not } else { Sealed::Elsewhere }, &healthy);
+    }
+}
+
+#[test]
+fn strange_paths_below_a_sound_seal_end_the_walk_and_are_found_out() {
+    let healthy = stdout(&vault().run(&["dump"]));
+    for change in &ROWS[..9] {
+        check_found_out(change, Sealed::Here, &healthy);
+    }
+}
+
+#[test]
+fn a_log_beside_a_sealed_catalog_is_not_taken_for_ours() {
+    let vault = vault();
+    let healthy = stdout(&vault.run(&["dump"]));
+    let index = vault.root().join(".sidenote/index");
+    // The log of a stranger, taken from a copy of the catalog.
+    let copy = tempfile::tempdir().unwrap();
+    let path = copy.path().join("catalog.db");
+    fs::copy(index.join("catalog.db"), &path).unwrap();
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch("PRAGMA wal_autocheckpoint = 0; UPDATE files SET path = '../x.md' WHERE path = 'a.md'")
+        .unwrap();
+    fs::copy(copy.path().join("catalog.db-wal"), index.join("catalog.db-wal")).unwrap();
+    drop(db);
+    let found = vault.run(&["search", "heron"]);
+    assert!(found.status.success() && stderr(&found).contains("rebuilt"), "{}", stderr(&found));
+    assert_eq!(stdout(&vault.run(&["dump"])), healthy);
+}
+
+#[test]
+fn a_seal_names_nothing_outside_the_index() {
+    let names = ["vectors/../../../victim.md", "bm25/../../../victim.md", "/dev/zero", "../../victim.md"];
+    for name in names {
+        let vault = vault();
+        vault.write("victim.md", "the heron stays");
+        let healthy = stdout(&vault.run(&["dump"]));
+        let index = vault.root().join(".sidenote/index");
+        let text = fs::read_to_string(index.join("seal.json")).unwrap();
+        let envelope: Value = serde_json::from_str(&text).unwrap();
+        let mut sealed: Value = serde_json::from_str(envelope["sealed"].as_str().unwrap()).unwrap();
+        sealed["files"][name] = json!({ "size": 0, "mtime": 1, "ctime": 1, "hash": "00" });
+        write_seal(&index, &sealed);
+        let found = vault.run(&["search", "heron"]);
+        assert!(found.status.success() && stderr(&found).contains("rebuilt"), "{name}: {}", stderr(&found));
+        assert_eq!(fs::read_to_string(vault.root().join("victim.md")).unwrap(), "the heron stays");
+        assert_eq!(stdout(&vault.run(&["dump"])), healthy, "{name}");
+    }
+}
+
+#[test]
+fn a_seal_that_vouches_for_nothing_is_damaged() {
+    for sealed in [json!({ "files": {} }), json!({ "files": [] }), json!({})] {
+        let vault = vault();
+        let healthy = stdout(&vault.run(&["dump"]));
+        write_seal(&vault.root().join(".sidenote/index"), &sealed);
+        let found = vault.run(&["search", "heron"]);
+        assert!(found.status.success() && stderr(&found).contains("rebuilt"), "{}", stderr(&found));
+        assert_eq!(stdout(&vault.run(&["dump"])), healthy);
+    }
+}
+
+/// Puts something else in the place of a file of the index.
+#[track_caller]
+fn check_replaced(name: &str, replace: &dyn Fn(&Path)) {
+    let vault = vault();
+    let healthy = stdout(&vault.run(&["dump"]));
+    let path = vault.root().join(".sidenote/index").join(name);
+    fs::remove_file(&path).ok();
+    replace(&path);
+    let found = vault.run(&["search", "heron"]);
+    assert!(found.status.success(), "{name}: {}", stderr(&found));
+    assert_eq!(stdout(&vault.run(&["dump"])), healthy, "{name}");
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    let names = ["catalog.db", "seal.json", "ledger", "bm25/meta.json"];
+    for name in names {
+        check_replaced(name, &|path| symlink("/dev/zero", path).unwrap());
+        check_replaced(name, &|path| {
+            let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+            assert!(made.success());
+        });
+    }
+    check_replaced("catalog.db", &|path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap());
+    check_replaced("seal.json", &|path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap());
+    check_replaced("ledger", &|path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap());
+}
+
+#[test]
+fn a_copied_index_is_checked_and_kept() {
+    let vault = vault();
+    let healthy = stdout(&vault.run(&["dump"]));
+    let index = vault.root().join(".sidenote/index");
+    let old = vault.root().join(".sidenote/old");
+    fs::rename(&index, &old).unwrap();
+    fs::create_dir_all(index.join("bm25")).unwrap();
+    for entry in fs::read_dir(&old).unwrap().chain(fs::read_dir(old.join("bm25")).unwrap()) {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, index.join(path.strip_prefix(&old).unwrap())).unwrap();
+        }
+    }
+    let made = fs::metadata(index.join("catalog.db")).unwrap().ino();
+    let found = vault.run(&["search", "heron"]);
+    let said = stderr(&found);
+    assert!(found.status.success() && !said.contains("rebuilt") && !said.contains("damaged"), "{said}");
+    assert_eq!(fs::metadata(index.join("catalog.db")).unwrap().ino(), made, "it was not made anew");
+    assert_eq!(stdout(&vault.run(&["dump"])), healthy);
+}
