@@ -20,6 +20,7 @@ mod vector;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -274,6 +275,16 @@ impl Server {
     }
 }
 
+/// Tells a call that nobody waits for it any more, as soon as this is dropped.
+#[derive(Default)]
+struct Cancel(Arc<AtomicBool>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -336,10 +347,12 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
         };
         let arguments = request.arguments.unwrap_or_default();
+        let cancel = Cancel::default();
+        let cancelled = Arc::clone(&cancel.0);
         let http = context.extensions.get::<axum::http::request::Parts>().map(|parts| &parts.extensions);
         let reserved = http.and_then(|http| http.get::<http::Reserved>()).cloned();
         let work = self.run(move |store| {
-            let answer = tool.call(store, arguments);
+            let answer = tool.call(&store.cancelled_by(cancelled), arguments);
             // The arguments are gone, also where nobody waits for the answer any more.
             drop(reserved);
             Ok(answer)
@@ -352,7 +365,7 @@ impl ServerHandler for Server {
         let answer = loop {
             tokio::select! {
                 answer = &mut work => break answer,
-                // What writes lands all the same, whole; only nobody waits for it any more.
+                // What has begun to write lands all the same, whole; a long plan ends, for nobody waits for it.
                 () = context.ct.cancelled() => break Ok(Answer::refusal("the call was cancelled")),
                 () = tokio::time::sleep(HEARTBEAT), if token.is_some() => {
                     beats += 1;

@@ -15,7 +15,7 @@ use super::moves::{MoveRequest, PartRequest};
 use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
 use super::revise::ReviseRequest;
-use super::view::View;
+use super::view::{GROUP, View};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileKind, Hash};
 use crate::index::{Changes, silent};
@@ -292,7 +292,10 @@ impl Store {
         for folder in &plan.folders {
             out.push_str(&format!("rename folder {} -> {}\n", folder.from, folder.to));
         }
-        for change in &plan.files {
+        for (at, change) in plan.files.iter().enumerate() {
+            if at > 0 && at.is_multiple_of(GROUP) {
+                self.go_on()?;
+            }
             let name = |place: &Option<Place>| {
                 place.as_ref().map_or_else(|| "/dev/null".to_owned(), Place::to_string)
             };

@@ -49,6 +49,7 @@ pub struct Followed {
 /// Follows the files until it is dropped.
 #[derive(Debug)]
 pub struct Follower {
+    store: Store,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -57,6 +58,10 @@ impl Drop for Follower {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
+        // What still waits to be told is left to the next command's scan.
+        if let Some(watch) = self.store.watch.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            watch.stop();
+        }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread that follows the files panicked");
@@ -97,7 +102,7 @@ impl Store {
                 store.follows.store(false, Ordering::Relaxed);
             })
             .map_err(unstarted)?;
-        let mut follower = Follower { stop: Arc::clone(&stop), threads: vec![thread] };
+        let mut follower = Follower { store: self.clone(), stop: Arc::clone(&stop), threads: vec![thread] };
         let store = self.clone();
         let tending = std::thread::Builder::new()
             .name("sidenote-tend".to_owned())

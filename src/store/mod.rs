@@ -41,7 +41,7 @@ mod write;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
@@ -132,6 +132,8 @@ pub struct Store {
     shared: Arc<Shared>,
     /// The session that changes are made in.
     session: Option<String>,
+    /// Set where nobody waits any more for what is asked of this one.
+    cancelled: Arc<AtomicBool>,
 }
 
 impl Deref for Store {
@@ -280,13 +282,28 @@ impl Store {
             shared.notices.push(why.clone());
         }
         let session = open.session.filter(|session| !session.trim().is_empty());
-        Ok(Self { shared: Arc::new(shared), session })
+        Ok(Self { shared: Arc::new(shared), session, cancelled: Arc::default() })
     }
 
     /// Gives the same store for changes that another session makes.
     #[must_use]
     pub fn in_session(&self, name: &str) -> Self {
-        Self { shared: Arc::clone(&self.shared), session: Some(name.to_owned()) }
+        Self { session: Some(name.to_owned()), ..self.clone() }
+    }
+
+    /// Gives the same store for one call that ends early once `cancelled` is set. Only what takes long asks for that, and
+    /// nothing that has begun to write.
+    #[must_use]
+    pub fn cancelled_by(&self, cancelled: Arc<AtomicBool>) -> Self {
+        Self { cancelled, ..self.clone() }
+    }
+
+    /// Ends long work that nobody waits for any more.
+    fn go_on(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Conflict, "the call was cancelled; nothing was changed"));
+        }
+        Ok(())
     }
 
     /// Says whether changes are made in a session with a name.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Store;
 use super::edit::heading;
-use super::view::{Source, View, table};
+use super::view::{GROUP, Source, View, table};
 use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark, apply};
@@ -137,6 +137,7 @@ impl Store {
             message,
         };
         let bases = self.index.catalog().paths_ending(".base")?;
+        let is_cancellable = moves.iter().count() >= GROUP;
         for base in bases {
             let text = match self.read_bytes(&base) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -145,6 +146,9 @@ impl Store {
                     continue;
                 }
             };
+            if is_cancellable {
+                self.go_on()?;
+            }
             for (from, _) in moves.iter().filter(|(from, _)| text.contains(from.stem())) {
                 let message =
                     format!("the base holds the name {:?}; look whether it means {from}", from.stem());
@@ -370,7 +374,11 @@ pub(super) fn follow(
     let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
     let world = World { before: &before, after: &after, moves, place: None, options };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
-    let rewritten = cores::each(&sources, 16, || (), retarget);
+    let mut rewritten = Vec::with_capacity(sources.len());
+    for group in sources.chunks(GROUP) {
+        rewritten.extend(cores::each(group, 16, || (), retarget));
+        view.go_on_after(group.len())?;
+    }
     for (source, rewritten) in sources.into_iter().zip(rewritten) {
         let to = moves.of(&source.path).clone();
         add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);

@@ -20,6 +20,9 @@ use crate::text::path::{NotePath, key};
 use crate::text::resolve::{Names, name_keys};
 use crate::text::rewrite::parse;
 
+/// Of very many files so many are looked at between two looks whether the call was cancelled.
+pub(super) const GROUP: usize = 256;
+
 /// A note or canvas as it is on disk.
 pub(super) struct Source {
     pub(super) path: NotePath,
@@ -126,6 +129,25 @@ impl<'a> View<'a> {
         self.store.index.catalog()
     }
 
+    /// Asks the catalog about each of many names, in groups, between which a cancelled call ends. A search needs the
+    /// catalog too, so that very many are asked for in one of our own.
+    fn ask_catalog<N, T>(
+        &self,
+        names: &[N],
+        mut ask: impl FnMut(&Catalog, &[N]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        if names.len() <= GROUP {
+            return ask(&self.catalog(), names);
+        }
+        let catalog = self.store.index.second_catalog()?;
+        let mut found = Vec::new();
+        for group in names.chunks(GROUP) {
+            self.store.go_on()?;
+            found.extend(ask(&catalog, group)?);
+        }
+        Ok(found)
+    }
+
     /// Says whether a file is there.
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
         Ok(self.drift.added.contains(path)
@@ -196,7 +218,7 @@ impl<'a> View<'a> {
     /// Lists the files whose name has one of these keys.
     fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
         let wanted: Vec<String> = keys.iter().cloned().collect();
-        let known = self.catalog().paths_named(&wanted)?;
+        let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths_named(names))?;
         let known = known.into_iter().map(|(path, _)| path).filter(|path| !self.gone.contains(path));
         let added = self.drift.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
         Ok(known.chain(added).collect())
@@ -209,12 +231,15 @@ impl<'a> View<'a> {
         moved: &[NotePath],
         new_names: &BTreeSet<String>,
     ) -> Result<BTreeSet<NotePath>> {
-        let catalog = self.catalog();
-        let mut sources: BTreeSet<NotePath> = BTreeSet::new();
-        sources.extend(catalog.sources_of(moved)?);
+        let linking = |catalog: &Catalog, moved: &[NotePath]| {
+            Ok(catalog.sources_of(moved)?.into_iter().collect::<Vec<_>>())
+        };
+        let naming = |catalog: &Catalog, names: &[String]| {
+            Ok(catalog.links_naming(names)?.into_iter().map(|(_, path, _)| path).collect::<Vec<_>>())
+        };
         let new_names: Vec<String> = new_names.iter().cloned().collect();
-        sources.extend(catalog.links_naming(&new_names)?.into_iter().map(|(_, path, _)| path));
-        drop(catalog);
+        let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();
+        sources.extend(self.ask_catalog(&new_names, naming)?);
         sources.retain(|path| !self.gone.contains(path));
         sources.extend(self.drift.added.iter().chain(&self.drift.changed).cloned());
         sources.extend(moved.iter().cloned());
@@ -255,8 +280,18 @@ impl<'a> View<'a> {
             }
             Err(error) => Err(error),
         };
-        let sources = cores::each(&paths, 16, || (), read);
-        sources.into_iter().filter_map(Result::transpose).collect()
+        let mut sources = Vec::with_capacity(paths.len());
+        for group in paths.chunks(GROUP) {
+            let read = cores::each(group, 16, || (), read).into_iter().filter_map(Result::transpose);
+            sources.extend(read.collect::<Result<Vec<_>>>()?);
+            self.go_on_after(group.len())?;
+        }
+        Ok(sources)
+    }
+
+    /// Ends the plan of a cancelled call behind a whole group; a plan of less is soon made.
+    pub(super) fn go_on_after(&self, group: usize) -> Result<()> {
+        if group < GROUP { Ok(()) } else { self.store.go_on() }
     }
 
     /// Gathers every file that a link of these sources, or a file of these names, could be confused with.

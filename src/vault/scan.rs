@@ -14,7 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::error::{Error, Result};
-use crate::text::path::NotePath;
+use crate::text::path::{MOST_PARTS, NotePath, is_too_deep};
 use crate::vault::Vault;
 use crate::vault::links::{HOW_TO_FOLLOW, Target, target};
 
@@ -436,11 +436,19 @@ impl Listed {
             Ok(kind) => kind,
             Err(error) => return gaps.fail(&path, &entry.path(), error),
         };
+        let too_deep = || format!("{path} is skipped: it lies deeper than {} folders", MOST_PARTS - 1);
         if kind.is_dir() {
+            // A path of what is in it would have one part more.
+            if is_too_deep(&format!("{path}/")) {
+                return gaps.warnings.push(too_deep());
+            }
             return listing.folders.push(path);
         }
         let symlink = kind.is_symlink();
         match if symlink { fs::metadata(entry.path()) } else { entry.metadata() } {
+            Ok(metadata) if symlink && metadata.is_dir() && is_too_deep(&format!("{path}/")) => {
+                gaps.warnings.push(too_deep());
+            }
             Ok(metadata) if symlink && metadata.is_dir() => links.push(path),
             Ok(metadata) if symlink && metadata.is_file() => {
                 match leaves_vault(root, &entry.path(), options.follow_outside) {

@@ -266,7 +266,7 @@ impl Watch {
         nofollow::create(&mark).ok()?;
         let end = Instant::now() + PULSE;
         let mut pending = self.shared.lock();
-        while pending.pulse < number && pending.blind.is_none() {
+        while pending.pulse < number && pending.blind.is_none() && !pending.stopped {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -422,6 +422,9 @@ impl Gatherer {
             }
             // What comes between a look and the watch shows at the next look.
             for folder in fresh {
+                if self.shared.lock().stopped {
+                    return Ok(found);
+                }
                 self.add(&on_disk(&self.root, &folder))?;
                 watched.insert(folder);
             }
@@ -450,6 +453,8 @@ impl Gatherer {
                 messages.recv_timeout(LINKS)
             };
             match message {
+                // What is waiting behind is of no interest any more, be it thousands of events.
+                _ if self.shared.lock().stopped => break,
                 Ok(Message::Event(event)) => self.hear(event),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if !is_blind => self.look_behind_links(),

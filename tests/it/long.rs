@@ -1,0 +1,81 @@
+//! Calls that would take long: they end when nobody waits for them any more, and what makes them long has limits.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use sidenote::error::ErrorKind;
+use sidenote::index::silent;
+use sidenote::store::{MoveRequest, Operation};
+use sidenote::text::path::{MOST_PARTS, NotePath};
+
+use crate::support::{TestVault, paths, stderr};
+
+/// Makes a folder of so many notes that link to one another, each also from outside.
+fn crowded(count: usize) -> TestVault {
+    let vault = TestVault::new(&[]);
+    for at in 0..count {
+        vault.write(&format!("crowd/n{at}.md"), format!("[[n{}]]", (at + 1) % count));
+        vault.write(&format!("links/l{at}.md"), format!("[n](../crowd/n{at}.md)"));
+    }
+    vault
+}
+
+fn rename_folder() -> Operation {
+    Operation::Move(MoveRequest {
+        from: "crowd".to_owned(),
+        to: "people".to_owned(),
+        ..MoveRequest::default()
+    })
+}
+
+#[test]
+fn a_cancelled_call_does_not_plan_to_the_end() {
+    let vault = crowded(300);
+    let store = vault.store();
+    let cancelled = store.cancelled_by(Arc::new(AtomicBool::new(true)));
+    for dry_run in [true, false] {
+        let error = cancelled.change(&rename_folder(), dry_run).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Conflict, "the call was cancelled; nothing was changed")
+        );
+    }
+    assert!(vault.root().join("crowd/n0.md").exists());
+    // The same plan, for somebody who waits for it.
+    let done = store.change(&rename_folder(), false).unwrap();
+    assert_eq!((done.applied, done.plan.files.len()), (true, 300));
+    assert_eq!(std::fs::read_to_string(vault.root().join("links/l7.md")).unwrap(), "[n](n7.md)");
+}
+
+#[test]
+fn a_small_change_lands_whether_or_not_anybody_waits() {
+    let vault = crowded(5);
+    let store = vault.store().cancelled_by(Arc::new(AtomicBool::new(true)));
+    assert!(store.change(&rename_folder(), false).unwrap().applied);
+    assert!(vault.root().join("people/n4.md").exists());
+}
+
+#[test]
+fn folders_in_folders_end_somewhere() {
+    let vault = TestVault::new(&[("top.md", "heron")]);
+    let deep = |parts: usize| format!("{}note.md", "a/".repeat(parts - 1));
+    vault.write(&deep(MOST_PARTS), "heron at the border");
+    vault.write(&deep(MOST_PARTS + 1), "heron beyond it");
+    vault.write(&deep(3 * MOST_PARTS), "heron far beyond");
+    let store = vault.store();
+    let found = paths(&store, "heron");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.contains(&deep(MOST_PARTS)));
+    let report = store.sync(silent()).unwrap();
+    let [said] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
+    assert!(said.ends_with("is skipped: it lies deeper than 99 folders"), "{said}");
+    drop(store);
+
+    assert!(NotePath::parse(&deep(MOST_PARTS)).is_ok());
+    assert!(NotePath::from_disk(&deep(MOST_PARTS + 1)).is_none());
+    let made = vault.run(&["new", &deep(MOST_PARTS + 1)]);
+    assert!(!made.status.success() && stderr(&made).contains("more than 100 parts"), "{}", stderr(&made));
+    let moved = vault.run(&["move", "top.md", &deep(MOST_PARTS + 5)]);
+    assert!(!moved.status.success() && stderr(&moved).contains("more than 100 parts"), "{}", stderr(&moved));
+    assert!(vault.root().join("top.md").exists());
+}
