@@ -182,7 +182,8 @@ struct Log {
 fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
-    let is_fine = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| nofollow::is_regular(&found));
+    let is_fine =
+        |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| nofollow::is_regular(&found));
     if !is_fine(&path) || !is_fine(&log_path(folder)) {
         return Ok(empty);
     }
@@ -550,8 +551,7 @@ impl VectorWriter {
             hasher.update_reader(file)?;
             Ok(hasher.finalize().to_hex())
         });
-        own_graph_note(&self.folder)
-            .is_none_or(|note| hashed.map_or(true, |hash| note.hash != hash.as_str()))
+        own_graph_note(&self.folder).is_none_or(|note| hashed.map_or(true, |hash| note.hash != hash.as_str()))
     }
 
     fn drop_graph(&self) -> Result<()> {

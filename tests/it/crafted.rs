@@ -257,7 +257,11 @@ fn what_is_no_regular_file_is_refused_at_once() {
         fs::remove_file(&path).ok();
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         let found = vault.run(&["search", "heron"]);
-        assert!(!found.status.success() && stderr(&found).contains("no regular file"), "{name}: {}", stderr(&found));
+        assert!(
+            !found.status.success() && stderr(&found).contains("no regular file"),
+            "{name}: {}",
+            stderr(&found)
+        );
         fs::remove_file(&path).unwrap();
         symlink("/dev/zero", &path).unwrap();
         let found = vault.run(&["search", "heron"]);

@@ -16,8 +16,8 @@ use super::rows::no_path;
 use super::{Catalog, FILE_COLUMNS, FileId, FileKind, Hash, INDEXES, SCHEMA, sql};
 use crate::error::{Error, Result};
 use crate::index::bm25::FileSet;
-use crate::text::path::{NotePath, key};
 use crate::nofollow::is_regular;
+use crate::text::path::{NotePath, key};
 
 /// File numbers end here: a set of files takes one bit for each number up to the highest.
 const LAST_ID: FileId = 1 << 27;
