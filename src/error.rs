@@ -112,12 +112,6 @@ impl Error {
         self
     }
 
-    /// Says whether the system refused it for want of rights.
-    pub fn is_refusal(&self) -> bool {
-        let source = self.source.as_deref().and_then(|source| source.downcast_ref::<std::io::Error>());
-        source.is_some_and(|source| source.kind() == std::io::ErrorKind::PermissionDenied)
-    }
-
     /// Says which kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -313,7 +313,13 @@ fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
     let found: Vec<Memory> = found.into_iter().flatten().collect();
     let mut memories = Vec::new();
     for memory in &found {
-        let content = store.content(memory)?;
+        let content = match store.content(memory) {
+            Ok(content) => content,
+            Err(error) => {
+                tracing::warn!("{error}, so it is left out");
+                continue;
+            }
+        };
         let metadata = content.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         memories.push(WholeOutput {
             id: memory.id.clone(),

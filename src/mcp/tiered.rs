@@ -355,7 +355,13 @@ fn answer(text: impl Into<String>, details: impl Serialize) -> Result<Answer> {
 
 /// Gives the beginning of what a memory says.
 fn beginning(store: &Store, memory: &Memory) -> Result<String> {
-    Ok(preview(&store.content(memory)?.text))
+    Ok(match store.content(memory) {
+        Ok(content) => preview(&content.text),
+        Err(error) => {
+            tracing::warn!("{error}, so its text is not shown");
+            "(its note cannot be read)".to_owned()
+        }
+    })
 }
 
 fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {

@@ -318,9 +318,14 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
     let mut blocks = Vec::new();
     for memory in hits.iter().map(|hit| &hit.memory) {
         let content = match store.content(memory) {
-            // What is gone since is not found.
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            content => content?,
+            Ok(content) => content,
+            // What is gone since is not found, and what cannot be read hides nothing else.
+            Err(error) => {
+                if error.kind() != ErrorKind::NotFound {
+                    tracing::warn!("{error}, so it is left out");
+                }
+                continue;
+            }
         };
         let (mut text, is_cut) = room.take(&content.text);
         if is_cut {
@@ -349,7 +354,14 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
             blocks.push(not_found(id));
             continue;
         };
-        let content = store.content(memory)?;
+        let content = match store.content(memory) {
+            Ok(content) => content,
+            Err(error) => {
+                tracing::warn!("{error}, so it is shown as absent");
+                blocks.push(not_found(id));
+                continue;
+            }
+        };
         let mut block = block(memory, &content.text, &content);
         block.push_str(&format!(
             "\nCreated: {}\nUpdated: {}",

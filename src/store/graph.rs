@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::list::note_item;
 use super::{NoteItem, Store};
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::index::catalog::{FileId, LinkRow};
 use crate::index::document::Reading;
 use crate::text::path::NotePath;
@@ -174,8 +174,10 @@ impl Store {
     fn read_if_there(&self, path: &NotePath) -> Result<Option<Reading>> {
         match self.read_bytes(path) {
             Ok(bytes) => Ok(Some(Reading::new(path, &bytes))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => {
+                self.warn_unless_gone(&error);
+                Ok(None)
+            }
         }
     }
 

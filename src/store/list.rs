@@ -9,7 +9,7 @@ use super::Store;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{FileId, FileRow, Filter};
-use crate::text::path::key;
+use crate::text::path::{NotePath, key};
 
 /// What a list is ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,8 +97,9 @@ impl Store {
     /// Lists notes, a page at a time.
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
+        let filter = self.settled(&request.filter)?;
         let catalog = self.index.catalog();
-        let mut rows = catalog.select(&request.filter)?;
+        let mut rows = catalog.select(&filter)?;
         if let Some((name, value)) = &request.property {
             let mut holding: std::collections::HashSet<FileId> = std::collections::HashSet::new();
             catalog.each_properties(|file, map| {
@@ -118,6 +119,20 @@ impl Store {
         let page = rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX));
         let notes = page.map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect::<Result<_>>()?;
         Ok(Page { notes, total })
+    }
+
+    /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
+    ///
+    /// # Errors
+    /// As [`Vault::settle`](crate::vault::Vault::settle).
+    pub(super) fn settled(&self, filter: &Filter) -> Result<Filter> {
+        let mut filter = filter.clone();
+        if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
+            && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
+        {
+            filter.folder = Some(self.vault.settle(&inside)?.folder().to_owned());
+        }
+        Ok(filter)
     }
 
     /// Lists every tag with the number of notes that carry it, most used first.

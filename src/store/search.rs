@@ -213,7 +213,7 @@ impl Store {
                 fusion: Fusion::parse(&config.fusion)?,
                 limit: self.rerank_depth(asked, &query, limit),
                 depth: None,
-                filter: hide(&request.filter, request.include),
+                filter: hide(&self.settled(&request.filter)?, request.include),
                 path: request.path.clone(),
                 among,
             },

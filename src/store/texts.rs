@@ -11,7 +11,7 @@ use super::scope::is_uuid;
 use super::search::hide;
 use super::view::{Source, body_of};
 use crate::clock::Timestamp;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
 use crate::index::silent;
 use crate::memory::duplicate::digest;
@@ -81,6 +81,22 @@ pub struct TextsRequest {
 }
 
 impl Store {
+    /// Reads what one of many memories says; nothing where it is gone, or cannot be read, which is told in the log: one
+    /// note must not hide all others.
+    fn text_if_readable(&self, memory: Memory) -> Option<MemoryText> {
+        self.text_of(memory).unwrap_or_else(|error| {
+            self.warn_unless_gone(&error);
+            None
+        })
+    }
+
+    /// Tells the log of a note that is left out because it cannot be read.
+    pub(super) fn warn_unless_gone(&self, error: &Error) {
+        if error.kind() != ErrorKind::NotFound {
+            tracing::warn!("{error}, so it is left out");
+        }
+    }
+
     /// Reads what a memory says; nothing where it is gone.
     ///
     /// # Errors
@@ -133,8 +149,7 @@ impl Store {
             }
             memories.into_iter().skip(request.skip).take(request.limit).collect()
         };
-        let texts = page.into_iter().filter_map(|memory| self.text_of(memory).transpose());
-        Ok((total, texts.collect::<Result<_>>()?))
+        Ok((total, page.into_iter().filter_map(|memory| self.text_if_readable(memory)).collect()))
     }
 
     /// Selects notes with one of these tags, or all where none is given.
@@ -189,11 +204,11 @@ impl Store {
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
         let memories = self.weigh(rows.clone(), self.clock.now())?;
         self.note_use(rows.iter(), "search");
-        let texts = memories.into_iter().zip(scores).filter_map(|(memory, score)| {
-            let text = self.text_of(memory).transpose()?;
-            Some(text.map(|text| (text, score)))
-        });
-        texts.collect()
+        let texts = memories
+            .into_iter()
+            .zip(scores)
+            .filter_map(|(memory, score)| Some((self.text_if_readable(memory)?, score)));
+        Ok(texts.collect())
     }
 
     /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
@@ -223,8 +238,10 @@ impl Store {
             }
             let body = match self.read_bytes(&hit.row.path) {
                 Ok(bytes) => body_of(&bytes),
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(-1.0),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.warn_unless_gone(&error);
+                    return Ok(-1.0);
+                }
             };
             let is_same = digest(&body) == wanted;
             Ok(if is_same { 1.0 } else { nearest.unwrap_or_else(|| likeness(query, &body)) })

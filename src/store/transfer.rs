@@ -93,7 +93,7 @@ struct Row {
 pub struct ExportReply {
     /// Notes that were written.
     pub exported: usize,
-    /// Notes that nobody may read, and that are not among them.
+    /// Notes that cannot be read, and that are not among them.
     pub left_out: Vec<String>,
 }
 
@@ -157,7 +157,7 @@ impl Store {
     /// Writes all notes with what they are worth.
     ///
     /// # Errors
-    /// `Io` where a note cannot be read for another reason than its rights, or the answer cannot be written.
+    /// `Io` where the answer cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<ExportReply> {
         let now = self.clock.now();
@@ -175,11 +175,11 @@ impl Store {
                 Ok(record) => record,
                 // It went away since it was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) if error.is_refusal() => {
+                Err(error) => {
+                    tracing::debug!("{error}");
                     left_out.push(memory.path.clone());
                     continue;
                 }
-                Err(error) => return Err(error),
             };
             match form {
                 Form::Json => {

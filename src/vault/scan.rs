@@ -165,6 +165,8 @@ pub fn scan_each<E>(
                     folders.push(link.clone());
                     gaps.followed.push(FollowedLink { path: link, target });
                 }
+                // A folder of the vault is listed by its own path.
+                Ok((Target::Inside(_), _)) => {}
                 Ok(_) => gaps.warnings.push(format!(
                     "{link} is not followed: it links to a folder that is, holds or lies in one already scanned"
                 )),

@@ -457,6 +457,11 @@ fn a_note_that_is_reached_in_two_ways_is_one_note() {
     store.change(&Operation::Move(request), false).unwrap();
     let request = MoveRequest { from: owned("twin/n.md"), to: owned("twin/m.md"), ..MoveRequest::default() };
     store.change(&Operation::Move(request), false).unwrap();
+    let filter = sidenote::index::catalog::Filter { folder: Some(owned("twin/")), ..Default::default() };
+    let request = sidenote::store::ListRequest { filter: filter.clone(), ..Default::default() };
+    assert_eq!(store.list(&request).unwrap().total, 3);
+    let request = sidenote::store::SearchRequest { query: owned("heron"), filter, ..Default::default() };
+    assert_eq!(crate::support::found(&store, &request), ["a/m.md"]);
     let listed: Vec<String> =
         store.dump().unwrap().into_iter().filter(|line| line.starts_with("file ")).collect();
     assert!(listed.iter().all(|line| line.contains(" a/")) && listed.len() == 3, "{listed:?}");

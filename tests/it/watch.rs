@@ -319,6 +319,13 @@ fn one_link_that_cannot_be_looked_at_disables_nothing() {
         assert_eq!(find(store, "zebra"), ["a.md"]);
     }
     assert!(store.find("held.md").is_ok(), "a look that failed removes nothing");
+    // What is known of a note that cannot be read now hides no other.
+    assert_eq!(find(store, "zebra OR okapi"), ["a.md"]);
+    let mut taken_out = Vec::new();
+    let reply = store.export(sidenote::store::ExportForm::Jsonl, &mut taken_out).unwrap();
+    assert_eq!((reply.exported, reply.left_out), (1, vec!["held.md".to_owned()]));
+    assert!(store.links("a.md").is_ok());
+    assert!(store.backup(None).is_ok());
     vault.write("new.md", "giraffe\n");
     assert_eq!(find(store, "giraffe"), ["new.md"]);
     // Neither does it for a command that looks at everything.
