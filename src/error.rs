@@ -105,6 +105,13 @@ impl Error {
         self
     }
 
+    /// Says which part of a request the failure is about.
+    #[must_use]
+    pub fn of(mut self, part: &str) -> Self {
+        self.message = format!("{part}: {}", self.message);
+        self
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {

@@ -108,6 +108,8 @@ fn expected(seconds: u32) -> f64 {
 pub enum Toolset {
     /// Our own.
     Notes,
+    /// Our own tools for longer work: batches of edits, renames across the vault, queries of properties.
+    More,
     /// The Markdown memory suite.
     Mem,
     /// Importance and decay.
@@ -121,8 +123,9 @@ pub enum Toolset {
 }
 
 impl Toolset {
-    const ALL: [(&str, Self); 6] = [
+    const ALL: [(&str, Self); 7] = [
         ("notes", Self::Notes),
+        ("more", Self::More),
         ("mem", Self::Mem),
         ("longterm", Self::Longterm),
         ("vector", Self::Vector),
@@ -145,6 +148,7 @@ impl Toolset {
     fn tools(self) -> Vec<Tool> {
         match self {
             Self::Notes => notes::tools(),
+            Self::More => notes::more::tools(),
             Self::Mem => mem::tools(),
             Self::Longterm => longterm::tools(),
             Self::Vector => vector::tools(),

@@ -4,6 +4,7 @@ mod change;
 mod find;
 mod graph;
 mod memory;
+pub(super) mod more;
 
 use super::tool::{Does, Tool};
 

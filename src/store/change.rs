@@ -39,6 +39,8 @@ pub enum Operation {
     New(NewRequest),
     /// One note's text or properties change.
     Edit(EditRequest),
+    /// Several edits, of one note or of many, are made as one.
+    EditMany(Vec<EditRequest>),
     /// One note gets another title, text or properties, all at once.
     Revise(ReviseRequest),
     /// A file or folder goes to another place, or gets another name.
@@ -103,6 +105,7 @@ impl Store {
         match operation {
             Operation::New(request) => self.plan_new(&view, request, self.clock.now()),
             Operation::Edit(request) => self.plan_edit(&view, request),
+            Operation::EditMany(requests) => self.plan_edits(&view, requests),
             Operation::Revise(request) => self.plan_revise(&view, request, self.clock.now()),
             Operation::Move(request) => self.plan_move(&view, request),
             Operation::RenamePart(request) => self.plan_part(&view, request),

@@ -13,6 +13,7 @@ use crate::text::edit::{ChangeSet, ContentHash, Edit};
 use crate::text::frontmatter::edit::{self, Refusal};
 use crate::text::note::Target;
 use crate::text::path::NotePath;
+use crate::text::pieces::PieceTable;
 use crate::text::rewrite::heading_linktext;
 use crate::vault::kept::Kept;
 
@@ -31,6 +32,15 @@ pub enum NoteEdit {
         new: String,
         /// How often it must occur.
         count: usize,
+    },
+    /// What a regular expression matches in the body is replaced.
+    ReplacePattern {
+        /// The expression, in the syntax of the `regex` crate.
+        pattern: String,
+        /// The text as it shall be; `$1` stands for what the first group matched.
+        new: String,
+        /// How often it must match; any number of times where not given.
+        count: Option<usize>,
     },
     /// All that stands below a heading is replaced: the heading, and the text.
     ReplaceSection(String, String),
@@ -65,7 +75,7 @@ impl NoteEdit {
         match self {
             Self::Append(..) => "append",
             Self::Prepend(..) => "prepend",
-            Self::Replace { .. } | Self::ReplaceSection(..) => "replace",
+            Self::Replace { .. } | Self::ReplacePattern { .. } | Self::ReplaceSection(..) => "replace",
             Self::Set(..) => "set",
             Self::Unset(..) => "unset",
             Self::Add(..) => "add",
@@ -81,26 +91,61 @@ impl Store {
     /// `Conflict` where the note has other bytes than expected; `Invalid`, with the code of spec/obsidian.md 4.7, where
     /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
     pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
-        let path = view.find(&request.note)?;
-        let source = view.source(&path)?;
-        if request.expect.is_some_and(|expect| expect != source.hash) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("{path} changed: its hash is {}", source.hash),
-            )
-            .with_hint("read it again, and make the change anew"));
-        }
-        if !path.is_note() {
-            return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
-        }
-        if let Some(refusal) = source.refusal() {
-            return Err(Error::invalid(refusal.to_string()));
-        }
+        let source = editable(view, request)?;
         let edits = edits_of(&source, &request.edit)?;
         let mut plan = ChangeSet::new(request.edit.operation());
         add_edits(&mut plan, &source, None, edits, Vec::new());
         Ok(plan)
     }
+
+    /// Plans edits of any number of notes as one operation: all of them land, or none. Edits of one note are made in
+    /// their order, each on the text that the one before it leaves; expected hashes are those before the operation.
+    ///
+    /// # Errors
+    /// As [`Store::plan_edit`], with the number of the edit that cannot be made.
+    pub(super) fn plan_edits(&self, view: &View<'_>, requests: &[EditRequest]) -> Result<ChangeSet> {
+        let mut sources: Vec<(Source, Vec<(usize, &NoteEdit)>)> = Vec::new();
+        let numbered = |at: usize, error: Error| error.of(&format!("edit {} of {}", at + 1, requests.len()));
+        for (at, request) in requests.iter().enumerate() {
+            let source = editable(view, request).map_err(|error| numbered(at, error))?;
+            match sources.iter_mut().find(|(known, _)| known.path == source.path) {
+                Some((_, edits)) => edits.push((at, &request.edit)),
+                None => sources.push((source, vec![(at, &request.edit)])),
+            }
+        }
+        let mut plan = ChangeSet::new("edit");
+        for (source, edits) in sources {
+            let mut table = PieceTable::new(&source.text);
+            let mut current = Source::unplaced(source.path.clone(), source.text.as_bytes());
+            for (at, edit) in edits {
+                let edits = edits_of(&current, edit).map_err(|error| numbered(at, error))?;
+                table.apply(&edits)?;
+                current = Source::unplaced(source.path.clone(), table.text().as_bytes());
+            }
+            add_edits(&mut plan, &source, None, table.edits(), Vec::new());
+        }
+        Ok(plan)
+    }
+}
+
+/// Reads the note that an edit is about, as it is on disk.
+///
+/// # Errors
+/// `Conflict` where it has other bytes than expected; `Invalid` where its text cannot be edited.
+fn editable(view: &View<'_>, request: &EditRequest) -> Result<Source> {
+    let path = view.find(&request.note)?;
+    let source = view.source(&path)?;
+    if request.expect.is_some_and(|expect| expect != source.hash) {
+        return Err(Error::new(ErrorKind::Conflict, format!("{path} changed: its hash is {}", source.hash))
+            .with_hint("read it again, and make the change anew"));
+    }
+    if !path.is_note() {
+        return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+    }
+    if let Some(refusal) = source.refusal() {
+        return Err(Error::invalid(refusal.to_string()));
+    }
+    Ok(source)
 }
 
 /// What an editor did to a note.
@@ -161,6 +206,9 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
             compose::prepend_to_section(text, note, heading(source, section)?, added)
         }
         NoteEdit::Replace { old, new, count } => compose::replace(text, old, new, Some(*count)),
+        NoteEdit::ReplacePattern { pattern, new, count } => {
+            compose::replace_pattern(text, pattern, new, *count)
+        }
         NoteEdit::ReplaceSection(section, new) => {
             compose::replace_section(text, note, heading(source, section)?, new)
         }

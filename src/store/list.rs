@@ -1,6 +1,6 @@
 //! Listing notes, tags and properties.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Store;
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::catalog::{FileId, FileRow, Filter};
+use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
 use crate::text::path::{NotePath, key};
 
 /// What a list is ordered by.
@@ -72,6 +72,17 @@ pub struct NoteItem {
     pub category: Option<String>,
 }
 
+/// A note with some of its properties.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldsItem {
+    /// Vault path.
+    pub path: String,
+    /// The note's title.
+    pub title: String,
+    /// The properties that were asked for and that the note has, under the names that were asked for.
+    pub fields: Map<String, Value>,
+}
+
 /// A tag and how many notes carry it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TagItem {
@@ -99,22 +110,7 @@ impl Store {
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
         let filter = self.settled(&request.filter)?;
         let catalog = self.index.catalog();
-        let mut rows = catalog.select(&filter)?;
-        if let Some((name, value)) = &request.property {
-            let mut holding: std::collections::HashSet<FileId> = std::collections::HashSet::new();
-            catalog.each_properties(|file, map| {
-                if has_property(&map, name, value.as_deref()) {
-                    holding.insert(file);
-                }
-            })?;
-            rows.retain(|row| holding.contains(&row.id));
-        }
-        match request.sort {
-            SortBy::Path => {}
-            SortBy::Title => rows.sort_by_cached_key(|row| (row.title.to_lowercase(), row.path.clone())),
-            SortBy::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.created)),
-            SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
-        }
+        let rows = selected(&catalog, &filter, request)?;
         let total = rows.len();
         let page = rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX));
         let notes = page.map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect::<Result<_>>()?;
@@ -133,6 +129,41 @@ impl Store {
             filter.folder = Some(self.vault.settle(&inside)?.folder().to_owned());
         }
         Ok(filter)
+    }
+
+    /// Lists notes with the properties that are asked for, a page at a time, and counts all of them.
+    ///
+    /// Properties are found without case. `tags`, `created` and `updated` are given also where a note has no such
+    /// property.
+    #[tracing::instrument(skip_all)]
+    pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
+        let filter = self.settled(&request.filter)?;
+        let catalog = self.index.catalog();
+        let rows = selected(&catalog, &filter, request)?;
+        let total = rows.len();
+        let page: Vec<FileRow> =
+            rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX)).collect();
+        let ids: Vec<FileId> = page.iter().map(|row| row.id).collect();
+        let mut properties = catalog.properties_of(&ids)?;
+        let mut items = Vec::with_capacity(page.len());
+        for row in page {
+            let held = properties.remove(&row.id).unwrap_or_default();
+            let note = note_item(catalog.tags_of(row.id)?, row);
+            let mut values = Map::new();
+            for field in fields {
+                let wanted = key(field);
+                let own = held.iter().find(|(name, _)| key(name) == wanted).map(|(_, value)| value.clone());
+                let value = own.or_else(|| match wanted.as_str() {
+                    "tags" if !note.tags.is_empty() => Some(Value::from(note.tags.clone())),
+                    "created" => Some(Value::from(note.created.to_string())),
+                    "updated" => Some(Value::from(note.updated.to_string())),
+                    _ => None,
+                });
+                values.extend(value.map(|value| (field.clone(), value)));
+            }
+            items.push(FieldsItem { path: note.path, title: note.title, fields: values });
+        }
+        Ok((items, total))
     }
 
     /// Lists every tag with the number of notes that carry it, most used first.
@@ -167,6 +198,27 @@ impl Store {
         items.sort_by(|a, b| b.notes.cmp(&a.notes).then_with(|| key(&a.property).cmp(&key(&b.property))));
         Ok(items)
     }
+}
+
+/// Selects the notes of a list, in its order.
+fn selected(catalog: &Catalog, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
+    let mut rows = catalog.select(filter)?;
+    if let Some((name, value)) = &request.property {
+        let mut holding: HashSet<FileId> = HashSet::new();
+        catalog.each_properties(|file, map| {
+            if has_property(&map, name, value.as_deref()) {
+                holding.insert(file);
+            }
+        })?;
+        rows.retain(|row| holding.contains(&row.id));
+    }
+    match request.sort {
+        SortBy::Path => {}
+        SortBy::Title => rows.sort_by_cached_key(|row| (row.title.to_lowercase(), row.path.clone())),
+        SortBy::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.created)),
+        SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
+    }
+    Ok(rows)
 }
 
 pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {

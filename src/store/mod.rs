@@ -77,7 +77,7 @@ pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem
 pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
 pub use judge::{EvalReply, EvalRequest, ModeScores, Paired};
 pub use keep::{KeepRequest, Kept};
-pub use list::{ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
+pub use list::{FieldsItem, ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
 pub use merge::{ExtractRequest, MergeRequest};

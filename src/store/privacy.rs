@@ -94,17 +94,10 @@ impl Store {
                 }
                 sum
             }
-            Operation::Edit(request) => match &mut request.edit {
-                NoteEdit::Append(text, _)
-                | NoteEdit::Prepend(text, _)
-                | NoteEdit::ReplaceSection(_, text)
-                | NoteEdit::Replace { new: text, .. } => self.clean(text),
-                NoteEdit::Set(name, value) | NoteEdit::Add(name, value) => {
-                    [self.clean(name), self.clean_value(value)].into_iter().sum()
-                }
-                NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.clean(tag)).sum(),
-                NoteEdit::Unset(_) => Cleaned::default(),
-            },
+            Operation::Edit(request) => self.clean_edit(&mut request.edit),
+            Operation::EditMany(requests) => {
+                requests.iter_mut().map(|request| self.clean_edit(&mut request.edit)).sum()
+            }
             Operation::Revise(request) => {
                 let texts = request.title.iter_mut().chain(&mut request.content).chain(&mut request.category);
                 let texts = texts.chain(request.tags.iter_mut().flatten());
@@ -126,5 +119,20 @@ impl Store {
             | Operation::Restore(_) => Cleaned::default(),
         };
         (operation, cleaned)
+    }
+
+    fn clean_edit(&self, edit: &mut NoteEdit) -> Cleaned {
+        match edit {
+            NoteEdit::Append(text, _)
+            | NoteEdit::Prepend(text, _)
+            | NoteEdit::ReplaceSection(_, text)
+            | NoteEdit::ReplacePattern { new: text, .. }
+            | NoteEdit::Replace { new: text, .. } => self.clean(text),
+            NoteEdit::Set(name, value) | NoteEdit::Add(name, value) => {
+                [self.clean(name), self.clean_value(value)].into_iter().sum()
+            }
+            NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.clean(tag)).sum(),
+            NoteEdit::Unset(_) => Cleaned::default(),
+        }
     }
 }

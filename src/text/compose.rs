@@ -3,6 +3,7 @@
 //! New lines get the file's own line ending, and the frontmatter keeps its bytes unless its tags are what changes. The
 //! text must be the file's own, byte for byte: a file that is no UTF-8 is the caller's to refuse.
 
+use regex::RegexBuilder;
 use serde_json::Value;
 
 use crate::text::Span;
@@ -14,6 +15,9 @@ use crate::text::path;
 
 /// How many near texts a refusal names.
 const NEAREST: usize = 3;
+
+/// A pattern has at most this many bytes, and its compiled form this many.
+const LONGEST_PATTERN: (usize, usize) = (1000, 1 << 20);
 
 /// How many lines and bytes of a missing text are compared with the note's lines.
 const COMPARED: (usize, usize) = (20, 1000);
@@ -169,23 +173,11 @@ pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Res
     }
     let unified = Unified::new(body, start);
     let found: Vec<usize> = unified.text.match_indices(old.as_str()).map(|(at, _)| at).collect();
-    let first = found.first().map_or(start, |at| unified.raw(*at));
     if found.is_empty() {
         return Err(Refusal::new("text-not-found", start, not_found(text, start, &unified.text, &old)));
     }
-    if let Some(expected) = expected.filter(|expected| *expected != found.len()) {
-        let lines = Lines::new(text);
-        let places: Vec<String> =
-            found.iter().take(10).map(|at| lines.of(unified.raw(*at)).to_string()).collect();
-        let message = format!(
-            "the text stands in the note {}, not {}: line {}{}",
-            times(found.len()),
-            times(expected),
-            places.join(", "),
-            if found.len() > places.len() { ", …" } else { "" }
-        );
-        return Err(Refusal::new("count-mismatch", first, message));
-    }
+    let places = found.iter().map(|at| unified.raw(*at));
+    check_count(text, "the text stands in the note", places, expected)?;
     if old == new {
         return Ok(Vec::new());
     }
@@ -196,6 +188,71 @@ pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Res
         Edit::replace(span, coming.clone())
     };
     kept(text, found.iter().map(edit).collect())
+}
+
+/// Replaces what a regular expression matches in the body, everywhere or where it matches `expected` times.
+///
+/// The syntax is that of the `regex` crate, which takes linear time. `^` and `$` match at every line, line endings are
+/// matched as `\n`, and `$1` or `${name}` in `new` stands for what a group matched.
+///
+/// # Errors
+/// Refuses what is no pattern or too large (`invalid-pattern`), a pattern that matches nowhere (`text-not-found`) or
+/// not as often as expected (`count-mismatch`); also a change that would make or end frontmatter.
+pub fn replace_pattern(
+    text: &str,
+    pattern: &str,
+    new: &str,
+    expected: Option<usize>,
+) -> Result<Vec<Edit>, Refusal> {
+    let (_, start) = frontmatter::read(text);
+    let (longest, largest) = LONGEST_PATTERN;
+    if pattern.len() > longest {
+        let message = format!("the pattern has {} bytes, and at most {longest} are taken", pattern.len());
+        return Err(Refusal::new("invalid-pattern", start, message));
+    }
+    let regex = RegexBuilder::new(pattern).multi_line(true).size_limit(largest).build().map_err(|error| {
+        Refusal::new("invalid-pattern", start, format!("{pattern:?} is no regular expression: {error}"))
+    })?;
+    let unified = Unified::new(text.get(start..).unwrap_or(""), start);
+    let mut edits = Vec::new();
+    for found in regex.captures_iter(&unified.text) {
+        let Some(whole) = found.get(0) else { continue };
+        let mut coming = String::new();
+        found.expand(new, &mut coming);
+        let coming = coming.replace("\r\n", "\n").replace('\n', line_end(text));
+        edits.push(Edit::replace(Span::new(unified.raw(whole.start()), unified.raw(whole.end())), coming));
+    }
+    if edits.is_empty() {
+        return Err(Refusal::new(
+            "text-not-found",
+            start,
+            format!("nothing in the note matches {pattern:?}"),
+        ));
+    }
+    check_count(text, "the pattern matches", edits.iter().map(|edit| edit.span.start), expected)?;
+    edits.retain(|edit| edit.span.of(text) != edit.text);
+    kept(text, edits)
+}
+
+/// Refuses places that are more or fewer than expected, and names their lines.
+fn check_count(
+    text: &str,
+    what: &str,
+    places: impl ExactSizeIterator<Item = usize> + Clone,
+    expected: Option<usize>,
+) -> Result<(), Refusal> {
+    let found = places.len();
+    let Some(expected) = expected.filter(|expected| *expected != found) else { return Ok(()) };
+    let lines = Lines::new(text);
+    let named: Vec<String> = places.clone().take(10).map(|at| lines.of(at).to_string()).collect();
+    let message = format!(
+        "{what} {}, not {}: line {}{}",
+        times(found),
+        times(expected),
+        named.join(", "),
+        if found > named.len() { ", …" } else { "" }
+    );
+    Err(Refusal::new("count-mismatch", places.clone().next().unwrap_or(0), message))
 }
 
 /// Gives a tag another name, in the body and under `tags`, and with it the start of all tags below it; each keeps its

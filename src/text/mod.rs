@@ -14,6 +14,7 @@ pub mod moment;
 pub mod note;
 pub mod passage;
 pub mod path;
+pub mod pieces;
 pub mod quoted;
 pub mod related;
 pub mod resolve;

@@ -147,7 +147,7 @@ struct Near {
 }
 
 impl Changed {
-    fn of(reply: ChangeReply) -> Self {
+    pub(super) fn of(reply: ChangeReply) -> Self {
         let folders = reply.plan.folders.iter().map(|folder| format!("{}/ -> {}/", folder.from, folder.to));
         let files = reply.plan.files.iter().map(|file| match (&file.from, &file.to) {
             (Some(from), Some(to)) if from != to => format!("{from} -> {to}"),
@@ -169,7 +169,7 @@ impl Changed {
     }
 
     /// Adds where a note is now, and its hash.
-    fn at(mut self, store: &Store, name: &str) -> Result<Self> {
+    pub(super) fn at(mut self, store: &Store, name: &str) -> Result<Self> {
         if self.applied || self.diff.is_none() {
             let note = store.read(&crate::store::ReadRequest {
                 note: name.to_owned(),
@@ -181,7 +181,7 @@ impl Changed {
         Ok(self)
     }
 
-    fn answer(self) -> Result<Answer> {
+    pub(super) fn answer(self) -> Result<Answer> {
         let mut lines = Vec::new();
         match (&self.diff, self.applied, &self.path) {
             (Some(diff), ..) if diff.is_empty() => lines.push("nothing would change".to_owned()),

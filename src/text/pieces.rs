@@ -1,0 +1,134 @@
+//! Owns the piece table: a text under successive edits, which gives the edits of the original that have the same
+//! effect as all of them. Bytes that no edit touched stay pieces of the original.
+
+use std::collections::VecDeque;
+
+use crate::error::{Error, Result};
+use crate::text::Span;
+use crate::text::edit::Edit;
+
+/// A stretch of the edited text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// Bytes of the original.
+    Original(Span),
+    /// Text that an edit brought.
+    Added(String),
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Original(span) => span.len(),
+            Self::Added(text) => text.len(),
+        }
+    }
+
+    /// Cuts the piece in two, `at` bytes behind its start.
+    fn split(self, original: &str, at: usize) -> Result<(Self, Self)> {
+        let within = || Error::internal("an edit cuts a character in two");
+        match self {
+            Self::Original(span) => {
+                let middle = span.start + at;
+                let parts = (Span::new(span.start, middle), Span::new(middle, span.end));
+                original
+                    .is_char_boundary(middle)
+                    .then_some((Self::Original(parts.0), Self::Original(parts.1)))
+                    .ok_or_else(within)
+            }
+            Self::Added(text) => {
+                let (head, tail) = text.split_at_checked(at).ok_or_else(within)?;
+                Ok((Self::Added(head.to_owned()), Self::Added(tail.to_owned())))
+            }
+        }
+    }
+}
+
+/// A text under successive edits.
+#[derive(Debug, Clone)]
+pub struct PieceTable<'a> {
+    original: &'a str,
+    pieces: Vec<Piece>,
+}
+
+impl<'a> PieceTable<'a> {
+    /// Makes the table of a text that no edit has touched.
+    pub fn new(original: &'a str) -> Self {
+        Self { original, pieces: vec![Piece::Original(Span::new(0, original.len()))] }
+    }
+
+    /// Carries out edits, whose spans are offsets in the text as it is now; they may come in any order.
+    ///
+    /// # Errors
+    /// `Internal` where two of them overlap, lie outside the text or cut a character in two; the table is not to be
+    /// used any more then.
+    pub fn apply(&mut self, edits: &[Edit]) -> Result<()> {
+        let mut order: Vec<&Edit> = edits.iter().collect();
+        order.sort_by_key(|edit| (edit.span.start, edit.span.end));
+        let mut rest = VecDeque::from(std::mem::take(&mut self.pieces));
+        let mut at = 0;
+        for edit in order {
+            let before = edit.span.start.checked_sub(at).filter(|_| edit.span.start <= edit.span.end);
+            let before = before.ok_or_else(|| Error::internal("two edits overlap"))?;
+            let kept = self.cut(&mut rest, before)?;
+            self.pieces.extend(kept);
+            self.cut(&mut rest, edit.span.len())?;
+            if !edit.text.is_empty() {
+                self.pieces.push(Piece::Added(edit.text.clone()));
+            }
+            at = edit.span.end;
+        }
+        self.pieces.extend(rest);
+        Ok(())
+    }
+
+    /// Takes the first `len` bytes off the pieces.
+    fn cut(&self, rest: &mut VecDeque<Piece>, len: usize) -> Result<Vec<Piece>> {
+        let mut taken = Vec::new();
+        let mut left = len;
+        while left > 0 {
+            let piece = rest.pop_front().ok_or_else(|| Error::internal("an edit lies outside the text"))?;
+            if piece.len() <= left {
+                left -= piece.len();
+                taken.push(piece);
+            } else {
+                let (head, tail) = piece.split(self.original, left)?;
+                taken.push(head);
+                rest.push_front(tail);
+                left = 0;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Gives the text as it is now.
+    pub fn text(&self) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Original(span) => span.of(self.original),
+            Piece::Added(text) => text.as_str(),
+        });
+        pieces.collect()
+    }
+
+    /// Gives the edits of the original, in order, that lead to the text as it is now.
+    pub fn edits(&self) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        let mut at = 0;
+        let mut added = String::new();
+        let end = Piece::Original(Span::new(self.original.len(), self.original.len()));
+        for piece in self.pieces.iter().chain([&end]) {
+            match piece {
+                Piece::Added(text) => added.push_str(text),
+                Piece::Original(span) => {
+                    let gone = Span::new(at, span.start);
+                    if gone.of(self.original) != added {
+                        edits.push(Edit::replace(gone, std::mem::take(&mut added)));
+                    }
+                    added.clear();
+                    at = span.end;
+                }
+            }
+        }
+        edits
+    }
+}
