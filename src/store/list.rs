@@ -155,8 +155,8 @@ impl Store {
                 let own = held.iter().find(|(name, _)| key(name) == wanted).map(|(_, value)| value.clone());
                 let value = own.or_else(|| match wanted.as_str() {
                     "tags" if !note.tags.is_empty() => Some(Value::from(note.tags.clone())),
-                    "created" => Some(Value::from(note.created.to_string())),
-                    "updated" => Some(Value::from(note.updated.to_string())),
+                    "created" => Some(Value::from(note.created.rfc3339())),
+                    "updated" => Some(Value::from(note.updated.rfc3339())),
                     _ => None,
                 });
                 values.extend(value.map(|value| (field.clone(), value)));

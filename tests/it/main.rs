@@ -41,6 +41,7 @@ mod long;
 mod memory;
 mod mcp;
 mod model;
+mod more;
 mod nofollow;
 mod parse;
 mod passages;

@@ -231,8 +231,9 @@ fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
         }
         PartName::Heading | PartName::Block => {
             let note = note.ok_or_else(|| {
-                Error::invalid("rename_part needs the note of a heading or block")
-                    .with_hint(r#"A valid call: {"kind": "heading", "note": "Boat", "old": "Plan", "new": "Plans"}"#)
+                Error::invalid("rename_part needs the note of a heading or block").with_hint(
+                    r#"A valid call: {"kind": "heading", "note": "Boat", "old": "Plan", "new": "Plans"}"#,
+                )
             })?;
             let kind = if kind == PartName::Heading { PartKind::Heading } else { PartKind::Block };
             Operation::RenamePart(PartRequest { note, kind, old, new, force: false })
@@ -346,10 +347,13 @@ fn outline(store: &Store, input: OutlineInput) -> Result<Answer> {
     store.freshen()?;
     let note = store.inspect(&input.note)?;
     let headings = note.headings.into_iter().map(|heading| {
-        ("heading", OutlineItem { line: heading.line, level: Some(heading.level), status: None, text: heading.text })
+        (
+            "heading",
+            OutlineItem { line: heading.line, level: Some(heading.level), status: None, text: heading.text },
+        )
     });
     let blocks = note.blocks.into_iter().map(|block| {
-        ("block", OutlineItem { line: block.line, level: None, status: None, text: block.id })
+        ("block", OutlineItem { line: block.lines.0, level: None, status: None, text: block.id })
     });
     let tasks = note.tasks.into_iter().map(|task| {
         ("task", OutlineItem { line: task.line, level: None, status: Some(task.status), text: task.text })
@@ -417,12 +421,8 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
         None => (text, None),
     });
-    let filter = Filter {
-        folder: input.folder,
-        tags: input.tags,
-        note_type: input.note_type,
-        ..Filter::default()
-    };
+    let filter =
+        Filter { folder: input.folder, tags: input.tags, note_type: input.note_type, ..Filter::default() };
     let sort = match input.sort {
         None | Some(OrderInput::Path) => SortBy::Path,
         Some(OrderInput::Title) => SortBy::Title,
@@ -468,7 +468,7 @@ struct CheckOutput {
 
 fn check(store: &Store, input: CheckInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
-    let known = crate::store::CODES;
+    let known = crate::store::PROBLEM_CODES;
     if let Some(unknown) = input.codes.iter().find(|code| !known.iter().any(|known| known.code == **code)) {
         let codes: Vec<&str> = known.iter().map(|known| known.code).collect();
         return Err(Error::invalid(format!("{unknown:?} is no code of a problem"))
