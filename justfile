@@ -40,6 +40,10 @@ clients:
 accept-snapshots:
     cargo insta test --release --accept
 
+# Write THIRD-PARTY.md anew: the licenses of what goes into the binary.
+licenses:
+    python3 assets/licenses.py
+
 # Make an MCP bundle of the release binary, and the registry's description of it, in target/bundle.
 bundle:
     cargo build --release

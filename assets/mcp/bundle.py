@@ -60,7 +60,7 @@ with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as file:
     entry.external_attr = 0o100755 << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
     file.writestr(entry, binary.read_bytes())
-    for licence in ("LICENSE-MIT", "LICENSE-APACHE", "README.md"):
+    for licence in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md", "README.md"):
         file.write(root / licence, licence)
 
 server = (here / "server.json").read_text().replace("VERSION", package["version"]).replace("FILE", name)

@@ -29,7 +29,7 @@ pub(super) fn run(session: &Session, args: &LinksArgs) -> Result<()> {
 }
 
 fn show(reply: &LinksReply) -> String {
-    let mut text = format!("{}\n", reply.path);
+    let mut text = format!("{}\n", output::plain(&reply.path));
     let place = |item: &LinkItem| {
         let mut meant = item.resolved.as_ref().map_or_else(String::new, |path| format!("-> {path}"));
         if item.broken_subpath {

@@ -618,11 +618,20 @@ fn recall(session: &Session, args: &RecallArgs) -> Result<()> {
             let context =
                 reply.context.iter().map(|context| format!("> {}\n\n", output::plain(&context.text)));
             let items = reply.memories.iter().map(|item| {
-                format!("## {}\n\n{}\n\n", output::plain(&item.title), output::plain_lines(&item.text))
+                let text = output::plain_lines(&item.text);
+                let fence = fence(&text);
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                format!("## {}\n\n{fence}markdown\n{text}{end}{fence}\n\n", output::plain(&item.title))
             });
             context.chain(items).collect()
         }),
     }
+}
+
+/// Makes a fence of a code block that nothing in a text can close: longer than each run of backticks in it.
+fn fence(text: &str) -> String {
+    let runs = text.split(|c| c != '`').map(str::len);
+    "`".repeat(runs.max().unwrap_or(0).max(2) + 1)
 }
 
 /// Draws a bar of at most thirty blocks.

@@ -1,4 +1,5 @@
-//! Owns standard output: answers for people or as JSON. Everything else goes to standard error.
+//! Owns standard output: answers for people or as JSON. Everything else goes to standard error. Nothing that a note
+//! says reaches a terminal as a control sequence.
 
 use std::io::Write as _;
 
@@ -31,10 +32,19 @@ impl Output {
                 .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
             return self.print(&format!("{text}\n"));
         }
-        self.print(&show(reply))
+        self.print(&for_terminal(&show(reply), console::colors_enabled()))
     }
 
-    /// Prints text as it is. A reader that closed its end has heard enough, which is no error.
+    /// As [`Output::reply`], of a text that stays byte for byte as it is, unless a terminal shows it.
+    pub(crate) fn reply_exact<T: Serialize>(self, reply: &T, exact: impl FnOnce(&T) -> String) -> Result<()> {
+        if self.json || console::Term::stdout().is_term() {
+            return self.reply(reply, exact);
+        }
+        self.print(&exact(reply))
+    }
+
+    /// Prints text as it is, which is for programs: JSON, scripts, settings. A reader that closed its end has heard
+    /// enough, which is no error.
     pub(crate) fn print(self, text: &str) -> Result<()> {
         self.print_while_heard(text).map(drop)
     }
@@ -51,8 +61,7 @@ impl Output {
 
     /// Tells the person at the terminal something that is no answer.
     pub(crate) fn say(self, text: &str) {
-        // Nobody can be told that standard error is closed.
-        drop(writeln!(std::io::stderr().lock(), "{text}"));
+        write_error(&for_terminal(text, console::colors_enabled_stderr()));
     }
 
     /// Tells of a failure: a sentence and what to do.
@@ -61,13 +70,21 @@ impl Output {
             let reply = serde_json::json!({
                 "error": { "kind": error.kind().name(), "message": error.to_string(), "hint": error.hint() }
             });
-            return self.say(&reply.to_string());
+            return write_error(&reply.to_string());
         }
+        let error_hint = error.hint();
+        let error = plain_lines(&error.to_string());
         self.say(&format!("{} {error}", style("error:").red().bold().for_stderr()));
-        if let Some(hint) = error.hint() {
-            self.say(&format!("{} {hint}", style("hint:").cyan().for_stderr()));
+        if let Some(hint) = error_hint {
+            self.say(&format!("{} {}", style("hint:").cyan().for_stderr(), plain_lines(hint)));
         }
     }
+}
+
+/// Writes a line to standard error.
+fn write_error(line: &str) {
+    // Nobody can be told that standard error is closed.
+    drop(writeln!(std::io::stderr().lock(), "{line}"));
 }
 
 /// Marks the ranges of a text, which do not overlap, in bold where colour is on.
@@ -96,14 +113,59 @@ pub(crate) fn plain_lines(text: &str) -> String {
         .collect()
 }
 
-/// Makes text of a note safe for a terminal: its control characters become pictures of themselves.
+/// Makes text of a note safe for a terminal: its control characters become pictures of themselves, and what would
+/// show text in another order becomes U+FFFD.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\u{7F}'..='\u{9F}' => '\u{FFFD}',
-        c if c < ' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{FFFD}'),
+    text.chars().map(|c| if c < ' ' { picture(c) } else { shown(c) }).collect()
+}
+
+/// Gives the picture of a control character of ASCII.
+fn picture(c: char) -> char {
+    char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{FFFD}')
+}
+
+/// Gives what a terminal may show of a character that is no control character of ASCII.
+fn shown(c: char) -> char {
+    match c {
+        // Deletion and the other control characters, which some terminals obey.
+        '\u{7F}'..='\u{9F}'
+        // Embeddings, overrides and isolates of writing direction.
+        | '\u{202A}'..='\u{202E}'
+        | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
         c => c,
-    };
-    text.chars().map(shown).collect()
+    }
+}
+
+/// Makes a whole answer safe for a terminal, whatever went into it: lines and tabs stay, and so do our own colours where
+/// they are on.
+fn for_terminal(text: &str, with_colours: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '\x1b' if with_colours => own_style(rest),
+            '\r' if rest.starts_with("\r\n") => Some(2),
+            _ => None,
+        };
+        match (c, length) {
+            ('\r', Some(_)) => out.push('\n'),
+            (_, Some(length)) => out.push_str(rest.get(..length).unwrap_or("")),
+            ('\n' | '\t', None) => out.push(c),
+            (c, None) if c < ' ' => out.push(picture(c)),
+            (c, None) => out.push(shown(c)),
+        }
+        rest = rest.get(length.unwrap_or(c.len_utf8())..).unwrap_or("");
+    }
+    out
+}
+
+/// Measures the escape sequence with which a text begins, where it is one of those that [`style`] makes: a colour of
+/// the eight, bold, dim, underlined, or the end of all of them.
+fn own_style(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("\x1b[")?;
+    let end = rest.find('m').filter(|end| *end <= 2)?;
+    let code: u8 = rest.get(..end)?.parse().ok()?;
+    matches!(code, 0 | 1 | 2 | 4 | 22 | 24 | 30..=37 | 39 | 90..=97).then_some("\x1b[".len() + end + 1)
 }
 
 /// Says how many there are of something, with the regular plural of its name.

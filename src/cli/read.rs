@@ -39,7 +39,7 @@ pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
         lines: args.lines.as_deref().map(split_lines).transpose()?,
     })?;
     store.used(&reply.path, "read");
-    session.out.reply(&reply, |reply| reply.text.clone())
+    session.out.reply_exact(&reply, |reply| reply.text.clone())
 }
 
 pub(super) fn inspect(session: &Session, args: &InspectArgs) -> Result<()> {
@@ -48,8 +48,8 @@ pub(super) fn inspect(session: &Session, args: &InspectArgs) -> Result<()> {
 }
 
 fn show(reply: &InspectReply) -> String {
-    let mut text =
-        format!("{}\n  title  {}\n  id     {}\n  hash   {}\n", reply.path, reply.title, reply.id, reply.hash);
+    let [path, title, id] = [&reply.path, &reply.title, &reply.id].map(|text| output::plain(text));
+    let mut text = format!("{path}\n  title  {title}\n  id     {id}\n  hash   {}\n", reply.hash);
     let mut block = |name: &str, rows: Vec<Vec<String>>| {
         if !rows.is_empty() {
             text.push_str(&format!("{name}\n"));

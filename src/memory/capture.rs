@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use fancy_regex::Regex;
+use regex::Regex;
 
 /// A part is no shorter,
 const SHORTEST: usize = 10;
@@ -91,7 +91,7 @@ fn sentences(text: &str) -> Vec<&str> {
 
 /// Tells what a part is worth: by the patterns that it meets, its length, code, weighty words and lists.
 pub fn score(part: &str) -> f64 {
-    let met = MATCHERS.iter().filter(|(pattern, _)| pattern.is_match(part).unwrap_or(false));
+    let met = MATCHERS.iter().filter(|(pattern, _)| pattern.is_match(part));
     let mut score: f64 = met.map(|(_, worth)| worth).sum();
     let lower = part.to_lowercase();
     let is_weighty = |word: &str| WEIGHTY.contains(&word);

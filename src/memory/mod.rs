@@ -13,5 +13,6 @@ pub mod preview;
 pub mod private;
 pub mod recall;
 pub mod score;
+pub mod secrets;
 pub mod state;
 pub mod usage;

@@ -8,16 +8,13 @@ use std::time::{Duration, Instant};
 
 use regex_syntax::hir::{Hir, HirKind};
 
+use crate::text::limits::check_pattern;
 use crate::text::path::composed;
 
 /// Steps that a pattern with look-around or back-references may take on one text: some for each byte of a large note.
 const MOST_STEPS: usize = 20_000_000;
 /// Time that such a pattern may take on all texts together.
 const MOST_TIME: Duration = Duration::from_secs(2);
-/// Bytes of a pattern.
-const LONGEST: usize = 2_000;
-/// Groups in a pattern, for compilers go as deep as groups do.
-const MOST_GROUPS: usize = 100;
 /// Bytes that a compiled pattern may take.
 const LARGEST: usize = 4 << 20;
 
@@ -49,12 +46,7 @@ impl Pattern {
     pub fn new(source: &str, match_case: bool) -> Result<Self, String> {
         // Texts are compared in composed form, and so are patterns.
         let source = &*composed(source);
-        if source.len() > LONGEST {
-            return Err(format!("it is longer than {LONGEST} bytes"));
-        }
-        if source.matches('(').count() > MOST_GROUPS {
-            return Err(format!("it has more than {MOST_GROUPS} groups"));
-        }
+        check_pattern(source)?;
         let linear = translated(source, Dialect::Linear)?;
         let compiled = regex::RegexBuilder::new(&linear)
             .multi_line(true)

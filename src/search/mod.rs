@@ -14,7 +14,7 @@ pub mod unheard;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -389,22 +389,34 @@ pub fn allowed_files(catalog: &Catalog, request: &Request<'_>) -> Result<Option<
     Ok(Some(files.into_iter().filter(|(id, path)| fits(id, path)).map(|(id, _)| id).collect()))
 }
 
+/// The most bytes of a path glob.
+const LONGEST_GLOB: usize = 1_000;
+/// The most opening braces of a path glob: compilers recurse by the depth of groups, which cannot be larger.
+const MOST_BRACES: usize = 50;
+
 /// Compiles a path glob: `*` stays within a folder, `**` does not, case does not count; a pattern without a slash or
 /// star names a folder or a part of the path's beginning.
-pub fn path_glob(pattern: &str) -> Result<GlobMatcher> {
+///
+/// # Errors
+/// `Invalid` for a malformed glob, and for one that is too long or has too many groups to be compiled.
+pub fn path_glob(pattern: &str) -> Result<GlobSet> {
+    let refused = |what: String| Error::invalid(what).with_hint("write Projects/** or *.canvas");
+    if pattern.len() > LONGEST_GLOB {
+        let length = pattern.len();
+        return Err(refused(format!(
+            "the path pattern has {length} bytes; at most {LONGEST_GLOB} are allowed"
+        )));
+    }
+    if pattern.matches('{').count() > MOST_BRACES {
+        return Err(refused(format!("the path pattern has more than {MOST_BRACES} opening braces")));
+    }
     let whole = if pattern.contains(['*', '?', '[', '{']) {
         pattern.to_owned()
     } else {
         format!("{}{{,/**,*}}", pattern.trim_end_matches('/'))
     };
-    GlobBuilder::new(&whole)
-        .literal_separator(true)
-        .case_insensitive(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| {
-            Error::invalid(format!("the path {pattern:?} is not a glob"))
-                .with_source(error)
-                .with_hint("write Projects/** or *.canvas")
-        })
+    let glob = GlobBuilder::new(&whole).literal_separator(true).case_insensitive(true).build();
+    // A set reports a pattern that does not compile, where a single matcher panics.
+    let compiled = glob.and_then(|glob| GlobSet::builder().add(glob).build());
+    compiled.map_err(|error| refused(format!("the path {pattern:?} is not a glob")).with_source(error))
 }

@@ -13,6 +13,8 @@ use crate::search::pattern::{Term, TermKind};
 const DEEPEST: usize = 64;
 /// Terms beyond which a query is refused.
 const MOST_TERMS: usize = 5_000;
+/// Bytes beyond which a query is refused: each of its terms may look ahead to its end.
+const LONGEST: usize = 50_000;
 
 /// What a query asks of a file.
 #[derive(Debug, Clone)]
@@ -109,6 +111,10 @@ const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line
 /// # Errors
 /// `Invalid` with the place of the mistake and a valid form.
 pub fn parse(text: &str, now: Timestamp) -> Result<Option<Node>> {
+    if text.len() > LONGEST {
+        let what = format!("the query has {} bytes; at most {LONGEST} are allowed", text.len());
+        return Err(Error::invalid(what).with_hint("search for fewer words"));
+    }
     let mut parser = Parser { text, at: 0, terms: 0, spare: 0, now };
     let top = Context { place: Place::Anywhere, match_case: false, depth: 0, closer: None };
     let found = parser.either(top)?;

@@ -509,8 +509,9 @@ impl Store {
 
     /// Says in which session something happened.
     pub(super) fn sign(&self, event: &mut Event) {
-        if let Some(session) = &self.session {
-            event.more.insert("session".to_owned(), Value::from(session.as_str()));
+        if let Some(mut session) = self.session.clone() {
+            self.clean(&mut session);
+            event.more.insert("session".to_owned(), Value::from(session));
         }
     }
 

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::Store;
 use super::change::Operation;
 use super::edit::NoteEdit;
-use crate::memory::private::{without_passages, without_secrets};
+use crate::memory::private::without_passages;
+use crate::memory::secrets::without_secrets;
 
 /// What was left out of what somebody wanted written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,11 +113,10 @@ impl Store {
             Operation::RenamePart(request) => self.clean(&mut request.new),
             Operation::Move(request) => self.clean(&mut request.to),
             Operation::RenameEverywhere(request) => self.clean(&mut request.new),
-            Operation::Unlink(_)
-            | Operation::Merge(_)
-            | Operation::Extract(_)
-            | Operation::Delete(_)
-            | Operation::Restore(_) => Cleaned::default(),
+            Operation::Extract(request) => self.clean(&mut request.title),
+            Operation::Unlink(_) | Operation::Merge(_) | Operation::Delete(_) | Operation::Restore(_) => {
+                Cleaned::default()
+            }
         };
         (operation, cleaned)
     }

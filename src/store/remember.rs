@@ -188,6 +188,9 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn capture(&self, text: &str, session: &str) -> Result<Vec<Memory>> {
         let text = without_private(text).into_owned();
+        let mut session = session.to_owned();
+        self.clean(&mut session);
+        let session = session.as_str();
         let parts = pick(&without_injected(&text));
         if parts.is_empty() {
             return Ok(Vec::new());

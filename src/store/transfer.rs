@@ -88,6 +88,24 @@ struct Row {
     content: String,
 }
 
+/// Signs with which a cell begins that a spreadsheet takes for a formula.
+const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
+
+/// Makes a cell that no spreadsheet runs as a formula: an apostrophe before it says that it is text.
+fn guarded(cell: String) -> String {
+    if is_formula(&cell) { format!("'{cell}") } else { cell }
+}
+
+/// Gives the text of a cell as it was before [`guarded`].
+fn unguarded(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|cell| is_formula(cell)).unwrap_or(cell)
+}
+
+/// Says whether a cell begins as a formula does, behind any apostrophes.
+fn is_formula(cell: &str) -> bool {
+    cell.trim_start_matches('\'').starts_with(FORMULA)
+}
+
 /// What became of memories that were taken out.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ExportReply {
@@ -419,11 +437,11 @@ impl Store {
 impl Row {
     fn of(record: Record) -> Self {
         Self {
-            id: record.id,
-            path: record.path,
-            title: record.title,
-            kind: record.kind,
-            tags: record.tags.join(";"),
+            id: guarded(record.id),
+            path: guarded(record.path),
+            title: guarded(record.title),
+            kind: guarded(record.kind),
+            tags: guarded(record.tags.join(";")),
             importance: record.importance.to_string(),
             created_at: record.created_at,
             updated_at: record.updated_at,
@@ -434,8 +452,8 @@ impl Row {
             pinned: record.pinned.to_string(),
             forgotten: record.forgotten.to_string(),
             properties: Value::Object(record.properties).to_string(),
-            frontmatter: record.frontmatter,
-            content: record.content,
+            frontmatter: guarded(record.frontmatter),
+            content: guarded(record.content),
         }
     }
 }
@@ -478,6 +496,9 @@ fn parse(text: &str) -> Result<Vec<Value>> {
                     .zip(row.iter())
                     .filter(|(name, cell)| !cell.is_empty() || matches!(*name, "content" | "frontmatter"));
                 let value = |name: &str, cell: &str| match name {
+                    "title" | "content" | "frontmatter" | "id" | "path" | "type" | "tags" => {
+                        Value::from(unguarded(cell))
+                    }
                     "properties" => serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell)),
                     "importance" => cell.parse::<f64>().map_or_else(|_| Value::from(cell), Value::from),
                     _ => Value::from(cell),

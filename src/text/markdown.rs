@@ -36,7 +36,8 @@ pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note
     let body = flat.as_ref().map_or(body, |(_, flat)| flat);
     let mut reader = Reader::new(text, body_start, lines, note);
     for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
-        reader.event(&event, shifted(range, body_start));
+        let span = from_marker(text, &event, shifted(range, body_start));
+        reader.event(&event, span);
     }
     reader.finish();
 }
@@ -89,6 +90,37 @@ fn excess_marker(line: &str) -> Option<usize> {
         }
         at += len;
     }
+}
+
+/// Gives the span of a block without line ends before it: below a tab, the parser lets a list and its first item begin
+/// with the end of the line above.
+fn from_marker(text: &str, event: &Event<'_>, span: Span) -> Span {
+    let is_block = match event {
+        Event::Start(tag) => matches!(
+            tag,
+            Tag::List(_)
+                | Tag::Item
+                | Tag::BlockQuote(_)
+                | Tag::CodeBlock(_)
+                | Tag::Paragraph
+                | Tag::Heading { .. }
+        ),
+        Event::End(tag) => matches!(
+            tag,
+            TagEnd::List(_)
+                | TagEnd::Item
+                | TagEnd::BlockQuote(_)
+                | TagEnd::CodeBlock
+                | TagEnd::Paragraph
+                | TagEnd::Heading(_)
+        ),
+        _ => false,
+    };
+    let raw = span.of(text);
+    if !is_block || !raw.starts_with(['\n', '\r']) {
+        return span;
+    }
+    Span::new(span.start + raw.len() - raw.trim_start_matches(['\n', '\r']).len(), span.end)
 }
 
 fn shifted(range: Range<usize>, by: usize) -> Span {

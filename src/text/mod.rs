@@ -6,6 +6,7 @@ pub mod edit;
 mod eight;
 pub mod frontmatter;
 pub mod inline;
+pub mod limits;
 pub mod link;
 pub mod markdown;
 pub mod media;

@@ -192,25 +192,56 @@ impl Names {
         {
             return self.pick([*id]);
         }
+        let found = self.among(ids, &want, source)?;
+        Some(self.as_spelled(ids, found, &cleaned))
+    }
+
+    /// Finds the file that a link in `source` means, whose name is that of `ids`; `want` is the link without case.
+    fn among(&self, ids: &Ids, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
         let source_key = source.key();
         let folder = source_key.rfind('/').map_or("", |slash| &source_key[..=slash]);
         if want.starts_with("./") || want.starts_with("../") {
-            return self.exact(ids, &join(folder, &want)?);
+            return self.exact(ids, &join(folder, want)?);
         }
         if let Some(path) = want.strip_prefix('/') {
             return self.exact(ids, path);
         }
         let suffix = format!("/{want}");
         let fits = |id: &u32| self.file(*id).key().ends_with(&suffix);
-        self.exact(ids, &want)
+        self.exact(ids, want)
             .or_else(|| self.below(ids, folder, fits))
             .or_else(|| self.pick(ids.by_rank().iter().copied().filter(fits)))
     }
 
     /// Finds the file of exactly this path, compared by key: what the file node of a canvas means.
     pub fn resolve_exact(&self, path: &str) -> Option<Resolved<'_>> {
-        let path = key(path);
-        self.exact(self.by_name.get(last(&path))?, &path)
+        let lower = key(path);
+        let ids = self.by_name.get(last(&lower))?;
+        Some(self.as_spelled(ids, self.exact(ids, &lower)?, &clean(path)))
+    }
+
+    /// Takes, of files whose paths differ by case alone, the one that is spelled most like the link, from its end on.
+    fn as_spelled<'a>(&'a self, ids: &Ids, found: Resolved<'a>, link: &str) -> Resolved<'a> {
+        if !found.ambiguous {
+            return found;
+        }
+        let of_file = found.path.key();
+        let start = ids.by_key().partition_point(|&id| self.file(id).key() < of_file.as_str());
+        let twins = ids.by_key().get(start..).unwrap_or_default().iter().map(|&id| self.file(id));
+        let twins = twins.take_while(|file| file.key() == of_file);
+        let likeness = |path: &NotePath| {
+            let path = path.as_str();
+            // The extension may be left out of a link.
+            let path = if ends_alike(path, link) { path } else { path.strip_suffix(".md").unwrap_or(path) };
+            path.bytes().rev().zip(link.bytes().rev()).take_while(|(one, other)| one == other).count()
+        };
+        let rated: Vec<_> = twins.map(|twin| (likeness(&twin.path), &twin.path)).collect();
+        let most = rated.iter().map(|(likeness, _)| *likeness).max();
+        let mut best = rated.iter().filter(|(likeness, _)| Some(*likeness) == most);
+        match (best.next(), best.next()) {
+            (Some((_, path)), None) if rated.len() > 1 => Resolved { path, unstable: false, ..found },
+            _ => found,
+        }
     }
 
     /// Picks among the files whose path key is `path`.
@@ -272,6 +303,12 @@ pub fn name_keys(linkpath: &str) -> Vec<String> {
 fn spellings(cleaned: &str) -> impl Iterator<Item = String> {
     let literal = last(cleaned).contains('.').then(|| key(cleaned));
     literal.into_iter().chain(std::iter::once_with(move || key(&format!("{cleaned}.md"))))
+}
+
+/// Says whether a path and a link have the same extension, without regard to case.
+fn ends_alike(path: &str, link: &str) -> bool {
+    let extension = |text: &str| last(text).rsplit_once('.').map(|(_, extension)| extension.to_lowercase());
+    extension(path) == extension(link)
 }
 
 fn last(path: &str) -> &str {

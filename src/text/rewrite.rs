@@ -269,8 +269,11 @@ impl World<'_> {
         let Some(target) = self.target(link, source) else { return };
         let (wanted, place) = (self.moves.of(target), self.place_of(source));
         let found = lookup(self.after, link, place);
-        let still =
-            found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
+        // A canvas names its files as they are spelled; other links find them without regard to case.
+        let is_spelled = |path: &str| path == wanted.as_str();
+        let is_stale = is_canvas_path(link) && wanted != target && !is_spelled(&link.path);
+        let still = !is_stale
+            && found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
         if still && !self.leads_astray(link, source, target) {
             return;
         }
@@ -325,7 +328,7 @@ impl World<'_> {
 
     /// Gives the text by which a link in `source` finds `target` (spec/obsidian.md 4.3); `None` where none does.
     fn linktext(&self, link: &Link, target: &NotePath, source: &NotePath) -> Option<String> {
-        if matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup) {
+        if is_canvas_path(link) {
             return Some(target.as_str().to_owned());
         }
         linktext(self.after, target, source, self.options.format, link.escape.inner == Inner::Percent)
@@ -381,6 +384,11 @@ impl World<'_> {
         }
         if wrong.is_empty() { Misread::Nothing } else { Misread::Links(wrong) }
     }
+}
+
+/// Says whether a link is the path of a canvas's node.
+fn is_canvas_path(link: &Link) -> bool {
+    matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup)
 }
 
 /// Finds the file that a link means, and whether only the order of bytes decided that.

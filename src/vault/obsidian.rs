@@ -12,6 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::nofollow;
 use crate::text::frontmatter::PropertyType;
+use crate::text::limits::check_pattern;
 use crate::text::path::{self, NotePath};
 use crate::text::resolve::LinkFormat;
 
@@ -123,6 +124,20 @@ fn read(root: &Path, config_dir: &str, name: &str, follow: bool) -> io::Result<V
     nofollow::read_in_place(&root.join(inner).canonicalize()?, MAX_SIZE)
 }
 
+/// The most bytes of a compiled pattern, and the most steps on one path.
+const LARGEST_PATTERN: usize = 1 << 20;
+const MOST_STEPS: usize = 100_000;
+/// So many characters of a pattern are shown in a warning.
+const SHOWN_OF_PATTERN: usize = 80;
+
+/// Compiles a pattern of `userIgnoreFilters`, or says in a sentence why that cannot be done.
+fn compiled(pattern: &str) -> Result<Regex, String> {
+    check_pattern(pattern)?;
+    let mut builder = RegexBuilder::new(pattern);
+    builder.case_insensitive(true).backtrack_limit(MOST_STEPS).delegate_size_limit(LARGEST_PATTERN);
+    builder.build().map_err(|error| error.to_string())
+}
+
 /// Reads which paths the bookmarks in a configuration folder name; none where they cannot be read.
 pub(super) fn bookmarks(root: &Path, config_dir: &str, follow: bool) -> HashSet<String> {
     let text = match read(root, config_dir, "bookmarks.json", follow) {
@@ -221,8 +236,8 @@ impl Settings {
         let folded = fold(path.as_str());
         self.filters.iter().any(|filter| match filter {
             Filter::Prefix(prefix) => folded.starts_with(prefix),
-            // A pattern that gives up after too many steps does not match.
-            Filter::Pattern(pattern) => pattern.is_match(path.as_str()).unwrap_or(false),
+            // Where a pattern gives up, nobody knows that the file may be shown.
+            Filter::Pattern(pattern) => pattern.is_match(path.as_str()).unwrap_or(true),
         })
     }
 
@@ -327,11 +342,15 @@ impl Source {
                 continue;
             };
             let pattern = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
-            match pattern.map(|pattern| RegexBuilder::new(pattern).case_insensitive(true).build()) {
+            match pattern.map(compiled) {
                 None if text.is_empty() => {}
                 None => filters.push(Filter::Prefix(fold(text))),
                 Some(Ok(pattern)) => filters.push(Filter::Pattern(pattern)),
-                Some(Err(error)) => self.warn(format!("excludes nothing by {text}: {error}")),
+                Some(Err(why)) => {
+                    let shown: String = text.chars().take(SHOWN_OF_PATTERN).collect();
+                    let dots = if shown.len() < text.len() { "…" } else { "" };
+                    self.warn(format!("excludes nothing by {shown}{dots}: {why}"));
+                }
             }
         }
         filters

@@ -516,7 +516,7 @@ fn mistakes_are_pointed_at() {
     "yesterdayish" is not a date, at character 9 of the query:
       created:yesterdayish
               ^^^^^^^^^^^^
-    write created:2026-11, created:>2026-11-21, created:<2026 or created:2026-01..2026-03
+    write created:2026-11, created:>2026-11-21, created:2026-01..2026-03, created:today or created:>7d
 
     nothing is "happy", at character 4 of the query:
       is:happy
@@ -531,7 +531,7 @@ fn mistakes_are_pointed_at() {
     a comparison wants a number or a date, at character 8 of the query:
       [pages:>many]
              ^^^^^
-    write [pages:>100] or [due:<2026-11-21]
+    write [pages:>100], [due:<2026-11-21] or [due:<tomorrow]
 
     the parentheses are empty, at character 1 of the query:
       ()

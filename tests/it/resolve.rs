@@ -76,9 +76,12 @@ fn case_composition_and_spaces_do_not_matter() {
 
 #[test]
 fn files_that_share_a_key_are_ambiguous() {
-    check(&["A.md", "a.md"], "s.md", "a", "A.md!");
-    check(&["d/A.md", "d/a.md"], "s.md", "d/a", "d/A.md!");
-    check(&["d/A.md", "d/a.md"], "d/s.md", "./a", "d/A.md!");
+    check(&["A.md", "a.md"], "s.md", "a", "a.md?");
+    check(&["d/A.md", "d/a.md"], "s.md", "d/a", "d/a.md?");
+    check(&["d/A.md", "d/a.md"], "d/s.md", "./a", "d/a.md?");
+    check(&["d/AB.md", "d/Ab.md"], "d/s.md", "./aB", "d/AB.md?");
+    check(&["AB.md", "Ab.md"], "s.md", "ab", "Ab.md?");
+    check(&["ABc.md", "Abc.md"], "s.md", "aBC", "ABc.md!");
 }
 
 #[test]
@@ -275,4 +278,31 @@ fn many_files_of_one_name_stay_cheap() {
         let found = names.resolve("index", file).unwrap();
         assert_eq!((found.path, found.ambiguous), (file, false));
     }
+}
+
+#[test]
+fn of_files_that_differ_by_case_alone_the_spelling_decides() {
+    for (files, source, link, expect) in [
+        (&["n.md", "N.md"][..], "s.md", "n", "n.md?"),
+        (&["n.md", "N.md"], "s.md", "N", "N.md?"),
+        (&["n.md", "N.md"], "s.md", "n.md", "n.md?"),
+        (&["n.md", "N.md"], "s.md", "N.md", "N.md?"),
+        (&["n.md", "N.md"], "d/s.md", "/n", "n.md?"),
+        (&["n.md", "N.md"], "d/s.md", "../n", "n.md?"),
+        (&["n.md", "N.md"], "s.md", "./N", "N.md?"),
+        (&["d/note.md", "d/Note.md", "D/note.md"], "s.md", "d/note", "d/note.md?"),
+        (&["d/note.md", "d/Note.md", "D/note.md"], "s.md", "d/Note", "d/Note.md?"),
+        (&["d/note.md", "d/Note.md", "D/note.md"], "s.md", "D/note", "D/note.md?"),
+        (&["d/note.md", "d/Note.md"], "d/s.md", "note", "d/note.md?"),
+        (&["a.png", "A.png", "A.PNG"], "s.md", "A.png", "A.png?"),
+        (&["a.png", "A.png", "A.PNG"], "s.md", "A.PNG", "A.PNG?"),
+        // No file is spelled like the link: the order of bytes decides, as ever.
+        (&["nOTE.md", "Note.md"], "s.md", "NOTE", "nOTE.md?"),
+        (&["n.md"], "s.md", "N", "n.md"),
+    ] {
+        check(files, source, link, expect);
+    }
+    let names = names(&["n.md", "N.md"]);
+    assert_eq!(names.resolve_exact("n.md").unwrap().path.as_str(), "n.md");
+    assert_eq!(names.resolve_exact("N.md").unwrap().path.as_str(), "N.md");
 }

@@ -432,3 +432,43 @@ fn every_link_of_real_vaults_follows() {
         check_real_vault(&std::path::Path::new(&corpora).join(name), moves);
     }
 }
+
+#[test]
+fn a_canvas_follows_a_rename_that_changes_case_alone() {
+    let canvas = |file: &str| {
+        format!(
+            "{{\"nodes\":[{{\"id\":\"1\",\"type\":\"file\",\"file\":\"{file}\"}},{{\"id\":\"2\",\"type\":\"group\",\"background\":\"{file}\"}},{{\"id\":\"3\",\"type\":\"text\",\"text\":\"[[plan]]\"}}]}}"
+        )
+    };
+    let files = [
+        ("d/plan.md", "p"),
+        ("c.canvas", &*canvas("d/plan.md")),
+        ("n.md", "[[plan]] [[d/plan]] [x](d/plan.md)"),
+    ];
+    check(&files, "d/plan.md", "d/Plan.md", &[("c.canvas", &canvas("d/Plan.md")), ("d/Plan.md", "p")]);
+    check(&files, "d", "D", &[("c.canvas", &canvas("D/plan.md")), ("D/plan.md", "p")]);
+    // A canvas that spells the path in another way is none of this rename's where its file stays.
+    let files = [("d/plan.md", "p"), ("e.md", "e"), ("c.canvas", &*canvas("D/PLAN.md"))];
+    check(&files, "e.md", "E.md", &[("E.md", "e")]);
+}
+
+#[test]
+fn a_rename_leaves_the_links_of_a_file_that_differs_by_case() {
+    let text = "[[n]] [[N]] [[n.md]] [x](N.md) [y](./n.md) [[n|N]]";
+    let files = [("n.md", "lower"), ("N.md", "upper"), ("s.md", text)];
+    if std::fs::metadata(env!("CARGO_MANIFEST_DIR").to_uppercase()).is_ok() {
+        return crate::support::say("skipped: this file system takes both names for one");
+    }
+    check(
+        &files,
+        "n.md",
+        "z.md",
+        &[("s.md", "[[z]] [[N]] [[z]] [x](N.md) [y](z.md) [[z|N]]"), ("z.md", "lower")],
+    );
+    check(
+        &files,
+        "N.md",
+        "z.md",
+        &[("s.md", "[[n]] [[z]] [[n.md]] [x](z.md) [y](./n.md) [[n|N]]"), ("z.md", "upper")],
+    );
+}

@@ -13,7 +13,8 @@ use super::http::{Http, Reply, Trouble};
 use super::{Effort, Embed, ModelId, OTHER_THRESHOLD, unit};
 use crate::config::{EmbedConfig, Secret};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::private::{without_private, without_secrets};
+use crate::memory::private::without_private;
+use crate::memory::secrets::without_secrets;
 use crate::text::passage::estimate_tokens;
 
 /// A request holds at most so many texts,

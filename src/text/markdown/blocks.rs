@@ -4,7 +4,7 @@
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::nesting::trimmed;
-use super::{OPTIONS, flattened, shifted};
+use super::{OPTIONS, flattened, from_marker, shifted};
 use crate::text::Span;
 use crate::text::note::Lines;
 
@@ -17,7 +17,8 @@ pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
     let body = flat.as_ref().map_or(body, |(_, flat)| flat);
     let mut walk = Walk::default();
     for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
-        walk.event(&event, shifted(range, body_start));
+        let span = from_marker(text, &event, shifted(range, body_start));
+        walk.event(&event, span);
     }
     let mut found: Vec<Span> = walk.found.into_iter().map(|span| trimmed(text, span)).collect();
     found.retain(|span| !span.of(text).trim().is_empty());

@@ -1,6 +1,8 @@
 //! Owns the tests of headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
 
-use sidenote::text::note::{self, BlockKind};
+use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
+use sidenote::text::markdown::blocks as blocks_of;
+use sidenote::text::note::{self, BlockKind, Lines};
 
 use super::{checked, described};
 
@@ -147,4 +149,76 @@ fn any_single_character_makes_a_task() {
         ]
     );
     assert_eq!(note.tasks[2].span.of(text), "1. [/] half ^id");
+}
+
+/// Lists what is read of a note that does not depend on how its lines are indented.
+fn structure(text: &str) -> Vec<String> {
+    let note = checked(text);
+    let tasks = note
+        .tasks
+        .iter()
+        .map(|task| format!("task {} {:?} line {} in {:?}", task.status, task.text, task.line, task.parent));
+    let blocks = note
+        .blocks
+        .iter()
+        .map(|block| format!("block {} {:?} lines {:?}", block.id, block.kind, block.lines));
+    let headings = note.headings.iter().map(|heading| format!("heading {:?}", heading.line));
+    let links =
+        note.links.iter().map(|link| format!("link {} line {} {:?}", link.path, link.line, link.place));
+    let lines = Lines::new(text);
+    let parts = blocks_of(text, note.body_start, &lines).into_iter().map(|span| {
+        let last = span.end.saturating_sub(1).max(span.start);
+        format!("part {}-{}", lines.of(span.start), lines.of(last))
+    });
+    tasks.chain(blocks).chain(headings).chain(links).chain(parts).collect()
+}
+
+#[test]
+fn tabs_nest_as_four_spaces_do() {
+    let cases: [(&str, usize); 16] = [
+        ("- a\n\t- [ ] one\n", 1),
+        ("- [ ] a\n\t- [x] b\n\t\t- [-] c\n\t- [/] d\n- [ ] e\n", 5),
+        ("- [ ] a\r\n\t- [ ] b\r\n\t\t- [ ] c\r\n", 3),
+        ("- a\n\n\t- [ ] loose\n\n\t- [ ] next\n", 2),
+        ("1. a\n\t1. [ ] one\n\t2. [x] two\n2. [ ] b\n", 3),
+        ("* a\n\t+ [ ] one\n\t\t1) [ ] two\n", 2),
+        ("- a ^one\n\t- b ^two\n\t\t- [ ] c ^three\n", 1),
+        ("- a\n\t- b\n\n\t  more of b ^two\n- c\n", 0),
+        ("- a\n\t- [ ] one [[x]] #t\n\t  and [[y]]\n\t- [[z]]\n", 1),
+        ("- a\n\t> quote ^q\n\t- [ ] one\n", 1),
+        ("- a\n\t```\n\t- [ ] none\n\t```\n\t- [ ] one\n", 1),
+        ("> - a\n> \t- [ ] one\n> \t\t- [ ] two\n", 2),
+        ("- [ ] a\n\n\ttext below\n\t- [ ] b\n", 2),
+        ("# h\n- a\n\t- [ ] b\n# i\n\n- [ ] c\n\t- [ ] d\n", 3),
+        ("- a\n\t-\n\t- [ ] b\n", 1),
+        ("text\n- [ ] a\n\t- [ ] b\n\t\t- [ ] c\n\t\t\t- [ ] d\n\t\t\t\t- [ ] e\n", 5),
+    ];
+    for (text, tasks) in cases {
+        let found = structure(text);
+        let count = found.iter().filter(|found| found.starts_with("task ")).count();
+        assert_eq!(count, tasks, "{text:?}: {found:#?}");
+        if !text.contains("> \t") && !text.contains("\t  ") {
+            assert_eq!(found, structure(&text.replace('\t', "    ")), "{text:?}");
+        }
+        // Each span begins with the marker of its item.
+        for task in &checked(text).tasks {
+            assert!(!task.span.of(text).starts_with(['\n', '\r', '\t', ' ']), "{task:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn random_lists_read_alike_with_tabs_and_with_spaces(
+        items in prop::collection::vec((0..4_usize, 0..7_usize, any::<bool>()), 1..14)
+    ) {
+        let (mut depth, mut text) = (0, String::new());
+        for (at, (deeper, kind, blank)) in items.into_iter().enumerate() {
+            depth = if at == 0 { 0 } else { deeper.min(depth + 1) };
+            let kind = ["- [ ] t", "- [x] u", "- v", "- w ^id", "1. [ ] n", "- [[l]]", "+ [-] p"][kind];
+            text.push_str(&format!("{}{kind}{at}\n{}", "\t".repeat(depth), if blank && at % 5 == 4 { "\n" } else { "" }));
+        }
+        prop_assert_eq!(structure(&text), structure(&text.replace('\t', "    ")), "{:?}", text);
+    }
 }

@@ -1,0 +1,499 @@
+//! Owns the detection of secrets in text: known formats of keys and tokens, assignments to names such as `api_key`,
+//! private key blocks, and long tokens that only chance makes. Linear in the length of the text.
+
+mod public;
+mod rules;
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use public::{Blocks, is_public};
+use rules::{NAMED, RULES, Value};
+
+/// What stands for a secret that was taken out.
+pub const REDACTED: &str = "[redacted]";
+
+/// Takes out what looks like a secret; gives the text, and how many there were.
+///
+/// A text that cannot be judged is redacted as a whole.
+pub fn without_secrets(text: &str) -> (Cow<'_, str>, usize) {
+    let Some(mut spans) = secrets(text) else { return (Cow::Borrowed(REDACTED), 1) };
+    if spans.is_empty() {
+        return (Cow::Borrowed(text), 0);
+    }
+    spans.sort_unstable_by_key(|span| (span.start, span.end));
+    let (mut kept, mut end, mut count) = (String::with_capacity(text.len()), 0, 0);
+    for span in spans {
+        let (start, stop) = (text.floor_char_boundary(span.start), text.ceil_char_boundary(span.end));
+        if start >= end {
+            kept.push_str(text.get(end..start).unwrap_or(""));
+            kept.push_str(REDACTED);
+            count += 1;
+        }
+        end = end.max(stop);
+    }
+    kept.push_str(text.get(end..).unwrap_or(""));
+    (Cow::Owned(kept), count)
+}
+
+/// Finds the secrets of a text, in no order; nothing where a pattern cannot be used.
+fn secrets(text: &str) -> Option<Vec<Range<usize>>> {
+    let detector = DETECTOR.as_ref()?;
+    let (private, public) = public::pem_blocks(text);
+    let mut found = private;
+    for at in detector.keywords.matches(text.as_bytes()) {
+        detector.matchers.get(at)?.find(text, &public, &mut found)?;
+    }
+    tokens(text, &public, &mut found);
+    Some(found)
+}
+
+/// All patterns, and which words tell that a pattern is worth running.
+struct Detector {
+    /// One alternation of keywords for each matcher, in the same order.
+    keywords: RegexSet,
+    matchers: Vec<Matcher>,
+}
+
+static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
+    let (mut keywords, mut matchers) = (Vec::new(), Vec::new());
+    let mut add = |words: &[&str], pattern: String, accepts| {
+        keywords.push(words.iter().map(|word| regex::escape(word)).collect::<Vec<_>>().join("|"));
+        matchers.push(Matcher { pattern, compiled: OnceLock::new(), accepts });
+    };
+    for rule in RULES {
+        let accepts: fn(&Match<'_>) -> bool = match rule.value {
+            Value::Token => is_token,
+            Value::Scrambled => |found| is_token(found) && is_scrambled(found.secret),
+            Value::Password => |found| !is_placeholder(found.secret),
+        };
+        add(rule.keywords, rule.pattern.to_owned(), accepts);
+    }
+    for (name, value) in NAMED {
+        let pattern = format!(
+            r#"(?i)[\w.-]{{0,20}}{name}[ \w.-]{{0,25}}["'`]{{0,2}}\s{{0,3}}(?::{{0,3}}=>?|:)[ \t]{{0,3}}["'`]{{0,2}}({value})(?:["'`\s;,)\]\\]|$)"#
+        );
+        add(&[name], pattern, is_named);
+    }
+    add(KEY_NAMES, format!(r#"(?i)[\w.-]{{0,30}}(?:{}){ASSIGNED}"#, KEY_NAMES.join("|")), is_assigned);
+    add(&["pass", "pwd"], PASSWORD.to_owned(), is_password);
+    add(&["--"], OPTION.to_owned(), is_password);
+    let set = RegexSetBuilder::new(keywords).unicode(false).case_insensitive(true).build();
+    Some(Detector { keywords: set.ok()?, matchers })
+});
+
+/// Names that keys are assigned to.
+const KEY_NAMES: &[&str] = &["access", "api", "auth", "credential", "creds", "key", "secret", "token"];
+/// The rest of an assignment to such a name.
+const ASSIGNED: &str =
+    r#"[ \t\w.-]{0,25}["'`\])]{0,2}\s{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([\w.=+/~-]{10,})"#;
+/// An assignment of a password.
+const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:passw(?:or)?[dt]|passphrase|\bpwd|_pwd|dbpass|_pass|\bpass)[\w.-]{0,20}["'`\]]{0,2}[ \t]{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([^\s"'`,;<>]{4,200})"#;
+/// A secret on a command line.
+const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
+
+/// A pattern that is compiled when it is first needed.
+struct Matcher {
+    pattern: String,
+    compiled: OnceLock<Option<Regex>>,
+    /// Says whether a match is a secret.
+    accepts: fn(&Match<'_>) -> bool,
+}
+
+/// What a pattern found.
+struct Match<'t> {
+    secret: &'t str,
+    /// What stands before the secret in the match, such as the name that it is assigned to.
+    before: &'t str,
+    /// The word before the match.
+    word: &'t str,
+    /// The two bytes behind the secret.
+    after: &'t str,
+    is_in_public_block: bool,
+}
+
+impl Matcher {
+    /// Adds the secrets that the pattern finds; nothing where it cannot be compiled.
+    fn find(&self, text: &str, public: &Blocks, found: &mut Vec<Range<usize>>) -> Option<()> {
+        let compile = || RegexBuilder::new(&self.pattern).unicode(false).build().ok();
+        let compiled = self.compiled.get_or_init(compile).as_ref()?;
+        let mut groups = compiled.capture_locations();
+        let mut from = 0;
+        while let Some(whole) = compiled.captures_read_at(&mut groups, text.as_bytes(), from) {
+            let inner = (1..groups.len()).rev().find_map(|group| groups.get(group));
+            let (start, end) = inner.unwrap_or((whole.start(), whole.end()));
+            let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
+            let after = text.get(end..text.floor_char_boundary(end.saturating_add(2)))?;
+            let lead =
+                text.get(text.ceil_char_boundary(whole.start().saturating_sub(WORD_BEFORE))..whole.start());
+            let lead = lead.unwrap_or("").trim_end_matches([' ', '_', '-', '\t']);
+            let shown = Match {
+                word: lead.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or(""),
+                secret: text.get(start..end)?,
+                before: text.get(text.ceil_char_boundary(whole.start())..start).unwrap_or(""),
+                after,
+                is_in_public_block: public.holds(start),
+            };
+            if (self.accepts)(&shown) {
+                found.push(start..end);
+            }
+            // What ended one match may begin the next.
+            from = end.max(whole.start() + 1);
+            if from > text.len() {
+                break;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A word before a match has no more bytes that matter.
+const WORD_BEFORE: usize = 24;
+/// So many bits a character speak of chance where a known prefix stands,
+const KNOWN: f64 = 2.5;
+/// where a name tells that a key is meant,
+const ASSIGNED_BITS: f64 = 3.5;
+/// and where nothing does (Shannon); words, paths and numbers have fewer.
+const RANDOM: f64 = 4.2;
+
+fn is_token(found: &Match<'_>) -> bool {
+    bits_per_sign(found.secret) >= KNOWN
+}
+
+fn is_named(found: &Match<'_>) -> bool {
+    let digits = found.secret.bytes().filter(u8::is_ascii_digit).count();
+    digits > 1
+        && bits_per_sign(found.secret) >= 3.0
+        && !is_made_of_words(found.secret)
+        && !names_public(found.before)
+}
+
+/// Says whether a value that is assigned to a key's name is a key.
+fn is_assigned(found: &Match<'_>) -> bool {
+    let value = found.secret.trim_end_matches(['.', '-', '/']);
+    if found.is_in_public_block
+        || names_public(found.before)
+        || names_public(found.word)
+        || is_public(value, found.before)
+        || is_placeholder(value)
+        || found.after.starts_with(['(', '[', '{', '@'])
+    {
+        return false;
+    }
+    if is_uuid(value) {
+        let name = found.before.to_ascii_lowercase();
+        return ["secret", "token", "api_key", "apikey", "api-key"].iter().any(|word| name.contains(word));
+    }
+    // Hexadecimal digits cannot have more than four bits.
+    let is_hex = value.len() >= 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    bits_per_sign(value) >= if is_hex { KNOWN } else { ASSIGNED_BITS }
+        && is_mixed(value)
+        && !is_made_of_words(value)
+        && !value.starts_with(['/', '.', '~', '-'])
+}
+
+/// Says whether a value that is assigned to a password's name is a password.
+fn is_password(found: &Match<'_>) -> bool {
+    let value = found.secret.trim_end_matches(['.', ')', ']', '|', '*']);
+    if is_placeholder(value) || found.after.starts_with('(') || names_public(found.before) {
+        return false;
+    }
+    let name = found.before.trim_end_matches(['"', '\'', '`']);
+    let is_quoted = name.len() < found.before.len();
+    let is_variable = name.ends_with('=')
+        && name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'='));
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    let (digit, letter) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
+    let other = value.bytes().any(|byte| !byte.is_ascii_alphanumeric() && !b"_-./:".contains(&byte));
+    if is_variable {
+        return value.len() >= 4;
+    }
+    let is_long = value.len() >= 6 && !is_made_of_words(value) && !value.contains(['(', '{', '/', '\\', '|']);
+    is_long && ((digit && (letter || other || value.len() <= 16)) || (is_quoted && letter && other))
+}
+
+/// Says whether the name before an assignment tells of something that everybody may know.
+fn names_public(before: &str) -> bool {
+    const PUBLIC: &[&str] = &[
+        "public",
+        "pubkey",
+        "pub_key",
+        "pub-key",
+        "primary",
+        "foreign",
+        "keyid",
+        "key_id",
+        "key-id",
+        "key id",
+        "accessid",
+        "access_id",
+        "author",
+        "keyboard",
+        "keyword",
+        "keyframe",
+        "monkey",
+        "turkey",
+        "hash",
+        "checksum",
+        "digest",
+        "fingerprint",
+        "signature",
+        "commit",
+        "version",
+        "path",
+        "file",
+        "endpoint",
+        "url",
+        "uri",
+        "csrf",
+        "etag",
+        "integrity",
+        "key-grip",
+        "keygrip",
+        "accessed",
+        "accessibility",
+        "key name",
+        "keyname",
+        "key_name",
+        "key-name",
+        "address",
+        "thumbprint",
+        "registry",
+        "hkey",
+        "hklm",
+        "hkcu",
+        "cache_key",
+        "cache-key",
+        "cachekey",
+        "sort_key",
+        "partition_key",
+        "license",
+        "product key",
+        "apiversion",
+        "api version",
+        "api_version",
+        "api-version",
+        "date",
+        "time",
+        "contract",
+        "txid",
+        "transaction",
+        "block",
+        "cid",
+        "ipfs",
+        "example",
+    ];
+    let lower = before.to_ascii_lowercase();
+    PUBLIC.iter().any(|word| lower.contains(word))
+}
+
+/// Says whether a value only holds the place of a secret, or names a variable that has it.
+fn is_placeholder(value: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "password",
+        "passwd",
+        "passphrase",
+        "passwort",
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "changeme",
+        "change_me",
+        "change-me",
+        "changeit",
+        "example",
+        "placeholder",
+        "redacted",
+        "none",
+        "null",
+        "true",
+        "false",
+        "undefined",
+        "string",
+        "required",
+        "optional",
+        "test",
+        "todo",
+        "prompt",
+        "input",
+        "hidden",
+        "masked",
+        "mypassword",
+        "my-password",
+        "my_password",
+        "my-secret-pw",
+        "your-password",
+        "yourpassword",
+        "your_password",
+        "basic",
+        "bearer",
+        "oauth",
+    ];
+    const PARTS: &[&str] = &[
+        "xxxx",
+        "****",
+        "....",
+        "\u{2026}",
+        "${",
+        "{{",
+        "}}",
+        "$(",
+        "%(",
+        "->",
+        "::",
+        "your_",
+        "your-",
+        "<",
+        ">",
+        "[redacted]",
+        "process.env",
+        "os.environ",
+        "secrets.",
+        "getenv",
+        "example",
+        "00000000",
+        "12345678",
+        "abcdefgh",
+    ];
+    let lower = value.to_ascii_lowercase();
+    // Alphabets and counts are what documents show; a longer key may begin with one.
+    let is_part =
+        |part: &&&str| lower.contains(**part) && (value.len() < 24 || !part.starts_with(['0', '1', 'a']));
+    lower.starts_with(['$', '%', '{', '[', '<', '(', '*', '&', '\\', ':'])
+        || WORDS.contains(&lower.trim_matches(|c: char| !c.is_alphanumeric()))
+        || PARTS.iter().filter(is_part).count() > 0
+        || value.chars().collect::<std::collections::HashSet<_>>().len() < 3
+}
+
+/// Says whether letters and digits, or cases, change as often as chance makes them.
+fn is_mixed(value: &str) -> bool {
+    let kind = |byte: u8| match byte {
+        b'0'..=b'9' => 1_u8,
+        b'a'..=b'z' => 2,
+        b'A'..=b'Z' => 3,
+        _ => 0,
+    };
+    let kinds: Vec<u8> = value.bytes().map(kind).collect();
+    let pairs = || kinds.windows(2).filter_map(|pair| <[u8; 2]>::try_from(pair).ok());
+    let digits = pairs().filter(|[one, other]| (*one == 1) != (*other == 1) && *one * *other > 0).count();
+    let changes = pairs().filter(|[one, other]| one != other).count();
+    let (upper, lower, digit) = (kinds.contains(&3), kinds.contains(&2), kinds.contains(&1));
+    let length = value.len();
+    (digit && (upper || lower) && digits * 100 >= 12 * length)
+        || (digit && upper && lower && changes * 100 >= 35 * length)
+}
+
+/// Says whether a value has digits, or cases that change more often than words do.
+fn is_scrambled(value: &str) -> bool {
+    let changes = value.as_bytes().windows(2).filter(|pair| match pair {
+        [one, other] => one.is_ascii_lowercase() && other.is_ascii_uppercase(),
+        _ => false,
+    });
+    (value.bytes().any(|byte| byte.is_ascii_digit()) || changes.count() * 8 >= value.len())
+        && !is_made_of_words(value)
+        && !is_placeholder(value)
+}
+
+/// Says whether a value consists of words that signs join, such as `sk-learn-pipeline-notes-2024`.
+fn is_made_of_words(value: &str) -> bool {
+    let parts = value.split(|c: char| !c.is_ascii_alphanumeric());
+    let (mut words, mut in_words, mut letters) = (0, 0, 0);
+    for part in parts {
+        letters += part.len();
+        let rest = part.get(1..).unwrap_or("");
+        let is_word = part.len() >= 3
+            && part.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && (rest.bytes().all(|byte| byte.is_ascii_lowercase())
+                || part.bytes().all(|byte| byte.is_ascii_uppercase()));
+        if is_word {
+            words += 1;
+            in_words += part.len();
+        }
+    }
+    words >= 2 && in_words * 2 >= letters
+}
+
+fn is_uuid(value: &str) -> bool {
+    let lengths = [8, 4, 4, 4, 12];
+    let parts: Vec<&str> = value.split('-').collect();
+    parts.len() == lengths.len()
+        && parts
+            .iter()
+            .zip(lengths)
+            .all(|(part, length)| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// A token has no fewer characters than this,
+const TOKEN: usize = 32;
+/// so many small letters in a row are a word,
+const WORD: usize = 5;
+/// and where words make up more than this part of the characters, chance did not make them.
+const WORDY: f64 = 0.2;
+/// So many bytes before a token may tell that it is public.
+const CONTEXT: usize = 60;
+
+/// Adds the long tokens that only chance makes. What stands in an address, a path, a link or an embedded file is none,
+/// nor what is known to be public.
+fn tokens(text: &str, public: &Blocks, found: &mut Vec<Range<usize>>) {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"_+/-".contains(&byte);
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = bytes.get(at..).unwrap_or(&[]).iter().take_while(|byte| is_sign(**byte)).count();
+        // Base64 ends with two such signs at most.
+        let signs = bytes.get(at + run..).unwrap_or(&[]).iter().take(2).take_while(|byte| **byte == b'=');
+        let (start, end) = (at, at + run + signs.count());
+        at = end.max(start + 1);
+        if run < TOKEN {
+            continue;
+        }
+        let before = text.get(..start).unwrap_or("");
+        let after = bytes.get(end..).unwrap_or(&[]);
+        let is_joined = before.ends_with(['.', ':', '~', '#', '?', '&', '%', '[', ']', '@', '$', '='])
+            || before.ends_with("base64,")
+            || after.starts_with(b"%")
+            || after.starts_with(b"]")
+            || end > start + run
+                && after.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'=')
+            || after.starts_with(b".") && after.get(1).is_some_and(u8::is_ascii_alphanumeric);
+        let token = text.get(start..end).unwrap_or("");
+        let context = text.get(text.ceil_char_boundary(start.saturating_sub(CONTEXT))..start).unwrap_or("");
+        let line = context.rsplit('\n').next().unwrap_or("");
+        if !is_joined
+            && !public.holds(start)
+            && is_random(token)
+            && !token.trim_start_matches("0x").bytes().all(|byte| byte.is_ascii_hexdigit())
+            && !is_public(token, line)
+            && !names_public(line)
+            && !public::is_wrapped(text, start, end)
+        {
+            found.push(start..end);
+        }
+    }
+}
+
+/// Says whether a word is of mixed signs, as evenly spread as chance spreads them, and not made of words.
+fn is_random(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(kind);
+    let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    let runs = word.as_bytes().split(|byte| !byte.is_ascii_lowercase());
+    let in_words: usize = runs.map(<[u8]>::len).filter(|length| *length >= WORD).sum();
+    mixed && in_words as f64 <= WORDY * word.len() as f64 && bits_per_sign(word) >= RANDOM
+}
+
+/// Gives Shannon's entropy of the signs of a word, in bits.
+fn bits_per_sign(word: &str) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in word.bytes() {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count += 1;
+        }
+    }
+    let length = word.len() as f64;
+    let shares = counts.iter().filter(|count| **count > 0).map(|&count| f64::from(count) / length);
+    -shares.map(|share| share * share.log2()).sum::<f64>()
+}
