@@ -90,6 +90,9 @@ impl Error {
             Some(libc::EMFILE | libc::ENFILE) => {
                 Some("too many files are open; allow more, for instance with `ulimit -n 1024`")
             }
+            Some(libc::EXDEV) => Some(
+                "the two places lie on different file systems, and nothing is moved from one to another; copy it",
+            ),
             _ => None,
         };
         let mut error =

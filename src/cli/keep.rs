@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::change::{Dry, show_change, text_or_stdin};
 use super::{Session, output};
 use crate::error::{Error, Result};
+use crate::nofollow;
 use crate::store::{
     BackupItem, CleanupReply, ExportForm, Handoff, HandoffRequest, MaintainReply, MaintainRequest,
 };
@@ -248,7 +249,7 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     // Written beside it: what was there stays until the export is whole.
     let aside = path.with_extension(format!("{}.tmp", std::process::id()));
     #[expect(clippy::disallowed_methods, reason = "the file that the user names")]
-    let written = std::fs::File::create(&aside).map_err(failed).and_then(|file| {
+    let written = nofollow::create(&aside).map_err(failed).and_then(|file| {
         let mut out = BufWriter::new(file);
         let reply = store.export(form, &mut out)?;
         out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;

@@ -14,7 +14,7 @@ use crate::text::path::NotePath;
 use crate::vault::Vault;
 
 /// What the user does to have links followed that lead out of the vault.
-pub(crate) const HOW_TO_FOLLOW: &str = "to follow such links, set vault.follow_outside = true in your own settings, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";
+pub(crate) const HOW_TO_FOLLOW: &str = "the user's own settings can allow that: vault.follow_outside = true, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";
 
 /// Where a symbolic link leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Vault {
                 nofollow::open(Path::new("/"), real.strip_prefix("/").unwrap_or(&real))
             }
             Target::Outside(_) => Err(refused(
-                "a symbolic link leads out of the vault, which vault.follow_outside in your own settings allows (symlink)",
+                "a symbolic link leads out of the vault, which vault.follow_outside in the user's own settings would allow (symlink)",
             )),
         }
     }
@@ -110,7 +110,7 @@ impl Vault {
         let link_to = |what: &str| {
             Error::new(
                 ErrorKind::Invalid,
-                format!("{there} is or lies behind a symbolic link to {what} (symlink)"),
+                format!("{there} leads through a symbolic link to {what} (symlink)"),
             )
         };
         let settled = match real {

@@ -172,8 +172,7 @@ impl Vault {
                         ));
                 }
                 // What is missing or cannot be opened is told by whoever needs it.
-                Err(_) => break,
-                Ok(_) => {}
+                _ => {}
             }
         }
         Ok(())

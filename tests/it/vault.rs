@@ -157,7 +157,7 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     let ways_out = ["above", "out", "out2", "out3", "top"];
     for way in ways_out {
         let says = format!(
-            "{way} is not followed: it leads out of the vault; to follow such links, set vault.follow_outside"
+            "{way} is not followed: it leads out of the vault; the user's own settings can allow that: vault.follow_outside"
         );
         assert!(
             scan.gaps.warnings.iter().any(|warning| warning.starts_with(&says)),
