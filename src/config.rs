@@ -462,6 +462,8 @@ pub enum Setting {
     Text(String),
     /// Set to a whole number.
     Number(i64),
+    /// Set to any other value, written as TOML.
+    Toml(String),
     /// Taken out, so that the default holds.
     Unset,
 }
@@ -504,12 +506,60 @@ pub fn edit_user_file(changes: &[(&str, Setting)], dry_run: bool) -> Result<Edit
     Ok(Edited { file, changes: said, applied })
 }
 
+/// Sets one setting in the user's file to a value in the type that it has, or takes it out; a dry run only says what
+/// would change.
+///
+/// # Errors
+/// `Invalid` for a key that is no setting, and for a value of another type or one that fits no setting; as
+/// [`edit_user_file`].
+pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<Edited> {
+    let origin = || Origin::Flag("config set".to_owned());
+    let mut values: BTreeMap<String, (Value, Origin)> = flatten(&parse(DEFAULTS, Path::new("config.toml"))?)
+        .into_iter()
+        .map(|(key, value)| (key, (value, Origin::Default)))
+        .collect();
+    let Some(text) = value else {
+        if !values.contains_key(key) && !key.starts_with("types.") {
+            // The error lists the settings that there are.
+            put(&mut values, key, Value::Boolean(false), origin())?;
+        }
+        return edit_user_file(&[(key, Setting::Unset)], dry_run);
+    };
+    let known = values.get(key).map(|(value, _)| value);
+    if matches!(known, Some(Value::Array(_) | Value::Table(_)))
+        || known.is_none() && key.starts_with("types.")
+    {
+        let table = parse(&format!("value = {text}"), Path::new("the value"))?;
+        put(&mut values, key, table.get("value").cloned().unwrap_or(Value::Boolean(false)), origin())?;
+        checked_sections(&values)?;
+        return edit_user_file(&[(key, Setting::Toml(text.to_owned()))], dry_run);
+    }
+    set_text(&mut values, key, text, origin())?;
+    checked_sections(&values)?;
+    let setting = match values.get(key).map(|(value, _)| value) {
+        Some(Value::Integer(number)) => Setting::Number(*number),
+        Some(Value::Boolean(flag)) => Setting::Toml(flag.to_string()),
+        Some(Value::Float(_)) => Setting::Toml(text.trim().to_owned()),
+        _ => Setting::Text(text.to_owned()),
+    };
+    edit_user_file(&[(key, setting)], dry_run)
+}
+
+/// Refuses settings that do not fit together.
+fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
+    let sections: Sections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
+        Error::invalid("the settings do not fit together").with_source(error)
+    })?;
+    sections.links.checked()?;
+    checked(sections.types).map(drop)
+}
+
 /// Changes one setting; says what was changed, if anything.
 fn edit_one(document: &mut DocumentMut, key: &str, setting: &Setting, file: &Path) -> Result<Option<String>> {
     let (section, name) = key.split_once('.').unwrap_or(("", key));
     let root = document.as_table_mut();
     if !root.contains_key(section) {
-        if *setting == Setting::Unset {
+        if matches!(setting, Setting::Unset) {
             return Ok(None);
         }
         root.insert(section, toml_edit::table());
@@ -529,6 +579,10 @@ fn edit_one(document: &mut DocumentMut, key: &str, setting: &Setting, file: &Pat
     let fresh = match setting {
         Setting::Text(text) => Some(toml_edit::Value::from(text.as_str())),
         Setting::Number(number) => Some(toml_edit::Value::from(*number)),
+        Setting::Toml(text) => Some(text.trim().parse().map_err(|_: toml_edit::TomlError| {
+            Error::invalid(format!("{text:?} is no value of TOML"))
+                .with_hint("write a list as [\"a\", \"b\"] and a table as { a = 1 }")
+        })?),
         Setting::Unset => None,
     };
     let is = fresh.as_ref().map(|value| value.to_string().trim().to_owned());

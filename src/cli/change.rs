@@ -174,6 +174,30 @@ pub(super) struct TagArgs {
     one: OneNote,
 }
 
+/// Check a task off, or open it again; `sidenote tasks` lists them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote task Plan \"call the harbour\"
+  sidenote task Plan 12 --status /
+  sidenote task Plan 12 --todo --dry-run")]
+pub(super) struct TaskArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// The task: its line, or a part of its text that no other task of the note has.
+    task: String,
+    /// Mark it as done, whatever it was.
+    #[arg(long, group = "becomes")]
+    done: bool,
+    /// Mark it as open, whatever it was.
+    #[arg(long, group = "becomes")]
+    todo: bool,
+    /// Put this character between the brackets.
+    #[arg(long, group = "becomes", value_name = "CHARACTER")]
+    status: Option<char>,
+    #[command(flatten)]
+    one: OneNote,
+}
+
 /// Move or rename a note, folder or attachment; every link to it follows.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -378,6 +402,7 @@ pub(super) enum ChangeCommand {
     Unset(UnsetArgs),
     Add(AddArgs),
     Tag(TagArgs),
+    Task(TaskArgs),
     #[command(alias = "mv")]
     Move(MoveArgs),
     Rename(RenameFileArgs),
@@ -422,6 +447,11 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
         }
         ChangeCommand::Unset(args) => one(args.note, args.one, NoteEdit::Unset(args.key))?,
         ChangeCommand::Add(args) => one(args.note, args.one, NoteEdit::Add(args.key, value(&args.value)))?,
+        ChangeCommand::Task(args) => {
+            let flags = [(args.done, 'x'), (args.todo, ' ')];
+            let set = flags.into_iter().find_map(|(is_set, status)| is_set.then_some(status));
+            one(args.note, args.one, NoteEdit::Task { task: args.task, status: args.status.or(set) })?
+        }
         ChangeCommand::Tag(args) => one(args.note, args.one, tags(&args.tags, args.remove)?)?,
         ChangeCommand::Move(args) => moving(args.from, args.to, false, &args.options),
         ChangeCommand::Rename(args) => moving(args.note, args.name, true, &args.options),
@@ -548,7 +578,10 @@ pub(super) fn spell_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsStri
         if std::mem::take(&mut is_value) {
             return argument;
         }
-        is_value = matches!(text.as_str(), "--vault" | "--index" | "--expect-hash" | "--remove");
+        is_value = matches!(
+            text.as_str(),
+            "--vault" | "--index" | "--session" | "--color" | "--expect-hash" | "--remove"
+        );
         let removed =
             text.strip_prefix('-').filter(|tag| !tag.is_empty() && !tag.starts_with('-') && *tag != "h");
         match removed {

@@ -1,16 +1,22 @@
-//! `sidenote config show` and `sidenote completions`.
+//! `sidenote config` shows and changes settings; `sidenote completions` prints what a shell loads.
 
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use serde::Serialize;
 
-use super::{Session, output, tree};
-use crate::config::Config;
+use super::change::DryPlan;
+use super::{Session, complete, output, screen};
+use crate::config::{self, Config, Edited};
 use crate::error::{Error, Result};
 use crate::vault::Vault;
 
-/// Show settings.
+/// Show settings, and change your own.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote config show
+  sidenote config set search.limit 20
+  sidenote config set memory.folder Brain --dry-run
+  sidenote config unset search.limit")]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
     action: ConfigAction,
@@ -20,14 +26,44 @@ pub(super) struct ConfigArgs {
 enum ConfigAction {
     /// Print every setting, its value and where that came from.
     Show,
+    Set(SetArgs),
+    Unset(UnsetArgs),
 }
 
-/// Print a completion script for a shell.
+/// Set a setting in your own settings file; every other byte of it stays.
 #[derive(Debug, Args)]
+struct SetArgs {
+    /// The setting, such as search.limit; `config show` lists all.
+    key: String,
+    /// The value; a list or table as TOML.
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    #[command(flatten)]
+    dry: DryPlan,
+}
+
+/// Take a setting out of your own settings file, so that the default holds.
+#[derive(Debug, Args)]
+struct UnsetArgs {
+    /// The setting.
+    key: String,
+    #[command(flatten)]
+    dry: DryPlan,
+}
+
+/// Print the script by which a shell completes commands, notes, tags, headings, folders and properties.
+#[derive(Debug, Args)]
+#[command(after_help = "Load it once for each shell:
+  bash  source <(sidenote completions bash)       in ~/.bashrc
+  zsh   source <(sidenote completions zsh)        in ~/.zshrc
+  fish  sidenote completions fish | source        in config.fish")]
 pub(super) struct CompletionsArgs {
     /// The shell.
     shell: Shell,
 }
+
+/// Values are wrapped at so many columns.
+const VALUE_WIDTH: usize = 48;
 
 #[derive(Debug, Serialize)]
 struct Setting {
@@ -37,7 +73,29 @@ struct Setting {
 }
 
 pub(super) fn run(session: &Session, args: &ConfigArgs) -> Result<()> {
-    let ConfigAction::Show = args.action;
+    match &args.action {
+        ConfigAction::Show => show(session),
+        ConfigAction::Set(args) => {
+            let edited = config::set_user(&args.key, Some(&args.value), args.dry.dry_run)?;
+            session.out.reply(&edited, show_edited)
+        }
+        ConfigAction::Unset(args) => {
+            let edited = config::set_user(&args.key, None, args.dry.dry_run)?;
+            session.out.reply(&edited, show_edited)
+        }
+    }
+}
+
+fn show_edited(edited: &Edited) -> String {
+    if edited.changes.is_empty() {
+        return "nothing to change\n".to_owned();
+    }
+    let verb = if edited.applied { "in" } else { "would change in" };
+    let changes = edited.changes.iter().map(|change| format!("{}\n", output::plain(change)));
+    format!("{}{verb} {}\n", changes.collect::<String>(), edited.file.display())
+}
+
+fn show(session: &Session) -> Result<()> {
     let root = match &session.open.vault {
         Some(root) => root.clone(),
         None => Vault::discover(&std::env::current_dir().map_err(|error| Error::io("find", ".", error))?),
@@ -52,15 +110,16 @@ pub(super) fn run(session: &Session, args: &ConfigArgs) -> Result<()> {
         })
         .collect();
     session.out.reply(&settings, |settings| {
-        let rows = settings
-            .iter()
-            .map(|setting| vec![setting.key.clone(), setting.value.clone(), setting.origin.clone()]);
+        let rows = settings.iter().flat_map(|setting| {
+            // A long value goes on below itself, so that the origin stays in sight.
+            let mut lines = screen::wrap(&setting.value, VALUE_WIDTH).into_iter();
+            let first = vec![setting.key.clone(), lines.next().unwrap_or_default(), setting.origin.clone()];
+            std::iter::once(first).chain(lines.map(|line| vec![String::new(), line, String::new()]))
+        });
         output::columns(&rows.collect::<Vec<_>>())
     })
 }
 
 pub(super) fn completions(session: &Session, args: &CompletionsArgs) -> Result<()> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut tree(), "sidenote", &mut script);
-    session.out.print(&String::from_utf8_lossy(&script))
+    session.out.print(&complete::script(&args.shell.to_string())?)
 }

@@ -4,7 +4,6 @@ use std::io::{BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::change::{Dry, show_change, text_or_stdin};
@@ -345,7 +344,7 @@ pub(super) fn backups(session: &Session, args: &BackupsArgs) -> Result<()> {
     session.out.reply(&items, |items| {
         let row = |item: &BackupItem| {
             vec![
-                style(&item.name).bold().to_string(),
+                item.name.clone(),
                 item.at.clone(),
                 output::count(item.notes, "note"),
                 output::count(item.files, "file"),

@@ -1,17 +1,44 @@
-//! `sidenote links`, `unresolved`, `orphans` and `path`: the link graph.
+//! `sidenote links`, `backlinks`, `unresolved`, `orphans` and `path`: the link graph.
 
 use clap::Args;
 
 use super::list::show_notes;
+use super::shape::Shape;
 use super::{Session, output};
 use crate::error::Result;
-use crate::store::{LinkItem, LinksReply, PathReply};
+use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
 
 /// Show a note's links: outgoing, unresolved, and those of other notes to it with the line each stands in.
 #[derive(Debug, Args)]
 pub(super) struct LinksArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
+}
+
+/// List the links of other notes to a note, each with its line.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote backlinks \"Start here\"
+  sidenote backlinks Plan -0 | xargs -0 grep -n deadline")]
+pub(super) struct BacklinksArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// List links that lead nowhere, and where they stand.
+#[derive(Debug, Args)]
+pub(super) struct UnresolvedArgs {
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// List notes that link to no note and that no note links to.
+#[derive(Debug, Args)]
+pub(super) struct OrphansArgs {
+    #[command(flatten)]
+    shape: Shape,
 }
 
 /// Show the shortest chain of links between two notes, either way round.
@@ -50,20 +77,31 @@ fn show(reply: &LinksReply) -> String {
     text
 }
 
-pub(super) fn unresolved(session: &Session) -> Result<()> {
+pub(super) fn backlinks(session: &Session, args: &BacklinksArgs) -> Result<()> {
+    let links = session.fresh_store()?.links(&args.note)?.backlinks;
+    let show = |links: &Vec<Backlink>| {
+        let rows = links.iter().map(|link| vec![format!("{}:{}", link.path, link.line), link.text.clone()]);
+        output::columns(&rows.collect::<Vec<_>>())
+    };
+    args.shape.reply(session.out, &links, |links| links, show)
+}
+
+pub(super) fn unresolved(session: &Session, args: &UnresolvedArgs) -> Result<()> {
     let items = session.fresh_store()?.unresolved()?;
-    session.out.reply(&items, |items| {
+    let show = |items: &Vec<UnresolvedItem>| {
         let rows = items.iter().map(|item| {
             let places: Vec<String> =
                 item.places.iter().map(|(path, line)| format!("{path}:{line}")).collect();
             vec![item.link.clone(), places.join(", ")]
         });
         output::columns(&rows.collect::<Vec<_>>())
-    })
+    };
+    args.shape.reply(session.out, &items, |items| items, show)
 }
 
-pub(super) fn orphans(session: &Session) -> Result<()> {
-    session.out.reply(&session.fresh_store()?.orphans()?, |notes| show_notes(notes))
+pub(super) fn orphans(session: &Session, args: &OrphansArgs) -> Result<()> {
+    let notes = session.fresh_store()?.orphans()?;
+    args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 pub(super) fn path(session: &Session, args: &PathArgs) -> Result<()> {

@@ -1,17 +1,20 @@
-//! `sidenote list`, `recent`, `tags` and `properties`.
+//! `sidenote list`, `recent`, `random`, `tags` and `properties`.
 
 use clap::{Args, ValueEnum};
 
 use super::search::FilterArgs;
+use super::shape::Shape;
 use super::{Session, output};
 use crate::error::{Error, Result};
-use crate::store::{ListRequest, NoteItem, SortBy};
+use crate::store::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
 
 /// List notes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote list --folder Projects --sort updated
-  sidenote list --tag recipe --property vegetarian=true")]
+  sidenote list --tag recipe --property vegetarian=true
+  sidenote list --updated-after yesterday --format '{path}\t{title}'
+  sidenote list --tag draft -0 | xargs -0 wc -w")]
 pub(super) struct ListArgs {
     /// Only notes below this folder.
     #[arg(long)]
@@ -27,14 +30,57 @@ pub(super) struct ListArgs {
     /// At most this many notes.
     #[arg(long, short = 'n')]
     limit: Option<usize>,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 /// List the notes that changed last.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote recent -n 5
+  sidenote recent --format '{updated}\t{title}'")]
 pub(super) struct RecentArgs {
     /// At most this many notes.
     #[arg(long, short = 'n', default_value_t = 20)]
     limit: usize,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// Pick notes at random: one, or as many as asked for.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote random
+  sidenote random --tag recipe -n 3
+  sidenote open \"$(sidenote random --format '{path}')\"")]
+pub(super) struct RandomArgs {
+    /// Only notes below this folder.
+    #[arg(long)]
+    folder: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// How many notes.
+    #[arg(long, short = 'n', default_value_t = 1)]
+    limit: usize,
+    /// Decides what chance does, for equal answers.
+    #[arg(long)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// List every tag with the number of notes that carry it.
+#[derive(Debug, Args)]
+pub(super) struct TagsArgs {
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// List every property with its type and the number of notes that have it.
+#[derive(Debug, Args)]
+pub(super) struct PropertiesArgs {
+    #[command(flatten)]
+    shape: Shape,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -69,7 +115,7 @@ pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
         let name = request.property.as_ref().map(|(name, _)| name.as_str());
         session.tell_absent(&store.absent(&request.filter, name, None)?);
     }
-    session.out.reply(&notes, |notes| show_notes(notes))
+    args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 /// Reads `KEY` or `KEY=VALUE`.
@@ -90,7 +136,21 @@ fn property(text: &str) -> Result<(String, Option<String>)> {
 pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let request = ListRequest { sort: SortBy::Updated, limit: Some(args.limit), ..ListRequest::default() };
-    session.out.reply(&store.list(&request)?.notes, |notes| show_notes(notes))
+    args.shape.reply(session.out, &store.list(&request)?.notes, |notes| notes, |notes| show_notes(notes))
+}
+
+pub(super) fn random(session: &Session, args: &RandomArgs) -> Result<()> {
+    let mut filter = args.filter.filter(session.now())?;
+    filter.folder.clone_from(&args.folder);
+    let store = session.fresh_store()?;
+    if let Some(folder) = &args.folder {
+        store.refuse_missing_folder(folder)?;
+    }
+    let notes = store.random(&filter, args.limit, args.seed)?;
+    if notes.is_empty() {
+        session.tell_absent(&store.absent(&filter, None, None)?);
+    }
+    args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 pub(super) fn show_notes(notes: &[NoteItem]) -> String {
@@ -103,19 +163,20 @@ pub(super) fn show_notes(notes: &[NoteItem]) -> String {
     output::columns(&rows)
 }
 
-pub(super) fn tags(session: &Session) -> Result<()> {
+pub(super) fn tags(session: &Session, args: &TagsArgs) -> Result<()> {
     let tags = session.fresh_store()?.tags()?;
-    session.out.reply(&tags, |tags| {
-        output::columns(
-            &tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]).collect::<Vec<_>>(),
-        )
-    })
+    let show = |tags: &Vec<TagItem>| {
+        let rows = tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]);
+        output::columns(&rows.collect::<Vec<_>>())
+    };
+    args.shape.reply(session.out, &tags, |tags| tags, show)
 }
 
-pub(super) fn properties(session: &Session) -> Result<()> {
+pub(super) fn properties(session: &Session, args: &PropertiesArgs) -> Result<()> {
     let properties = session.fresh_store()?.properties()?;
-    session.out.reply(&properties, |properties| {
+    let show = |properties: &Vec<PropertyItem>| {
         let rows = properties.iter().map(|p| vec![p.property.clone(), p.kind.clone(), p.notes.to_string()]);
         output::columns(&rows.collect::<Vec<_>>())
-    })
+    };
+    args.shape.reply(session.out, &properties, |properties| properties, show)
 }

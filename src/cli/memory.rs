@@ -5,7 +5,7 @@ use console::style;
 
 use super::change::{Dry, DryPlan, show_change, text_or_stdin};
 use super::search::FilterArgs;
-use super::{Session, keep, output};
+use super::{Session, keep, output, screen};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
@@ -490,7 +490,7 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
                 ));
             }
             for line in hit.snippet.lines() {
-                out.push_str(&format!("    {}\n", output::plain(line)));
+                out.push_str(&screen::indented("    ", &output::plain(line)));
             }
         }
         out

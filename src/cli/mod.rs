@@ -3,6 +3,7 @@
 mod change;
 mod check;
 mod clients;
+mod complete;
 mod config;
 mod eval;
 mod hook;
@@ -17,8 +18,11 @@ mod open;
 mod output;
 mod read;
 mod related;
+mod screen;
 mod search;
+mod shape;
 mod status;
+mod tasks;
 mod watch;
 
 use std::path::PathBuf;
@@ -69,6 +73,12 @@ struct Global {
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// When colours are used.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: screen::Color,
+    /// Print what is longer than the screen without a pager. $SIDENOTE_PAGER or $PAGER names the pager; else it is less.
+    #[arg(long, global = true)]
+    no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -77,16 +87,16 @@ enum Command {
     Search(search::SearchArgs),
     Read(read::ReadArgs),
     List(list::ListArgs),
-    /// List every tag with the number of notes that carry it.
-    Tags,
-    /// List every property with its type and the number of notes that have it.
-    Properties,
+    Tags(list::TagsArgs),
+    Properties(list::PropertiesArgs),
     Recent(list::RecentArgs),
+    Random(list::RandomArgs),
+    Outline(read::OutlineArgs),
+    Tasks(tasks::TasksArgs),
     Links(links::LinksArgs),
-    /// List links that lead nowhere, and where they stand.
-    Unresolved,
-    /// List notes that link to no note and that no note links to.
-    Orphans,
+    Backlinks(links::BacklinksArgs),
+    Unresolved(links::UnresolvedArgs),
+    Orphans(links::OrphansArgs),
     Path(links::PathArgs),
     Open(open::OpenArgs),
     Related(related::RelatedArgs),
@@ -194,6 +204,9 @@ impl Session {
 
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
+    if complete::answer() {
+        return ExitCode::SUCCESS;
+    }
     start_tracing();
     let arguments = change::spell_out(std::env::args_os());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
@@ -210,7 +223,8 @@ pub fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    let out = Output::new(cli.global.json);
+    cli.global.color.apply();
+    let out = Output::new(cli.global.json).with_pager(!cli.global.no_pager);
     match run(cli, verb, out) {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {
@@ -279,12 +293,16 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Search(args) => search::run(&session, &args),
         Command::Read(args) => read::run(&session, &args),
         Command::List(args) => list::run(&session, &args),
-        Command::Tags => list::tags(&session),
-        Command::Properties => list::properties(&session),
+        Command::Tags(args) => list::tags(&session, &args),
+        Command::Properties(args) => list::properties(&session, &args),
         Command::Recent(args) => list::recent(&session, &args),
+        Command::Random(args) => list::random(&session, &args),
+        Command::Outline(args) => read::outline(&session, &args),
+        Command::Tasks(args) => tasks::run(&session, &args),
         Command::Links(args) => links::run(&session, &args),
-        Command::Unresolved => links::unresolved(&session),
-        Command::Orphans => links::orphans(&session),
+        Command::Backlinks(args) => links::backlinks(&session, &args),
+        Command::Unresolved(args) => links::unresolved(&session, &args),
+        Command::Orphans(args) => links::orphans(&session, &args),
         Command::Path(args) => links::path(&session, &args),
         Command::Open(args) => open::run(&session, &args),
         Command::Related(args) => related::related(&session, &args),

@@ -6,18 +6,26 @@ use std::io::Write as _;
 use console::style;
 use serde::Serialize;
 
+use super::screen;
 use crate::error::{Error, Result};
 
 /// How this process answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
+    pages: bool,
 }
 
 impl Output {
     /// Chooses JSON or text.
     pub(crate) fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, pages: false }
+    }
+
+    /// Shows answers that are longer than the screen in a pager, or not.
+    #[must_use]
+    pub(crate) fn with_pager(self, pages: bool) -> Self {
+        Self { pages, ..self }
     }
 
     /// Says whether answers are JSON.
@@ -32,7 +40,15 @@ impl Output {
                 .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
             return self.print(&format!("{text}\n"));
         }
-        self.print(&for_terminal(&show(reply), console::colors_enabled()))
+        self.page(&for_terminal(&show(reply), console::colors_enabled()))
+    }
+
+    /// Prints what a person reads, through a pager where it is longer than the screen.
+    fn page(self, text: &str) -> Result<()> {
+        if self.pages && screen::overflows(text) && screen::page(text) {
+            return Ok(());
+        }
+        self.print(text)
     }
 
     /// As [`Output::reply`], of a text that stays byte for byte as it is, unless a terminal shows it.
@@ -192,9 +208,15 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     for row in &rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
+        let mut start = 0;
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            if column + 1 == row.len() {
+                line.push_str(&screen::wrapped_cell(cell, start));
+                break;
+            }
             line.push_str(&console::pad_str(cell, *width, console::Alignment::Left, None));
             line.push_str("  ");
+            start += width + 2;
         }
         out.push_str(line.trim_end());
         out.push('\n');

@@ -1,10 +1,12 @@
-//! `sidenote read` and `sidenote inspect`: one note, as text or as everything we read out of it.
+//! `sidenote read`, `outline` and `inspect`: one note, as text, as its headings, or as everything we read out of it.
 
 use clap::Args;
 
+use super::shape::Shape;
 use super::{Session, output, split_lines};
 use crate::error::Result;
 use crate::store::{InspectReply, ReadRequest};
+use crate::text::note::Heading;
 
 /// Print a note, a section, a block or some lines, byte for byte.
 #[derive(Debug, Args)]
@@ -24,6 +26,18 @@ pub(super) struct ReadArgs {
     lines: Option<String>,
 }
 
+/// Show the headings of a note, each below the one that it belongs to.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote outline \"Start here\"
+  sidenote outline Plan --format '{line}: {text}'")]
+pub(super) struct OutlineArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    #[command(flatten)]
+    shape: Shape,
+}
+
 /// Show everything that sidenote reads out of a note, with byte spans in --json.
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {
@@ -40,6 +54,19 @@ pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
     })?;
     store.used(&reply.path, "read");
     session.out.reply_exact(&reply, |reply| reply.text.clone())
+}
+
+pub(super) fn outline(session: &Session, args: &OutlineArgs) -> Result<()> {
+    let headings = session.fresh_store()?.inspect(&args.note)?.headings;
+    let show = |headings: &Vec<Heading>| {
+        let least = headings.iter().map(|heading| heading.level).min().unwrap_or(1);
+        let rows = headings.iter().map(|heading| {
+            let indent = "  ".repeat((heading.level - least).into());
+            vec![format!("{:>5}", heading.line), format!("{indent}{}", heading.text)]
+        });
+        output::columns(&rows.collect::<Vec<_>>())
+    };
+    args.shape.reply(session.out, &headings, |headings| headings, show)
 }
 
 pub(super) fn inspect(session: &Session, args: &InspectArgs) -> Result<()> {

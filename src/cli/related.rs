@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use console::style;
 
 use super::search::AskedArgs;
+use super::shape::Shape;
 use super::{Session, output};
 use crate::error::Result;
 use crate::store::{Kinship, MentionsReply, RelatedReply, RelatedRequest, WhyReply, WhyRequest};
@@ -22,6 +23,8 @@ pub(super) struct RelatedArgs {
     /// At most this many notes.
     #[arg(long, short = 'n')]
     limit: Option<usize>,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 /// Kinds of kinship as flags spell them.
@@ -45,6 +48,8 @@ pub(super) struct MentionsArgs {
     /// At most this many places.
     #[arg(long, short = 'n', default_value_t = 100)]
     limit: usize,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 /// Tell why a note is, or is not, among the results of a search.
@@ -72,7 +77,7 @@ pub(super) fn related(session: &Session, args: &RelatedArgs) -> Result<()> {
     if !session.out.is_json() {
         reply.notes.iter().for_each(|note| session.out.say(&format!("note: {note}")));
     }
-    session.out.reply(&reply, show_related)
+    args.shape.reply(session.out, &reply, |reply| &reply.related, show_related)
 }
 
 fn show_related(reply: &RelatedReply) -> String {
@@ -94,7 +99,8 @@ fn show_related(reply: &RelatedReply) -> String {
 }
 
 pub(super) fn mentions(session: &Session, args: &MentionsArgs) -> Result<()> {
-    session.out.reply(&session.store()?.unlinked_mentions(&args.note, args.limit)?, show_mentions)
+    let reply = session.store()?.unlinked_mentions(&args.note, args.limit)?;
+    args.shape.reply(session.out, &reply, |reply| &reply.mentions, show_mentions)
 }
 
 fn show_mentions(reply: &MentionsReply) -> String {

@@ -3,7 +3,8 @@
 use clap::{Args, ValueEnum};
 use console::style;
 
-use super::{Session, output};
+use super::shape::Shape;
+use super::{Session, output, screen};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
@@ -25,7 +26,9 @@ use crate::store::{Explained, SearchReply, SearchRequest, SearchResult, Store};
   sidenote search '\"water level\" -draft' --tag river --limit 5
   sidenote search 'tag:#project section:(task-todo:ship) [status:active]'
   sidenote search 'created:>2026-01 (boat OR \"old mill\") -path:Archive'
-  sidenote search espresso --mode bm25 --path 'Recipes/**' --explain")]
+  sidenote search espresso --mode bm25 --path 'Recipes/**' --explain
+  sidenote search boats --updated-after 7d --format '{score} {path}'
+  sidenote search draft -0 | xargs -0 wc -w")]
 pub(super) struct SearchArgs {
     /// What to look for. Behind `--` where it begins with a minus: search -- -draft
     #[arg(required = true)]
@@ -38,6 +41,8 @@ pub(super) struct SearchArgs {
     /// Answer from the index as it is.
     #[arg(long)]
     no_sync: bool,
+    #[command(flatten)]
+    shape: Shape,
 }
 
 /// What `search` and `ask-why` are asked alike.
@@ -107,13 +112,13 @@ pub(super) struct FilterArgs {
     /// Only notes of this category.
     #[arg(long)]
     category: Option<String>,
-    /// Only notes made on or after this date.
+    /// Only notes made on or after this date: 2026-11-21, yesterday, 7d.
     #[arg(long, value_name = "DATE")]
     created_after: Option<String>,
     /// Only notes made before this date.
     #[arg(long, value_name = "DATE")]
     created_before: Option<String>,
-    /// Only notes changed on or after this date.
+    /// Only notes changed on or after this date: 2026-11-21, yesterday, 7d.
     #[arg(long, value_name = "DATE")]
     updated_after: Option<String>,
     /// Only notes changed before this date.
@@ -141,9 +146,9 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let store = session.store()?;
     let asked = args.asked.request(args.query.join(" "), store.now())?;
     let (filter, path) = (asked.filter.clone(), asked.path.clone());
-    let reply = store.search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
+    let mut reply = store.search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
     if reply.results.is_empty() {
-        session.tell_absent(&store.absent(&filter, None, path.as_deref())?);
+        reply.notes.extend(store.absent(&filter, None, path.as_deref())?);
     }
     if !session.out.is_json() {
         for note in &reply.notes {
@@ -156,7 +161,7 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
             session.out.say(&format!("did you mean: {}", output::plain(better)));
         }
     }
-    session.out.reply(&reply, show)
+    args.shape.reply(session.out, &reply, |reply| &reply.results, show)
 }
 
 fn show(reply: &SearchReply) -> String {
@@ -193,7 +198,7 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
         bare.is_empty() || bare == own || bare == result.title
     };
     for line in marked.lines().filter(|line| !repeats(line)).take(4) {
-        text.push_str(&format!("    {}\n", line.trim_end()));
+        text.push_str(&screen::indented("    ", line.trim_end()));
     }
     if let Some(parts) = &result.explain {
         let found_by = match result.match_type {

@@ -11,8 +11,8 @@ use crate::journal::Event;
 use crate::text::compose;
 use crate::text::edit::{ChangeSet, ContentHash, Edit};
 use crate::text::frontmatter::edit::{self, Refusal};
-use crate::text::note::Target;
-use crate::text::path::NotePath;
+use crate::text::note::{Target, Task};
+use crate::text::path::{NotePath, key};
 use crate::text::pieces::PieceTable;
 use crate::text::rewrite::heading_linktext;
 use crate::vault::kept::Kept;
@@ -50,6 +50,13 @@ pub enum NoteEdit {
     Unset(String),
     /// A list property gets one more value.
     Add(String, Value),
+    /// A task gets another status: the one on this line, or the only one whose text holds this.
+    Task {
+        /// The line, counted from 1, or a part of the text.
+        task: String,
+        /// The status; nothing: an open task is done, any other is open again.
+        status: Option<char>,
+    },
     /// Tags come and go in the `tags` property.
     Tags {
         /// Tags that come.
@@ -79,6 +86,7 @@ impl NoteEdit {
             Self::Set(..) => "set",
             Self::Unset(..) => "unset",
             Self::Add(..) => "add",
+            Self::Task { .. } => "task",
             Self::Tags { .. } => "tag",
         }
     }
@@ -215,9 +223,47 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
         NoteEdit::Set(name, value) => edit::set(text, name, value),
         NoteEdit::Unset(name) => edit::unset(text, name),
         NoteEdit::Add(name, value) => edit::add(text, name, std::slice::from_ref(value)),
+        NoteEdit::Task { task, status } => return Ok(vec![task_edit(source, task, *status)?]),
         NoteEdit::Tags { add, remove } => return tags(source, add, remove),
     };
     planned.map_err(|refusal| refused(source, &refusal))
+}
+
+/// Plans the change of the character between the brackets of a task.
+fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> {
+    let tasks = &source.note.tasks;
+    let line: Option<usize> = name.trim().parse().ok();
+    let wanted = key(name);
+    let fits =
+        |task: &&Task| line.map_or_else(|| key(&task.text).contains(&wanted), |line| task.line == line);
+    let found: Vec<&Task> = tasks.iter().filter(fits).collect();
+    let listed = |tasks: &[&Task]| {
+        let tasks = tasks.iter().take(12).map(|task| format!("{}: {}", task.line, task.text));
+        tasks.collect::<Vec<_>>().join(" / ")
+    };
+    let task = match found.as_slice() {
+        [task] => *task,
+        [] => {
+            let all: Vec<&Task> = tasks.iter().collect();
+            let hint = if all.is_empty() { "the note has no tasks".to_owned() } else { listed(&all) };
+            return Err(Error::not_found(format!("{} has no task {name:?}", source.path)).with_hint(hint));
+        }
+        several => {
+            let said = format!("{} tasks of {} hold {name:?}", several.len(), source.path);
+            return Err(Error::new(ErrorKind::Exists, said)
+                .with_hint(format!("give the line of one: {}", listed(several))));
+        }
+    };
+    let status = status.unwrap_or(if task.status == ' ' { 'x' } else { ' ' });
+    if status.is_control() || matches!(status, '[' | ']') {
+        return Err(Error::invalid(format!("{status:?} is no status of a task"))
+            .with_hint("a status is one character, such as x, / or a space"));
+    }
+    let bracket = format!("[{}]", task.status);
+    let at = task.span.of(&source.text).find(&bracket);
+    let start = task.span.start + 1 + at.ok_or_else(|| Error::internal("a task has lost its brackets"))?;
+    let span = crate::text::Span::new(start, start + task.status.len_utf8());
+    Ok(Edit::replace(span, status.to_string()))
 }
 
 /// Plans tags that go and tags that come, one after the other, as one edit of what both change.

@@ -166,6 +166,25 @@ impl Store {
         Ok((items, total))
     }
 
+    /// Picks notes at random; the same seed picks the same of the same notes.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn random(&self, filter: &Filter, limit: usize, seed: Option<u64>) -> Result<Vec<NoteItem>> {
+        let seed =
+            seed.map_or_else(|| *uuid::Uuid::new_v4().as_bytes(), |seed| u128::from(seed).to_le_bytes());
+        let filter = self.settled(filter)?;
+        let catalog = self.index.catalog();
+        let mut rows = catalog.select(&filter)?;
+        // Hashes of a seed and each path are in an order that nobody can foresee, and each order is as likely.
+        rows.sort_by_cached_key(|row| {
+            *blake3::Hasher::new().update(&seed).update(row.path.as_str().as_bytes()).finalize().as_bytes()
+        });
+        rows.truncate(limit);
+        rows.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+    }
+
     /// Lists every tag with the number of notes that carry it, most used first.
     #[tracing::instrument(skip_all)]
     pub fn tags(&self) -> Result<Vec<TagItem>> {

@@ -132,7 +132,7 @@ impl Store {
                 [self.clean(name), self.clean_value(value)].into_iter().sum()
             }
             NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.clean(tag)).sum(),
-            NoteEdit::Unset(_) => Cleaned::default(),
+            NoteEdit::Unset(_) | NoteEdit::Task { .. } => Cleaned::default(),
         }
     }
 }

@@ -178,7 +178,7 @@ fn completions_and_help_know_every_command() {
         assert!(help.contains(&format!("\n  {name}")), "{name}");
     }
     for shell in ["bash", "zsh", "fish"] {
-        assert!(stdout(&vault.run(&["completions", shell])).contains("unresolved"), "{shell}");
+        assert!(stdout(&vault.run(&["completions", shell])).contains("sidenote"), "{shell}");
     }
 }
 

@@ -47,7 +47,10 @@ const SHARED: [&str; 6] = [
 ];
 
 /// Commands that change notes, settings or the journal, and so have to say first what they would do.
-const WRITERS: [&str; 37] = [
+const WRITERS: [&str; 40] = [
+    "task",
+    "config set",
+    "config unset",
     "new",
     "append",
     "prepend",

@@ -47,6 +47,7 @@ mod more;
 mod nofollow;
 mod parse;
 mod passages;
+mod people;
 mod resolve;
 mod resources;
 mod rewrite;

@@ -512,7 +512,24 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
         }
         (WhatInput::Notes, None) => notes(store, &input, start, limit)?,
     };
-    Answer::text(show_list(&output)).with(&output)
+    let mut text = show_list(&output);
+    let is_notes = matches!(input.what.unwrap_or_default(), WhatInput::Notes) && input.around.is_none();
+    if is_notes && output.total == 0 {
+        for told in unmet(store, &input)? {
+            text.push_str(&format!("{told}\n"));
+        }
+    }
+    Answer::text(text).with(&output)
+}
+
+/// Tells which conditions of an empty list no note meets, so that it is not taken for an answer.
+fn unmet(store: &Store, input: &ListInput) -> Result<Vec<String>> {
+    let filter = Filter { tags: input.tags.clone(), note_type: input.note_type.clone(), ..Filter::default() };
+    let property = input.property.as_deref().map(|text| text.split('=').next().unwrap_or(text));
+    let missing = input.folder.as_deref().and_then(|folder| store.refuse_missing_folder(folder).err());
+    let mut told: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    told.extend(store.absent(&filter, property, None)?);
+    Ok(told)
 }
 
 fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result<ListOutput> {

@@ -1,0 +1,66 @@
+//! `sidenote tasks`: the checkboxes of the vault. `sidenote task`, which changes one, is a change like any.
+
+use clap::Args;
+use console::style;
+
+use super::search::FilterArgs;
+use super::shape::Shape;
+use super::{Session, output};
+use crate::error::Result;
+use crate::store::{TaskItem, TasksRequest};
+
+/// List tasks: of a note, or of all. `sidenote task` checks one off.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote tasks --todo --tag project
+  sidenote tasks Plan
+  sidenote tasks --done --updated-after 7d --format '{path}: {text}'")]
+pub(super) struct TasksArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: Option<String>,
+    /// Only open tasks.
+    #[arg(long)]
+    todo: bool,
+    /// Only tasks that are done, or have another status.
+    #[arg(long, conflicts_with = "todo")]
+    done: bool,
+    /// Only in notes below this folder.
+    #[arg(long, conflicts_with = "note")]
+    folder: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// At most this many tasks.
+    #[arg(long, short = 'n')]
+    limit: Option<usize>,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+pub(super) fn run(session: &Session, args: &TasksArgs) -> Result<()> {
+    let mut filter = args.filter.filter(session.now())?;
+    filter.folder.clone_from(&args.folder);
+    let store = session.fresh_store()?;
+    if let Some(folder) = &args.folder {
+        store.refuse_missing_folder(folder)?;
+    }
+    let done = if args.todo || args.done { Some(args.done) } else { None };
+    let request = TasksRequest { filter, note: args.note.clone(), done, limit: args.limit };
+    let tasks = store.tasks(&request)?;
+    if tasks.is_empty() {
+        session.tell_absent(&store.absent(&request.filter, None, None)?);
+    }
+    args.shape.reply(session.out, &tasks, |tasks| tasks, |tasks| show(tasks))
+}
+
+fn show(tasks: &[TaskItem]) -> String {
+    let mut text = String::new();
+    let mut last = "";
+    for task in tasks {
+        if task.path != last {
+            text.push_str(&format!("{}\n", style(output::plain(&task.path)).cyan()));
+        }
+        last = &task.path;
+        text.push_str(&format!("{:>5}  [{}] {}\n", task.line, task.status, output::plain(&task.text)));
+    }
+    text
+}

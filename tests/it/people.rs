@@ -1,0 +1,325 @@
+//! What the command line does for a person: shapes of lists, relative dates, tasks, outlines, settings, completion, and
+//! the terminal.
+
+use std::process::{Command, Output};
+
+use sidenote::clock::Timestamp;
+
+use crate::support::{TestVault, json, run, say, stderr, stdout, text_of};
+
+const NOW: &str = "2026-11-21T15:00:00Z";
+
+fn vault() -> TestVault {
+    TestVault::new(&[
+        (
+            "d/a b.md",
+            "---\ntags: [red]\ncreated: 2026-11-20\n---\n# One\n\n- [ ] call\n- [x] write\n\n## Two\n[[c]]\n",
+        ),
+        ("c.md", "---\ntags: [red, blue]\ncreated: 2026-11-01\n---\n# Sea\n\n- [/] half\n- [ ] call back\n"),
+    ])
+}
+
+#[track_caller]
+fn check(args: &[&str], expect: &str) {
+    assert_eq!(run(&vault(), NOW, args), expect, "{args:?}");
+}
+
+#[track_caller]
+fn check_fails(args: &[&str], code: i32, says: &str) {
+    let output = vault().run(args);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {}", stderr(&output));
+    assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+}
+
+#[test]
+fn a_list_takes_the_shape_that_is_asked_for() {
+    check(&["list", "--format", r"{path}\t{title}"], "c.md\tSea\nd/a b.md\tOne\n");
+    check(&["list", "--format", "{{{tags}}} {tags.0}{type}"], "{red, blue} red\n{red} red\n");
+    check(&["list", "-0"], "c.md\0d/a b.md\0");
+    check(&["list", "--format", r"{path}\0"], "c.md\0d/a b.md\0");
+    check(&["backlinks", "c", "--format", "{path}:{line}: {text}"], "d/a b.md:11: [[c]]\n");
+    check(&["tags", "--format", "{tag}={notes}"], "red=2\nblue=1\n");
+    check(&["search", "sea", "-0"], "c.md\0");
+    check(&["tasks", "-0"], "c.md\0d/a b.md\0");
+    check(&["outline", "d/a b.md", "--format", "{line} {level} {text}"], "5 1 One\n10 2 Two\n");
+    check_fails(&["list", "--format", "{pat}"], 2, "fields are");
+    check_fails(&["list", "--format", "{path"], 2, "a { is not closed");
+    check_fails(&["list", "--format", "{}"], 2, "{} names no field");
+    check_fails(&["list", "--format", "}"], 2, "a } closes nothing");
+    check_fails(&["tags", "-0"], 2, "no paths");
+    check_fails(&["list", "-0", "--json"], 2, "--json has a shape of its own");
+    check_fails(&["list", "-0", "--format", "x"], 2, "cannot be used with");
+}
+
+#[test]
+fn dates_are_counted_from_now_wherever_one_is_taken() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["list", "--created-after", "yesterday", "-0"], "d/a b.md\0"),
+        (&["list", "--created-before", "2w", "-0"], "c.md\0"),
+        (&["list", "--created-after", "30 days ago", "-0"], "c.md\0d/a b.md\0"),
+        (&["list", "--created-after", "today", "-0"], ""),
+        (&["search", "created:yesterday", "-0"], "d/a b.md\0"),
+        (&["search", "created:>=3mo path:c.md", "-0"], "c.md\0"),
+        (&["search", "created:2w..today", "-0"], "d/a b.md\0"),
+        (&["search", "[created:<yesterday]", "-0"], "c.md\0"),
+        (&["tasks", "--created-after", "48h", "--todo", "--format", "{text}"], "call\n"),
+    ];
+    for (args, expect) in cases {
+        check(args, expect);
+    }
+    assert_eq!(cases.len(), 9);
+    check_fails(&["list", "--created-after", "soon"], 2, "write 2026-11-21, 2026-11-21T10:30:00, today");
+    check_fails(&["search", "created:soonish"], 2, "is not a date");
+    let now = Timestamp::parse(NOW).unwrap();
+    let day = |text: &str| Timestamp::relative(text, now).map(|(start, _)| start.rfc3339());
+    let spans = [
+        ("1y", "2025-11-21T00:00:00Z"),
+        ("3mo", "2026-08-21T00:00:00Z"),
+        ("2 weeks", "2026-11-07T00:00:00Z"),
+        ("tomorrow", "2026-11-22T00:00:00Z"),
+        ("90min", "2026-11-21T13:30:00Z"),
+    ];
+    for (text, expect) in spans {
+        assert_eq!(day(text).as_deref(), Some(expect), "{text}");
+    }
+    for text in ["", "d", "7", "7x", "-7d", "99999999999999999999d", "9999999y", "7d x", "2026"] {
+        assert_eq!(day(text), None, "{text}");
+    }
+}
+
+#[test]
+fn tasks_are_listed_and_one_is_checked_off() {
+    check(
+        &["tasks"],
+        "c.md\n    7  [/] half\n    8  [ ] call back\nd/a b.md\n    7  [ ] call\n    8  [x] write\n",
+    );
+    check(&["tasks", "c", "--todo"], "c.md\n    8  [ ] call back\n");
+    check(&["tasks", "--done", "--folder", "d", "--format", "{line}{status}"], "8x\n");
+    let cases: &[(&[&str], &str, &str)] = &[
+        (&["task", "c", "call"], "c.md", "- [x] call back\n"),
+        (&["task", "c", "half"], "c.md", "- [ ] half\n"),
+        (&["task", "c", "7", "--done"], "c.md", "- [x] half\n"),
+        (&["task", "c", "7", "--status", ">"], "c.md", "- [>] half\n"),
+        (&["task", "a b", "WRITE"], "d/a b.md", "- [ ] write\n"),
+        (&["task", "a b", "8", "--todo"], "d/a b.md", "- [ ] write\n"),
+    ];
+    for (args, path, expect) in cases {
+        let vault = vault();
+        let before = text_of(&vault, path);
+        run(&vault, NOW, &[*args, &["--dry-run"]].concat());
+        assert_eq!(text_of(&vault, path), before, "{args:?}");
+        run(&vault, NOW, args);
+        let after = text_of(&vault, path);
+        assert!(after.contains(expect), "{args:?}: {after}");
+        // One character changed and no other.
+        let changed = before.chars().zip(after.chars()).filter(|(old, new)| old != new).count();
+        assert_eq!((changed, before.len()), (1, after.len()), "{args:?}");
+        run(&vault, NOW, &["undo"]);
+        assert_eq!(text_of(&vault, path), before, "{args:?}");
+    }
+    assert_eq!(cases.len(), 6);
+    check_fails(&["task", "c", "l"], 4, "give the line of one: 7: half / 8: call back");
+    check_fails(&["task", "c", "nothing"], 3, "7: half");
+    check_fails(&["task", "c", "1"], 3, "has no task");
+    check_fails(&["task", "c", "7", "--status", "]"], 2, "is no status");
+    check_fails(&["task", "c", "7", "--done", "--todo"], 2, "cannot be used with");
+}
+
+#[test]
+fn outline_backlinks_and_random_answer() {
+    check(&["outline", "a b"], "    5  One\n   10    Two\n");
+    assert_eq!(json(&vault(), NOW, &["outline", "c"])[0]["text"], "Sea");
+    assert!(run(&vault(), NOW, &["backlinks", "c"]).starts_with("d/a b.md:11  "));
+    assert_eq!(json(&vault(), NOW, &["backlinks", "c"])[0]["line"], 11);
+    let one = run(&vault(), NOW, &["random", "--seed", "7", "-0"]);
+    assert_eq!(one, run(&vault(), NOW, &["random", "--seed", "7", "-0"]), "a seed decides");
+    check(&["random", "--tag", "blue", "-0"], "c.md\0");
+    let both = run(&vault(), NOW, &["random", "-n", "9", "--format", "{path}"]);
+    assert_eq!(both.lines().count(), 2);
+    let seeds: Vec<String> = (0..20).map(|seed| seed.to_string()).collect();
+    let vault = vault();
+    let picked: std::collections::BTreeSet<String> =
+        seeds.iter().map(|seed| run(&vault, NOW, &["random", "--seed", seed, "-0"])).collect();
+    assert_eq!(picked.len(), 2, "every note comes");
+}
+
+#[test]
+fn open_says_what_it_would_open_and_runs_what_the_environment_names() {
+    let vault = vault();
+    let system = run(&vault, NOW, &["open", "a b", "--dry-run"]);
+    assert!(system.starts_with("would open /") && system.ends_with("/d/a b.md\n"), "{system}");
+    vault.write(".obsidian/app.json", "{}");
+    let address = run(&vault, NOW, &["open", "a b", "--dry-run"]);
+    assert!(address.starts_with("would open obsidian://open?path=%2F"), "{address}");
+    assert!(address.ends_with("%2Fd%2Fa%20b.md\n"), "{address}");
+    vault.write(".opener", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/.opened\"\n");
+    let mut command = vault.command(&["open", "c", "--with", "system"]);
+    command
+        .env("SIDENOTE_OPENER", format!("sh {}", vault.root().join(".opener").display()))
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    assert!(stdout(&command.output().unwrap()).starts_with("opened /"));
+    assert!(text_of(&vault, ".opened").ends_with("/c.md\n"));
+    assert_eq!(vault.run(&["open", "nothing"]).status.code(), Some(3));
+}
+
+#[test]
+fn settings_are_set_in_the_users_file_and_nowhere_else() {
+    let vault = vault();
+    let file = ".home/.config/sidenote/config.toml";
+    vault.write(file, "# mine\n[search]\nlimit = 5 # few\n");
+    let set = |args: &[&str]| vault.run(&[&["config"], args].concat());
+    assert!(stdout(&set(&["set", "search.limit", "20", "--dry-run"])).contains("would change in"));
+    assert_eq!(text_of(&vault, file), "# mine\n[search]\nlimit = 5 # few\n");
+    assert!(stdout(&set(&["set", "search.limit", "20"])).starts_with("search.limit: 5 -> 20\n"));
+    assert_eq!(text_of(&vault, file), "# mine\n[search]\nlimit = 20 # few\n");
+    set(&["set", "memory.folder", "Brain"]);
+    set(&["set", "backup.auto", "true"]);
+    set(&["set", "types.idea", "{ half_life_days = 5, floor = 2 }"]);
+    let shown = json(&vault, NOW, &["config", "show"]);
+    let value = |key: &str| {
+        let setting = shown.as_array().unwrap().iter().find(|setting| setting["key"] == key);
+        setting.map(|setting| setting["value"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(value("memory.folder").as_deref(), Some("\"Brain\""));
+    assert_eq!(value("backup.auto").as_deref(), Some("true"));
+    assert!(value("types.idea").is_some());
+    assert_eq!(stdout(&set(&["unset", "memory.folder"])).lines().count(), 2);
+    assert!(!text_of(&vault, file).contains("Brain"));
+    let before = text_of(&vault, file);
+    let wrong: &[&[&str]] = &[
+        &["set", "search.limits", "3"],
+        &["set", "search.limit", "many"],
+        &["set", "backup.auto", "perhaps"],
+        &["set", "links.style", "loud"],
+        &["set", "types.idea", "{ half_life_days = 0, floor = 2 }"],
+        &["unset", "search.limits"],
+    ];
+    for args in wrong {
+        assert_eq!(set(args).status.code(), Some(2), "{args:?}");
+    }
+    assert_eq!((wrong.len(), text_of(&vault, file)), (6, before));
+}
+
+#[test]
+fn the_list_of_settings_is_narrow() {
+    let shown = stdout(&TestVault::new(&[]).run(&["config", "show"]));
+    let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!((40..=100).contains(&widest), "{widest} columns");
+    assert!(shown.contains("bugfix") && shown.contains("observation"));
+}
+
+/// Asks for the completions of a word, as the script of a shell does.
+fn complete(vault: &TestVault, shell: &str, words: &[&str]) -> Vec<String> {
+    let mut command = vault.command(&[]);
+    let index = (words.len() - 1).to_string();
+    let mut plain = Command::new(command.get_program());
+    plain.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command = plain;
+    command
+        .env("COMPLETE", shell)
+        .env("_CLAP_COMPLETE_INDEX", &index)
+        .env("_CLAP_IFS", "\n")
+        .env("_SIDENOTE_TYPED", words.last().unwrap())
+        .arg("--")
+        .args(words);
+    let output: Output = command.output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+    stdout(&output).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
+    let vault = vault();
+    let root = vault.root().to_str().unwrap();
+    let none = complete(&vault, "fish", &["sidenote", "--vault", root, "read", "c"]);
+    assert!(none.is_empty(), "there is no index yet: {none:?}");
+    assert!(!vault.root().join(".sidenote").exists(), "and none is made");
+    run(&vault, NOW, &["index", "--no-embed"]);
+    let cases: &[(&[&str], &str)] = &[
+        (&["outl"], "outline"),
+        (&["read", "d/"], "d/a b.md"),
+        (&["read", "se"], "Sea"),
+        (&["read", "d/a b.md", "--section", "Tw"], "Two"),
+        (&["list", "--tag", "bl"], "blue"),
+        (&["list", "--folder", "d"], "d/"),
+        (&["list", "--property", "cr"], "created"),
+        (&["rename-tag", "re"], "red"),
+        (&["rename-heading", "c", "S"], "Sea"),
+        (&["tag", "c", "+bl"], "+blue"),
+        (&["memory", "pin", "c."], "c.md"),
+        (&["check", "--only", "broken-l"], "broken-link"),
+    ];
+    for (words, expect) in cases {
+        let line = [&["sidenote", "--vault", root], *words].concat();
+        for shell in ["zsh", "fish", "bash"] {
+            let found = complete(&vault, shell, &line);
+            let expect = if shell == "bash" { expect.replace(' ', r"\ ") } else { (*expect).to_owned() };
+            // Some shells are told what a candidate means, behind a sign.
+            let names: Vec<&str> = found.iter().map(|line| line.split(['\t', ':']).next().unwrap()).collect();
+            assert!(names.contains(&expect.as_str()), "{shell} {words:?}: {found:?}");
+        }
+    }
+    assert_eq!(cases.len(), 12);
+    let quoted = complete(&vault, "bash", &["sidenote", "--vault", root, "read", "d/a\\ "]);
+    assert_eq!(quoted, [r"d/a\ b.md"]);
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&vault.run(&["completions", shell])).contains("COMPLETE"), "{shell}");
+    }
+}
+
+/// Runs the program on a terminal of its own; nothing where the system has no `script`.
+fn on_terminal(vault: &TestVault, args: &str, rows: usize, pager: &str) -> Option<String> {
+    let program = env!("CARGO_BIN_EXE_sidenote");
+    let line = format!("stty rows {rows} cols 40; {program} --vault '{}' {args}", vault.root().display());
+    let mut command = Command::new("script");
+    command
+        .args(["-qec", &line, "/dev/null"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH")?)
+        .env("HOME", vault.root().join(".home"))
+        .env("SIDENOTE_NOW", "2026-11-21")
+        .env("SIDENOTE_EMBED_PROVIDER", "none")
+        .env("TERM", "xterm")
+        .env("SIDENOTE_PAGER", pager)
+        .stdin(std::process::Stdio::null());
+    match command.output() {
+        Ok(output) if output.status.success() => Some(stdout(&output).replace('\r', "")),
+        _ => {
+            say("skipped: this system has no script(1)");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_terminal_gets_a_pager_wrapped_words_and_colours() {
+    let long = format!("# Long\n\n{}\n", "several words that go on ".repeat(20));
+    let vault = TestVault::new(&[("long.md", &long), ("b.md", "x\n")]);
+    (0..60).for_each(|n| vault.write(&format!("n{n:02}.md"), "y\n"));
+    run(&vault, NOW, &["index", "--no-embed"]);
+    let pager = "sed s/^/PAGED:/";
+    let Some(shown) = on_terminal(&vault, "list", 20, pager) else { return };
+    assert!(shown.lines().all(|line| line.starts_with("PAGED:")), "{shown}");
+    for args in ["list -n 3", "list --no-pager", "list --json"] {
+        let shown = on_terminal(&vault, args, 20, pager).unwrap();
+        assert!(!shown.contains("PAGED:"), "{args}: {shown}");
+    }
+    assert!(!on_terminal(&vault, "list", 20, "").unwrap().contains("PAGED:"));
+    assert!(on_terminal(&vault, "list", 20, "no-such-pager-anywhere").unwrap().contains("n59.md"));
+    let found = on_terminal(&vault, "--color never --no-pager search several words", 50, "").unwrap();
+    // What standard error says comes on the same terminal.
+    let answer = || found.lines().filter(|line| !line.starts_with("note: "));
+    assert!(answer().all(|line| line.chars().count() <= 40) && answer().count() > 5, "{found}");
+    assert!(!found.contains('\x1b'), "{found}");
+    assert!(on_terminal(&vault, "search several", 50, "").unwrap().contains("\x1b["));
+}
+
+#[test]
+fn colours_are_used_as_they_are_asked_for() {
+    let vault = vault();
+    assert!(!run(&vault, NOW, &["search", "sea"]).contains('\x1b'));
+    assert!(run(&vault, NOW, &["search", "sea", "--color", "always"]).contains("\x1b["));
+    assert!(!run(&vault, NOW, &["search", "sea", "--color=never"]).contains('\x1b'));
+    let output = vault.run(&["search", "sea", "--color", "sometimes"]);
+    assert_eq!(output.status.code(), Some(2));
+}
