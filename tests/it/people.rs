@@ -34,7 +34,7 @@ fn check_fails(args: &[&str], code: i32, says: &str) {
 #[test]
 fn a_list_takes_the_shape_that_is_asked_for() {
     check(&["list", "--format", r"{path}\t{title}"], "c.md\tSea\nd/a b.md\tOne\n");
-    check(&["list", "--format", "{{{tags}}} {tags.0}{type}"], "{red, blue} red\n{red} red\n");
+    check(&["list", "--format", "{{{tags}}} {tags.0}{type}"], "{blue, red} blue\n{red} red\n");
     check(&["list", "-0"], "c.md\0d/a b.md\0");
     check(&["list", "--format", r"{path}\0"], "c.md\0d/a b.md\0");
     check(&["backlinks", "c", "--format", "{path}:{line}: {text}"], "d/a b.md:11: [[c]]\n");
