@@ -99,6 +99,27 @@ pub enum Layout {
     Memories,
 }
 
+/// Settings about new notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotesConfig {
+    /// Which of them get an `id` and a `created_at`.
+    pub ids: Ids,
+}
+
+/// Which new notes get an `id` and a `created_at` (spec/git.md 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ids {
+    /// All but daily notes, notes made of a template or as one, and pages of a site or book.
+    #[default]
+    Auto,
+    /// All.
+    Always,
+    /// None but memories.
+    Never,
+}
+
 /// Which notes the toolsets of other memory servers see (spec/toolsets.md, Rules).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -261,6 +282,12 @@ pub struct MemoryConfig {
     pub handoffs: String,
     /// What counts how much in recall.
     pub weights: WeightsConfig,
+    /// Where the tiers begin and end.
+    pub tiers: TiersConfig,
+    /// Hours between two looks at the tiers.
+    pub maintain_hours: u32,
+    /// Which part of what recall gives is for which memories, in percent.
+    pub budgets: BudgetsConfig,
     /// Types with the words that tell of them, in the order in which they are tried.
     pub classify: Vec<Vec<String>>,
 }
@@ -283,6 +310,59 @@ pub struct BackupConfig {
     pub keep: usize,
     /// Whether they are made by themselves.
     pub auto: bool,
+}
+
+/// Where the tiers begin and end (spec/memory.md, Tiers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TiersConfig {
+    /// A note is HOT so many hours long.
+    pub hot_hours: u32,
+    /// It is WARM after so many uses,
+    pub warm_uses: usize,
+    /// on so many days,
+    pub warm_use_days: usize,
+    /// for so many days after the last of them.
+    pub warm_days: u32,
+}
+
+/// Which part of what recall gives is for which memories, in percent (spec/memory.md, Recall).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetsConfig {
+    /// For pinned ones.
+    pub pinned: u8,
+    /// For those of the tier HOT.
+    pub hot: u8,
+    /// For those of the tier WARM.
+    pub warm: u8,
+    /// For those of the tier COLD.
+    pub cold: u8,
+}
+
+impl Default for TiersConfig {
+    fn default() -> Self {
+        Self { hot_hours: 72, warm_uses: 3, warm_use_days: 2, warm_days: 60 }
+    }
+}
+
+impl Default for BudgetsConfig {
+    fn default() -> Self {
+        Self { pinned: 25, hot: 45, warm: 25, cold: 5 }
+    }
+}
+
+impl MemoryConfig {
+    /// Refuses budgets that are more than all.
+    fn checked(self) -> Result<Self> {
+        let BudgetsConfig { pinned, hot, warm, cold } = self.budgets;
+        let sum: u32 = [pinned, hot, warm, cold].into_iter().map(u32::from).sum();
+        if sum > 100 {
+            return Err(Error::invalid(format!("memory.budgets are {sum} percent together"))
+                .with_hint("give parts that are 100 together at most"));
+        }
+        Ok(self)
+    }
 }
 
 /// What counts how much in recall (spec/memory.md, Scores).
@@ -329,6 +409,8 @@ fn checked(types: BTreeMap<String, TypeConfig>) -> Result<BTreeMap<String, TypeC
 pub struct Config {
     /// About the vault.
     pub vault: VaultConfig,
+    /// About new notes.
+    pub notes: NotesConfig,
     /// About searching.
     pub search: SearchConfig,
     /// About links.
@@ -354,6 +436,7 @@ pub struct Config {
 #[serde(deny_unknown_fields)]
 struct Sections {
     vault: VaultConfig,
+    notes: NotesConfig,
     search: SearchConfig,
     links: LinksConfig,
     undo: UndoConfig,
@@ -408,12 +491,13 @@ impl Config {
             .collect();
         Ok(Self {
             vault: sections.vault,
+            notes: sections.notes,
             search: sections.search,
             links: sections.links.checked()?,
             undo: sections.undo,
             embed: sections.embed,
             rerank: sections.rerank,
-            memory: sections.memory,
+            memory: sections.memory.checked()?,
             privacy: sections.privacy,
             backup: sections.backup,
             types: checked(sections.types)?,

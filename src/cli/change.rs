@@ -80,7 +80,7 @@ pub(super) struct NewArgs {
     /// Start from this note, with {{title}}, {{date}} and {{time}} filled in.
     #[arg(long)]
     template: Option<String>,
-    /// Make today's daily note, as Obsidian would.
+    /// Make today's daily note, as Obsidian would; where there is one, add the text to it.
     #[arg(long, conflicts_with = "title")]
     daily: bool,
     #[command(flatten)]
@@ -429,10 +429,7 @@ pub(super) enum ChangeCommand {
 
 pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
     let (operation, dry) = match command {
-        ChangeCommand::New(args) => {
-            let dry = args.dry.dry_run;
-            (Operation::New(new_request(args)?), dry)
-        }
+        ChangeCommand::New(args) => return new(session, args),
         ChangeCommand::Append(args) => {
             one(args.note, args.one, NoteEdit::Append(text_or_stdin(&args.text)?, args.section))?
         }
@@ -493,6 +490,20 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
     Ok(())
 }
 
+/// Makes a note; a daily note that is there already is given, with what comes to it.
+fn new(session: &Session, args: NewArgs) -> Result<()> {
+    let (dry, daily) = (args.dry.dry_run, args.daily);
+    let store = session.store()?;
+    let reply = store.change(&Operation::New(new_request(args)?), dry)?;
+    let there = if daily && !dry && reply.made().is_none() { Some(store.daily_note()?) } else { None };
+    session.out.reply(&reply, |reply| match &there {
+        Some(path) => format!("{}\n", output::plain(path.as_str())),
+        None => show(reply, dry),
+    })?;
+    tell(session, &reply);
+    Ok(())
+}
+
 fn new_request(args: NewArgs) -> Result<NewRequest> {
     let property = |text: &String| {
         text.split_once('=').map(|(key, said)| (key.trim().to_owned(), value(said))).ok_or_else(|| {
@@ -504,7 +515,7 @@ fn new_request(args: NewArgs) -> Result<NewRequest> {
         content: args.content.as_deref().map(text_or_stdin).transpose()?.unwrap_or_default(),
         folder: args.folder,
         category: args.category,
-        tags: args.tags,
+        tags: bare_tags(&args.tags),
         note_type: args.note_type,
         properties: args.set.iter().map(property).collect::<Result<_>>()?,
         template: args.template,
@@ -541,6 +552,11 @@ fn part(args: PartArgs, kind: PartKind) -> (Operation, bool) {
 
 fn everywhere(args: RenameArgs, kind: Renamed) -> (Operation, bool) {
     (Operation::RenameEverywhere(RenameRequest { kind, old: args.old, new: args.new }), args.dry.dry_run)
+}
+
+/// Gives tags without the `#` that may stand before them.
+pub(super) fn bare_tags(tags: &[String]) -> Vec<String> {
+    tags.iter().map(|tag| tag.trim().trim_start_matches('#').to_owned()).collect()
 }
 
 /// Reads a value as JSON where it is a number, a truth value, null or a list, else as text.

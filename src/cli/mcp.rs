@@ -141,7 +141,19 @@ fn settle(session: &mut Session, args: &ServeArgs, sets: &[Toolset]) -> Result<(
         if open.vault.is_none()
             && let Some(folder) = named("MEMORY_DB_PATH")
         {
-            open.vault = Some(made(Path::new(&folder))?);
+            let folder = PathBuf::from(folder);
+            if folder.is_file() {
+                let place = folder.with_extension("");
+                return Err(Error::invalid(format!(
+                    "MEMORY_DB_PATH names the file {}; sidenote keeps memories as notes in a folder",
+                    folder.display()
+                ))
+                .with_hint(format!(
+                    "set MEMORY_DB_PATH to a folder, such as {0}, and bring the memories in from a backup of the other server: sidenote --vault {0} import memories_export.json",
+                    place.display()
+                )));
+            }
+            open.vault = Some(made(&folder)?);
         }
         if let Some(folder) = named("MEMORY_BACKUP_PATH") {
             let folder =
@@ -149,6 +161,8 @@ fn settle(session: &mut Session, args: &ServeArgs, sets: &[Toolset]) -> Result<(
             // What a variable names is meant from here, and not from the vault.
             let absolute = std::path::absolute(&folder).map_err(|error| Error::io("find", &folder, error))?;
             open.flags.push(("backup.dir", absolute.display().to_string(), "MEMORY_BACKUP_PATH"));
+            // Whoever names it wants backups to be made: at the start, each day and at each hundredth note.
+            open.flags.push(("backup.auto", "true".to_owned(), "MEMORY_BACKUP_PATH"));
         }
     }
     Ok(())
@@ -156,6 +170,10 @@ fn settle(session: &mut Session, args: &ServeArgs, sets: &[Toolset]) -> Result<(
 
 /// Makes the folder of memories where it is missing, as the servers do that are set up so.
 fn made(folder: &Path) -> Result<PathBuf> {
+    if folder.is_file() {
+        return Err(Error::invalid(format!("{} is a file", folder.display()))
+            .with_hint("name the folder in which the memories are, or will be"));
+    }
     #[expect(clippy::disallowed_methods, reason = "the folder that the user names")]
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     Ok(folder.to_owned())

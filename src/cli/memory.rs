@@ -418,7 +418,7 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
         text: text_or_stdin(&args.text)?,
         title: args.title.clone(),
         kind: args.kind.clone(),
-        tags: args.tags.clone(),
+        tags: super::change::bare_tags(&args.tags),
         importance: args.importance,
         allow_duplicate: args.allow_duplicate,
         ..SaveRequest::default()
@@ -429,6 +429,9 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
             "note: {} says nearly the same (cosine {:.3}); they are linked",
             near.path, near.cosine
         ));
+    }
+    for remark in &reply.change.plan.remarks {
+        session.out.say(&output::plain(&remark.to_string()));
     }
     for notice in &reply.change.notices {
         session.out.say(&format!("notice: {notice}"));

@@ -34,7 +34,7 @@ pub use rows::{
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
-pub const SCHEMA_VERSION: i64 = 7;
+pub const SCHEMA_VERSION: i64 = 8;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

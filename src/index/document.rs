@@ -18,6 +18,7 @@ use crate::text::link::LinkForm;
 use crate::text::note::{Lines, Note, Piece, PieceKind, decode_whole};
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
+use crate::text::tag::unread;
 
 /// A file's bytes, read and understood.
 #[derive(Debug, Clone)]
@@ -237,12 +238,14 @@ impl Document {
     }
 }
 
+/// Counts the tags of a note, and with them the names under `tags` that are no tags to Obsidian: those are found, too.
 fn count_tags(note: &Note) -> Vec<(String, usize)> {
     let mut order: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for tag in &note.tags {
-        let at = *places.entry(key(&tag.name)).or_insert_with(|| {
-            order.push((tag.name.clone(), 0));
+    let unread: Vec<String> = note.frontmatter.as_ref().map_or_else(Vec::new, unread);
+    for name in note.tags.iter().map(|tag| &tag.name).chain(&unread) {
+        let at = *places.entry(key(name)).or_insert_with(|| {
+            order.push((name.clone(), 0));
             order.len() - 1
         });
         if let Some((_, count)) = order.get_mut(at) {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::tool::{Answer, Does, Tool, tags_of, within};
+use super::tool::{Answer, Does, Tool, within};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::memory::preview::preview;
@@ -311,7 +311,6 @@ fn duplicate(store: &Store, doing: &str, content: &str, except: Option<&str>) ->
 fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     content_of(&input.content)?;
     let importance = within("importance", input.importance.unwrap_or(DEFAULT_IMPORTANCE), 1.0, 10.0)?;
-    let tags = tags_of(&input.tags)?;
     store.freshen()?;
     if let Some(refusal) = duplicate(store, "saving", &input.content, None)? {
         return Ok(refusal);
@@ -323,19 +322,19 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     let request = KeepRequest {
         text: input.content,
         kind: Some(input.memory_type.map_or(GENERAL, TypeInput::name).to_owned()),
-        tags: tags.clone(),
+        tags: input.tags,
         importance: Some(importance),
         properties,
         ..KeepRequest::default()
     };
     let memory = store.keep(std::slice::from_ref(&request))?.pop();
     let memory = memory.ok_or_else(|| Error::internal("what was saved is not there"))?;
-    let preview = preview(&store.content(&memory)?.text);
+    let content = store.content(&memory)?;
     Answer::pretty(&SaveOutput {
         status: "saved",
         id: memory.id,
-        preview,
-        tags,
+        preview: preview(&content.text),
+        tags: memory.tags,
         importance: number(importance),
         memory_type: memory.kind,
         created_at: memory.created,
@@ -426,7 +425,6 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         content_of(content)?;
     }
     let importance = input.importance.map(|given| within("importance", given, 1.0, 10.0)).transpose()?;
-    let tags = input.tags.as_deref().map(tags_of).transpose()?;
     store.freshen()?;
     let Some(memory) = store.memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
@@ -446,7 +444,7 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
     let request = ReviseRequest {
         note: memory.path,
         content: input.content,
-        tags,
+        tags: input.tags,
         properties,
         ..ReviseRequest::default()
     };
@@ -478,9 +476,7 @@ fn by_type(store: &Store, input: TypeSearchInput) -> Result<Answer> {
 fn by_tags(store: &Store, input: TagSearchInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(20), 1, 50)?;
     let none = || format!("No memories found with tags: {}", input.tags.join(", "));
-    // What is no tag is on no memory.
-    let any_tag: Vec<String> =
-        input.tags.iter().filter_map(|tag| tags_of(std::slice::from_ref(tag)).ok()).flatten().collect();
+    let any_tag: Vec<String> = input.tags.iter().filter(|tag| !tag.trim().is_empty()).cloned().collect();
     if any_tag.is_empty() {
         return Ok(Answer::text(none()));
     }

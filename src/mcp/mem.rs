@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::tool::{Answer, Does, Tool, tags_of};
+use super::tool::{Answer, Does, Tool};
 use crate::clock::Timestamp;
 use crate::config::Layout;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::Filter;
 use crate::store::{
     ChangeReply, Memory, MemorySearchRequest, MemoryText, NewRequest, Operation, RelateRequest,
@@ -46,7 +46,7 @@ struct ReadInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct EditInput {
-    /// The memory's id.
+    /// The memory's id, title, or the slug of its title.
     id: String,
     /// Its new title; its file is renamed, and links follow.
     title: Option<String>,
@@ -63,6 +63,7 @@ struct SearchInput {
     /// What to look for.
     query: String,
     /// At most this many (default 10).
+    #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// Only memories of this category.
     category: Option<String>,
@@ -235,11 +236,25 @@ fn said(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
+/// Finds the one memory that an id, a title or the slug of one names.
 fn memory_of(store: &Store, id: &str) -> Result<Memory> {
-    store.memory_of_id(id.trim())?.ok_or_else(|| {
+    let mut found = store.memories_called(id)?;
+    if found.len() > 1 {
+        let ids: Vec<&str> = found.iter().take(8).map(|memory| memory.id.as_str()).collect();
+        return Err(Error::new(ErrorKind::Exists, format!("{} memories answer to {id:?}", found.len()))
+            .with_hint(format!("Give the id of one of them: {}", ids.join(", "))));
+    }
+    found.pop().ok_or_else(|| {
         Error::not_found(format!("Memory not found: {id}"))
-            .with_hint("Give an id as write_mem or search_mem gave it")
+            .with_hint("Give an id as write_mem or search_mem gave it, or a title")
     })
+}
+
+fn content_of(content: &str) -> Result<()> {
+    if content.trim().is_empty() {
+        return Err(Error::invalid("content is empty").with_hint("Give the text of the memory"));
+    }
+    Ok(())
 }
 
 fn text_of(store: &Store, memory: Memory) -> Result<MemoryText> {
@@ -250,7 +265,7 @@ fn text_of(store: &Store, memory: Memory) -> Result<MemoryText> {
 fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let title = said(Some(input.title))
         .ok_or_else(|| Error::invalid("title is empty").with_hint("Say what the memory is called"))?;
-    let tags = tags_of(&input.tags)?;
+    content_of(&input.content)?;
     store.freshen()?;
     let is_flat = store.config().vault.layout == Layout::Memories;
     let folder = store.config().memory.folder.trim_matches('/').to_owned();
@@ -260,10 +275,11 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         content: input.content.trim().to_owned(),
         folder: (!is_flat).then_some(folder),
         category: said(input.category),
-        tags,
+        tags: input.tags,
         properties: if is_flat { Vec::new() } else { vec![updated] },
         numbered: true,
         verbatim: true,
+        identified: true,
         ..NewRequest::default()
     };
     let done = store.change(&Operation::New(request), false)?;
@@ -309,7 +325,9 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
     if input.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Error::invalid("title is empty").with_hint("Give a new title, or none"));
     }
-    let tags = input.tags.as_deref().map(tags_of).transpose()?;
+    if let Some(content) = &input.content {
+        content_of(content)?;
+    }
     store.freshen()?;
     let memory = memory_of(store, &input.id)?;
     let request = ReviseRequest {
@@ -317,7 +335,7 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         title: said(input.title),
         content: input.content,
         category: input.category.map(|category| category.trim().to_owned()),
-        tags,
+        tags: input.tags,
         properties: Vec::new(),
     };
     let memory = store.revise(&request)?;
@@ -325,13 +343,20 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
 }
 
 fn search(store: &Store, input: SearchInput) -> Result<Answer> {
-    let tags = tags_of(&input.tags)?;
-    let filter = store.scoped(Filter { category: said(input.category), tags, ..Filter::default() });
+    if input.query.trim().is_empty() {
+        return Err(Error::invalid("query is empty").with_hint("Say what to look for"));
+    }
+    let limit = input.limit.unwrap_or(10);
+    if limit == 0 {
+        return Err(Error::invalid("limit is 0").with_hint("Give 1 or more, or leave it out for 10"));
+    }
+    let filter =
+        store.scoped(Filter { category: said(input.category), tags: input.tags, ..Filter::default() });
     let found = store.search_memories(&MemorySearchRequest {
         search: SearchRequest {
             query: input.query,
             plain: true,
-            limit: Some(input.limit.unwrap_or(10)),
+            limit: Some(limit),
             filter,
             ..SearchRequest::default()
         },

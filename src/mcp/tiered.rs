@@ -3,19 +3,23 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::room::Room;
-use super::tool::{Answer, Does, Tool, within};
+use super::tool::{Answer, Does, Tool};
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::preview::preview;
+use crate::memory::state::days;
 use crate::store::{
     Context, KeepRequest, Kept, Memory, MemoryRecallRequest, MemorySearchRequest, SearchRequest, Store, Tier,
 };
 
-const STORE_EXAMPLE: &str =
-    r#"{"text": "The build needs Rust 1.95", "type": "factual", "importance": 0.7, "tags": ["build"]}"#;
+/// A context counts so many hours where nothing is said.
+const TTL_HOURS: f64 = 4.0;
+
+const STORE_EXAMPLE: &str = r#"{"text": "The build needs Rust 1.95", "memory_type": "factual", "importance": 0.7, "tags": ["build"]}"#;
 const ID_EXAMPLE: &str = r#"{"memoryId": "0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23"}"#;
 const FORGET_EXAMPLE: &str = r#"{"memoryId": "0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23", "hard": false}"#;
 
@@ -30,6 +34,16 @@ enum KindInput {
 }
 
 impl KindInput {
+    /// Reads a type; an unknown one is factual.
+    fn of(text: &str) -> Self {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "procedural" => Self::Procedural,
+            "project" => Self::Project,
+            "episodic" => Self::Episodic,
+            _ => Self::Factual,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Procedural => "procedural",
@@ -66,13 +80,22 @@ struct StoreInput {
     text: String,
     /// procedural (how to do something), factual (default), project or episodic (what happened); it decides how fast
     /// the memory fades.
+    #[schemars(with = "Option<KindInput>")]
+    memory_type: Option<String>,
+    /// The same as memory_type.
     #[serde(rename = "type")]
-    kind: Option<KindInput>,
-    /// From 0 to 1.
+    #[schemars(with = "Option<KindInput>")]
+    kind: Option<String>,
+    /// From 0 to 1 (default 0.5).
     #[schemars(range(min = 0, max = 1))]
     importance: Option<f64>,
     /// HOT (default) or ARCHIVE. A new memory is HOT; WARM and COLD follow from use and age.
-    tier: Option<TierInput>,
+    #[schemars(with = "Option<TierInput>")]
+    tier: Option<String>,
+    /// Pin it: it does not fade, and is WARM at least (default false).
+    pinned: Option<bool>,
+    /// What it belongs to, such as `work`.
+    category: Option<String>,
     /// Its tags.
     tags: Option<Vec<String>>,
     /// Where it comes from.
@@ -84,7 +107,7 @@ struct StoreInput {
 struct RecallInput {
     /// What to look for, in words.
     query: String,
-    /// At most this many memories (default 10).
+    /// At most this many memories (default 5).
     limit: Option<usize>,
     /// Only memories of this tier.
     tier: Option<TierInput>,
@@ -126,7 +149,7 @@ struct ExplainInput {
 struct ContextInput {
     /// What is being worked on.
     text: String,
-    /// For so many hours; until further notice where not given.
+    /// For so many hours (default 4).
     ttl_hours: Option<f64>,
 }
 
@@ -146,8 +169,13 @@ struct MemoryOutput {
     text: String,
     #[serde(rename = "type")]
     kind: String,
+    /// The same once more, as the original names it.
+    #[serde(rename = "memory_type")]
+    memory_type: String,
     tier: Tier,
     importance: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<String>,
     tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
@@ -163,7 +191,9 @@ impl MemoryOutput {
             id: memory.id.clone(),
             text,
             kind: memory.kind.clone(),
+            memory_type: memory.kind.clone(),
             tier: memory.state.tier,
+            category: properties.get("category").and_then(Value::as_str).map(str::to_owned),
             importance: memory.given_importance().map_or(0.5, to_share),
             tags: memory.tags.clone(),
             source: properties.get("source").and_then(Value::as_str).map(str::to_owned),
@@ -225,7 +255,12 @@ struct StateOutput {
 struct ExplainOutput {
     #[serde(flatten)]
     memory: MemoryOutput,
+    /// Its type once more, as the original names it here.
+    #[serde(rename = "memoryType")]
+    kind: String,
     similarity: f64,
+    /// Days since it was made or used last; none where it is pinned.
+    effective_age_days: f64,
     scoring: Scoring,
     half_life_days: f64,
     /// Importance as it is now, from 0 to 1.
@@ -247,6 +282,7 @@ struct Scoring {
     frequency_value: f64,
     frequency_component: f64,
     total_score: f64,
+    effective_age_days: f64,
     half_life_days: f64,
 }
 
@@ -258,6 +294,24 @@ struct Injection {
     is_pinned: bool,
     is_forgotten: bool,
     tier: Tier,
+}
+
+/// What is being worked on, as the original tells it.
+#[derive(Debug, Serialize)]
+struct ContextOutput {
+    id: &'static str,
+    text: String,
+    created_at: String,
+    ttl_seconds: i64,
+    expires_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClearedOutput {
+    cleared: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_text: Option<String>,
 }
 
 /// Lists its tools.
@@ -365,20 +419,26 @@ fn beginning(store: &Store, memory: &Memory) -> Result<String> {
 }
 
 fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
-    if let Some(share) = input.importance {
-        within("importance", share, 0.0, 1.0)?;
-    }
+    let tier = input.tier.as_deref().map(str::trim).unwrap_or_default();
+    let wanted = Tier::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(tier));
     let mut properties = Map::new();
-    if input.tier == Some(TierInput::Archive) {
+    if wanted == Some(Tier::Archive) {
         properties.insert("tier".to_owned(), Value::from("archive"));
     }
+    if input.pinned == Some(true) {
+        properties.insert("pinned".to_owned(), Value::from(true));
+    }
+    let category = input.category.map(|category| category.trim().to_owned());
+    let category = category.filter(|category| !category.is_empty());
+    properties.extend(category.map(|category| ("category".to_owned(), Value::from(category))));
+    let kind = input.memory_type.or(input.kind);
     let source = input.source.filter(|source| !source.trim().is_empty());
     properties.extend(source.map(|source| ("source".to_owned(), Value::from(source))));
     let request = KeepRequest {
         text: input.text,
-        kind: Some(input.kind.unwrap_or_default().name().to_owned()),
+        kind: Some(kind.as_deref().map(KindInput::of).unwrap_or_default().name().to_owned()),
         tags: input.tags.unwrap_or_default(),
-        importance: input.importance.map(from_share),
+        importance: input.importance.map(|share| from_share(share.clamp(0.0, 1.0))),
         properties,
         ..KeepRequest::default()
     };
@@ -396,7 +456,6 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
             memory.id
         ),
     };
-    let wanted = input.tier.map(Tier::from);
     if let Some(wanted) = wanted.filter(|wanted| similarity.is_none() && *wanted != tier) {
         text.push_str(&format!(
             "\nIt is {tier}, not {wanted}: tiers follow from age and use, and only ARCHIVE can be given."
@@ -407,10 +466,13 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
 }
 
 fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
+    if input.query.trim().is_empty() {
+        return Err(Error::invalid("Query cannot be empty").with_hint("Say in words what to look for"));
+    }
     let tier = input.tier.map(Tier::from);
     let request = MemoryRecallRequest {
         query: input.query,
-        limit: input.limit.unwrap_or(10),
+        limit: input.limit.unwrap_or(5),
         tier,
         include: PutAway {
             // Whoever asks for the archive means it.
@@ -544,7 +606,11 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
     let reply = store.explain(&memory.path, query.as_deref())?;
     let (memory, score) = (reply.memory, reply.score);
     let state = memory.state.clone();
+    let since = state.last_use.map_or(memory.created, |last| last.max(memory.created));
+    // What is pinned does not age.
+    let effective_age_days = if state.pinned { 0.0 } else { round(days(since, store.now())) };
     let scoring = Scoring {
+        effective_age_days,
         similarity_value: score.similarity.raw,
         similarity_component: score.similarity.weighted,
         recency_value: score.recency.raw,
@@ -556,7 +622,7 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
     };
     let pinned = if state.pinned { ", pinned" } else { "" };
     let text = format!(
-        "Memory {}\nTier: {}{pinned}\nType: {} (half-life {} days)\nUses: {} on {} days\n\
+        "Memory {}\nTier: {}{pinned}\nType: {} (half-life {} days)\nAge: {effective_age_days} days\nUses: {} on {} days\n\
          Similarity: {:.4}, adds {:.4}\nRecency: {:.4}, adds {:.4}\nFrequency: {:.4}, adds {:.4}\nTotal: {:.4}\n\
          Given to agents: {} ({})",
         memory.id,
@@ -576,14 +642,16 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
         reply.reason,
     );
     let output = ExplainOutput {
+        kind: memory.kind.clone(),
         similarity: score.similarity.raw,
+        effective_age_days,
         scoring,
         half_life_days: reply.half_life_days,
         effective_importance: to_share(state.importance),
         use_count: state.uses,
         days_used: state.days_used,
         use_days: memory.use_days(),
-        last_accessed_at: state.last_use.map(crate::clock::Timestamp::rfc3339),
+        last_accessed_at: state.last_use.map(Timestamp::rfc3339),
         injection: Injection {
             eligible: reply.eligible,
             reason: reply.reason,
@@ -597,16 +665,27 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
 }
 
 fn memory_set_context(store: &Store, input: ContextInput) -> Result<Answer> {
-    let context = store.set_context(&input.text, input.ttl_hours)?;
-    let text = context.expires_at.map_or_else(
-        || "Context set. It counts until memory_clear_context.".to_owned(),
-        |until| format!("Context set. It expires at {}.", until.rfc3339()),
-    );
-    answer(text, context)
+    let hours = input.ttl_hours.unwrap_or(TTL_HOURS);
+    if hours <= 0.0 {
+        return Err(Error::invalid("TTL hours must be greater than 0").with_hint("Leave ttlHours out for 4"));
+    }
+    let context = store.set_context(&input.text, Some(hours))?;
+    let expires_at = context.expires_at.map(Timestamp::rfc3339);
+    let text = format!("Context set. It expires at {}.", expires_at.as_deref().unwrap_or("no time"));
+    let output = ContextOutput {
+        id: "active",
+        text: context.text,
+        created_at: store.now().rfc3339(),
+        ttl_seconds: (hours * 3600.0).floor() as i64,
+        expires_at,
+    };
+    answer(text, output)
 }
 
 fn memory_clear_context(store: &Store, _: NoInput) -> Result<Answer> {
+    let previous = store.context()?;
     let cleared = store.clear_context()?;
     let text = if cleared { "Context cleared." } else { "There was no active context." };
-    answer(text, json!({ "cleared": cleared }))
+    let previous_text = previous.filter(|_| cleared).map(|context| context.text);
+    answer(text, ClearedOutput { cleared, previous_text })
 }

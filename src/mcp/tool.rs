@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::store::{Intent, Store};
-use crate::text::frontmatter::as_tag;
 
 /// What a tool does to the notes, as its annotations tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,24 +260,6 @@ pub(super) fn within<T: PartialOrd + std::fmt::Display>(
         return Ok(value);
     }
     Err(Error::invalid(format!("{name} is {value}")).with_hint(format!("Give one from {least} to {most}")))
-}
-
-/// Makes tags of texts as other servers take them: words are joined by hyphens, for a tag has no spaces.
-///
-/// # Errors
-/// `Invalid` for a text that gives no tag.
-pub(super) fn tags_of(given: &[String]) -> Result<Vec<String>> {
-    let mut tags: Vec<String> = Vec::with_capacity(given.len());
-    for text in given {
-        let tag = as_tag(text).ok_or_else(|| {
-            Error::invalid(format!("{text:?} is no tag"))
-                .with_hint("Give one with a letter in it, such as \"work\"")
-        })?;
-        if !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    Ok(tags)
 }
 
 /// Writes the schema of a type as short as clients understand it.

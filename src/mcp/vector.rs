@@ -128,7 +128,9 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "store_memories",
             Does::Adds,
-            "Store one or several memories, each as a note of its own. Gives their ids.",
+            "Store one or several memories, each as a note of its own, after a decision or when something worth keeping \
+             was learned. One idea each, in one to three sentences that stand alone: name what they are about, with dates \
+             and versions. Leave out what holds for this machine or this moment alone. Gives their ids.",
             STORE_EXAMPLE,
             store_memories,
         ),
@@ -149,7 +151,10 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "search_memories",
             Does::Reads,
-            "Search memories by words and meaning, ranked for what the search is for.",
+            "Search memories by words and meaning, ranked for what the search is for. Search when a session begins; when \
+             the answer depends on the user's tools, preferences or past decisions; when something is referred to but not \
+             named (\"the project\", \"that bug\", \"last time\"); before a decision; and before solving what may have been \
+             solved. When in doubt, search.",
             SEARCH_EXAMPLE,
             search_memories,
         ),
@@ -409,7 +414,17 @@ fn store_handoff(store: &Store, input: HandoffInput) -> Result<Answer> {
 fn get_handoff(store: &Store, _: NoInput) -> Result<Answer> {
     store.freshen()?;
     match store.handoff(None) {
-        Ok(handoff) => Ok(Answer::text(handoff.with_memories())),
+        Ok(handoff) => {
+            let mut text = handoff.text.trim_end().to_owned();
+            // One that is gone is left out.
+            let there = handoff.memories.iter().filter_map(|(id, content)| Some((id, content.as_deref()?)));
+            let there: Vec<String> =
+                there.map(|(id, content)| format!("### Memory: {id}\n{}", content.trim())).collect();
+            if !there.is_empty() {
+                text.push_str(&format!("\n\n## Referenced Memories\n\n{}", there.join("\n\n")));
+            }
+            Ok(Answer::text(text))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Answer::text("No stored handoff found.")),
         Err(error) => Err(error),
     }

@@ -27,7 +27,7 @@ pub struct Handoff {
 pub fn markdown(handoff: &Handoff, now: Timestamp) -> String {
     let branch = handoff.branch.as_deref().filter(|branch| !branch.is_empty()).unwrap_or("unknown");
     let mut text = format!(
-        "# Handoff - {}\n\n**Date:** {} | **Branch:** {branch}\n\n## Summary\n\n{}\n",
+        "# Handoff - {}\n**Date:** {} | **Branch:** {branch}\n\n## Summary\n{}\n",
         handoff.project,
         now.local().strftime("%Y-%m-%d %H:%M"),
         handoff.summary.trim()
@@ -39,7 +39,7 @@ pub fn markdown(handoff: &Handoff, now: Timestamp) -> String {
         ("Next Steps", &handoff.next),
         ("Memory IDs", &handoff.memories),
     ] {
-        text.push_str(&format!("\n## {heading}\n\n"));
+        text.push_str(&format!("\n## {heading}\n"));
         if items.is_empty() {
             text.push_str("- (none)\n");
         }

@@ -38,7 +38,10 @@ pub enum Share {
 }
 
 /// The parts of all places, in percent.
-const SHARES: [(Share, usize); 4] = [
+pub type Shares = [(Share, usize); 4];
+
+/// The parts of all places where the settings say nothing else.
+pub const SHARES: Shares = [
     (Share::Pinned, 25),
     (Share::Tier(Tier::Hot), 45),
     (Share::Tier(Tier::Warm), 25),
@@ -49,11 +52,16 @@ const SHARES: [(Share, usize); 4] = [
 /// what is left goes to the best of the rest. Gives the places of those chosen in `candidates`, best first; at equal
 /// scores as they came.
 pub fn choose(candidates: &[(Share, f64)], most: usize) -> Vec<usize> {
+    choose_by(&SHARES, candidates, most)
+}
+
+/// As [`choose`], by other parts.
+pub fn choose_by(shares: &Shares, candidates: &[(Share, f64)], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     let score = |at: usize| candidates.get(at).map_or(0.0, |(_, score)| *score);
     order.sort_by(|&one, &other| score(other).total_cmp(&score(one)));
     let mut chosen: Vec<usize> = Vec::new();
-    for (share, percent) in SHARES {
+    for &(share, percent) in shares {
         let places = most * percent / 100;
         let of_share = order.iter().filter(|&&at| candidates.get(at).is_some_and(|(own, _)| *own == share));
         chosen.extend(of_share.take(places));

@@ -178,14 +178,41 @@ fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> (f64, 
     (bounded(faded(importance, days(since, now), kind)), tenths)
 }
 
+/// Where the tiers begin and end (spec/memory.md, Tiers).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// A note is HOT so many milliseconds long.
+    pub hot: i64,
+    /// It is WARM after so many uses
+    pub warm_uses: usize,
+    /// on so many days,
+    pub warm_days: usize,
+    /// for so many milliseconds after the last of them.
+    pub warm: i64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { hot: HOT, warm_uses: WARM_USES, warm_days: WARM_DAYS, warm: WARM_SPAN }
+    }
+}
+
 /// Tells the tier (spec/memory.md, Tiers).
-fn tier(said: &Said, uses: usize, days_used: usize, last_use: Option<Timestamp>, now: Timestamp) -> Tier {
+fn tier(
+    thresholds: &Thresholds,
+    said: &Said,
+    uses: usize,
+    days_used: usize,
+    last_use: Option<Timestamp>,
+    now: Timestamp,
+) -> Tier {
     let age = |since: Timestamp| now.millis().saturating_sub(since.millis());
-    let in_use =
-        uses >= WARM_USES && days_used >= WARM_DAYS && last_use.is_some_and(|last| age(last) <= WARM_SPAN);
+    let in_use = uses >= thresholds.warm_uses
+        && days_used >= thresholds.warm_days
+        && last_use.is_some_and(|last| age(last) <= thresholds.warm);
     if said.archived && !said.pinned {
         Tier::Archive
-    } else if age(said.created) < HOT {
+    } else if age(said.created) < thresholds.hot {
         Tier::Hot
     } else if in_use || said.pinned {
         Tier::Warm
@@ -196,6 +223,11 @@ fn tier(said: &Said, uses: usize, days_used: usize, last_use: Option<Timestamp>,
 
 /// Folds what is said, what happened and the time into a state.
 pub fn fold(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
+    fold_by(&Thresholds::default(), said, kind, usage, now)
+}
+
+/// As [`fold`], with other thresholds of the tiers.
+pub fn fold_by(thresholds: &Thresholds, said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
     let (mut uses, mut days_used, mut last_day) = (0, 0, None);
     let mut last_use = None;
     for at in usage.uses().filter(|at| *at <= now) {
@@ -209,7 +241,7 @@ pub fn fold(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
     State {
         importance,
         tenths,
-        tier: tier(said, uses, days_used, last_use, now),
+        tier: tier(thresholds, said, uses, days_used, last_use, now),
         uses,
         days_used,
         last_use,

@@ -5,19 +5,22 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::Store;
-use super::moves::follow;
+use super::moves::{add_edits, follow};
+use super::remember::title_of;
+use super::unite::{MADE, Uniting, is_blank, value_of};
 use super::view::View;
 use crate::clock::Timestamp;
-use crate::config::Layout;
+use crate::config::{Ids, Layout};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
-use crate::text::edit::{ChangeSet, FileChange, apply};
-use crate::text::frontmatter::edit::set;
-use crate::text::frontmatter::tag_name;
+use crate::text::compose;
+use crate::text::edit::{ChangeSet, FileChange, Remark, apply, between};
+use crate::text::frontmatter::{self, edit::set};
 use crate::text::moment;
 use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, Options};
+use crate::text::tag::{ORIGINALS, Stored};
 use crate::vault::obsidian::Location;
 
 /// So many ids are tried for one place and time.
@@ -42,16 +45,19 @@ pub struct NewRequest {
     pub properties: Vec<(String, Value)>,
     /// The template that it starts from, by any of its names.
     pub template: Option<String>,
-    /// Make the daily note of today.
+    /// Make the daily note of today; where there is one, the text is added to it.
     pub daily: bool,
     /// Whether another note of this name is no obstacle: the file of the new one gets a number then.
     pub numbered: bool,
     /// Whether the text is text alone, whatever it begins with: it brings no properties along, and no title.
     pub verbatim: bool,
+    /// Whether it gets an id and a date whatever `notes.ids` says, as memories do.
+    pub identified: bool,
 }
 
 impl Store {
-    /// Plans a new note; links that its name would capture are lengthened.
+    /// Plans a new note; links that its name would capture are lengthened. What its text says in a frontmatter of its own
+    /// and what is asked for are united.
     ///
     /// # Errors
     /// `Exists` where a note is there already; `Invalid` for a title that gives no file name; `NotFound` for a
@@ -64,8 +70,12 @@ impl Store {
     ) -> Result<ChangeSet> {
         let settings = self.vault.settings();
         let local = now.local();
-        let Named { path, title, id, is_memory } = self.name(request, now)?;
-        let path = self.vault.settle(&path)?;
+        let mut named = self.name(request, now)?;
+        named.path = self.vault.settle(&named.path)?;
+        let path = named.path.clone();
+        if request.daily && view.holds(&path)? {
+            return self.plan_again(view, request, &path);
+        }
         self.refuse_taken(&path, None)?;
         let template = match (&request.template, request.daily) {
             (Some(template), _) => Some(self.template(template)?),
@@ -75,28 +85,121 @@ impl Store {
             _ => None,
         };
         let templates = &settings.templates;
-        let filled = template
-            .map(|text| moment::fill(&text, &title, local, &templates.date_format, &templates.time_format));
-        let mut text = filled.unwrap_or_default();
-        text.push_str(&request.content);
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        let properties = if is_memory {
-            memory_properties(request, &title, &id, now)?
-        } else {
-            properties(request, &path, &title, &id, now)?
+        let fill = |text: String| {
+            moment::fill(&text, &named.title, local, &templates.date_format, &templates.time_format)
         };
+        let tags = Stored::of(&request.tags);
+        let with_id = self.gets_id(request, &path);
+        let mut remarks = converted(&path, &tags);
         let text = if request.verbatim {
-            with_properties(String::new(), &path, properties)? + &text
+            let properties = properties(request, &named, &tags, with_id, now).into_iter();
+            let properties = properties.map(|(name, value, _)| (name, value)).collect();
+            with_properties(String::new(), &path, properties)? + &ended(request.content.clone())
         } else {
-            with_properties(text, &path, properties)?
+            let (start, brought) = brought(template.map(fill).unwrap_or_default(), &request.content);
+            let mut uniting = Uniting::of(&path, ended(start));
+            for (name, value) in &brought {
+                uniting.ask(name, value)?;
+            }
+            for (name, value, from) in properties(request, &named, &tags, with_id, now) {
+                match from {
+                    Source::Asked => uniting.ask(&name, &value)?,
+                    // The id of a template is that of every note made of it.
+                    Source::Made if name == "id" => self.identify(request, &mut uniting, &value)?,
+                    Source::Made if MADE.contains(&name.as_str()) && says_when(&uniting.text) => {}
+                    Source::Made => uniting.offer(&name, &value)?,
+                }
+            }
+            remarks.append(&mut uniting.remarks);
+            uniting.text
         };
         let mut plan = ChangeSet::new("new");
         plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
         let options = Options { format: settings.link_format, ..Options::default() };
         follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
+        plan.remarks.splice(0..0, remarks);
         Ok(plan)
+    }
+
+    /// Plans what comes to a daily note that is there already.
+    fn plan_again(&self, view: &View<'_>, request: &NewRequest, path: &NotePath) -> Result<ChangeSet> {
+        let source = view.source(path)?;
+        if let Some(refusal) = source.refusal() {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        let mut plan = ChangeSet::new("append");
+        let (added, own): (&str, Properties) = match frontmatter::read(&request.content) {
+            (Some(front), at) if front.error.is_none() => {
+                (request.content.get(at..).unwrap_or(""), front.values().into_iter().collect())
+            }
+            _ => (request.content.as_str(), Properties::new()),
+        };
+        let edits =
+            if added.trim().is_empty() { Ok(Vec::new()) } else { compose::append(&source.text, added) };
+        let edits = edits.map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+        let text = String::from_utf8(apply(source.text.as_bytes(), &edits)?)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        let mut uniting = Uniting::of(path, text);
+        let tags = Stored::of(&request.tags);
+        for (name, value) in own.iter().chain(&asked(request, &tags)) {
+            uniting.ask(name, value)?;
+        }
+        let edit = between(&source.text, &uniting.text).into_iter().collect();
+        let mut remarks = converted(path, &tags);
+        remarks.append(&mut uniting.remarks);
+        add_edits(&mut plan, &source, None, edit, remarks);
+        Ok(plan)
+    }
+
+    /// Gives the path of today's daily note.
+    ///
+    /// # Errors
+    /// `Invalid` where Obsidian's settings give no path.
+    pub fn daily_note(&self) -> Result<NotePath> {
+        let daily = &self.vault.settings().daily_notes;
+        let name = moment::format(&daily.format, self.clock.now().local());
+        let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
+        self.vault.settle(&NotePath::parse_new(&format!("{path}.md"), false)?)
+    }
+
+    /// Says whether a new note gets an id and a date (`notes.ids`).
+    fn gets_id(&self, request: &NewRequest, path: &NotePath) -> bool {
+        let is_memory = self.config.vault.layout == Layout::Memories;
+        if request.identified || is_memory && !request.daily {
+            return true;
+        }
+        match self.config.notes.ids {
+            Ids::Always => true,
+            Ids::Never => false,
+            Ids::Auto => {
+                let templates = self.vault.settings().templates.folder.trim_matches('/').to_owned();
+                let is_template = !templates.is_empty()
+                    && path.as_str().strip_prefix(&templates).is_some_and(|rest| rest.starts_with('/'));
+                !request.daily && request.template.is_none() && !is_template && !self.is_of_site(path)
+            }
+        }
+    }
+
+    /// Says whether a note is a page of a site or book, whose generator would show or choke on an id.
+    fn is_of_site(&self, path: &NotePath) -> bool {
+        let folders = std::iter::successors(Some(path.folder()), |folder| {
+            (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
+        });
+        folders.into_iter().any(|folder| {
+            let disk = self.vault.root().join(folder);
+            GENERATORS.iter().any(|name| disk.join(name).symlink_metadata().is_ok())
+        })
+    }
+
+    /// Gives a note the id that is meant for it, unless its text brings one that no note has.
+    fn identify(&self, request: &NewRequest, uniting: &mut Uniting<'_>, id: &Value) -> Result<()> {
+        let brought = value_of(&request.content, "id").filter(|brought| !is_blank(brought));
+        let known = match &brought {
+            Some(Value::String(brought)) => self.index.catalog().with_id(brought)?.len(),
+            Some(brought) => self.index.catalog().with_id(&brought.to_string())?.len(),
+            None => return uniting.set("id", id),
+        };
+        if known == 0 { Ok(()) } else { uniting.ask("id", id) }
     }
 
     /// Says where a new note goes and what it is called.
@@ -112,10 +215,7 @@ impl Store {
             return Ok(Named { path, title, id, is_memory });
         }
         let (path, title) = if request.daily {
-            let daily = &settings.daily_notes;
-            let name = moment::format(&daily.format, now.local());
-            let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
-            let path = NotePath::parse_new(&format!("{path}.md"), false)?;
+            let path = self.daily_note()?;
             let title = path.stem().to_owned();
             (path, title)
         } else {
@@ -241,61 +341,148 @@ struct Named {
 
 type Properties = Vec<(String, Value)>;
 
-/// Gives the properties of a note in the layout `readable`: only those that say something.
+/// Where a property of a new note comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Somebody asks for it.
+    Asked,
+    /// It is made, unless the text has one.
+    Made,
+}
+
+/// Files that mark the folder of a site or book, whose pages are read by a generator.
+const GENERATORS: &[&str] = &[
+    "book.toml",
+    "mkdocs.yml",
+    "mkdocs.yaml",
+    "docusaurus.config.js",
+    "docusaurus.config.ts",
+    "docusaurus.config.mjs",
+    "docusaurus.config.cjs",
+    "_config.yml",
+];
+
+/// Gives the properties of a new note, in order.
 fn properties(
     request: &NewRequest,
-    path: &NotePath,
-    title: &str,
-    id: &str,
+    named: &Named,
+    tags: &Stored,
+    with_id: bool,
     now: Timestamp,
-) -> Result<Properties> {
-    let mut properties = vec![("id".to_owned(), Value::from(id))];
-    // What the text opens with would be taken for the title.
+) -> Vec<(String, Value, Source)> {
+    if named.is_memory {
+        return memory_properties(request, named, tags, now);
+    }
+    let mut properties = Vec::new();
+    if with_id {
+        properties.push(("id".to_owned(), Value::from(named.id.as_str()), Source::Made));
+    }
+    // A title that was given is said where the text says another one, and where it says the same: so it stays when the
+    // text changes.
+    let is_made_of_text = || title_of(&request.content) == named.title;
     let opens_otherwise = || {
         let note = Note::parse(&request.content);
-        note.headings.first().is_some_and(|heading| heading.level == 1 && heading.text != title)
+        note.headings.first().is_some_and(|heading| heading.level == 1 && heading.text != named.title)
     };
-    if title != path.stem() || request.verbatim && opens_otherwise() {
-        properties.push(("title".to_owned(), Value::from(title)));
+    let is_said = request.verbatim && (opens_otherwise() || is_made_of_text());
+    if named.title != named.path.stem() || is_said {
+        properties.push(("title".to_owned(), Value::from(named.title.as_str()), Source::Asked));
     }
-    let tags = tags(request)?;
-    if !tags.is_empty() {
-        properties.push(("tags".to_owned(), Value::from(tags)));
+    properties.extend(asked(request, tags).into_iter().map(|(name, value)| (name, value, Source::Asked)));
+    if with_id {
+        // Before what is asked for by name.
+        let at = properties.len() - request.properties.len();
+        properties.insert(at, ("created_at".to_owned(), Value::from(now.rfc3339()), Source::Made));
     }
+    properties
+}
+
+/// Gives the properties that somebody asks for.
+fn asked(request: &NewRequest, tags: &Stored) -> Properties {
+    let mut properties = Properties::new();
+    if !tags.tags.is_empty() {
+        properties.push(("tags".to_owned(), Value::from(tags.tags.clone())));
+    }
+    properties.extend(originals(tags));
     let given = [("category", &request.category), ("type", &request.note_type)];
     let given = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
     properties.extend(given);
-    properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
     properties.extend(request.properties.iter().cloned());
-    Ok(properties)
+    properties
 }
 
 /// Gives the properties of a note in the layout `memories`: all that its contract names (spec/toolsets.md `mem`).
-fn memory_properties(request: &NewRequest, title: &str, id: &str, now: Timestamp) -> Result<Properties> {
+fn memory_properties(
+    request: &NewRequest,
+    named: &Named,
+    tags: &Stored,
+    now: Timestamp,
+) -> Vec<(String, Value, Source)> {
     let at = Value::from(now.rfc3339());
+    let category = request.category.as_ref().map_or(Source::Made, |_| Source::Asked);
     let fixed = [
-        ("id", Value::from(id)),
-        ("title", Value::from(title)),
-        ("tags", Value::from(tags(request)?)),
-        ("category", Value::from(request.category.clone().unwrap_or_default())),
-        ("created_at", at.clone()),
-        ("updated_at", at.clone()),
-        ("last_reviewed", at),
-        ("links", Value::Array(Vec::new())),
+        // The name of the file holds the id.
+        ("id", Value::from(named.id.as_str()), Source::Asked),
+        ("title", Value::from(named.title.as_str()), Source::Asked),
+        ("tags", Value::from(tags.tags.clone()), Source::Asked),
+        ("category", Value::from(request.category.clone().unwrap_or_default()), category),
+        ("created_at", at.clone(), Source::Made),
+        ("updated_at", at.clone(), Source::Made),
+        ("last_reviewed", at, Source::Made),
+        ("links", Value::Array(Vec::new()), Source::Made),
     ];
-    let mut properties: Properties =
-        fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    properties.extend(request.note_type.clone().map(|kind| ("type".to_owned(), Value::from(kind))));
-    properties.extend(request.properties.iter().cloned());
-    Ok(properties)
+    let fixed = fixed.into_iter().map(|(name, value, from)| (name.to_owned(), value, from));
+    let kind = request.note_type.clone().map(|kind| ("type".to_owned(), Value::from(kind)));
+    let more = originals(tags).into_iter().chain(kind).chain(request.properties.iter().cloned());
+    fixed.chain(more.map(|(name, value)| (name, value, Source::Asked))).collect()
 }
 
-fn tags(request: &NewRequest) -> Result<Vec<&str>> {
-    if let Some(tag) = request.tags.iter().find(|tag| tag_name(tag).is_none()) {
-        return Err(Error::invalid(format!("{tag:?} is no tag"))
-            .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+/// Joins a template and a text: gives the whole, and the properties of the text where both have some.
+fn brought(template: String, content: &str) -> (String, Properties) {
+    if frontmatter::read(&template).0.is_some()
+        && let (Some(front), at) = frontmatter::read(content)
+        && front.error.is_none()
+    {
+        let body = content.get(at..).unwrap_or("");
+        return (template + body, front.values().into_iter().collect());
     }
-    Ok(request.tags.iter().map(|tag| tag.trim_start_matches('#')).collect())
+    (template + content, Properties::new())
+}
+
+/// Gives a text that ends with a line end, unless it is empty.
+fn ended(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Says whether a text tells when it was made.
+fn says_when(text: &str) -> bool {
+    MADE.iter().any(|name| value_of(text, name).is_some_and(|value| !is_blank(&value)))
+}
+
+/// Gives the property that holds tags as they were given, where that is needed.
+pub(super) fn originals(tags: &Stored) -> Option<(String, Value)> {
+    let is_needed = !tags.originals.is_empty();
+    is_needed.then(|| (ORIGINALS.to_owned(), Value::from(tags.originals.clone())))
+}
+
+/// Tells of tags that are stored in another form.
+pub(super) fn converted(path: &NotePath, stored: &Stored) -> Vec<Remark> {
+    let remark = |(given, tag): (&str, Option<String>)| Remark {
+        code: "tag-converted".to_owned(),
+        path: path.clone(),
+        line: 1,
+        column: 1,
+        message: match tag {
+            Some(tag) => format!(
+                "Obsidian does not read the tag {given:?}; it is stored as {tag:?}, and as given in {ORIGINALS}"
+            ),
+            None => format!("Obsidian does not read the tag {given:?}; it is stored in {ORIGINALS} alone"),
+        },
+    };
+    stored.converted().map(remark).collect()
 }
 
 /// Writes properties into the frontmatter of a text.

@@ -4,17 +4,21 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Store;
+use super::create::converted;
 use super::moves::add_edits;
-use super::view::{Source, View};
+use super::revise::titled;
+use super::unite::value_of;
+use super::view::{Source, View, body_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::Event;
 use crate::text::compose;
-use crate::text::edit::{ChangeSet, ContentHash, Edit};
+use crate::text::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
 use crate::text::frontmatter::edit::{self, Refusal};
 use crate::text::note::{Target, Task};
 use crate::text::path::{NotePath, key};
 use crate::text::pieces::PieceTable;
 use crate::text::rewrite::heading_linktext;
+use crate::text::tag::{ORIGINALS, Stored, sanitize};
 use crate::vault::kept::Kept;
 
 /// What changes in a note.
@@ -100,9 +104,29 @@ impl Store {
     /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
     pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
         let source = editable(view, request)?;
+        let path = source.path.clone();
         let edits = edits_of(&source, &request.edit)?;
+        let remarks = remarks_of(&path, &request.edit);
         let mut plan = ChangeSet::new(request.edit.operation());
-        add_edits(&mut plan, &source, None, edits, Vec::new());
+        if matches!(
+            request.edit,
+            NoteEdit::Replace { .. } | NoteEdit::ReplacePattern { .. } | NoteEdit::ReplaceSection(..)
+        ) {
+            let text = apply(source.text.as_bytes(), &edits)?;
+            // What is taken out of a memory does not stay in a name that was made of it.
+            if let Some(title) = self.retitled(&source, Some(&body_of(&text))) {
+                let to = self.retitled_place(&path, &title)?;
+                self.plan_text(view, &mut plan, &source, &to, |followed| {
+                    let edits =
+                        edits_of(&Source::unplaced(path.clone(), followed.as_bytes()), &request.edit)?;
+                    let text = String::from_utf8(apply(followed.as_bytes(), &edits)?)
+                        .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                    titled(text, &to, &title)
+                })?;
+                return Ok(plan);
+            }
+        }
+        add_edits(&mut plan, &source, None, edits, remarks);
         Ok(plan)
     }
 
@@ -123,16 +147,26 @@ impl Store {
         }
         let mut plan = ChangeSet::new("edit");
         for (source, edits) in sources {
+            let mut remarks = Vec::new();
             let mut table = PieceTable::new(&source.text);
             let mut current = Source::unplaced(source.path.clone(), source.text.as_bytes());
             for (at, edit) in edits {
                 let edits = edits_of(&current, edit).map_err(|error| numbered(at, error))?;
+                remarks.extend(remarks_of(&source.path, edit));
                 table.apply(&edits)?;
                 current = Source::unplaced(source.path.clone(), table.text().as_bytes());
             }
-            add_edits(&mut plan, &source, None, table.edits(), Vec::new());
+            add_edits(&mut plan, &source, None, table.edits(), remarks);
         }
         Ok(plan)
+    }
+}
+
+/// Tells of tags that an edit stores in another form.
+fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
+    match edit {
+        NoteEdit::Tags { add, .. } => converted(path, &Stored::of(&bare(add))),
+        _ => Vec::new(),
     }
 }
 
@@ -266,21 +300,56 @@ fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> 
     Ok(Edit::replace(span, status.to_string()))
 }
 
+/// Gives tags without the `#` that may stand before them.
+fn bare(tags: &[String]) -> Vec<&str> {
+    tags.iter().map(|tag| bare_one(tag)).collect()
+}
+
 /// Plans tags that go and tags that come, one after the other, as one edit of what both change.
 fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>> {
     let mut text = source.text.clone();
-    for (tags, coming) in [(remove, false), (add, true)] {
-        let tags: Vec<&str> = tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
-        if tags.is_empty() {
-            continue;
-        }
-        let edits = if coming { compose::add_tags(&text, &tags) } else { compose::remove_tags(&text, &tags) };
-        let edits = edits.map_err(|refusal| refused(source, &refusal))?;
-        let changed = crate::text::edit::apply(text.as_bytes(), &edits)?;
+    let mut step = |plan: &dyn Fn(&str) -> std::result::Result<Vec<Edit>, Refusal>| -> Result<()> {
+        let edits = plan(&text).map_err(|refusal| refused(source, &refusal))?;
+        let changed = apply(text.as_bytes(), &edits)?;
         text = String::from_utf8(changed)
             .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        Ok(())
+    };
+    let originals = source.note.frontmatter.as_ref().and_then(|front| front.get(ORIGINALS));
+    let originals = originals.and_then(|property| property.value.as_array()).into_iter().flatten();
+    let originals: Vec<&str> = originals.filter_map(Value::as_str).collect();
+    let mut going: Vec<String> = bare(remove).into_iter().map(str::to_owned).collect();
+    if !going.is_empty() {
+        let names: Vec<String> = going.iter().map(|tag| key(tag)).collect();
+        let goes = |original: &str| names.contains(&key(bare_one(original)));
+        let (gone, kept): (Vec<&str>, Vec<&str>) = originals.into_iter().partition(|text| goes(text));
+        // A tag that another original stands for, too, stays.
+        let stays: Vec<String> = kept.iter().filter_map(|text| sanitize(text)).collect();
+        going.extend(gone.iter().filter_map(|text| sanitize(text)).filter(|tag| !stays.contains(tag)));
+        let going: Vec<&str> = going.iter().map(String::as_str).collect();
+        step(&|text| compose::remove_tags(text, &going))?;
+        step(&|text| edit::remove_items(text, ORIGINALS, |item| item.as_str().is_some_and(goes)))?;
+    }
+    let coming = Stored::of(&bare(add));
+    if !coming.tags.is_empty() {
+        let tags: Vec<&str> = coming.tags.iter().map(String::as_str).collect();
+        step(&|text| compose::add_tags(text, &tags))?;
+    }
+    if !coming.originals.is_empty() {
+        let held = value_of(&source.text, ORIGINALS);
+        let is_held = |text: &&String| {
+            let held = held.as_ref().and_then(Value::as_array).into_iter().flatten();
+            held.filter_map(Value::as_str).any(|held| held == text.as_str())
+        };
+        let new: Vec<Value> =
+            coming.originals.iter().filter(|text| !is_held(text)).map(|text| text.as_str().into()).collect();
+        step(&|text| edit::add(text, ORIGINALS, &new))?;
     }
     Ok(crate::text::edit::between(&source.text, &text).into_iter().collect())
+}
+
+fn bare_one(tag: &str) -> &str {
+    tag.trim().trim_start_matches('#')
 }
 
 pub(super) fn heading(source: &Source, name: &str) -> Result<usize> {

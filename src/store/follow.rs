@@ -107,13 +107,15 @@ impl Store {
         let tending = std::thread::Builder::new()
             .name("sidenote-tend".to_owned())
             .spawn(move || {
+                // A backup that is due is made at the start: many servers do not run for long.
+                let mut pause = if store.config().backup.auto { TURN } else { TENDING };
                 while !stop.load(Ordering::Relaxed) {
-                    std::thread::park_timeout(TENDING);
-                    if !stop.load(Ordering::Relaxed)
-                        && store.is_following()
-                        && let Err(error) = store.tend()
-                    {
-                        tracing::warn!("maintenance is put off: {error}");
+                    std::thread::park_timeout(pause);
+                    if !stop.load(Ordering::Relaxed) && store.is_following() {
+                        pause = TENDING;
+                        if let Err(error) = store.tend() {
+                            tracing::warn!("maintenance is put off: {error}");
+                        }
                     }
                 }
             })

@@ -10,7 +10,6 @@ use super::remember::{UNNAMED, title_of};
 use super::transfer::Incoming;
 use crate::error::{Error, Result};
 use crate::memory::state::{LEAST, MOST};
-use crate::text::frontmatter::as_tag;
 use crate::text::path::{NotePath, key};
 
 /// A memory that is to be kept as it is given.
@@ -22,7 +21,7 @@ pub struct KeepRequest {
     pub title: Option<String>,
     /// Its type; else what its words tell.
     pub kind: Option<String>,
-    /// Its tags; spaces in them become hyphens.
+    /// Its tags, as they shall be given back.
     pub tags: Vec<String>,
     /// 1 to 10.
     pub importance: Option<f64>,
@@ -44,7 +43,7 @@ impl Store {
     /// say. What is private in them goes, and so does what looks like a key.
     ///
     /// # Errors
-    /// `Invalid` for a text without anything to keep, a tag that is none, or an importance out of bounds.
+    /// `Invalid` for a text without anything to keep, or an importance out of bounds.
     #[tracing::instrument(skip_all)]
     pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
         let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
@@ -98,15 +97,6 @@ impl Store {
         if memory.content.is_empty() {
             return Err(Error::invalid("there is no text to keep").with_hint("give the text of the memory"));
         }
-        let tag = |tag: &String| {
-            as_tag(tag).ok_or_else(|| {
-                Error::invalid(format!("{tag:?} is no tag")).with_hint(
-                    "a tag has letters, digits, _, - and / alone, and at least one sign that is no digit",
-                )
-            })
-        };
-        memory.tags =
-            memory.tags.iter().filter(|tag| !tag.trim().is_empty()).map(tag).collect::<Result<_>>()?;
         memory.title = memory.title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
         if memory.title.is_none() && title_of(&memory.content).is_empty() {
             memory.title = Some(UNNAMED.to_owned());

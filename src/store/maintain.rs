@@ -18,14 +18,12 @@ use crate::error::Result;
 use crate::index::catalog::{FileRow, path_id};
 use crate::journal::{Event, Order as Reading};
 use crate::memory::evict::{Candidate, choose};
-use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold};
+use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold_by};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
 use crate::text::frontmatter::edit::{Refusal, set};
 use crate::text::path::NotePath;
 use crate::vault::write::WriteLock;
 
-/// Maintenance that was done so lately is not done again.
-const INTERVAL: i64 = 6 * 3_600_000;
 /// A backup by itself is thought of no more often than this.
 const RETRY: i64 = 600_000;
 /// A note was made so long before the event that tells of it, at most: its own time has whole seconds, and many come in
@@ -140,6 +138,11 @@ impl Store {
         Ok(reply)
     }
 
+    /// Gives the milliseconds for which maintenance that was done is not done again.
+    fn interval(&self) -> i64 {
+        i64::from(self.config.memory.maintain_hours.max(1)) * 3_600_000
+    }
+
     /// Does what a process that stays does by itself: maintenance each six hours, and backups where settings ask for them.
     ///
     /// # Errors
@@ -154,7 +157,7 @@ impl Store {
         // Where nothing changed, nothing was written down.
         let last =
             last.map(Timestamp::millis).filter(|last| *last <= now).map_or(tended, |last| last.max(tended));
-        if !(0..INTERVAL).contains(&(now - last)) {
+        if !(0..self.interval()).contains(&(now - last)) {
             self.maintain(MaintainRequest { quiet: true, ..MaintainRequest::default() })?;
             self.tended.store(now, Ordering::Relaxed);
         }
@@ -173,7 +176,8 @@ impl Store {
     ) -> Result<MaintainReply> {
         let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
         // One of the future is that of a clock that went wrong.
-        let is_due = |last: Timestamp| !(0..INTERVAL).contains(&(now.millis() - last.millis()));
+        let interval = self.interval();
+        let is_due = |last: Timestamp| !(0..interval).contains(&(now.millis() - last.millis()));
         let ran = request.force || last.is_none_or(is_due);
         let mut reply =
             MaintainReply { ran, last, tiers: Vec::new(), compacted: 0, evicted: None, change: None };
@@ -233,7 +237,7 @@ impl Store {
                 _ => return memory.state.tier,
             };
             let said = Said { pinned: false, archived: false, ..memory.said.clone() };
-            fold(&said, &kinds.get(&memory.kind), &memory.usage, then).tier
+            fold_by(&self.thresholds(), &said, &kinds.get(&memory.kind), &memory.usage, then).tier
         };
         let found =
             memories.iter().map(|memory| (memory, memory.usage.tier().unwrap_or_else(|| before(memory))));

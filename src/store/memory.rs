@@ -14,11 +14,12 @@ use crate::index::catalog::{FileId, FileRow, Filter, path_id};
 use crate::journal::book::Book;
 use crate::journal::{Event, Journal, MOVED, Touched};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
-use crate::memory::recall::Context;
-use crate::memory::state::{Said, State, Tier, fold};
+use crate::memory::recall::{Context, Share, Shares};
+use crate::memory::state::{Said, State, Thresholds, Tier, fold_by};
 use crate::memory::usage::Usage;
 use crate::text::edit::Place;
-use crate::text::path::{NotePath, key};
+use crate::text::path::{NotePath, has_key, key};
+use crate::text::tag;
 
 /// A note and what it is worth.
 #[derive(Debug, Clone, Serialize)]
@@ -57,7 +58,8 @@ impl Memory {
     /// Says whether it has a tag, or one below it.
     pub(super) fn has_tag(&self, tag: &str) -> bool {
         let wanted = key(tag.trim_start_matches('#'));
-        self.tags.iter().any(|own| key(own) == wanted || key(own).starts_with(&format!("{wanted}/")))
+        let mut names = self.tags.iter().chain(&self.said.tags).map(|own| key(own));
+        names.any(|own| own == wanted || own.starts_with(&format!("{wanted}/")))
     }
 }
 
@@ -150,10 +152,38 @@ pub struct MemoryStats {
     pub newest: Option<Timestamp>,
 }
 
+/// Lists the tags of a note as they were given, from all names that it is found by and its properties.
+fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
+    let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
+    tag::as_given(names, value("tags"), value(tag::ORIGINALS))
+}
+
 impl Store {
     pub(super) fn kinds(&self) -> Kinds {
         let known = self.config.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
         Kinds::new(known, &self.config.memory.classify)
+    }
+
+    /// Gives the thresholds of the tiers as the settings say.
+    pub(super) fn thresholds(&self) -> Thresholds {
+        let tiers = &self.config.memory.tiers;
+        Thresholds {
+            hot: i64::from(tiers.hot_hours) * 3_600_000,
+            warm_uses: tiers.warm_uses,
+            warm_days: tiers.warm_use_days,
+            warm: i64::from(tiers.warm_days) * 86_400_000,
+        }
+    }
+
+    /// Gives the parts of what recall gives as the settings say.
+    pub(super) fn shares(&self) -> Shares {
+        let budgets = &self.config.memory.budgets;
+        [
+            (Share::Pinned, usize::from(budgets.pinned)),
+            (Share::Tier(Tier::Hot), usize::from(budgets.hot)),
+            (Share::Tier(Tier::Warm), usize::from(budgets.warm)),
+            (Share::Tier(Tier::Cold), usize::from(budgets.cold)),
+        ]
     }
 
     pub(super) fn journal(&self) -> Journal {
@@ -180,19 +210,22 @@ impl Store {
     /// Adds what [`Store::weigh_roughly`] left out.
     pub(super) fn complete(&self, memories: &mut [Memory], now: Timestamp) -> Result<()> {
         let catalog = self.index.catalog();
-        let kinds = self.kinds();
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
         catalog.at_once(|| {
             for memory in memories {
-                memory.tags = catalog.tags_of(memory.row.id)?;
-                memory.said.tags.clone_from(&memory.tags);
-                memory.state = fold(&memory.said, &kinds.get(&memory.kind), &memory.usage, now);
+                let own_tags = catalog.tags_of(memory.row.id)?;
+                memory.said.tags.clone_from(&own_tags);
+                let properties = catalog.properties_of(&[memory.row.id])?.remove(&memory.row.id);
+                memory.tags = given_tags(own_tags, &properties.unwrap_or_default());
+                memory.state =
+                    fold_by(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
             }
             Ok(())
         })
     }
 
     fn weigh_by(&self, rows: Vec<FileRow>, now: Timestamp, with_tags: bool) -> Result<Vec<Memory>> {
-        let kinds = self.kinds();
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
         let catalog = self.index.catalog();
         let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
         let few = rows.len() <= FEW;
@@ -216,17 +249,19 @@ impl Store {
         };
         let weigh = |row: FileRow| {
             let own_tags: Vec<String> = tags.remove(&row.id).unwrap_or_default();
-            let said = said(&properties.remove(&row.id).unwrap_or_default(), own_tags, row.created);
+            let properties = properties.remove(&row.id).unwrap_or_default();
+            let given = if with_tags { given_tags(own_tags.clone(), &properties) } else { own_tags.clone() };
+            let said = said(&properties, own_tags, row.created);
             let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
             let own_id = (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str());
             let usage = ledger.usage(own_id, row.path.as_str());
-            let state = fold(&said, &kinds.get(&kind), &usage, now);
+            let state = fold_by(&thresholds, &said, &kinds.get(&kind), &usage, now);
             Memory {
                 id: row.note_id.clone(),
                 path: row.path.as_str().to_owned(),
                 title: row.title.clone(),
                 kind,
-                tags: said.tags.clone(),
+                tags: given,
                 created: row.created,
                 updated: row.updated,
                 superseded_by: said.superseded_by.clone(),

@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::Store;
 use super::create::NewRequest;
 use super::edit::heading;
 use super::moves::add_edits;
+use super::unite::Uniting;
 use super::view::{Source, View, table};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -46,7 +45,8 @@ pub struct ExtractRequest {
 
 impl Store {
     /// Plans the text of one note behind that of another; links to the one lead to the other, and the one goes to the
-    /// bin. Properties that the other lacks are taken over, and lists united.
+    /// bin. Properties that the other lacks are taken over, lists are united, and of two values that differ both are kept
+    /// or the loss is told.
     ///
     /// # Errors
     /// As [`Store::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
@@ -99,26 +99,18 @@ impl Store {
         }
         let refused = |refusal: property::Refusal| Error::invalid(format!("{into}: {}", refusal.message));
         let note = Note::parse(&moved);
-        for held in note.frontmatter.iter().flat_map(|front| &front.properties) {
-            let edits = match (&held.value, value_of(&text, &held.key)) {
-                (_, None) => property::set(&text, &held.key, &held.value).map_err(refused)?,
-                (Value::Array(items), Some(Value::Array(there))) => {
-                    let new: Vec<Value> =
-                        items.iter().filter(|item| !there.contains(item)).cloned().collect();
-                    if new.is_empty() {
-                        Vec::new()
-                    } else {
-                        property::add(&text, &held.key, &new).map_err(refused)?
-                    }
-                }
-                _ => Vec::new(),
-            };
-            text = edited(&text, &edits)?;
+        let mut uniting = Uniting::of(&into, text);
+        let settings = self.vault.settings();
+        for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
+            uniting.merge(&from, coming, settings.declared_type(&coming.key))?;
         }
+        plan.remarks.append(&mut uniting.remarks);
+        text = uniting.text;
         let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
         let edits = compose::append(&text, body).map_err(refused)?;
         text = edited(&text, &edits)?;
         add_edits(&mut plan, &source, None, between(&source.text, &text).into_iter().collect(), Vec::new());
+        plan.remarks.extend(self.unread(&[&from])?);
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         let to = Some(Place::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
         plan.files.push(FileChange {
@@ -291,11 +283,6 @@ fn edited(text: &str, edits: &[Edit]) -> Result<String> {
         .map_err(|error| Error::internal("an edit broke a character").with_source(error))
 }
 
-fn value_of(text: &str, name: &str) -> Option<Value> {
-    let (block, _) = crate::text::frontmatter::read(text);
-    block?.get(name).map(|property| property.value.clone())
-}
-
 /// Lists the labels of reference definitions and footnotes, the latter with their `^`, by key.
 fn labels(source: &Source) -> BTreeSet<String> {
     let references = source.note.links.iter().filter(|link| link.form == LinkForm::Refdef);
@@ -325,13 +312,7 @@ fn refuse_torn(source: &Source, section: Span) -> Result<()> {
 
 /// Tells of headings and block ids that a merged note has twice: links mean the first.
 fn twice(from: &Source, into: &Source) -> Vec<Remark> {
-    let remark = |message: String, line: usize| Remark {
-        code: "part-twice".to_owned(),
-        path: from.path.clone(),
-        line,
-        column: 1,
-        message,
-    };
+    let remark = |message: String, line: usize, at: usize| from.remark("part-twice", line, at, message);
     let keys: BTreeSet<String> =
         into.note.headings.iter().map(|heading| heading_key(&heading.text)).collect();
     let headings = from.note.headings.iter().filter(|heading| keys.contains(&heading_key(&heading.text)));
@@ -341,12 +322,14 @@ fn twice(from: &Source, into: &Source) -> Vec<Remark> {
         remark(
             format!("{} has a heading {:?} already; links to it mean that one", into.path, heading.text),
             heading.line,
+            heading.span.start,
         )
     });
     let blocks = blocks.map(|block| {
         remark(
             format!("{} has a block ^{} already; links to it mean that one", into.path, block.id),
             block.lines.0,
+            block.id_span.start,
         )
     });
     headings.chain(blocks).collect()

@@ -36,6 +36,7 @@ mod search;
 mod tasks;
 mod texts;
 mod transfer;
+mod unite;
 mod view;
 mod why;
 mod write;

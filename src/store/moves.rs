@@ -129,11 +129,11 @@ impl Store {
 
     /// Tells of what names a moved file and is never rewritten: bases and bookmarks (spec/obsidian.md 2.10, 4.6).
     fn mentions(&self, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
-        let remark = |code: &str, path: &NotePath, message: String| Remark {
+        let remark = |code: &str, path: &NotePath, (line, column): (usize, usize), message: String| Remark {
             code: code.to_owned(),
             path: path.clone(),
-            line: 1,
-            column: 1,
+            line,
+            column,
             message,
         };
         let bases = self.index.catalog().paths_ending(".base")?;
@@ -149,18 +149,47 @@ impl Store {
             if is_cancellable {
                 self.go_on()?;
             }
-            for (from, _) in moves.iter().filter(|(from, _)| text.contains(from.stem())) {
+            for (from, at) in moves.iter().filter_map(|(from, _)| Some((from, text.find(from.stem())?))) {
+                let before = text.get(..at).unwrap_or("");
+                let line = 1 + before.matches('\n').count();
+                let place = (line, 1 + at - before.rfind('\n').map_or(0, |end| end + 1));
                 let message =
                     format!("the base holds the name {:?}; look whether it means {from}", from.stem());
-                plan.remarks.push(remark("base-mention", &base, message));
+                plan.remarks.push(remark("base-mention", &base, place, message));
             }
         }
+        plan.remarks.extend(self.unread(&moves.iter().map(|(from, _)| from).collect::<Vec<_>>())?);
         let bookmarks = self.vault.bookmarks();
         for (from, to) in moves.iter().filter(|(from, _)| bookmarks.contains(from.as_str())) {
             let message = format!("a bookmark in Obsidian names {from}; change it there to {to}");
-            plan.remarks.push(remark("bookmark", from, message));
+            plan.remarks.push(remark("bookmark", from, (1, 1), message));
         }
         Ok(())
+    }
+
+    /// Tells of notes that are too large to be read and hold the name of one of these files: a link there is not seen.
+    pub(super) fn unread(&self, names: &[&NotePath]) -> Result<Vec<Remark>> {
+        /// For more names than these no file is searched.
+        const MOST: usize = 64;
+        let limit = self.vault.max_file_size();
+        let large = self.index.catalog().larger_than(limit)?;
+        let mut remarks = Vec::new();
+        for path in large.into_iter().filter(|path| !names.contains(&path)) {
+            let stems: Vec<&str> = names.iter().map(|name| name.stem()).collect();
+            let what = if names.len() > MOST {
+                "so whether it links to what changes is not known".to_owned()
+            } else {
+                match self.vault.holds_any(&path, &stems) {
+                    Ok(true) => "so a link in it that names what changes was left as it is".to_owned(),
+                    Ok(false) => continue,
+                    Err(error) => format!("so whether it links to what changes is not known: {error}"),
+                }
+            };
+            let message = format!("it has more than {limit} bytes (vault.max_file_bytes), {what}");
+            let code = "too-large".to_owned();
+            remarks.push(Remark { code, path, line: 1, column: 1, message });
+        }
+        Ok(remarks)
     }
 
     /// Finds a folder by its path.
@@ -232,6 +261,7 @@ impl Store {
         let names = table(files.iter());
         let operation = if request.kind == PartKind::Heading { "rename-heading" } else { "rename-block" };
         let mut plan = ChangeSet::new(operation);
+        plan.remarks.extend(self.unread(&[&path])?);
         for source in sources {
             let is_target = |link: &crate::text::link::Link| {
                 names.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)

@@ -1,6 +1,6 @@
 //! Reading one note: whole, by section, block or lines; and everything we read out of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,6 +12,8 @@ use crate::index::document::Reading;
 use crate::text::Span;
 use crate::text::link::Link;
 use crate::text::note::{Block, Heading, Note, Problem, Target, Task};
+use crate::text::path::key;
+use crate::text::tag;
 
 /// Which part of which note to read.
 #[derive(Debug, Clone, Default)]
@@ -222,7 +224,7 @@ impl Store {
                 .map(|front| front.values()),
             frontmatter_error: note.frontmatter.as_ref().and_then(|front| front.error.clone()),
             properties: properties.collect(),
-            tags: note.tags.iter().map(|tag| tag.name.clone()).collect(),
+            tags: tags_once(note),
             aliases: note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone()),
             headings: note.headings.clone(),
             blocks: note.blocks.clone(),
@@ -256,6 +258,14 @@ impl Store {
         };
         Ok(note.links.iter().zip(&stored).map(meant).collect())
     }
+}
+
+/// Lists the tags of a note, each in the spelling that comes first; what is no tag to Obsidian comes last.
+fn tags_once(note: &Note) -> Vec<String> {
+    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, tag::unread);
+    let mut known = HashSet::new();
+    let names = note.tags.iter().map(|tag| tag.name.clone()).chain(unread);
+    names.filter(|name| known.insert(key(name))).collect()
 }
 
 /// Splits `[[Note#Section]]` and `Note#^block`; a name without `#` is whole.

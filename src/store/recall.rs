@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::kind::Kind;
-use crate::memory::recall::{Context, Item, Share, choose, key_terms};
+use crate::memory::recall::{Context, Item, Share, choose_by, key_terms};
 use crate::memory::score::{Chance, Composite, Intended, Intent, composite, intended, normalised};
 use crate::memory::state::Tier;
 use crate::search::fuse::Fusion;
@@ -186,7 +186,9 @@ impl Store {
             scored.iter().map(|(memory, score)| (share(memory), *score)).collect();
         let mut given = Vec::new();
         let mut memories = Vec::new();
-        for (memory, score) in choose(&shares, most).into_iter().filter_map(|at| scored.get(at)) {
+        for (memory, score) in
+            choose_by(&self.shares(), &shares, most).into_iter().filter_map(|at| scored.get(at))
+        {
             // What is gone since is not given.
             let Ok(bytes) = self.read_bytes(&memory.row.path) else { continue };
             given.push(&memory.row);

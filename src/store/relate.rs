@@ -132,12 +132,10 @@ impl Store {
             let mut remarks = Vec::new();
             let mut edits = related::remove(&source.text, &source.note, &self.related_section(), goes);
             let stays = |link: &&Link| goes(link) && !edits.iter().any(|edit| edit.span.encloses(link.span));
-            remarks.extend(source.note.links.iter().filter(stays).map(|link| Remark {
-                code: "link-in-text".to_owned(),
-                path: source.path.clone(),
-                line: link.line,
-                column: 1,
-                message: format!("the text links to it and was left alone: {}", link.span.of(&source.text)),
+            remarks.extend(source.note.links.iter().filter(stays).map(|link| {
+                let said = link.span.of(&source.text);
+                let message = format!("the text links to it and was left alone: {said}");
+                source.remark("link-in-text", link.line, link.span.start, message)
             }));
             if has_id(source, id) {
                 let removed = remove_item(&source.text, "links", &Value::from(id.as_str()));
@@ -181,7 +179,9 @@ impl Store {
         sources.retain(|source| source.path != path);
         let mut keys: BTreeSet<String> = name_keys(path.name()).into_iter().collect();
         keys.insert(key(path.name()));
-        let names = table(view.names(&sources, keys)?.iter());
+        let files = view.names(&sources, keys)?;
+        let (names, mut after) = (table(files.iter()), table(files.iter()));
+        after.remove(&path);
         let id = view.source(&path).map(|source| source.id()).ok().filter(|_| path.is_note());
         for source in &sources {
             let goes = |link: &Link| means(&names, link, source, &path);
@@ -200,17 +200,21 @@ impl Store {
             for link in left {
                 match plain(link, source).filter(|_| request.links == DanglingLinks::Plain) {
                     Some(edit) => edits.push(edit),
-                    None => remarks.push(Remark {
-                        code: "dangling".to_owned(),
-                        path: source.path.clone(),
-                        line: link.line,
-                        column: 1,
-                        message: format!("leads nowhere now: {}", link.span.of(&source.text)),
-                    }),
+                    None => {
+                        let said = link.span.of(&source.text);
+                        let (code, message) = match after.resolve(&link.path, &source.path) {
+                            Some(other) => {
+                                ("leads-elsewhere", format!("leads to {} now: {said}", other.path))
+                            }
+                            None => ("dangling", format!("leads nowhere now: {said}")),
+                        };
+                        remarks.push(source.remark(code, link.line, link.span.start, message));
+                    }
                 }
             }
             add_edits(&mut plan, source, None, edits, remarks);
         }
+        plan.remarks.extend(self.unread(&[&path])?);
         // What goes for good must be what was looked at.
         let before = if request.permanent { Some(ContentHash::of(&self.read_bytes(&path)?)) } else { None };
         let from = Some(Place::Vault(path));

@@ -146,6 +146,10 @@ impl Store {
             .title
             .clone()
             .map_or_else(|| named_after(&text), |title| without_private(&title).into_owned());
+        if request.title.is_some() && title == title_of(&text) {
+            // Said although the file says it: this title stays when the text changes.
+            properties.insert(0, ("title".to_owned(), Value::from(title.clone())));
+        }
         let mut new = NewRequest {
             title: title.clone(),
             content: text,
@@ -153,6 +157,7 @@ impl Store {
             note_type: Some(kind),
             tags: request.tags.clone(),
             properties,
+            identified: true,
             ..NewRequest::default()
         };
         let mut namesakes = 1;
@@ -401,7 +406,7 @@ impl Store {
 pub(super) const UNNAMED: &str = "Memory";
 
 /// As [`title_of`], where a file can be called so.
-fn named_after(text: &str) -> String {
+pub(super) fn named_after(text: &str) -> String {
     let title = title_of(text);
     let is_name =
         file_name(&title).is_ok_and(|name| NotePath::parse_new(&format!("{name}.md"), false).is_ok());

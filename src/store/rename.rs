@@ -1,14 +1,18 @@
 //! Planning another name for a tag or a property, in every note that has it.
 
+use serde_json::Value;
+
 use super::Store;
 use super::moves::add_edits;
-use super::view::View;
+use super::view::{Source, View};
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
 use crate::text::compose::rename_tag;
-use crate::text::edit::ChangeSet;
-use crate::text::frontmatter;
+use crate::text::edit::{ChangeSet, Edit, apply, between};
+use crate::text::frontmatter::{self, edit::Refusal};
+use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
+use crate::text::tag::{ORIGINALS, sanitize};
 
 /// A tag or property that gets another name.
 #[derive(Debug, Clone)]
@@ -30,6 +34,28 @@ pub enum Renamed {
     Property,
 }
 
+/// Plans the new name of a tag in one note. One that was converted has it in the form that Obsidian reads.
+fn renamed_tag(source: &Source, old: &str, new: &str) -> std::result::Result<Vec<Edit>, Refusal> {
+    let edits = rename_tag(&source.text, &source.note, old, new)?;
+    let is_old = |item: &Value| {
+        item.as_str().is_some_and(|text| key(text.trim().trim_start_matches('#')) == key(old.trim()))
+    };
+    let originals = source.note.frontmatter.as_ref().and_then(|front| front.get(ORIGINALS));
+    let originals = originals.and_then(|property| property.value.as_array());
+    let converted = sanitize(old).filter(|_| originals.is_some_and(|items| items.iter().any(is_old)));
+    let Some(converted) = converted else { return Ok(edits) };
+    let mut text = changed(&source.text, &edits)?;
+    text = changed(&text, &rename_tag(&text, &Note::parse(&text), &converted, new)?)?;
+    text = changed(&text, &frontmatter::edit::remove_items(&text, ORIGINALS, is_old)?)?;
+    Ok(between(&source.text, &text).into_iter().collect())
+}
+
+fn changed(text: &str, edits: &[Edit]) -> std::result::Result<String, Refusal> {
+    let broken = || Refusal::new("reparse-mismatch", 0, "the edits of the tag do not fit together");
+    let bytes = apply(text.as_bytes(), edits).map_err(|_| broken())?;
+    String::from_utf8(bytes).map_err(|_| broken())
+}
+
 impl Store {
     /// Plans the change of every note that has the tag or property.
     ///
@@ -48,7 +74,7 @@ impl Store {
         let mut plan = ChangeSet::new(format!("rename-{what}"));
         for source in view.sources(self.holding(view, request.kind, old)?)? {
             let edited = match request.kind {
-                Renamed::Tag => rename_tag(&source.text, &source.note, old, new),
+                Renamed::Tag => renamed_tag(&source, old, new),
                 Renamed::Property => frontmatter::edit::rename(&source.text, old, new),
             };
             match edited {

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::Store;
 use super::change::Operation;
-use super::create::{file_name, memory_stem};
+use super::create::{converted, file_name, memory_stem, originals};
 use super::maintain::Written;
 use super::memory::Memory;
 use super::moves::follow;
+use super::remember::{named_after, title_of};
 use super::view::{Source, View};
 use crate::clock::Timestamp;
 use crate::config::Layout;
@@ -17,10 +18,10 @@ use crate::error::{Error, Result};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
 use crate::text::frontmatter;
 use crate::text::frontmatter::edit::{Refusal, line_end, set, unset};
-use crate::text::frontmatter::tag_name;
 use crate::text::path::NotePath;
 use crate::text::related::{self, Section};
 use crate::text::rewrite::{Moves, Options, parse};
+use crate::text::tag::{ORIGINALS, Stored};
 
 /// Properties that say when a note was changed.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified"];
@@ -32,7 +33,8 @@ pub struct ReviseRequest {
     pub note: String,
     /// Its title: its file gets another name with it, and links follow.
     pub title: Option<String>,
-    /// Its text; bullets of its related section that the text lacks are kept.
+    /// Its text; bullets of its related section that the text lacks are kept. A title that was made of the former text is
+    /// made anew.
     pub content: Option<String>,
     /// Its `category`.
     pub category: Option<String>,
@@ -91,23 +93,47 @@ impl Store {
             return Err(Error::invalid(refusal.to_string()));
         }
         let mut plan = ChangeSet::new("revise");
-        let to = self.revised_place(&source, request)?;
+        let retitled =
+            request.title.is_none().then(|| self.retitled(&source, request.content.as_deref())).flatten();
+        let to = match &retitled {
+            Some(title) => self.retitled_place(&path, title)?,
+            None => self.revised_place(&source, request)?,
+        };
+        self.plan_text(view, &mut plan, &source, &to, |followed| {
+            self.revised(&to, followed, request, retitled.as_deref(), to != path, now)
+        })?;
+        plan.remarks.extend(request.tags.iter().flat_map(|tags| converted(&to, &Stored::of(tags))));
+        Ok(plan)
+    }
+
+    /// Plans a note's other place, with the links that follow it, and its other text, which is made of the text in which
+    /// its own links have followed.
+    pub(super) fn plan_text(
+        &self,
+        view: &View<'_>,
+        plan: &mut ChangeSet,
+        source: &Source,
+        to: &NotePath,
+        change: impl FnOnce(&str) -> Result<String>,
+    ) -> Result<()> {
+        let path = &source.path;
         let places = (Some(Place::Vault(path.clone())), Some(Place::Vault(to.clone())));
         if to != path {
-            self.refuse_taken(&to, Some(&path))?;
+            self.refuse_taken(to, Some(path))?;
             let mut moves = Moves::default();
             moves.insert(path.clone(), to.clone());
             let (from, to) = places.clone();
             plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
             let options = Options { format: self.vault.settings().link_format, ..Options::default() };
-            follow(view, &moves, std::slice::from_ref(&path), &[], options, &mut plan)?;
+            follow(view, &moves, std::slice::from_ref(path), &[], options, plan)?;
+            plan.remarks.extend(self.unread(&[path])?);
         }
         let own = plan.files.iter().position(|change| change.from == places.0);
         let followed = match own.and_then(|at| plan.files.get(at)).map(|change| &change.content) {
             Some(Content::Edits(edits)) => applied(&source.text, edits)?,
             _ => source.text.clone(),
         };
-        let text = self.revised(&to, &followed, request, to != path, now)?;
+        let text = change(&followed)?;
         if let Some(edit) = between(&source.text, &text) {
             let (from, to) = places;
             let content = Content::Edits(vec![edit]);
@@ -117,7 +143,7 @@ impl Store {
                 None => plan.files.push(change),
             }
         }
-        Ok(plan)
+        Ok(())
     }
 
     /// Says where a revised note goes: a file is called after its title, and in the layout `memories` after its category.
@@ -148,12 +174,39 @@ impl Store {
         self.numbered(path.folder(), &name)
     }
 
-    /// Gives the text of a revised note.
+    /// Gives the new title of a memory whose title was made of its text, where the new text gives another one.
+    pub(super) fn retitled(&self, source: &Source, content: Option<&str>) -> Option<String> {
+        let folder = self.config.memory.folder.trim_matches('/');
+        let is_kept = source.path.as_str().strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let new = named_after(content?.trim());
+        let old = [title_of(source.body()), named_after(source.body())].into_iter().find(|old| {
+            let Ok(name) = file_name(old) else { return false };
+            let stem = source.path.stem();
+            let number = stem.strip_prefix(&name).and_then(|rest| rest.strip_prefix(' '));
+            let is_numbered = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+            // A title that need not be said was given by somebody.
+            let said = source.note.frontmatter.as_ref().and_then(|front| front.get("title"));
+            let is_made = said.is_none_or(|said| said.value.as_str() == Some(old) && stem != old);
+            (stem == name || is_numbered) && is_made
+        })?;
+        (is_kept && old != new).then_some(new)
+    }
+
+    /// Says where a memory with a new title goes: where it is, if the name fits, else where it is free.
+    pub(super) fn retitled_place(&self, path: &NotePath, title: &str) -> Result<NotePath> {
+        let name = file_name(title)?;
+        let number = path.stem().strip_prefix(&name).map(|rest| rest.trim_start());
+        let fits = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        if fits { Ok(path.clone()) } else { self.numbered(path.folder(), &name) }
+    }
+
+    /// Gives the text of a revised note; `retitled` is a title that was made of its new text.
     fn revised(
         &self,
         path: &NotePath,
         old: &str,
         request: &ReviseRequest,
+        retitled: Option<&str>,
         is_moved: bool,
         now: Timestamp,
     ) -> Result<String> {
@@ -163,13 +216,13 @@ impl Store {
         if let Some(category) = &request.category {
             put(&mut text, path, "category", &Value::from(category.as_str()))?;
         }
-        if let Some(tags) = request.tags.as_ref().filter(|tags| !tags.is_empty() || held("tags")) {
-            if let Some(tag) = tags.iter().find(|tag| tag_name(tag).is_none()) {
-                return Err(Error::invalid(format!("{tag:?} is no tag"))
-                    .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+        if let Some(tags) = &request.tags {
+            let tags = Stored::of(tags);
+            if !tags.tags.is_empty() || held("tags") {
+                put(&mut text, path, "tags", &Value::from(tags.tags.clone()))?;
             }
-            let tags: Vec<&str> = tags.iter().map(|tag| tag.trim_start_matches('#')).collect();
-            put(&mut text, path, "tags", &Value::from(tags))?;
+            let originals = originals(&tags).map_or(Value::Null, |(_, value)| value);
+            put(&mut text, path, ORIGINALS, &originals)?;
         }
         for (name, value) in &request.properties {
             put(&mut text, path, name, value)?;
@@ -184,6 +237,9 @@ impl Store {
                 put(&mut text, path, "title", &Value::from(title))?;
             }
         }
+        if let Some(title) = retitled {
+            text = titled(text, path, title)?;
+        }
         // Only a note that tells when it was made or changed goes on telling it.
         let tells =
             CHANGED.iter().find(|name| held(name)).or_else(|| CHANGED.first().filter(|_| held("created_at")));
@@ -192,6 +248,13 @@ impl Store {
         }
         Ok(text)
     }
+}
+
+/// Gives a text the title that was made of it, which is said only where the name of the file does not say it.
+pub(super) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
+    let value = if path.stem() == title { Value::Null } else { Value::from(title) };
+    put(&mut text, path, "title", &value)?;
+    Ok(text)
 }
 
 /// Sets a property of a text, or takes it away where the value is null.

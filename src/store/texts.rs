@@ -22,6 +22,7 @@ use crate::search::query::Query;
 use crate::search::{Found, Mode};
 use crate::text::note::{Joint, Note, PieceKind};
 use crate::text::path::key;
+use crate::text::tag;
 
 /// So many notes that answer a query are looked at, at least.
 const POOL: usize = 100;
@@ -111,7 +112,10 @@ impl Store {
         let note = &source.note;
         let mut known = HashSet::new();
         let tags = note.tags.iter().filter(|tag| known.insert(key(&tag.name)));
-        let tags = tags.map(|tag| tag.name.clone()).collect();
+        let front = note.frontmatter.as_ref();
+        let names = tags.map(|tag| tag.name.clone()).chain(front.into_iter().flat_map(tag::unread)).collect();
+        let value = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
+        let tags = tag::as_given(names, value("tags"), value(tag::ORIGINALS));
         let properties = note.frontmatter.as_ref().map(|front| front.values()).unwrap_or_default();
         let metadata = properties.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         let plain = plain_of(&source.text, note);

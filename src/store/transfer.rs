@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Store;
-use super::create::{file_name, with_properties};
+use super::create::{file_name, originals, with_properties};
 use super::memory::Memory;
 use super::moves::follow;
 use super::privacy::Cleaned;
@@ -19,9 +19,10 @@ use crate::index::catalog::path_id_at;
 use crate::memory::duplicate::digest;
 use crate::memory::state::{LEAST, MOST};
 use crate::text::edit::{ChangeSet, FileChange};
-use crate::text::frontmatter::{self, as_tag};
+use crate::text::frontmatter;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, Options};
+use crate::text::tag::Stored;
 
 /// So many notes are made in one operation.
 const BATCH: usize = 500;
@@ -393,11 +394,18 @@ impl Store {
             add("id", Value::from(memory.id.clone().unwrap_or_else(|| path_id_at(&path, created))));
         }
         if memory.path.is_none() {
-            if title != path.stem() {
+            // One that was given is said although the file says it: it stays when the text changes.
+            if title != path.stem()
+                || memory.title.as_ref().is_some_and(|given| *given == title_of(&memory.content))
+            {
                 add("title", Value::from(title));
             }
-            if !memory.tags.is_empty() {
-                add("tags", Value::from(memory.tags.clone()));
+            let tags = Stored::of(&memory.tags);
+            if !tags.tags.is_empty() {
+                add("tags", Value::from(tags.tags.clone()));
+            }
+            if let Some((name, value)) = originals(&tags) {
+                add(&name, value);
             }
             let kind =
                 memory.kind.clone().unwrap_or_else(|| self.kinds().classify(&memory.content).to_owned());
@@ -517,10 +525,15 @@ fn parse(text: &str) -> Result<Vec<Value>> {
 fn read(record: &Value) -> Result<Incoming> {
     let text = |names: &[&str]| names.iter().find_map(|name| record.get(*name)?.as_str()).map(str::to_owned);
     let content = text(&["content", "text"]).ok_or_else(|| Error::invalid("it has no text `content`"))?;
+    let tag = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    };
     let tags = match record.get("tags") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(tags)) => tags.split([',', ';']).map(|tag| tag.trim().to_owned()).collect(),
-        Some(Value::Array(tags)) => tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::Array(tags)) => tags.iter().filter_map(tag).collect(),
         Some(_) => return Err(Error::invalid("its `tags` are no list")),
     };
     let importance = match record.get("importance") {
@@ -548,7 +561,7 @@ fn read(record: &Value) -> Result<Incoming> {
         }
         Some(value) => return Err(Error::invalid(format!("its time {value} is none"))),
     };
-    let given = ["properties", "metadata"].iter().find_map(|name| record.get(*name)?.as_object());
+    let given = record.get("properties").and_then(Value::as_object);
     let path = text(&["path"]).filter(|_| record.get("properties").is_some_and(Value::is_object));
     let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
     let id = text(&["id"]).filter(|id| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n'));
@@ -556,6 +569,16 @@ fn read(record: &Value) -> Result<Incoming> {
     let mut properties = given.cloned().unwrap_or_default();
     if path.is_none() {
         properties.retain(|name, _| !fixed.contains(&name.as_str()));
+        // What other programs keep beside a memory stays together.
+        let metadata =
+            record.get("metadata").filter(|value| value.as_object().is_some_and(|map| !map.is_empty()));
+        if let Some(metadata) = metadata.filter(|_| given.is_none()) {
+            properties.insert("metadata".to_owned(), metadata.clone());
+        }
+        let updated = text(&["updated_at", "updatedAt"]).filter(|text| Timestamp::parse(text).is_some());
+        if let Some(updated) = updated.filter(|_| given.is_none()) {
+            properties.insert("updated_at".to_owned(), Value::from(updated));
+        }
         // What says of a memory that it is pinned or put away.
         for name in ["pinned", "forgotten"] {
             let is_set = match record.get(name) {
@@ -580,8 +603,11 @@ fn read(record: &Value) -> Result<Incoming> {
         id,
         title: text(&["title"]).filter(|title| !title.trim().is_empty()),
         kind: text(&["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
-        // What is no tag for Obsidian becomes one.
-        tags: tags.into_iter().filter_map(|tag| as_tag(&tag)).collect(),
+        tags: tags
+            .iter()
+            .map(|tag| tag.trim().trim_start_matches('#').to_owned())
+            .filter(|tag| !tag.is_empty())
+            .collect(),
         importance,
         created,
         properties,

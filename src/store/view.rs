@@ -80,6 +80,13 @@ impl Source {
         without_frontmatter(&self.text)
     }
 
+    /// Makes a remark about the byte at `at`, which is in this line.
+    pub(super) fn remark(&self, code: &str, line: usize, at: usize, message: String) -> Remark {
+        let before = self.text.get(..at).unwrap_or("");
+        let column = 1 + at - before.rfind('\n').map_or(0, |end| end + 1).min(at);
+        Remark { code: code.to_owned(), path: self.path.clone(), line, column, message }
+    }
+
     /// Says why nothing in the file is rewritten, where that is so.
     pub(super) fn refusal(&self) -> Option<Remark> {
         let (code, message) = if !self.is_utf8 {

@@ -3,11 +3,15 @@
 //! New lines get the file's own line ending, and the frontmatter keeps its bytes unless its tags are what changes. The
 //! text must be the file's own, byte for byte: a file that is no UTF-8 is the caller's to refuse.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use regex::RegexBuilder;
 use serde_json::Value;
 
 use crate::text::Span;
-use crate::text::edit::{Edit, apply};
+use crate::text::edit::{Edit, apply, between};
 use crate::text::frontmatter::edit::{self, Refusal, line_end};
 use crate::text::frontmatter::{self, Property, Style, encode_scalar, line_at, tag_name};
 use crate::text::note::{Lines, Note};
@@ -262,28 +266,58 @@ fn check_count(
 /// Refuses a new name that is no tag (`invalid-tag`), and tags of the frontmatter that are written in a way that
 /// cannot be spliced (`yaml-style`).
 pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
-    let new = legal(new)?;
-    let old: Vec<String> =
-        parts(old.trim().trim_start_matches('#')).map(|(_, part)| path::key(part)).collect();
+    let (asked, new) = (old.trim(), legal(new)?);
+    let old: Vec<String> = parts(asked.trim_start_matches('#')).map(|(_, part)| path::key(part)).collect();
     let mut edits = Vec::new();
+    // What the `tags` property reads as then, and whether it was renamed.
+    let mut listed: Vec<(String, bool)> = Vec::new();
     for property in tag_properties(note) {
-        rename_in_property(text, property, &old, new, &mut edits)?;
+        for value in values_of(property) {
+            let Some(said) = text_of(value) else { continue };
+            listed.extend(match (renamed_value(&said, asked, &old, new), tag_name(&said)) {
+                (Some((_, name)), _) => Some((name, true)),
+                (None, name) => name.map(|name| (name.to_owned(), false)),
+            });
+        }
+        rename_in_property(text, property, asked, &old, new, &mut edits)?;
     }
-    for tag in note.tags.iter().filter(|tag| !tag.in_frontmatter) {
+    let inline = || note.tags.iter().filter(|tag| !tag.in_frontmatter);
+    for tag in inline() {
         if let Some((span, _)) = renamed(&tag.name, &old, new) {
             let start = tag.span.start + '#'.len_utf8();
             edits.push(Edit::replace(Span::new(start + span.start, start + span.end), new));
         }
     }
     edits.retain(|edit| edit.span.of(text) != edit.text);
-    let wanted: Vec<String> = note
-        .tags
+    let mut changed = carried_out(text, &edits)?;
+    let twice: HashSet<String> = listed
         .iter()
-        .map(|tag| renamed(&tag.name, &old, new).map_or_else(|| tag.name.clone(), |(_, name)| name))
+        .filter(|(name, is_renamed)| {
+            let is_there = |(other, is_new): &(String, bool)| !is_new && path::key(other) == path::key(name);
+            *is_renamed && listed.iter().any(is_there)
+        })
+        .map(|(name, _)| path::key(name))
         .collect();
-    let changed = carried_out(text, &edits)?;
+    if !twice.is_empty() {
+        let once = |seen: &mut HashSet<String>, name: &str| {
+            let name = path::key(name);
+            !twice.contains(&name) || seen.insert(name)
+        };
+        let seen = RefCell::new(HashSet::new());
+        let goes = |item: &Value| {
+            item.as_str().and_then(tag_name).is_some_and(|name| !once(&mut seen.borrow_mut(), name))
+        };
+        let removal = edit::remove_items(&changed, "tags", goes)?;
+        changed = carried_out(&changed, &removal)?;
+        edits = between(text, &changed).into_iter().collect();
+        let mut seen = HashSet::new();
+        listed.retain(|(name, _)| once(&mut seen, name));
+    }
+    let inline =
+        inline().map(|tag| renamed(&tag.name, &old, new).map_or_else(|| tag.name.clone(), |(_, name)| name));
     let found = Note::parse(&changed);
-    if !found.tags.iter().map(|tag| &tag.name).eq(&wanted) || found.links.len() != note.links.len() {
+    let wanted = listed.into_iter().map(|(name, _)| name).chain(inline);
+    if !found.tags.iter().map(|tag| tag.name.clone()).eq(wanted) || found.links.len() != note.links.len() {
         return Err(mismatch("other tags are read"));
     }
     Ok(edits)
@@ -314,9 +348,9 @@ pub fn add_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
 /// # Errors
 /// Refuses what [`edit::remove_items`] refuses.
 pub fn remove_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
-    let gone: Vec<String> = tags.iter().filter_map(|tag| tag_name(tag)).map(path::key).collect();
-    let goes =
-        |item: &Value| item.as_str().and_then(tag_name).is_some_and(|name| gone.contains(&path::key(name)));
+    let name = |text: &str| path::key(tag_name(text).unwrap_or(text.trim()));
+    let gone: Vec<String> = tags.iter().map(|tag| name(tag)).collect();
+    let goes = |item: &Value| text_of(item).is_some_and(|said| gone.contains(&name(&said)));
     edit::remove_items(text, "tags", goes)
 }
 
@@ -571,20 +605,47 @@ fn tag_properties(note: &Note) -> impl Iterator<Item = &Property> {
     properties.filter(|property| path::key(&property.key) == "tags")
 }
 
+fn values_of(property: &Property) -> &[Value] {
+    match &property.value {
+        Value::Array(items) => items,
+        value => std::slice::from_ref(value),
+    }
+}
+
+/// Gives the text of a value of `tags`: a number is a text, too.
+fn text_of(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        _ => None,
+    }
+}
+
+/// Gives a value of `tags` with its new name, as it is written and as a tag; `None` where it keeps its name. What
+/// Obsidian does not read as a tag is renamed as a whole.
+fn renamed_value(said: &str, asked: &str, old: &[String], new: &str) -> Option<(String, String)> {
+    let Some(name) = tag_name(said) else {
+        let is_asked = path::key(said.trim()) == path::key(asked) && !asked.is_empty();
+        return is_asked.then(|| (new.to_owned(), new.to_owned()));
+    };
+    let (span, renamed) = renamed(name, old, new)?;
+    let lead = said.len() - said.trim_start().len();
+    let start = lead + usize::from(said.trim_start().starts_with('#'));
+    let (head, tail) = (said.get(..start + span.start)?, said.get(start + span.end..)?);
+    Some((format!("{head}{new}{tail}"), renamed))
+}
+
 fn rename_in_property(
     text: &str,
     property: &Property,
+    asked: &str,
     old: &[String],
     new: &str,
     edits: &mut Vec<Edit>,
 ) -> Result<(), Refusal> {
-    let values = match &property.value {
-        Value::Array(items) => items.as_slice(),
-        value => std::slice::from_ref(value),
-    };
-    for (index, value) in values.iter().enumerate() {
-        let Some(said) = value.as_str() else { continue };
-        let Some((span, _)) = tag_name(said).and_then(|name| renamed(name, old, new)) else { continue };
+    for (index, value) in values_of(property).iter().enumerate() {
+        let Some(said) = text_of(value) else { continue };
+        let Some((whole, _)) = renamed_value(&said, asked, old, new) else { continue };
         let place = if property.value.is_array() {
             format!("{}.{index}", property.key)
         } else {
@@ -598,12 +659,6 @@ fn rename_in_property(
             );
             return Err(Refusal::new("yaml-style", property.value_span.start, message));
         };
-        let lead = said.len() - said.trim_start().len();
-        let start = lead + usize::from(said.trim_start().starts_with('#'));
-        let (Some(head), Some(tail)) = (said.get(..start + span.start), said.get(start + span.end..)) else {
-            continue;
-        };
-        let whole = format!("{head}{new}{tail}");
         let written = encode_scalar(&whole, scalar.style).or_else(|| encode_scalar(&whole, Style::Double));
         edits.extend(written.map(|written| Edit::replace(scalar.span, written)));
     }

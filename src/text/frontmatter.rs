@@ -345,12 +345,6 @@ fn aliases(properties: &[Property]) -> Vec<String> {
         .collect()
 }
 
-/// Makes a tag of a text: words are joined by hyphens; `None` where that is no legal tag either.
-pub fn as_tag(text: &str) -> Option<String> {
-    let joined = text.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join("-");
-    tag_name(&joined).map(str::to_owned)
-}
-
 /// Gives the name of the tag that `text` is as a whole, with or without `#`, a trailing slash cut; `None` where it
 /// is no legal tag (spec/obsidian.md 6).
 pub fn tag_name(text: &str) -> Option<&str> {

@@ -21,6 +21,7 @@ pub mod related;
 pub mod resolve;
 pub mod rewrite;
 pub mod subpath;
+pub mod tag;
 pub mod terms;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -300,7 +300,7 @@ impl<'a> Draft<'a> {
         let folder = File::open(&self.folder).map_err(failed)?;
         // Everything at once, instead of file by file.
         rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))?;
-        let place = free(&self.folder, name);
+        let place = free(&self.folder, name)?;
         fs::rename(&self.aside, &place).map_err(failed)?;
         folder.sync_all().map_err(failed)?;
         self.done = true;
@@ -309,11 +309,29 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Finds a name that no backup has.
-fn free(folder: &Path, name: &str) -> PathBuf {
-    let names = (1..).map(|count| if count == 1 { name.to_owned() } else { format!("{name}_{count}") });
-    let mut free = names.map(|name| folder.join(name)).filter(|path| fs::symlink_metadata(path).is_err());
-    free.next().unwrap_or_else(|| folder.join(name))
+/// Finds a name that no backup has: one with a number behind those of the same second, also where the first went.
+fn free(folder: &Path, name: &str) -> Result<PathBuf> {
+    let failed = |error| Error::io("list", folder, error);
+    let mut last = 0;
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let held = entry.map_err(failed)?.file_name();
+        let (own, number) = numbered(&held.to_string_lossy());
+        if own == name {
+            last = last.max(number);
+        }
+    }
+    Ok(folder.join(if last == 0 { name.to_owned() } else { format!("{name}_{}", last + 1) }))
+}
+
+/// Splits the name of a backup into the name of its second and its number among those of that second.
+fn numbered(name: &str) -> (String, u64) {
+    // memory_backup_YYYYMMDD_HHMMSS, and a number from 2 on.
+    let split =
+        name.rsplit_once('_').filter(|(own, _)| own.matches('_').count() > PREFIX.matches('_').count());
+    match split.and_then(|(own, number)| Some((own.to_owned(), number.parse().ok()?))) {
+        Some(numbered) => numbered,
+        None => (name.to_owned(), 1),
+    }
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -501,7 +519,8 @@ pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
             }
         }
     }
-    found.sort_by(|(one, made), (other, later)| (&later.at, other).cmp(&(&made.at, one)));
+    let number = |path: &Path| path.file_name().map_or(0, |name| numbered(&name.to_string_lossy()).1);
+    found.sort_by(|(one, made), (other, later)| (&later.at, number(other)).cmp(&(&made.at, number(one))));
     Ok(found)
 }
 

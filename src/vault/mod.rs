@@ -15,7 +15,7 @@ pub mod watch;
 pub mod write;
 
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -247,6 +247,33 @@ impl Vault {
                 Error::io("read", path.as_str(), error)
             }
         })
+    }
+
+    /// Says whether a file holds any of some texts, however long it is: a piece of it is in memory at a time.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be read.
+    pub fn holds_any(&self, path: &NotePath, texts: &[&str]) -> Result<bool> {
+        const PIECE: usize = 1 << 20;
+        let failed = |error| Error::io("read", path.as_str(), error);
+        let finders: Vec<memchr::memmem::Finder<'_>> = texts
+            .iter()
+            .filter(|text| !text.is_empty())
+            .map(|text| memchr::memmem::Finder::new(*text))
+            .collect();
+        let overlap = texts.iter().map(|text| text.len()).max().unwrap_or(0).saturating_sub(1);
+        let mut file = self.open_file(path).map_err(failed)?;
+        let mut piece = Vec::with_capacity(PIECE + overlap);
+        loop {
+            let read = file.by_ref().take(PIECE as u64).read_to_end(&mut piece).map_err(failed)?;
+            if finders.iter().any(|finder| finder.find(&piece).is_some()) {
+                return Ok(true);
+            }
+            if read == 0 {
+                return Ok(false);
+            }
+            piece.drain(..piece.len().saturating_sub(overlap));
+        }
     }
 
     /// Lists the paths that Obsidian's bookmarks name.

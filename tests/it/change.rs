@@ -366,8 +366,6 @@ fn what_cannot_be_done_for_certain_is_refused() {
     refused(&[("N.md", torn)], &Operation::Extract(extract), "both sides");
     let request = MoveRequest { from: owned("s"), to: owned("dir/s"), ..MoveRequest::default() };
     refused(&[("Dir/a.md", ""), ("s.md", "")], &Operation::Move(request), "case-collision");
-    let request = NewRequest { title: owned("x"), tags: vec![owned("a b")], ..NewRequest::default() };
-    refused(&[], &Operation::New(request), "is no tag");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::support::{TestVault, run};
+use crate::support::{TestVault, run, text_of};
 
 const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";
 
@@ -82,7 +82,7 @@ fn a_memory_is_saved_as_a_note() {
     assert_eq!(
         text,
         format!(
-            "{{\n  \"status\": \"saved\",\n  \"id\": \"{id}\",\n  \"preview\": \"{preview}...\",\n  \"tags\": [\n    \"people\",\n    \"tea-time\"\n  ],\n  \"importance\": 8,\n  \"memoryType\": \"preference\",\n  \"createdAt\": \"2026-11-21T00:00:00Z\"\n}}"
+            "{{\n  \"status\": \"saved\",\n  \"id\": \"{id}\",\n  \"preview\": \"{preview}...\",\n  \"tags\": [\n    \"people\",\n    \"tea time\"\n  ],\n  \"importance\": 8,\n  \"memoryType\": \"preference\",\n  \"createdAt\": \"2026-11-21T00:00:00Z\"\n}}"
         )
     );
     let note = only_note(&vault, "Memories");
@@ -107,7 +107,7 @@ fn a_memory_is_saved_as_a_note() {
         all["memories"][1]["metadata"],
         json!({ "topic": "drinks", "deep": { "cups": [1, 2.5], "hot": true } })
     );
-    assert_eq!(all["memories"][1]["tags"], json!(["people", "tea-time"]));
+    assert_eq!(all["memories"][1]["tags"], json!(["people", "tea time"]));
     client.finish();
 }
 
@@ -128,7 +128,6 @@ fn arguments_out_of_bounds_are_refused() {
             "importance is 11. Give one from 1 to 10",
         ),
         ("save_memory", json!({ "content": "x", "memory_type": "thought" }), "unknown variant `thought`"),
-        ("save_memory", json!({ "content": "x", "tags": ["2024"] }), "\"2024\" is no tag"),
         ("save_memory", json!({ "content": "x", "metadata": [] }), "expected a map"),
         ("search_memory", json!({}), "missing field `query`"),
         ("search_memory", json!({ "query": "x", "limit": 0 }), "limit is 0. Give one from 1 to 50"),
@@ -548,4 +547,60 @@ fn any_text_can_be_kept() {
     }
     assert_eq!(client.json("memory_stats", json!({}))["totalMemories"], 8);
     client.finish();
+}
+
+#[test]
+fn a_database_of_the_original_is_told_what_to_do_with() {
+    let vault = TestVault::new(&[("memories.db", "SQLite format 3")]);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let file = vault.root().join("memories.db");
+    let done =
+        command.env_clear().env("MEMORY_DB_PATH", &file).args(["mcp", "--toolset", "longterm"]).output();
+    let said = crate::support::stderr(&done.unwrap());
+    assert!(said.contains("names the file") && said.contains("import memories_export.json"), "{said}");
+    // Its export keeps what it says of a memory.
+    let export = r#"{"export_timestamp": "2026-01-01T00:00:00Z", "total_memories": 1, "memories": [{"id":
+        "550e8400-e29b-41d4-a716-446655440000", "content": "Tea at five", "tags": ["a.b"], "importance": 7, "memoryType":
+        "fact", "metadata": {"topic": "tea", "title": "no title"}, "createdAt": "2025-01-02T03:04:05.678Z", "updatedAt":
+        "2025-02-02T03:04:05.678Z"}]}"#;
+    vault.write("export.json", export);
+    run(&vault, "2026-11-21", &["import", vault.root().join("export.json").to_str().unwrap()]);
+    let mut client = start(&vault);
+    let memory = client.json("get_all_memories", json!({}))["memories"][0].clone();
+    assert_eq!(memory["metadata"], json!({ "topic": "tea", "title": "no title" }));
+    assert_eq!((&memory["tags"], &memory["memoryType"]), (&json!(["a.b"]), &json!("fact")));
+    client.finish();
+    assert!(text_of(&vault, "Memories/Tea at five.md").contains("metadata: {topic: tea, title: no title}\n"));
+}
+
+#[test]
+fn where_backups_have_a_folder_they_are_made() {
+    let (vault, folder) = (TestVault::new(&[("Tea.md", "tea\n")]), tempfile::tempdir().unwrap());
+    let count = || {
+        std::fs::read_dir(folder.path())
+            .unwrap()
+            .filter(|entry| {
+                entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("memory_backup_")
+            })
+            .count()
+    };
+    let mut command = vault.command(&["mcp", "--toolset", "longterm"]);
+    let mut client = Client::of(command.env("MEMORY_BACKUP_PATH", folder.path()));
+    client.json("memory_stats", json!({}));
+    while count() == 0 {
+        client.json("memory_stats", json!({}));
+    }
+    client.finish();
+    // Of one second, the last ones are kept.
+    for at in 0..11 {
+        vault.write("Tea.md", format!("tea {at}\n"));
+        let done = vault.run(&["backup", "--dir", folder.path().to_str().unwrap()]);
+        assert!(done.status.success(), "{}", crate::support::stderr(&done));
+    }
+    assert_eq!(count(), 10);
+    let kept: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("notes/Tea.md")).ok())
+        .collect();
+    assert!((1..11).all(|at| kept.contains(&format!("tea {at}\n"))), "{kept:?}");
 }

@@ -44,7 +44,7 @@ fn a_memory_is_written_into_the_folder_of_memories() {
     assert_eq!(
         text_of(&vault, "Memories/Boat the race.md"),
         format!(
-            "---\nid: {id}\ntitle: \"Boat: the race?\"\ntags:\n  - sport\n  - on-water\ncategory: work\ncreated_at: \"2026-11-21T00:00:00Z\"\nupdated_at: \"2026-11-21T00:00:00Z\"\n---\n# Start\n\nAt **nine**.\n"
+            "---\nid: {id}\ntitle: \"Boat: the race?\"\ntags:\n  - sport\n  - on-water\noriginal_tags:\n  - sport\n  - on water\ncategory: work\ncreated_at: \"2026-11-21T00:00:00Z\"\nupdated_at: \"2026-11-21T00:00:00Z\"\n---\n# Start\n\nAt **nine**.\n"
         )
     );
     // What the text opens with is not the title.
@@ -162,14 +162,14 @@ fn an_edit_changes_what_is_given_and_takes_links_along() {
     assert!(!vault.root().join("Memories/Boat race.md").exists());
     let note = text_of(&vault, "Memories/Dragon boats.md");
     assert!(note.ends_with("tags:\n  - x\n---\nNew text.\n"), "{note}");
-    let reply = client.json("edit_mem", json!({ "id": id, "category": "play" }));
+    let reply = client.json("edit_mem", json!({ "id": "dragon-boats", "category": "play" }));
     assert_eq!(reply["success"], true);
     assert!(text_of(&vault, "Memories/Dragon boats.md").contains("category: play\n"));
     for (arguments, says) in [
         (json!({ "id": ABSENT, "title": "x" }), format!("Memory not found: {ABSENT}")),
-        (json!({ "id": "Dragon boats", "title": "x" }), "Memory not found: Dragon boats".to_owned()),
+        (json!({ "id": "Dragon", "title": "x" }), "Memory not found: Dragon".to_owned()),
+        (json!({ "id": id, "content": " \n" }), "content is empty".to_owned()),
         (json!({ "id": id, "title": " " }), "title is empty".to_owned()),
-        (json!({ "id": id, "tags": ["7"] }), "\"7\" is no tag".to_owned()),
         (json!({ "title": "x" }), "edit_mem: missing field `id`".to_owned()),
     ] {
         let said = client.refusal("edit_mem", arguments);
@@ -367,4 +367,26 @@ fn an_index_among_the_notes_is_no_note() {
     client.finish();
     let same = run_in(&["--vault", "memories", "--index", "memories"]).arg("status").output().unwrap();
     assert!(String::from_utf8(same.stderr).unwrap().contains("is the vault itself"));
+}
+
+#[test]
+fn what_says_nothing_is_an_error() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let cases = [
+        ("write_mem", json!({ "title": "x", "content": " " }), "content is empty"),
+        ("search_mem", json!({ "query": "" }), "query is empty"),
+        ("search_mem", json!({ "query": " \n" }), "query is empty"),
+        ("search_mem", json!({ "query": "x", "limit": 0 }), "limit is 0"),
+    ];
+    for (tool, arguments, says) in cases.clone() {
+        let said = client.refusal(tool, arguments);
+        assert!(said.starts_with(says), "{said}");
+    }
+    assert_eq!(cases.len(), 4);
+    // Of two memories with one title, the caller is told of both.
+    let (one, other) = (write(&mut client, "Same", "a"), write(&mut client, "Same", "b"));
+    let said = client.refusal("edit_mem", json!({ "id": "same", "category": "x" }));
+    assert!(said.contains(&one.0) && said.contains(&other.0), "{said}");
+    client.finish();
 }

@@ -58,7 +58,7 @@ fn a_memory_is_saved_with_its_title() {
     assert_eq!(
         text_of(&vault, "Memories/Files plain.md"),
         format!(
-            "---\nid: {id}\ntitle: \"Files: plain\"\ntags:\n  - design\n  - storage\ntype: decision\ncreated_at: \"2026-11-21T00:00:00Z\"\n---\nWe chose files.\n\nThey last.\n"
+            "---\nid: {id}\ntitle: \"Files: plain\"\ntags:\n  - design\n  - storage\noriginal_tags:\n  - design\n  - \"#storage\"\ntype: decision\ncreated_at: \"2026-11-21T00:00:00Z\"\n---\nWe chose files.\n\nThey last.\n"
         )
     );
     // The same again is kept, and keeps its title.
@@ -233,7 +233,7 @@ fn stats_tell_how_it_stands() {
         none["stats"],
         json!({
             "dbSizeBytes": 0, "memoryCount": 0, "sessionCount": 0, "oldestMemory": null, "newestMemory": null,
-            "maxSizeBytes": 500_000_000, "usagePercent": 0.0, "indexHealth": "good",
+            "maxSizeBytes": 524_288_000, "usagePercent": 0.0, "indexHealth": "good",
         })
     );
     save(&mut client, "change", "One", "text");

@@ -47,15 +47,15 @@ fn a_memory_is_stored_as_a_note() {
     assert_eq!(
         stored["structuredContent"]["details"],
         json!({
-            "id": id, "text": "Use cargo nextest", "type": "procedural", "tier": "HOT", "importance": 0.7,
-            "tags": ["rust", "two-words"], "source": "chat", "pinned": false, "forgotten": false,
+            "id": id, "text": "Use cargo nextest", "type": "procedural", "memory_type": "procedural", "tier": "HOT", "importance": 0.7,
+            "tags": ["rust", "two words"], "source": "chat", "pinned": false, "forgotten": false,
             "createdAt": "2026-11-21T00:00:00Z", "path": "Memories/Use cargo nextest.md", "isDuplicate": false,
         })
     );
     assert_eq!(
         text_of(&vault, "Memories/Use cargo nextest.md"),
         format!(
-            "---\nid: {id}\ntags:\n  - rust\n  - two-words\ntype: procedural\ncreated_at: \"2026-11-21T00:00:00Z\"\nimportance: 7\nsource: chat\n---\nUse cargo nextest\n"
+            "---\nid: {id}\ntags:\n  - rust\n  - two-words\noriginal_tags:\n  - rust\n  - two words\ntype: procedural\ncreated_at: \"2026-11-21T00:00:00Z\"\nimportance: 7\nsource: chat\n---\nUse cargo nextest\n"
         )
     );
     // The defaults.
@@ -71,19 +71,62 @@ fn a_memory_is_stored_as_a_note() {
     let warm = client.call("memory_store", json!({ "text": "Terns dive", "tier": "WARM" }));
     assert_eq!(warm["structuredContent"]["details"]["tier"], "HOT");
     assert!(warm["content"][0]["text"].as_str().unwrap().contains("It is HOT, not WARM"));
-    for (arguments, says) in [
-        (json!({}), "text"),
-        (json!({ "text": "  " }), "there is no text to keep"),
-        (json!({ "text": "x", "type": "fact" }), "unknown variant `fact`"),
-        (json!({ "text": "x", "tier": "FROZEN" }), "unknown variant `FROZEN`"),
-        (json!({ "text": "x", "importance": 1.01 }), "importance is 1.01. Give one from 0 to 1"),
-        (json!({ "text": "x", "importance": -0.01 }), "importance is -0.01. Give one from 0 to 1"),
-        (json!({ "text": "x", "tags": ["12"] }), "is no tag"),
-    ] {
+    for (arguments, says) in [(json!({}), "text"), (json!({ "text": "  " }), "there is no text to keep")] {
         let refusal = client.refusal("memory_store", arguments);
         assert!(refusal.contains(says), "{refusal}");
     }
     client.finish();
+}
+
+#[test]
+fn what_the_original_takes_is_taken() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    let cases = [
+        (json!({ "memory_type": "episodic" }), "type", json!("episodic")),
+        (json!({ "memory_type": "project", "type": "episodic" }), "memory_type", json!("project")),
+        (json!({ "memory_type": "fact" }), "memory_type", json!("factual")),
+        (json!({ "type": "FROZEN" }), "type", json!("factual")),
+        (json!({ "tier": "FROZEN" }), "tier", json!("HOT")),
+        (json!({ "importance": 7 }), "importance", json!(1.0)),
+        (json!({ "importance": -0.01 }), "importance", json!(0.0)),
+        (json!({ "pinned": true }), "pinned", json!(true)),
+        (json!({ "category": "work" }), "category", json!("work")),
+    ];
+    for (at, (mut arguments, name, expect)) in cases.clone().into_iter().enumerate() {
+        arguments["text"] = json!(format!("Number {at} of what is said"));
+        let stored = details(&mut client, "memory_store", arguments.clone());
+        assert_eq!(stored[name], expect, "{arguments}");
+    }
+    assert_eq!(cases.len(), 9);
+    assert!(text_of(&vault, "Memories/Number 7 of what is said.md").contains("pinned: true\n"));
+    for query in ["", " "] {
+        assert!(
+            client.refusal("memory_recall", json!({ "query": query })).starts_with("Query cannot be empty")
+        );
+    }
+    client.finish();
+}
+
+#[test]
+fn thresholds_of_tiers_and_budgets_can_be_set() {
+    let note = |day: &str| format!("---\ncreated: {day}\n---\nplover\n");
+    let (new, old) = (note("2026-11-20"), note("2026-11-10"));
+    let vault = TestVault::new(&[("New.md", &new), ("Old.md", &old)]);
+    let tier = |name: &str| told(&vault, NOW, &["memory", "explain", name])["tier"].clone();
+    assert_eq!((tier("New"), tier("Old")), (json!("HOT"), json!("COLD")));
+    vault.write(
+        ".sidenote/config.toml",
+        "[memory]\ntiers = { hot_hours = 12, warm_uses = 1, warm_use_days = 1 }\n",
+    );
+    assert_eq!(tier("New"), json!("COLD"));
+    told(&vault, NOW, &["memory", "vote", "Old", "up"]);
+    assert_eq!(tier("Old"), json!("WARM"));
+    vault.write(".sidenote/config.toml", "[memory]\nbudgets = { pinned = 90, hot = 45 }\n");
+    let done = vault.run(&["status"]);
+    assert!(
+        !done.status.success() && crate::support::stderr(&done).contains("memory.budgets are 165 percent")
+    );
 }
 
 #[test]
@@ -187,11 +230,11 @@ fn recall_ranks_by_the_composite_score_and_counts_uses() {
     {
         assert!(client.refusal("memory_recall", arguments).contains(says));
     }
-    // Ten where nothing is said.
+    // Five where nothing is said.
     for at in 0..12 {
         store(&mut client, &format!("sandpiper case {at}"));
     }
-    assert_eq!(recall(&mut client, json!({ "query": "sandpiper" })).len(), 10);
+    assert_eq!(recall(&mut client, json!({ "query": "sandpiper" })).len(), 5);
     assert_eq!(recall(&mut client, json!({ "query": "sandpiper", "limit": 12 })).len(), 12);
     client.finish();
     assert_eq!((uses(&vault, new), uses(&vault, OLD)), (4, 4));
@@ -329,7 +372,8 @@ fn an_explanation_adds_up_and_counts_no_use() {
     assert!(close(&told["similarity"], 1.0) && close(&scoring["similarityComponent"], 0.5), "{told}");
     assert!(close(&scoring["recencyComponent"], 0.3 * recency), "{told}");
     assert!(close(&scoring["frequencyComponent"], 0.0) && close(&scoring["totalScore"], 0.5 + 0.3 * recency));
-    assert_eq!(told["halfLifeDays"], 90.0);
+    assert_eq!((&told["halfLifeDays"], &told["memoryType"]), (&json!(90.0), &json!("factual")));
+    assert_eq!((&told["effectiveAgeDays"], &scoring["effectiveAgeDays"]), (&json!(90.0), &json!(90.0)));
     assert_eq!((&told["useCount"], &told["daysUsed"], &told["useDays"]), (&json!(0), &json!(0), &json!([])));
     assert_eq!((&told["tier"], &told["injection"]["eligible"]), (&json!("COLD"), &json!(true)));
     assert_eq!(told["injection"]["reason"], "it is COLD");
@@ -360,7 +404,10 @@ fn the_context_expires() {
     let set = client.call("memory_set_context", json!({ "text": "moving the parser", "ttlHours": 1.5 }));
     assert_eq!(
         set["structuredContent"]["details"],
-        json!({ "text": "moving the parser", "expires_at": "2026-11-21T11:30:00Z" })
+        json!({
+            "id": "active", "text": "moving the parser", "created_at": "2026-11-21T10:00:00Z", "ttl_seconds": 5400,
+            "expires_at": "2026-11-21T11:30:00Z",
+        })
     );
     assert_eq!(set["content"][0]["text"], "Context set. It expires at 2026-11-21T11:30:00Z.");
     let seen = client.call("memory_recall", json!({ "query": "x" }));
@@ -368,8 +415,8 @@ fn the_context_expires() {
     for (arguments, says) in [
         (json!({}), "text"),
         (json!({ "text": " " }), "the context is empty"),
-        (json!({ "text": "x", "ttlHours": 0 }), "0 is no number of hours"),
-        (json!({ "text": "x", "ttlHours": -1 }), "-1 is no number of hours"),
+        (json!({ "text": "x", "ttlHours": 0 }), "TTL hours must be greater than 0"),
+        (json!({ "text": "x", "ttlHours": -1 }), "TTL hours must be greater than 0"),
     ] {
         let refusal = client.refusal("memory_set_context", arguments);
         assert!(refusal.contains(says), "{refusal}");
@@ -384,9 +431,12 @@ fn the_context_expires() {
     assert_eq!(seen["structuredContent"]["context"], Value::Null);
     assert_eq!(details(&mut client, "memory_clear_context", json!({})), json!({ "cleared": false }));
     let set = details(&mut client, "memory_set_context", json!({ "text": "one" }));
-    assert_eq!(set["expires_at"], Value::Null);
+    assert_eq!((&set["expires_at"], &set["ttl_seconds"]), (&json!("2026-11-21T15:30:00Z"), &json!(14_400)));
     details(&mut client, "memory_set_context", json!({ "text": "two" }));
-    assert_eq!(details(&mut client, "memory_clear_context", json!({})), json!({ "cleared": true }));
+    assert_eq!(
+        details(&mut client, "memory_clear_context", json!({})),
+        json!({ "cleared": true, "previousText": "two" })
+    );
     assert_eq!(details(&mut client, "memory_clear_context", json!({})), json!({ "cleared": false }));
     client.finish();
 }

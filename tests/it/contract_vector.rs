@@ -321,9 +321,9 @@ fn a_handoff_is_kept_and_given() {
     assert_eq!(
         client.text("get_handoff", json!({})),
         format!(
-            "# Handoff - Parser\n\n**Date:** 2026-11-21 09:30 | **Branch:** tables\n\n## Summary\n\nTables parse.\n\n\
-             ## Completed\n\n- a\n- b\n\n## In Progress / Blocked\n\n- c\n\n## Key Decisions\n\n- d\n\n## Next Steps\n\n- e\n\n\
-             ## Memory IDs\n\n- {memory}\n\n## Referenced Memories\n\n### Memory: {memory}\n\ntables need two passes\n"
+            "# Handoff - Parser\n**Date:** 2026-11-21 09:30 | **Branch:** tables\n\n## Summary\nTables parse.\n\n\
+             ## Completed\n- a\n- b\n\n## In Progress / Blocked\n- c\n\n## Key Decisions\n- d\n\n## Next Steps\n- e\n\n\
+             ## Memory IDs\n- {memory}\n\n## Referenced Memories\n\n### Memory: {memory}\ntables need two passes"
         )
     );
     assert!(text_of(&vault, "Handoffs/Parser.md").contains("metadata: {by: me}\n"));
@@ -360,8 +360,8 @@ fn a_project_has_one_handoff_and_the_newest_is_given() {
     let (b, shown) = store("2026-11-20T09:00", "B", "other");
     assert_eq!(
         shown,
-        "# Handoff - B\n\n**Date:** 2026-11-20 09:00 | **Branch:** unknown\n\n## Summary\n\nother\n\n## Completed\n\n- (none)\n\n\
-         ## In Progress / Blocked\n\n- (none)\n\n## Key Decisions\n\n- (none)\n\n## Next Steps\n\n- (none)\n\n## Memory IDs\n\n- (none)\n"
+        "# Handoff - B\n**Date:** 2026-11-20 09:00 | **Branch:** unknown\n\n## Summary\nother\n\n## Completed\n- (none)\n\n\
+         ## In Progress / Blocked\n- (none)\n\n## Key Decisions\n- (none)\n\n## Next Steps\n- (none)\n\n## Memory IDs\n- (none)"
     );
     let (a, shown) = store("2026-11-20T10:00", "A", "second");
     assert!(shown.starts_with("# Handoff - A\n") && shown.contains("second") && !shown.contains("first"));

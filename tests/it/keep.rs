@@ -202,30 +202,23 @@ fn a_handoff_takes_the_place_of_the_former_one() {
     insta::assert_snapshot!(text.lines().filter(|line| !line.starts_with("**Date")).collect::<Vec<_>>().join("\n"), @r"
     # Handoff - Parser
 
-
     ## Summary
-
     Tables parse.
 
     ## Completed
-
     - tables
       of all kinds
 
     ## In Progress / Blocked
-
     - (none)
 
     ## Key Decisions
-
     - (none)
 
     ## Next Steps
-
     - (none)
 
     ## Memory IDs
-
     - heron-1
     ");
     assert!(text.contains(" | **Branch:** unknown\n"), "{text}");
@@ -505,7 +498,7 @@ fn memories_of_other_programs_come_in_or_none_does() {
         ("[1", "no sound JSON"),
         ("just words", "neither JSON nor a table"),
         ("[{\"content\": \"a\", \"created_at\": 1e300}]", "memory 1: its time 1e+300 is none"),
-        ("[{\"content\": \"a\"}, {\"content\": \"b\", \"metadata\": {\"bad: key\\nx\": 1}}]", "memory 2: "),
+        ("[{\"content\": \"a\"}, {\"content\": \"b\", \"properties\": {\"bad: key\\nx\": 1}}]", "memory 2: "),
     ] {
         let done = import(text);
         assert_eq!(done.status.code(), Some(2), "{text}");
@@ -531,6 +524,10 @@ fn memories_of_other_programs_come_in_or_none_does() {
       - bird
       - two-words
       - x
+    original_tags:
+      - bird
+      - two words
+      - x
     type: fact
     created_at: "2023-11-14T22:13:20Z"
     importance: 10
@@ -544,7 +541,7 @@ fn memories_of_other_programs_come_in_or_none_does() {
         "{third}"
     );
     let second = read("Memories/Herons nest 2.md");
-    assert!(second.contains("id: m-7\n") && second.contains("source: elsewhere\n"), "{second}");
+    assert!(second.contains("id: m-7\n") && second.contains("metadata: {source: elsewhere}\n"), "{second}");
     run(&vault, "2026-11-21", &["undo"]);
     assert_eq!(tree(vault.root()).len(), before, "in one step, and back in one");
 }

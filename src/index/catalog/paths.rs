@@ -40,6 +40,14 @@ impl Catalog {
         )
     }
 
+    /// Lists notes and canvases of more than this many bytes.
+    pub fn larger_than(&self, bytes: u64) -> Result<Vec<NotePath>> {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.collect("SELECT path FROM files WHERE size > ?1 AND kind < 2 ORDER BY path", [bytes], |row| {
+            read_path(row, 0)
+        })
+    }
+
     /// Lists every path with its number.
     pub fn paths(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))

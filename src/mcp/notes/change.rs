@@ -220,12 +220,13 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         properties.push(("importance".to_owned(), crate::store::number(importance)));
     }
     properties.extend(input.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
+    let bare = |tag: &String| tag.trim().trim_start_matches('#').to_owned();
     let new = NewRequest {
         title: input.title,
         content: input.content,
         folder: input.folder,
         category: input.category,
-        tags: input.tags,
+        tags: input.tags.iter().map(bare).collect(),
         note_type: input.note_type,
         properties,
         ..NewRequest::default()
@@ -265,6 +266,11 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
     let path = store.find(&input.note)?.path.to_string();
     let request = EditRequest { note: path.clone(), edit, expect };
     let reply = store.change(&Operation::Edit(request), input.dry_run)?;
+    // A memory whose title was made of its text may have another name now.
+    let own =
+        reply.plan.files.iter().find(|file| file.from.as_ref().is_some_and(|from| from.to_string() == path));
+    let path =
+        own.and_then(|file| file.to.as_ref()).filter(|_| reply.applied).map_or(path, ToString::to_string);
     Changed::of(reply).at(store, &path)?.answer()
 }
 
@@ -303,16 +309,19 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
     if how == How::Forget {
         return Changed::of(store.forget(&path, false, false)?).at(store, &path)?.answer();
     }
-    let dangling = if input.unlink { Vec::new() } else { store.neighbours(&path)?.1 };
     let request = DeleteRequest {
         note: path.clone(),
         permanent: how == How::Permanent,
         links: if input.unlink { DanglingLinks::Plain } else { DanglingLinks::Leave },
     };
     let reply = store.change(&Operation::Delete(request), false)?;
-    let others = dangling.into_iter().filter(|(source, _)| *source != path);
-    let dangling = others.take(NAMED).map(|(source, line)| format!("{source}:{line}")).collect();
-    Changed { dangling, ..Changed::of(reply) }.answer()
+    let is_dangling = |remark: &&crate::text::edit::Remark| remark.code == "dangling";
+    let dangling = reply.plan.remarks.iter().filter(is_dangling);
+    let dangling = dangling.map(|remark| format!("{}:{}", remark.path, remark.line)).take(NAMED).collect();
+    let mut changed = Changed { dangling, ..Changed::of(reply) };
+    // They stand under `dangling` already.
+    changed.notices.retain(|notice| !notice.ends_with("(dangling)"));
+    changed.answer()
 }
 
 pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {

@@ -1,0 +1,213 @@
+//! New notes: what their text brings and what is asked for, ids, daily notes; and what becomes of names made of a text.
+
+use serde_json::json;
+use sidenote::store::{MergeRequest, MoveRequest, Operation};
+
+use crate::client::Client;
+use crate::support::{TestVault, json as told, run, stderr, stdout, text_of};
+
+const NOW: &str = "2026-11-21";
+
+/// Makes a note by the command line, and gives its text and what is said of it.
+fn made(vault: &TestVault, path: &str, args: &[&str]) -> (String, String) {
+    let done = vault.run(&[&["new"], args].concat());
+    assert!(done.status.success(), "{args:?}: {}", stderr(&done));
+    (text_of(vault, path), stderr(&done))
+}
+
+#[test]
+fn what_the_text_brings_and_what_is_asked_for_are_united() {
+    let vault = TestVault::new(&[("T.md", "---\nid: of-the-template\ntags: [t]\n---\n# {{title}}\n")]);
+    let content = "---\nid: mine\ntags: [z]\nstatus: draft\ncreated_at: 2020-01-01\n---\nText\n";
+    let (note, said) = made(
+        &vault,
+        "A.md",
+        &["A", "--content", content, "--tag", "y", "--tag", "Z", "--set", "status=done"],
+    );
+    assert_eq!(note, "---\nid: mine\ntags: [z, y]\nstatus: done\ncreated_at: 2020-01-01\n---\nText\n");
+    assert!(said.contains("status is \"done\"; the text said \"draft\""), "{said}");
+    // The id is taken now.
+    let (note, said) = made(&vault, "B.md", &["B", "--content", "---\nid: mine\n---\nOther\n"]);
+    assert!(!note.contains("mine") && said.contains("the text said \"mine\""), "{note}{said}");
+    // A template and a text with a frontmatter each.
+    let (note, _) = made(
+        &vault,
+        "C.md",
+        &["C", "--template", "T", "--content", "---\ntags: [z]\nup: x\n---\nText\n", "--tag", "y"],
+    );
+    assert_eq!(note, "---\nid: of-the-template\ntags: [t, z, y]\nup: x\n---\n# C\nText\n");
+    let mut client = Client::start(&vault, &[]);
+    let arguments = json!({ "title": "W", "content": "---\ntags: [z]\n---\nw\n", "tags": ["y"] });
+    client.call("write_note", arguments);
+    client.finish();
+    assert!(text_of(&vault, "W.md").contains("tags: [z, y]\n"), "{}", text_of(&vault, "W.md"));
+}
+
+#[test]
+fn ids_are_for_notes_that_want_them() {
+    let vault = TestVault::new(&[("T.md", "from a template\n"), ("book/book.toml", "")]);
+    let has_id = |path: &str, args: &[&str]| {
+        let (note, _) = made(&vault, path, args);
+        assert_eq!(note.contains("id: "), note.contains("created_at: "), "{note}");
+        note.contains("id: ")
+    };
+    assert!(has_id("Plain.md", &["Plain"]));
+    assert!(!has_id("2026-11-21.md", &["--daily", "--content", "today"]));
+    assert!(!has_id("Made.md", &["Made", "--template", "T"]));
+    assert!(!has_id("book/src/Page.md", &["Page", "--folder", "book/src"]));
+    vault.write(".sidenote/config.toml", "[notes]\nids = \"never\"\n");
+    assert!(!has_id("Never.md", &["Never", "--tag", "x"]));
+    run(&vault, NOW, &["memory", "save", "Kept for long"]);
+    assert!(text_of(&vault, "Memories/Kept for long.md").contains("id: "));
+    vault.write(".sidenote/config.toml", "[notes]\nids = \"always\"\n");
+    assert!(has_id("Again.md", &["Again", "--template", "T"]));
+}
+
+#[test]
+fn a_daily_note_that_is_there_is_added_to() {
+    let vault = TestVault::new(&[]);
+    let daily = |args: &[&str]| {
+        let done = vault.run(&[&["new", "--daily"], args].concat());
+        assert!(done.status.success(), "{}", stderr(&done));
+        stdout(&done)
+    };
+    assert_eq!(daily(&["--content", "one"]), "2026-11-21.md\n");
+    assert_eq!(daily(&[]), "2026-11-21.md\n");
+    assert_eq!(text_of(&vault, "2026-11-21.md"), "one\n");
+    assert_eq!(daily(&["--content", "two", "--tag", "x"]), "2026-11-21.md\n");
+    assert_eq!(text_of(&vault, "2026-11-21.md"), "---\ntags:\n  - x\n---\none\n\ntwo\n");
+    assert_eq!(daily(&["--tag", "x"]), "2026-11-21.md\n");
+    run(&vault, NOW, &["undo", "1"]);
+    assert_eq!(text_of(&vault, "2026-11-21.md"), "one\n");
+}
+
+/// Merges `From.md` into `Into.md`, and compares the properties and what is said.
+#[track_caller]
+fn check_merge(from: &str, into: &str, expect: &str, says: &[&str]) {
+    let front = |text: &str| format!("---\n{text}---\nbody\n");
+    let vault = TestVault::new(&[("From.md", &front(from)), ("Into.md", &front(into))]);
+    let request = MergeRequest { from: "From".to_owned(), into: "Into".to_owned() };
+    let done = vault.store().change(&Operation::Merge(request), false).unwrap();
+    assert_eq!(text_of(&vault, "Into.md"), format!("---\n{expect}---\nbody\n\nbody\n"));
+    let remarks: Vec<String> = done.plan.remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(remarks.len(), says.len(), "{remarks:?}");
+    for (remark, says) in remarks.iter().zip(says) {
+        assert!(remark.contains(says), "{remark}");
+    }
+}
+
+#[test]
+fn a_merge_loses_no_property_without_a_remark() {
+    check_merge(
+        "up: \"[[x]]\"\n",
+        "up: \"[[y]]\"\n",
+        "up:\n  - \"[[y]]\"\n  - \"[[x]]\"\n",
+        &["up is a list now"],
+    );
+    check_merge("rating: 5\n", "rating: 3\n", "rating: 3\nmerged_rating: 5\n", &["kept as merged_rating"]);
+    check_merge("tags: [A, b]\n", "tags: [a]\n", "tags: [a, b]\n", &[]);
+    check_merge("aliases: One\n", "aliases: [Two]\n", "aliases: [Two, One]\n", &[]);
+    check_merge("id: a\ntype: fact\n", "id: b\n", "id: b\ntype: fact\n", &["the id \"a\" of From.md goes"]);
+    check_merge("type: fact\n", "type: task\n", "type: task\nmerged_type: fact\n", &["merged_type"]);
+    check_merge(
+        "created_at: \"2026-01-01T00:00:00Z\"\n",
+        "created_at: \"2026-02-01T00:00:00Z\"\n",
+        "created_at: \"2026-01-01T00:00:00Z\"\n",
+        &["goes"],
+    );
+    check_merge("same: 1\nempty:\nnew: x\n", "same: 1\nempty: y\n", "same: 1\nempty: y\nnew: x\n", &[]);
+    check_merge("full: x\n", "full:\n", "full: x\n", &[]);
+}
+
+#[test]
+fn a_new_text_gives_a_memory_its_name() {
+    let secret = "The door code is 4711";
+    let vault = TestVault::new(&[("Start.md", "See [[The door code is 4711]].\n")]);
+    let mut client = Client::start(&vault, &["--toolset", "longterm,vector,mem,rulebook,notes"]);
+    let id = client.json("save_memory", json!({ "content": secret }))["id"].clone();
+    let updated =
+        client.json("update_memory", json!({ "id": id, "content": "The door code is known to Ann" }));
+    assert_eq!(updated["id"], id);
+    let path = "Memories/The door code is known to Ann.md";
+    assert!(text_of(&vault, path).ends_with("---\nThe door code is known to Ann\n"));
+    assert!(!vault.root().join("Memories/The door code is 4711.md").exists());
+    assert_eq!(text_of(&vault, "Start.md"), "See [[The door code is known to Ann]].\n");
+    // By every toolset that changes a text.
+    let update = json!({ "updates": [{ "id": id, "content": "Ask: Bob" }] });
+    client.text("update_memories", update);
+    assert!(text_of(&vault, "Memories/Ask Bob.md").contains("title: \"Ask: Bob\"\n"));
+    client.json("edit_mem", json!({ "id": id, "content": "Ask Carl of 0815" }));
+    assert!(!text_of(&vault, "Memories/Ask Carl of 0815.md").contains("title:"));
+    let edit = json!({ "note": id, "action": "replace", "old": " of 0815", "text": "" });
+    let edited = client.call("edit_note", edit);
+    assert_eq!(edited["structuredContent"]["path"], "Memories/Ask Carl.md", "{edited}");
+    assert_eq!(text_of(&vault, "Start.md"), "See [[Ask Carl]].\n");
+    // A title that somebody gave stays.
+    let given =
+        client.json("write_mem", json!({ "title": "Boat race", "content": "Boat race" }))["id"].clone();
+    client.json("edit_mem", json!({ "id": given, "content": "At nine" }));
+    assert!(text_of(&vault, "Memories/Boat race.md").ends_with("At nine\n"));
+    let named = json!({ "type": "fact", "title": "Oars", "content": "# Oars\n\nTwo" });
+    let named = client.json("rulebook_memory_save", named)["memory"]["id"].clone();
+    client.text("update_memories", json!({ "updates": [{ "id": named, "content": "Three" }] }));
+    assert!(text_of(&vault, "Memories/Oars.md").ends_with("Three\n"));
+    client.finish();
+    run(&vault, NOW, &["memory", "save", "Antenna", "--title", "Antenna"]);
+    assert_eq!(told(&vault, NOW, &["inspect", "Memories/Antenna.md"])["frontmatter"]["title"], "Antenna");
+}
+
+#[test]
+fn a_note_of_a_person_keeps_its_name() {
+    let vault = TestVault::new(&[(
+        "Shopping.md",
+        "---\nid: 11111111-1111-4111-8111-111111111111\n---\n# Shopping\n",
+    )]);
+    let mut client = Client::start(&vault, &["--toolset", "longterm"]);
+    client.json("update_memory", json!({ "id": "11111111-1111-4111-8111-111111111111", "content": "Milk" }));
+    client.finish();
+    assert!(text_of(&vault, "Shopping.md").ends_with("Milk\n"));
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_is_told_as_such() {
+    let vault = TestVault::new(&[
+        ("A/Boat.md", "one\n"),
+        ("B/Boat.md", "other\n"),
+        ("N.md", "- see [[A/Boat]] and\n- text [[Boat]] here\n"),
+    ]);
+    let done = vault.run(&["delete", "A/Boat.md"]);
+    let said = stderr(&done);
+    assert!(said.contains("N.md:1:7: leads nowhere now: [[A/Boat]] (dangling)"), "{said}");
+    assert!(said.contains("N.md:2:8: leads to B/Boat.md now: [[Boat]] (leads-elsewhere)"), "{said}");
+    let vault = TestVault::new(&[("A.md", "x [[B]]\n"), ("B.md", "b\n")]);
+    let done = vault.run(&["unlink", "A", "B"]);
+    assert!(stderr(&done).contains("A.md:1:3: the text links to it"), "{}", stderr(&done));
+}
+
+#[test]
+fn an_agent_is_told_where_links_lead_now() {
+    let vault = TestVault::new(&[
+        ("A/Boat.md", "one\n"),
+        ("B/Boat.md", "other\n"),
+        ("N.md", "see [[A/Boat]]\n"),
+        ("O.md", "see [[Boat]]\n"),
+    ]);
+    let mut client = Client::start(&vault, &[]);
+    let gone = client.call("delete_note", json!({ "note": "A/Boat.md" }));
+    let reply = &gone["structuredContent"];
+    assert_eq!(reply["dangling"], json!(["N.md:1"]), "{gone}");
+    assert!(reply["notices"].to_string().contains("O.md:1:5: leads to B/Boat.md now"), "{gone}");
+    client.finish();
+}
+
+#[test]
+fn a_move_tells_of_notes_that_are_too_large_to_read() {
+    let long = format!("[[Boat]]\n{}", "x".repeat(3000));
+    let vault = TestVault::new(&[("Boat.md", "b\n"), ("Long.md", &long), ("Other.md", &"y".repeat(3000))]);
+    let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "2000")]);
+    let request = MoveRequest { from: "Boat".to_owned(), to: "Ship".to_owned(), ..MoveRequest::default() };
+    let plan = store.plan(&Operation::Move(request)).unwrap();
+    let remarks: Vec<String> = plan.remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert!(remarks[0].starts_with("Long.md:1:1: ") && remarks[0].contains("max_file_bytes"), "{remarks:?}");
+}
