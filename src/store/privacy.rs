@@ -76,7 +76,16 @@ impl Store {
         match value {
             Value::String(text) => self.clean(text),
             Value::Array(items) => items.iter_mut().map(|item| self.clean_value(item)).sum(),
-            Value::Object(map) => map.values_mut().map(|value| self.clean_value(value)).sum(),
+            Value::Object(map) => {
+                let mut cleaned = Cleaned::default();
+                // Names can hold what values can.
+                for (mut name, mut value) in std::mem::take(map) {
+                    cleaned += self.clean(&mut name);
+                    cleaned += self.clean_value(&mut value);
+                    map.insert(name, value);
+                }
+                cleaned
+            }
             _ => Cleaned::default(),
         }
     }

@@ -22,6 +22,8 @@ const NEAREST: usize = 3;
 
 /// A pattern has at most this many bytes, and its compiled form this many.
 const LONGEST_PATTERN: (usize, usize) = (1000, 1 << 20);
+/// All replacements of one edit have at most this many bytes: a larger note would not be read.
+const MOST_WRITTEN: usize = 100_000_000;
 
 /// How many lines and bytes of a missing text are compared with the note's lines.
 const COMPARED: (usize, usize) = (20, 1000);
@@ -160,6 +162,15 @@ fn is_set_below(text: &str, note: &Note, heading: usize, end: usize) -> bool {
     next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']))
 }
 
+/// Refuses replacements that have more bytes than a note may have (`too-large`).
+fn check_written(start: usize, bytes: usize) -> Result<(), Refusal> {
+    if bytes <= MOST_WRITTEN {
+        return Ok(());
+    }
+    let message = format!("the replacements would have more than {MOST_WRITTEN} bytes");
+    Err(Refusal::new("too-large", start, message))
+}
+
 /// Replaces text of the body by other text, everywhere or where it stands `expected` times.
 ///
 /// Line endings do not matter when it is looked for: what comes in has the file's own. Only the bytes that differ are
@@ -185,6 +196,7 @@ pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Res
     if old == new {
         return Ok(Vec::new());
     }
+    check_written(start, found.len().saturating_mul(new.len()))?;
     let (head, tail) = equal_ends(&old, &new);
     let coming = Span::new(head, new.len() - tail).of(&new).replace('\n', line_end(text));
     let edit = |at: &usize| {
@@ -219,10 +231,16 @@ pub fn replace_pattern(
     })?;
     let unified = Unified::new(text.get(start..).unwrap_or(""), start);
     let mut edits = Vec::new();
+    let mut written = 0_usize;
+    // Each reference brings a part of the match at most.
+    let references = new.matches('$').count();
     for found in regex.captures_iter(&unified.text) {
         let Some(whole) = found.get(0) else { continue };
+        let most = new.len().saturating_add(references.saturating_mul(whole.len()));
+        check_written(start, written.saturating_add(most))?;
         let mut coming = String::new();
         found.expand(new, &mut coming);
+        written = written.saturating_add(coming.len());
         let coming = coming.replace("\r\n", "\n").replace('\n', line_end(text));
         edits.push(Edit::replace(Span::new(unified.raw(whole.start()), unified.raw(whole.end())), coming));
     }

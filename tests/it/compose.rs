@@ -376,3 +376,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn replacements_beyond_what_a_note_may_have_are_refused() {
+    use sidenote::text::compose::{replace, replace_pattern};
+    let text = "a".repeat(20_000);
+    let long = "b".repeat(10_000);
+    assert_eq!(replace(&text, "a", &long, None).unwrap_err().code, "too-large");
+    assert_eq!(replace_pattern(&text, "a", &long, None).unwrap_err().code, "too-large");
+    assert_eq!(replace_pattern(&text, "", &long, None).unwrap_err().code, "too-large");
+    assert_eq!(replace_pattern(&text, "a+", &"$0".repeat(6_000), None).unwrap_err().code, "too-large");
+    assert_eq!(replace_pattern("aab", "a+", "$0$0", None).unwrap().len(), 1);
+}

@@ -49,6 +49,7 @@ mod nofollow;
 mod parse;
 mod passages;
 mod people;
+mod redaction;
 mod resolve;
 mod resources;
 mod rewrite;
