@@ -1,9 +1,12 @@
 //! Owns time: the only place that reads the clock. Above it, time is a value that is passed down.
 
+use std::sync::{Mutex, PoisonError};
+
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp as Instant, Zoned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
@@ -146,6 +149,21 @@ impl<'de> Deserialize<'de> for Timestamp {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
     }
+}
+
+/// Names an event that happens at this time, by a UUID of version 7. What happens later within one millisecond has the
+/// later name: by it can be told what came last.
+pub fn event_id(at: Timestamp) -> Uuid {
+    static LAST: Mutex<(u64, u128)> = Mutex::new((0, 0));
+    let millis = u64::try_from(at.millis()).unwrap_or(0);
+    let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;
+    let mut id = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, millis / 1000, nanos)).as_u128();
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.0 == millis && id <= last.1 {
+        id = last.1.saturating_add(1);
+    }
+    *last = (millis, id);
+    Uuid::from_u128(id)
 }
 
 /// Where the time comes from: the system, or a fixed value in tests.

@@ -9,13 +9,11 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, event_id};
 use crate::error::{Error, Result};
 use crate::nofollow;
 use crate::text::edit::{ChangeSet, ContentHash, FolderMove, Place};
@@ -104,18 +102,6 @@ fn read_moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, 
     Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
 }
 
-/// Lets what happens later within one millisecond have the later name: by it a ledger tells what came last.
-fn behind_the_last(millis: u64, id: Uuid) -> Uuid {
-    static LAST: Mutex<(u64, u128)> = Mutex::new((0, 0));
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut id = id.as_u128();
-    if last.0 == millis && id <= last.1 {
-        id = last.1.saturating_add(1);
-    }
-    *last = (millis, id);
-    Uuid::from_u128(id)
-}
-
 /// Writes a place as people know it: `.trash/…` for what is in the bin.
 fn write_place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(place)
@@ -147,11 +133,8 @@ fn parse_place<E: serde::de::Error>(text: &str) -> Result<Place, E> {
 impl Event {
     /// Makes an event of its own, such as a use, with a new id.
     pub fn new(op: impl Into<String>, at: Timestamp) -> Self {
-        let millis = u64::try_from(at.millis()).unwrap_or(0);
-        let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;
-        let id = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, millis / 1000, nanos));
         Self {
-            id: behind_the_last(millis, id).simple().to_string(),
+            id: event_id(at).simple().to_string(),
             at,
             op: op.into(),
             folders: Vec::new(),

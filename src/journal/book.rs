@@ -30,7 +30,7 @@ const MAX_KEPT: u64 = 1 << 31;
 /// It is kept again where so much came to it since.
 const KEEP: usize = 500;
 /// Changes where the form of the kept ledger does.
-const FORM: u8 = 2;
+const FORM: u8 = 3;
 /// So many lines are worth a core of their own.
 const LINES: usize = 2000;
 /// So many bytes before the end of what was read must be as they were.

@@ -118,31 +118,48 @@ impl Happening {
     }
 }
 
+/// The place of an event among all: its time in milliseconds since 1970, and its name.
+pub type Order = (i64, DeedId);
+
 /// What was done with one note, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage(Vec<Deed>);
+pub struct Usage {
+    deeds: Vec<Deed>,
+    /// When the note was made, where the journal tells.
+    made: Option<Order>,
+}
 
 impl Usage {
     /// Takes deeds in any order; those that are there twice count once.
     pub fn of(mut deeds: Vec<Deed>) -> Self {
         deeds.sort_by_key(Deed::order);
         deeds.dedup_by_key(|deed| deed.id);
-        Self(deeds)
+        Self { deeds, made: None }
+    }
+
+    /// Gives when the note was made, as far as the journal tells. Times in frontmatter have whole seconds; where the two
+    /// agree, this one is exact. Of several notes that were made in one millisecond the names of the events tell.
+    pub fn birth(&self, created: Timestamp) -> (Timestamp, DeedId) {
+        let second = |millis: i64| millis.div_euclid(1000);
+        match self.made.filter(|(at, _)| second(*at) == second(created.millis())) {
+            Some((at, id)) => (Timestamp::from_millis(at), id),
+            None => (created, 0),
+        }
     }
 
     /// Gives the deeds, oldest first.
     pub fn deeds(&self) -> &[Deed] {
-        &self.0
+        &self.deeds
     }
 
     /// Lists when the note was used, oldest first; a vote is a use.
     pub fn uses(&self) -> impl DoubleEndedIterator<Item = Timestamp> {
-        self.0.iter().filter(|deed| deed.what.is_use()).map(|deed| Timestamp::from_millis(deed.at))
+        self.deeds.iter().filter(|deed| deed.what.is_use()).map(|deed| Timestamp::from_millis(deed.at))
     }
 
     /// Gives the tier that was written down last.
     pub fn tier(&self) -> Option<Tier> {
-        self.0.iter().rev().find_map(|deed| match deed.what {
+        self.deeds.iter().rev().find_map(|deed| match deed.what {
             What::Tier(tier) => Some(tier),
             _ => None,
         })
@@ -154,13 +171,17 @@ impl Usage {
             What::Vote { useful } => 2 * i64::from(useful) - 1,
             _ => 0,
         };
-        self.0.iter().map(value).sum()
+        self.deeds.iter().map(value).sum()
     }
 
     fn merge(&mut self, other: Self) {
-        *self = Self::of([std::mem::take(&mut self.0), other.0].concat());
+        let made = self.made.or(other.made);
+        *self = Self { made, ..Self::of([std::mem::take(&mut self.deeds), other.deeds].concat()) };
     }
 }
+
+/// Where no more notes than this are made at once, it is kept when that was.
+const FEW: usize = 16;
 
 /// What the journal tells of every note.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -213,9 +234,9 @@ impl Ledger {
                 }
                 // What is there twice stands side by side in this order.
                 if let Some(usage) = self.notes.get_mut(at)
-                    && usage.0.last().is_none_or(|last| last.id != deed.id)
+                    && usage.deeds.last().is_none_or(|last| last.id != deed.id)
                 {
-                    usage.0.push(deed);
+                    usage.deeds.push(deed);
                     self.deeds += 1;
                 }
             }
@@ -253,7 +274,13 @@ impl Ledger {
                         landed.push((Subject::Path(to), at));
                     }
                 }
-                landed.extend(made.into_iter().map(|path| (Subject::Path(path), None)));
+                // Of notes that came all at once none came before another.
+                let is_told = made.len() <= FEW;
+                for path in made {
+                    let at = is_told.then_some(self.notes.len());
+                    self.notes.extend(at.map(|_| Usage { made: Some(order), ..Usage::default() }));
+                    landed.push((Subject::Path(path), at));
+                }
                 for (subject, at) in landed {
                     // What stands at a name now is not what stood there before.
                     match at {
@@ -270,7 +297,7 @@ impl Ledger {
         let find = |subject: Subject| self.subjects.get(&subject).and_then(|&at| self.notes.get(at)).cloned();
         let mut usage = find(Subject::Path(path.to_owned())).unwrap_or_default();
         if let Some(more) = own_id.and_then(|id| find(Subject::Id(id.to_owned()))) {
-            if usage.0.is_empty() { usage = more } else { usage.merge(more) }
+            usage.merge(more);
         }
         usage
     }

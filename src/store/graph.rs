@@ -216,12 +216,17 @@ impl Store {
         ids.dedup();
         let paths: HashMap<FileId, String> =
             catalog.rows(&ids)?.into_iter().map(|row| (row.id, row.path.as_str().to_owned())).collect();
+        drop(catalog);
+        // The catalog gives the texts of one note in the order in which they were met first, which is anybody's guess.
+        let mut placed: Vec<(&String, LinkRow)> =
+            links.into_iter().filter_map(|link| Some((paths.get(&link.source)?, link))).collect();
+        placed.sort_by_key(|(path, link)| (*path, link.place.ord));
         let mut items: BTreeMap<String, UnresolvedItem> = BTreeMap::new();
-        for link in links {
+        for (path, link) in placed {
             let item = items
                 .entry(link.linkpath.to_lowercase())
                 .or_insert_with(|| UnresolvedItem { link: link.linkpath.clone(), places: Vec::new() });
-            item.places.extend(paths.get(&link.source).map(|path| (path.clone(), link.place.line)));
+            item.places.push((path.clone(), link.place.line));
         }
         Ok(items.into_values().collect())
     }
@@ -266,29 +271,30 @@ impl Store {
     pub fn path(&self, from: &str, to: &str) -> Result<PathReply> {
         let (start, goal) = (self.find(from)?, self.find(to)?);
         let catalog = self.index.catalog();
-        let mut came_from: HashMap<FileId, FileId> = HashMap::from([(start.id, start.id)]);
-        let mut queue = VecDeque::from([start.id]);
-        while let Some(at) = queue.pop_front() {
-            if at == goal.id {
+        // From the goal back to the start; of several ways the first by path is taken.
+        let mut distance: HashMap<FileId, usize> = HashMap::from([(goal.id, 0)]);
+        let mut queue = VecDeque::from([(goal.id, 0)]);
+        while let Some((at, steps)) = queue.pop_front() {
+            if at == start.id {
                 break;
             }
             for next in catalog.neighbours(at)? {
-                came_from.entry(next).or_insert_with(|| {
-                    queue.push_back(next);
-                    at
+                distance.entry(next).or_insert_with(|| {
+                    queue.push_back((next, steps + 1));
+                    steps + 1
                 });
             }
         }
-        if !came_from.contains_key(&goal.id) {
+        let Some(&steps) = distance.get(&start.id) else {
             return Ok(PathReply { path: Vec::new(), distance: None });
+        };
+        let mut chain = vec![start.id];
+        for left in (0..steps).rev() {
+            let Some(&at) = chain.last() else { break };
+            let mut nearer = catalog.neighbours(at)?;
+            nearer.retain(|next| distance.get(next) == Some(&left));
+            chain.extend(catalog.in_order_of_paths(&nearer)?.into_iter().find(|next| nearer.contains(next)));
         }
-        let mut chain = vec![goal.id];
-        let mut at = goal.id;
-        while let Some(&before) = came_from.get(&at).filter(|&&before| before != at) {
-            chain.push(before);
-            at = before;
-        }
-        chain.reverse();
         let path: Vec<String> =
             catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
         Ok(PathReply { distance: Some(path.len().saturating_sub(1)), path })

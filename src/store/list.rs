@@ -109,12 +109,37 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
         let filter = self.settled(&request.filter)?;
-        let catalog = self.index.catalog();
-        let rows = selected(&catalog, &filter, request)?;
+        let rows = self.selected(&filter, request)?;
         let total = rows.len();
+        let catalog = self.index.catalog();
         let page = rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX));
         let notes = page.map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect::<Result<_>>()?;
         Ok(Page { notes, total })
+    }
+
+    /// Selects the notes of a list, in its order.
+    fn selected(&self, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
+        let catalog = self.index.catalog();
+        let mut rows = catalog.select(filter)?;
+        if let Some((name, value)) = &request.property {
+            let mut holding: HashSet<FileId> = HashSet::new();
+            catalog.each_properties(|file, map| {
+                if has_property(&map, name, value.as_deref()) {
+                    holding.insert(file);
+                }
+            })?;
+            rows.retain(|row| holding.contains(&row.id));
+        }
+        drop(catalog);
+        if matches!(request.sort, SortBy::Created | SortBy::Updated) {
+            self.sort_by_birth(&mut rows, true, |row| row)?;
+        }
+        match request.sort {
+            SortBy::Path | SortBy::Created => {}
+            SortBy::Title => rows.sort_by_cached_key(|row| (row.title.to_lowercase(), row.path.clone())),
+            SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
+        }
+        Ok(rows)
     }
 
     /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
@@ -138,8 +163,8 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
         let filter = self.settled(&request.filter)?;
+        let rows = self.selected(&filter, request)?;
         let catalog = self.index.catalog();
-        let rows = selected(&catalog, &filter, request)?;
         let total = rows.len();
         let page: Vec<FileRow> =
             rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX)).collect();
@@ -195,19 +220,24 @@ impl Store {
     /// Lists every property with its type and the number of notes that have it, most used first.
     #[tracing::instrument(skip_all)]
     pub fn properties(&self) -> Result<Vec<PropertyItem>> {
-        let mut found: BTreeMap<String, (String, usize, BTreeMap<&'static str, usize>)> = BTreeMap::new();
+        // By key: the spellings of the name and the types of its values, each with the number of notes.
+        type Counts<T> = BTreeMap<T, usize>;
+        let mut found: BTreeMap<String, (Counts<String>, Counts<&'static str>)> = BTreeMap::new();
         self.index.catalog().each_properties(|_, map| {
             for (name, value) in map {
-                let entry = found.entry(key(&name)).or_insert_with(|| (name.clone(), 0, BTreeMap::new()));
-                entry.1 += 1;
+                let (names, kinds) = found.entry(key(&name)).or_default();
                 let kind = crate::text::frontmatter::kind_of(&name, &value, None).name();
-                *entry.2.entry(kind).or_default() += 1;
+                *kinds.entry(kind).or_default() += 1;
+                *names.entry(name).or_default() += 1;
             }
         })?;
         let settings = self.vault.settings();
         let mut items: Vec<PropertyItem> = found
             .into_values()
-            .map(|(property, notes, kinds)| {
+            .map(|(names, kinds)| {
+                let notes = names.values().sum();
+                // Of spellings that are as frequent the first in the alphabet.
+                let property = names.into_iter().rev().max_by_key(|(_, count)| *count).unwrap_or_default().0;
                 let usual = kinds.iter().max_by_key(|(_, count)| **count).map_or("text", |(kind, _)| kind);
                 let kind =
                     settings.declared_type(&property).map_or(usual, |declared| declared.name()).to_owned();
@@ -217,27 +247,6 @@ impl Store {
         items.sort_by(|a, b| b.notes.cmp(&a.notes).then_with(|| key(&a.property).cmp(&key(&b.property))));
         Ok(items)
     }
-}
-
-/// Selects the notes of a list, in its order.
-fn selected(catalog: &Catalog, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
-    let mut rows = catalog.select(filter)?;
-    if let Some((name, value)) = &request.property {
-        let mut holding: HashSet<FileId> = HashSet::new();
-        catalog.each_properties(|file, map| {
-            if has_property(&map, name, value.as_deref()) {
-                holding.insert(file);
-            }
-        })?;
-        rows.retain(|row| holding.contains(&row.id));
-    }
-    match request.sort {
-        SortBy::Path => {}
-        SortBy::Title => rows.sort_by_cached_key(|row| (row.title.to_lowercase(), row.path.clone())),
-        SortBy::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.created)),
-        SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
-    }
-    Ok(rows)
 }
 
 pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {

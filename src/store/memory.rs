@@ -1,5 +1,6 @@
 //! Memories: notes with their weight, folded for each request from frontmatter, journal and time.
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{MutexGuard, PoisonError};
 
@@ -16,7 +17,7 @@ use crate::journal::{Event, Journal, MOVED, Touched};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
 use crate::memory::recall::{Context, Share, Shares};
 use crate::memory::state::{Said, State, Thresholds, Tier, fold_by};
-use crate::memory::usage::Usage;
+use crate::memory::usage::{DeedId, Usage};
 use crate::text::edit::Place;
 use crate::text::path::{NotePath, has_key, key};
 use crate::text::tag;
@@ -55,6 +56,11 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Gives when it was made, exactly.
+    fn birth(&self) -> (Timestamp, DeedId) {
+        self.usage.birth(self.row.created)
+    }
+
     /// Says whether it has a tag, or one below it.
     pub(super) fn has_tag(&self, tag: &str) -> bool {
         let wanted = key(tag.trim_start_matches('#'));
@@ -197,6 +203,42 @@ impl Store {
         Ok(book)
     }
 
+    /// Puts notes in the order in which they were made, or, where `newest_first` says so, the other way round. Of notes of
+    /// one second the journal tells; else paths decide.
+    pub(super) fn sort_by_birth<T>(
+        &self,
+        list: &mut [T],
+        newest_first: bool,
+        row: impl Fn(&T) -> &FileRow,
+    ) -> Result<()> {
+        let turned = |order: Ordering| if newest_first { order.reverse() } else { order };
+        let second = |item: &T| row(item).created.millis().div_euclid(1000);
+        list.sort_by(|one, other| {
+            let created = row(one).created.cmp(&row(other).created);
+            turned(created).then_with(|| row(one).path.cmp(&row(other).path))
+        });
+        let is_tie = |one: &T, other: &T| second(one) == second(other);
+        if list.chunk_by(is_tie).all(|run| run.len() == 1) {
+            return Ok(());
+        }
+        let book = self.book()?;
+        let Some(ledger) = book.as_ref().map(Book::ledger) else {
+            return Err(Error::internal("the ledger was not read"));
+        };
+        let birth = |item: &T| {
+            let row = row(item);
+            ledger.usage(own_id(row), row.path.as_str()).birth(row.created)
+        };
+        for run in list.chunk_by_mut(is_tie).filter(|run| run.len() > 1) {
+            if newest_first {
+                run.sort_by_cached_key(|item| Reverse(birth(item)));
+            } else {
+                run.sort_by_cached_key(birth);
+            }
+        }
+        Ok(())
+    }
+
     /// Tells what notes are worth now.
     pub(super) fn weigh(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
         self.weigh_by(rows, now, true)
@@ -253,8 +295,7 @@ impl Store {
             let given = if with_tags { given_tags(own_tags.clone(), &properties) } else { own_tags.clone() };
             let said = said(&properties, own_tags, row.created);
             let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
-            let own_id = (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str());
-            let usage = ledger.usage(own_id, row.path.as_str());
+            let usage = ledger.usage(own_id(&row), row.path.as_str());
             let state = fold_by(&thresholds, &said, &kinds.get(&kind), &usage, now);
             Memory {
                 id: row.note_id.clone(),
@@ -262,7 +303,7 @@ impl Store {
                 title: row.title.clone(),
                 kind,
                 tags: given,
-                created: row.created,
+                created: usage.birth(row.created).0,
                 updated: row.updated,
                 superseded_by: said.superseded_by.clone(),
                 state,
@@ -319,7 +360,7 @@ impl Store {
                 && (request.any_tag.is_empty() || request.any_tag.iter().any(|tag| memory.has_tag(tag)))
         });
         found.sort_by(|one, other| {
-            let newer = other.created.cmp(&one.created).then_with(|| one.path.cmp(&other.path));
+            let newer = other.birth().cmp(&one.birth()).then_with(|| one.path.cmp(&other.path));
             match request.sort {
                 MemorySort::Created => newer,
                 MemorySort::Importance => other.state.importance.total_cmp(&one.state.importance).then(newer),
@@ -402,7 +443,7 @@ impl Store {
     pub fn timeline_among(&self, name: &str, window: usize, filter: &Filter) -> Result<TimelineReply> {
         let anchor = self.find(name)?;
         let mut rows = self.index.catalog().select(filter)?;
-        rows.sort_by(|one, other| one.created.cmp(&other.created).then_with(|| one.path.cmp(&other.path)));
+        self.sort_by_birth(&mut rows, false, |row| row)?;
         let at = rows.iter().position(|row| row.id == anchor.id).ok_or_else(|| {
             Error::not_found(format!("{} is in no list of notes", anchor.path))
                 .with_hint("excluded files and attachments have no place in time")
@@ -600,6 +641,11 @@ impl Store {
         events.sort_by(|one, other| (other.at, &other.id).cmp(&(one.at, &one.id)));
         Ok(events)
     }
+}
+
+/// Gives the id that a note says it has.
+fn own_id(row: &FileRow) -> Option<&str> {
+    (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str())
 }
 
 /// A context lasts so many hours at most: a hundred years.

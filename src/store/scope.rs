@@ -87,7 +87,7 @@ impl Store {
             let is_seen = |row: &FileRow| row.path.is_note() && !row.excluded && self.is_in_scope(row);
             found.extend(self.find(name).ok().filter(is_seen));
         }
-        found.sort_by_key(|row| std::cmp::Reverse((row.created, row.id)));
+        self.sort_by_birth(&mut found, true, |row| row)?;
         self.weigh(found, self.clock.now())
     }
 }

@@ -1,6 +1,5 @@
 //! Memories with what they say: lists of them, and the ones whose text is most like a query.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -139,9 +138,7 @@ impl Store {
             request.to.is_none_or(|to| row.created <= to)
                 && request.kind.as_ref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
         });
-        // Of one moment, what was met later is newer.
-        let age = |row: &FileRow| Reverse((row.created, row.id));
-        rows.sort_by_key(age);
+        self.sort_by_birth(&mut rows, true, |row| row)?;
         let now = self.clock.now();
         let total = rows.len();
         let page = if request.order == TextOrder::Newest {
@@ -198,12 +195,9 @@ impl Store {
                 scored.push((hit.row, score));
             }
         }
-        scored.sort_by(|one, other| {
-            other
-                .1
-                .total_cmp(&one.1)
-                .then_with(|| (other.0.created, other.0.id).cmp(&(one.0.created, one.0.id)))
-        });
+        // What scores the same stays in this order: the newest first.
+        self.sort_by_birth(&mut scored, true, |(row, _)| row)?;
+        scored.sort_by(|one, other| other.1.total_cmp(&one.1));
         scored.truncate(limit);
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
         let memories = self.weigh(rows.clone(), self.clock.now())?;

@@ -8,9 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use uuid::Uuid;
-
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, event_id};
 use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, FolderMove, Place};
@@ -231,12 +229,7 @@ impl Vault {
             return Err(Error::new(ErrorKind::Conflict, "an earlier change is not finished yet")
                 .with_hint("the next command finishes or undoes it first"));
         }
-        let millis = u64::try_from(at.millis()).unwrap_or(0);
-        let id = Uuid::new_v7(uuid::Timestamp::from_unix(
-            uuid::NoContext,
-            millis / 1000,
-            u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000,
-        ));
+        let id = event_id(at);
         let mut look = Look::open(self, plan)?;
         let survey = Survey { look: &mut look, made: Vec::new() };
         let draft = survey.draft(self, id.simple().to_string(), at)?;

@@ -3,7 +3,7 @@
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
 use sidenote::search::Mode;
-use sidenote::store::{Open, RelatedRequest, SearchRequest, Store};
+use sidenote::store::{Open, RelatedRequest, SearchRequest, Store, UnresolvedItem};
 
 use crate::support::TestVault;
 
@@ -135,6 +135,47 @@ fn an_index_with_a_history_answers_like_a_new_one() {
     drop(grown);
     let folder = tempfile::tempdir().unwrap();
     check_alike(&vault.store(), &anew(&vault, &folder.path().join("index")), "when opened again");
+}
+
+/// Gives what lists tell whose order or spelling could hang on the numbers of files and texts.
+fn told(store: &Store) -> (Vec<UnresolvedItem>, Vec<String>, Vec<Vec<String>>) {
+    let properties = store.properties().unwrap().into_iter();
+    let ways = [("start.md", "end.md"), ("end.md", "start.md")];
+    let ways = ways.map(|(from, to)| store.path(from, to).unwrap().path).to_vec();
+    (store.unresolved().unwrap(), properties.map(|item| item.property).collect(), ways)
+}
+
+#[test]
+fn spellings_and_ways_do_not_depend_on_what_was_met_first() {
+    let vault = TestVault::new(&[]);
+    let grown = vault.open("none");
+    // In the order in which nobody would come upon them anew.
+    for (path, text) in [
+        ("z.md", "---\nSTATUS: a\n---\n[[nowhere]] [[start]] [[end]]"),
+        ("y.md", "[[NOWHERE]] [[nowhere]] [[NoWhere]]\n[[nowhere]]"),
+        ("start.md", "---\nStatus: b\n---\nno link"),
+        ("b.md", "[[start]] [[end]]"),
+        ("end.md", "---\nstatus: b\n---\nno link"),
+        ("a.md", "[[start]] [[end]]"),
+        ("c.md", "[[NoWhere]]"),
+    ] {
+        vault.write(path, text);
+        grown.sync(silent()).unwrap();
+    }
+    vault.write("y.md", "[[NoWhere]] [[nowhere]] [[NOWHERE]]\n[[nowhere]]");
+    grown.sync(silent()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let fresh = told(&anew(&vault, &folder.path().join("index")));
+    assert_eq!(told(&grown), fresh);
+    let (unresolved, properties, ways) = fresh;
+    let [item] = &unresolved[..] else { panic!("{unresolved:?}") };
+    let places: Vec<(&str, usize)> = item.places.iter().map(|(path, line)| (path.as_str(), *line)).collect();
+    assert_eq!(
+        (item.link.as_str(), places),
+        ("NoWhere", vec![("c.md", 1), ("y.md", 1), ("y.md", 1), ("y.md", 1), ("y.md", 2), ("z.md", 1)])
+    );
+    assert_eq!(properties, ["STATUS"]);
+    assert_eq!(ways, [["start.md", "a.md", "end.md"], ["end.md", "a.md", "start.md"]]);
 }
 
 #[test]

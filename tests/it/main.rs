@@ -6,6 +6,7 @@
 )]
 
 mod apply;
+mod birth;
 mod canvas;
 mod change;
 mod check;
