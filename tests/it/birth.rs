@@ -3,6 +3,7 @@
 use std::fs;
 
 use sidenote::clock::{Clock, Timestamp};
+use sidenote::index::silent;
 use sidenote::store::{
     KeepRequest, ListRequest, MemoryListRequest, MoveRequest, Open, Operation, SortBy, Store, TextsRequest,
 };
@@ -10,13 +11,15 @@ use sidenote::store::{
 use crate::support::TestVault;
 
 fn at(vault: &TestVault, millis: &str) -> Store {
-    Store::open(Open {
+    let store = Store::open(Open {
         vault: Some(vault.root().to_owned()),
         flags: vec![("embed.provider", "none".to_owned(), "test")],
         clock: Clock::Fixed(Timestamp::parse(&format!("2026-11-21T10:00:05.{millis}Z")).unwrap()),
         ..Open::default()
     })
-    .unwrap()
+    .unwrap();
+    store.sync(silent()).unwrap();
+    store
 }
 
 fn keep(store: &Store, title: &str) {
@@ -86,7 +89,6 @@ fn a_time_that_somebody_wrote_goes_before_the_journal() {
     fs::write(&path, text).unwrap();
     drop(store);
     let store = at(&vault, "999");
-    store.sync(sidenote::index::silent()).unwrap();
     let told: Vec<String> =
         store.timeline("Zebra", 5).unwrap().memories.into_iter().map(|memory| memory.title).collect();
     assert_eq!(told, ["Adder", "Zebra"]);
