@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Store;
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
+use crate::index::catalog::{FileId, FileRow, Filter};
 use crate::text::path::{NotePath, key};
 
 /// What a list is ordered by.
