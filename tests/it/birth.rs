@@ -61,9 +61,11 @@ fn notes_of_one_second_keep_their_order() {
     let store = at(&vault, "950");
     keep(&store, "Yak");
     keep(&store, "Bee");
+    drop(store);
     let titles = ["Zebra", "Moth", "Adder", "Yak", "Bee"];
     check_order(&vault, &titles);
 
+    let store = at(&vault, "999");
     let reply = store.timeline("Adder", 1).unwrap();
     let millis: Vec<i64> = reply.memories.iter().map(|memory| memory.created.millis() % 1000).collect();
     assert_eq!(millis, [250, 900, 950]);
