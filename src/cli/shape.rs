@@ -52,7 +52,7 @@ impl Shape {
         }
         let items: Vec<Value> = items(reply)
             .iter()
-            .map(|item| serde_json::to_value(item))
+            .map(serde_json::to_value)
             .collect::<std::result::Result<_, _>>()
             .map_err(|error| Error::internal("an item cannot be written as JSON").with_source(error))?;
         let text = match &self.format {
