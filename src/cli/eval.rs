@@ -35,6 +35,9 @@ pub(super) struct EvalArgs {
     /// Measure hybrid with this fusion as well, and compare the two query by query.
     #[arg(long, value_name = "FUSION")]
     against: Option<String>,
+    /// Measure hybrid also with vectors for these percentages of the notes, against words alone: 0,1,10,50,90,100.
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(..=100))]
+    vectors: Vec<u8>,
 }
 
 pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
@@ -48,7 +51,8 @@ pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
         store.embed_all(silent())?;
     }
     let against = args.against.as_deref().map(Fusion::parse).transpose()?;
-    let request = EvalRequest { modes, causal: args.causal, per_query: args.per_query, against };
+    let (causal, per_query, shares) = (args.causal, args.per_query, args.vectors.clone());
+    let request = EvalRequest { modes, causal, per_query, against, shares };
     session.out.reply(&store.eval(&args.set, &request)?, show)
 }
 
@@ -77,6 +81,20 @@ fn show(reply: &EvalReply) -> String {
             "hybrid - {}: {:+.4}, 95 % of samples {:+.4} to {:+.4}\n",
             pair.against, pair.mean, pair.low, pair.high
         ));
+    }
+    if !reply.shares.is_empty() {
+        let head = ["vectors", "bm25", "hybrid", "difference", "95 % of samples"].map(str::to_owned);
+        let mut rows = vec![head.to_vec()];
+        for share in &reply.shares {
+            rows.push(vec![
+                format!("{} %", share.percent),
+                format!("{:.4}", share.bm25),
+                format!("{:.4}", share.hybrid),
+                format!("{:+.4}", share.paired.mean),
+                format!("{:+.4} to {:+.4}", share.paired.low, share.paired.high),
+            ]);
+        }
+        text.push_str(&output::columns(&rows));
     }
     if reply.pending > 0 {
         text.push_str(&format!("{} without a vector\n", output::count(reply.pending, "passage")));

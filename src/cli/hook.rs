@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::store::{Open, RecallRequest, Store, xml};
+use crate::store::{Open, RecallForm, RecallRequest, Store, within, xml};
 
 /// Serve the hooks of a coding agent: reads the hook's JSON from standard input.
 ///
@@ -94,12 +94,16 @@ fn serve(session: &Session, hook: Hook) -> Result<String> {
             let request = RecallRequest {
                 prompt: given("prompt").to_owned(),
                 patience: Some(PATIENCE),
+                budget: Some(BUDGET),
                 ..RecallRequest::default()
             };
             let reply = store.recall(&request)?;
-            Ok(xml(reply.context.as_ref(), &reply.memories, Some(BUDGET)))
+            Ok(xml(reply.context.as_ref(), &reply.memories))
         }
-        Hook::SessionStart => Ok(xml(store.context()?.as_ref(), &[], Some(BUDGET))),
+        Hook::SessionStart => {
+            let (context, _) = within(BUDGET, RecallForm::Block, store.context()?, Vec::new());
+            Ok(xml(context.as_ref(), &[]))
+        }
         Hook::Capture | Hook::SessionEnd => {
             let answers = answers(Path::new(given("transcript_path")), hook == Hook::SessionEnd)?;
             store.capture(&answers, given("session_id"))?;

@@ -9,8 +9,8 @@ use super::{Session, keep, output, screen};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
-    ExplainReply, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
-    RecallRequest, SaveRequest, SearchRequest, Store, Tier, xml,
+    ExplainReply, Fallback, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
+    RecallForm, RecallRequest, SaveRequest, SearchRequest, Store, Tier, xml,
 };
 
 /// Keep, find, weigh, forget and recall memories: notes that gain weight by use and lose it by time.
@@ -460,15 +460,19 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
         limit: Some(args.limit),
         filter: args.filter.filter(session.now())?,
         include,
+        fallback: Fallback::IfEmpty,
         ..SearchRequest::default()
     };
     let request = MemorySearchRequest { search, intent, tier, seed: args.seed };
     let store = session.store()?;
-    let hits = store.search_memories(&request)?;
-    if hits.is_empty() {
+    let found = store.search_memories(&request)?;
+    for notice in &found.notices {
+        session.out.say(&format!("notice: {notice}"));
+    }
+    if found.hits.is_empty() {
         session.tell_absent(&store.absent(&request.search.filter, None, None)?);
     }
-    session.out.reply(&hits, |hits| {
+    session.out.reply(&found.hits, |hits| {
         let mut out = String::new();
         for hit in hits {
             let memory = &hit.memory;
@@ -564,19 +568,17 @@ fn row_of(memory: &Memory) -> Vec<String> {
 
 fn forget(session: &Session, args: &ForgetArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let name = match store.memory(&args.name) {
-        Ok(memory) => memory.path,
-        Err(error) if error.kind() == crate::error::ErrorKind::NotFound => {
-            let search =
-                SearchRequest { query: args.name.clone(), limit: Some(1), ..SearchRequest::default() };
-            let request = MemorySearchRequest { search, ..MemorySearchRequest::default() };
-            let found = store.search_memories(&request)?.into_iter().next().ok_or(error)?;
-            session.out.say(&format!("note: {} is what is found by that", found.memory.path));
-            found.memory.path
-        }
-        Err(error) => return Err(error),
-    };
-    let reply = store.forget(&name, args.hard, args.dry.is_set())?;
+    let include = PutAway { archived: true, forgotten: args.hard };
+    let (memory, by_query) = store.meant(&args.name, include)?;
+    let reply = store.forget(&memory.path, args.hard, args.dry.is_set())?;
+    let named = format!("{} ({})", memory.path, memory.title);
+    if by_query {
+        session.out.say(&format!("note: {named} is what the query means"));
+    }
+    if reply.applied {
+        let done = if args.hard { "moved to the trash" } else { "forgotten" };
+        session.out.say(&format!("{named} is {done}; `sidenote undo` brings it back"));
+    }
     session.out.reply(&reply, show_change)
 }
 
@@ -604,9 +606,14 @@ fn recall(session: &Session, args: &RecallArgs) -> Result<()> {
     let request = RecallRequest {
         prompt: text_or_stdin(&args.prompt)?,
         limit: Some(args.max),
+        budget: args.budget,
+        form: if args.format == Form::Json { RecallForm::Data } else { RecallForm::Block },
         ..RecallRequest::default()
     };
     let reply = session.store()?.recall(&request)?;
+    for notice in &reply.notices {
+        session.out.say(&format!("notice: {notice}"));
+    }
     match args.format {
         Form::Json => session.out.print(&format!(
             "{}\n",
@@ -614,7 +621,7 @@ fn recall(session: &Session, args: &RecallArgs) -> Result<()> {
                 .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?
         )),
         Form::Xml => session.out.reply(&reply, |reply| {
-            let block = xml(reply.context.as_ref(), &reply.memories, args.budget);
+            let block = xml(reply.context.as_ref(), &reply.memories);
             if block.is_empty() { block } else { block + "\n" }
         }),
         Form::Markdown => session.out.reply(&reply, |reply| {

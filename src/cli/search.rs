@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::search::{Components, MatchType, Mode};
-use crate::store::{Explained, SearchReply, SearchRequest, SearchResult, Store};
+use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, Store};
 
 /// Search the notes by words and meaning, or in Obsidian's search language.
 ///
@@ -74,6 +74,7 @@ impl AskedArgs {
             filter: self.filter.filter(now)?,
             path: self.path.clone(),
             all: self.all,
+            fallback: Fallback::IfEmpty,
             ..SearchRequest::default()
         })
     }
@@ -227,6 +228,9 @@ pub(super) fn show_parts(parts: &Components) -> String {
     ];
     if parts.others.is_some() {
         shown.push(list("other passages", None, parts.others, parts.from_others));
+    }
+    if let Some(share) = parts.from_name {
+        shown.push(format!("its name -> {share:.4}"));
     }
     if let (Some(raw), Some(share)) = (parts.rerank, parts.from_rerank) {
         shown.push(format!("reranker {raw:.3} -> {share:+.4}"));

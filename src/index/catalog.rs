@@ -6,6 +6,7 @@ mod check;
 mod filter;
 mod inserts;
 mod links;
+mod names;
 mod packed;
 mod paths;
 mod properties;
@@ -784,10 +785,10 @@ impl Catalog {
     }
 
     /// Lists numbers of searchable files, those changed last first.
-    pub fn newest_first(&self) -> Result<Vec<FileId>> {
+    pub fn newest_first(&self, most: Option<usize>) -> Result<Vec<FileId>> {
         self.collect(
-            "SELECT id FROM files WHERE kind < 2 AND NOT excluded ORDER BY mtime DESC, id",
-            [],
+            "SELECT id FROM files WHERE kind < 2 AND NOT excluded ORDER BY mtime DESC, id LIMIT ?1",
+            [most.map_or(-1, |most| most as i64)],
             |row| row.get(0),
         )
     }

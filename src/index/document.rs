@@ -63,6 +63,11 @@ impl Reading {
         self.unescaped.as_deref().unwrap_or(&self.text)
     }
 
+    /// Says whether it is a canvas, whose text is JSON around that of its cards.
+    pub fn is_canvas(&self) -> bool {
+        self.unescaped.is_some()
+    }
+
     /// Cuts the note into passages.
     pub fn passages(&self) -> Vec<Passage> {
         passages(self.prose(), &self.note)

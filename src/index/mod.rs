@@ -9,6 +9,7 @@ pub mod document;
 pub mod embed;
 mod folder;
 mod leb128;
+mod recent;
 pub mod roster;
 mod seal;
 mod serving;
@@ -20,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -31,6 +32,7 @@ use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
 use crate::index::catalog::{Catalog, Hash};
 use crate::index::embed::Embed;
 use crate::index::embed::choice::{Earlier, key_of};
+use crate::index::recent::Urgent;
 use crate::index::roster::Roster;
 use crate::index::serving::{Served, Serving, named};
 use crate::index::vectors::{VectorWriter, Vectors};
@@ -222,6 +224,7 @@ fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>, served: 
 enum Job {
     Sync(Changes, Arc<Progress>, Sender<Result<SyncReport>>),
     Embed(Arc<Progress>, Sender<Result<usize>>),
+    Urgent(Urgent),
     Stop,
 }
 
@@ -234,6 +237,8 @@ pub struct Index {
     writing: RwLock<Option<Writing>>,
     stop: Arc<AtomicBool>,
     urgent: Arc<AtomicBool>,
+    /// The batch after which the newest files were found to lack no vector.
+    recent: AtomicI64,
     notices: Vec<String>,
 }
 
@@ -413,6 +418,7 @@ impl Index {
             writing: RwLock::new(None),
             stop: Arc::new(AtomicBool::new(false)),
             urgent: Arc::new(AtomicBool::new(false)),
+            recent: AtomicI64::new(-1),
             notices,
         })
     }

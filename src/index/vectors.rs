@@ -365,6 +365,21 @@ impl Vectors {
         Ok((count > 0).then(|| sum.iter().map(|sum| sum / count as f32).collect()))
     }
 
+    /// Gives a state in memory that has the vectors of these passages alone, without a graph.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn only(&self, keys: &HashSet<i64>) -> Result<Self> {
+        let mut some = Self::empty(self.dimensions);
+        let (mut bytes, mut vector) = (Vec::new(), Vec::new());
+        for (&key, &record) in self.index().iter().filter(|(key, _)| keys.contains(key)) {
+            self.read_at(record, &mut bytes, &mut vector)?;
+            some.keys.push(key);
+            some.tail.extend_from_slice(&vector);
+        }
+        Ok(some)
+    }
+
     /// Gives the cosines between a query and the vectors of these passages, as far as they have one.
     pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Near>> {
         let query = Quantised::of(query);

@@ -65,6 +65,7 @@ impl Worker {
                     waiting = None;
                     drop(reply.send(result));
                 }
+                Ok(Job::Urgent(urgent)) => self.hurry(urgent),
                 Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if untidy => untidy = self.tidy_step(true),
                 Err(RecvTimeoutError::Timeout) => {

@@ -552,7 +552,7 @@ impl Writer {
         if waiting.is_empty() {
             return Ok(Vec::new());
         }
-        let mut order = self.catalog.newest_first()?;
+        let mut order = self.catalog.newest_first(None)?;
         order.retain(|file| waiting.contains(file));
         let used = self.used_most(&waiting)?;
         // One of these, one of those: both come first.

@@ -392,15 +392,15 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(5), 1, 50)?;
     let threshold = within("threshold", input.threshold.unwrap_or(0.3), 0.0, 1.0)?;
     let found = store.most_like(&input.query, limit, threshold)?;
-    if found.is_empty() {
-        return Ok(Answer::text("No relevant memories found."));
+    if found.memories.is_empty() {
+        return Ok(Answer::text("No relevant memories found.").noting(found.notices));
     }
-    let ranked = found.into_iter().enumerate();
+    let ranked = found.memories.into_iter().enumerate();
     let mut memories: Vec<MemoryOutput> = ranked
         .map(|(at, (text, score))| MemoryOutput { rank: Some(at + 1), score: Some(score), ..output(text) })
         .collect();
     fit(&mut memories);
-    Answer::pretty(&memories)
+    Ok(Answer::pretty(&memories)?.noting(found.notices))
 }
 
 fn all(store: &Store, input: AllInput) -> Result<Answer> {

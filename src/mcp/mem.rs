@@ -363,6 +363,7 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         ..MemorySearchRequest::default()
     })?;
     let results: Vec<FoundOutput> = found
+        .hits
         .into_iter()
         .map(|hit| FoundOutput {
             id: hit.memory.id,
@@ -371,7 +372,7 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
             snippet: hit.snippet,
         })
         .collect();
-    Answer::json(&SearchOutput { total: results.len(), results })
+    Ok(Answer::json(&SearchOutput { total: results.len(), results })?.noting(found.notices))
 }
 
 /// Reads again what two memories link to.

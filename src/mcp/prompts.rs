@@ -83,7 +83,7 @@ fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
     let reply = store.recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
     Ok(vec![
         say(format!("Tell me what my notes hold on: {topic}\nName the note that each statement is from.")),
-        say(xml(reply.context.as_ref(), &reply.memories, None)),
+        say(xml(reply.context.as_ref(), &reply.memories)),
     ])
 }
 

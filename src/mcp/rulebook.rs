@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
 use crate::search::{MatchType, Mode};
-use crate::store::{KeepRequest, Memory, MemorySearchRequest, SearchRequest, Store};
+use crate::store::{KeepRequest, Memory, MemorySearchReply, MemorySearchRequest, SearchRequest, Store};
 
 /// Told by every tool while memory is off.
 const DISABLED: &str = "Memory system is not enabled. Set memory.enabled=true in .rulebook";
@@ -93,6 +93,9 @@ struct Failed<'a> {
 struct SearchOutput {
     results: Vec<FoundOutput>,
     total: usize,
+    /// What the answer lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -268,7 +271,8 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
         filter,
         ..SearchRequest::default()
     };
-    let hits = store.search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
+    let MemorySearchReply { hits, notices } =
+        store.search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
     let results: Vec<FoundOutput> = hits
         .into_iter()
         .map(|hit| FoundOutput {
@@ -280,7 +284,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
             created_at: hit.memory.created.millis(),
         })
         .collect();
-    Ok(SearchOutput { total: results.len(), results })
+    Ok(SearchOutput { total: results.len(), results, notices })
 }
 
 fn known(store: &Store, id: &str) -> Result<Memory> {

@@ -12,9 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::preview::preview;
 use crate::memory::state::days;
-use crate::store::{
-    Context, KeepRequest, Kept, Memory, MemoryRecallRequest, MemorySearchRequest, SearchRequest, Store, Tier,
-};
+use crate::store::{Context, KeepRequest, Kept, Memory, MemoryRecallRequest, RecalledReply, Store, Tier};
 
 /// A context counts so many hours where nothing is said.
 const TTL_HOURS: f64 = 4.0;
@@ -220,6 +218,9 @@ struct RecallOutput {
     memories: Vec<RecalledOutput>,
     truncated: bool,
     context: Option<Context>,
+    /// What the answer lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -485,7 +486,8 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
     let mut room = Room::default();
     let mut truncated = false;
     let mut memories = Vec::new();
-    for recalled in store.recall_memories(&request)? {
+    let RecalledReply { memories: recalled, notices } = store.recall_memories(&request)?;
+    for recalled in recalled {
         let (text, is_cut) = room.take(&recalled.content.text);
         truncated |= is_cut;
         memories.push(RecalledOutput {
@@ -504,12 +506,13 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
         let MemoryOutput { id, kind, tier, .. } = memory;
         text.push_str(&format!("\n\n{}. {tier} {kind} {score:.3} {id}\n{}", at + 1, preview(&memory.text)));
     }
-    Answer::text(text).with(&RecallOutput { memories, truncated, context })
+    Answer::text(text).noting(notices.clone()).with(&RecallOutput { memories, truncated, context, notices })
 }
 
 fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
     let hard = input.hard.unwrap_or(false);
     let given = input.memory_id.filter(|id| !id.trim().is_empty());
+    let by_query = given.is_none();
     let memory = match (given, input.query) {
         (Some(id), _) => found(store, &id)?,
         (None, Some(query)) => best(store, &query, hard)?,
@@ -526,28 +529,28 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
         }
         done => drop(done?),
     }
-    let said = if hard {
-        format!("Memory moved to the trash: {}\n{text}", memory.id)
+    let mut said = if hard {
+        format!(
+            "Memory moved to the trash: {}\n{text}\nA person can bring it back with `sidenote undo`.",
+            memory.id
+        )
     } else {
         format!("Memory forgotten: {}\n{text}\nmemory_restore brings it back.", memory.id)
     };
+    if by_query {
+        said.push_str(&format!("\nThe query was taken to mean {} ({}).", memory.path, memory.title));
+    }
     answer(said, ForgetOutput { id: memory.id, text, hard_deleted: hard, restorable: !hard })
 }
 
-/// Finds the memory that answers a query best; what is forgotten can only be deleted.
+/// Finds the memory that a query means; what is forgotten can only be deleted.
 fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
-    let search = SearchRequest {
-        query: query.to_owned(),
-        plain: true,
-        limit: Some(1),
-        filter: store.scoped(Filter::default()),
-        include: PutAway { archived: true, forgotten: hard },
-        ..SearchRequest::default()
-    };
-    let hits = store.search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
-    let hit = hits.into_iter().next();
-    hit.map(|hit| hit.memory)
-        .ok_or_else(|| Error::not_found(format!("No memory found matching query: {query}")))
+    let hidden = PutAway { archived: false, forgotten: !hard };
+    let filter = store.scoped(Filter { hidden, ..Filter::default() });
+    store.best_for(query, filter)?.ok_or_else(|| {
+        Error::not_found(format!("No memory found matching query: {query}"))
+            .with_hint("Give memoryId, as memory_recall tells it, or more of the memory's own words")
+    })
 }
 
 /// Reads a memory again, and says how it stands now.

@@ -58,6 +58,12 @@ impl Answer {
         Self { is_error: true, ..Self::text(text) }
     }
 
+    /// Adds what there is to say of the answer, each sentence as a text of its own: the first text keeps its shape.
+    pub(super) fn noting(mut self, notices: impl IntoIterator<Item = String>) -> Self {
+        self.texts.extend(notices.into_iter().map(|notice| format!("notice: {notice}")));
+        self
+    }
+
     /// Answers with JSON as text, on one line.
     ///
     /// # Errors

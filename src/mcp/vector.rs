@@ -9,8 +9,8 @@ use super::tool::{Answer, Does, IntentInput, Tool, sentence};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
-    Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemorySearchRequest, ReviseRequest,
-    SearchRequest, Store,
+    Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemorySearchReply, MemorySearchRequest,
+    ReviseRequest, SearchRequest, Store,
 };
 
 /// Stands between memories.
@@ -317,7 +317,7 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         ..SearchRequest::default()
     };
     let intent = Some(input.intent.into());
-    let hits =
+    let MemorySearchReply { hits, notices } =
         store.search_memories(&MemorySearchRequest { search, intent, ..MemorySearchRequest::default() })?;
     let mut room = Room::default();
     let mut blocks = Vec::new();
@@ -343,9 +343,9 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         blocks.push(block);
     }
     if blocks.is_empty() {
-        return Ok(Answer::text("No memories found matching your query."));
+        return Ok(Answer::text("No memories found matching your query.").noting(notices));
     }
-    Ok(Answer::text(blocks.join(BETWEEN)))
+    Ok(Answer::text(blocks.join(BETWEEN)).noting(notices))
 }
 
 fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {

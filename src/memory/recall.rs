@@ -28,6 +28,168 @@ pub fn key_terms(prompt: &str) -> Vec<String> {
     found
 }
 
+/// Words of courtesy, of agreement and of going on, sorted: a prompt of these alone is about no note.
+const SMALL_TALK: &[&str] = &[
+    "absolutely",
+    "afternoon",
+    "again",
+    "agree",
+    "agreed",
+    "ahead",
+    "all",
+    "alright",
+    "amazing",
+    "appreciate",
+    "appreciated",
+    "awesome",
+    "beautiful",
+    "bravo",
+    "brilliant",
+    "bye",
+    "cheers",
+    "continue",
+    "cool",
+    "correct",
+    "definitely",
+    "else",
+    "evening",
+    "exactly",
+    "excellent",
+    "fantastic",
+    "fine",
+    "give",
+    "glad",
+    "going",
+    "good",
+    "goodbye",
+    "gotcha",
+    "great",
+    "greetings",
+    "haha",
+    "happy",
+    "hello",
+    "help",
+    "helped",
+    "helpful",
+    "helping",
+    "helps",
+    "hey",
+    "hmm",
+    "indeed",
+    "keep",
+    "later",
+    "let",
+    "lets",
+    "lgtm",
+    "lol",
+    "look",
+    "looks",
+    "lot",
+    "lots",
+    "lovely",
+    "mean",
+    "meant",
+    "morning",
+    "much",
+    "need",
+    "next",
+    "nice",
+    "night",
+    "nope",
+    "now",
+    "okay",
+    "perfect",
+    "perfectly",
+    "please",
+    "pls",
+    "proceed",
+    "really",
+    "right",
+    "say",
+    "show",
+    "sorry",
+    "sounds",
+    "super",
+    "sure",
+    "tell",
+    "thank",
+    "thanks",
+    "think",
+    "thx",
+    "today",
+    "tomorrow",
+    "tonight",
+    "understood",
+    "want",
+    "wants",
+    "welcome",
+    "well",
+    "wonderful",
+    "work",
+    "worked",
+    "working",
+    "works",
+    "wow",
+    "yeah",
+    "yep",
+    "yes",
+    "yup",
+];
+
+/// Picks the words of a prompt that may name or describe a note: its [key terms](key_terms) without small talk. Empty
+/// where nothing is to be recalled.
+pub fn prompt_terms(prompt: &str) -> Vec<String> {
+    let mut words = key_terms(prompt);
+    words.retain(|word| SMALL_TALK.binary_search(&word.as_str()).is_err());
+    words
+}
+
+/// What speaks for a note being about a text.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Evidence {
+    /// Cosine of the nearest passage; nothing without a vector.
+    pub cosine: Option<f32>,
+    /// The share of the text's words that the note's best passage or its names hold, 0 to 1, each word by its inverse
+    /// document frequency.
+    pub words: f32,
+    /// How many words these are.
+    pub count: usize,
+    /// How many of them stand in the note's title, in an alias, or in its file name.
+    pub in_name: usize,
+    /// Whether the text is the note's title, an alias of it, or its file name.
+    pub is_named: bool,
+}
+
+/// What all words of a text count beside the cosine at the model's floor, which is 1.
+const ALL_WORDS: f32 = 0.8;
+/// The share of the words from which they tell without a cosine, and from which a word in the note's name does.
+const MOST_WORDS_MET: f32 = 0.9;
+/// The share of a query's words that leaves no doubt of what is meant.
+const CERTAIN_WORDS: f32 = 0.6;
+
+impl Evidence {
+    /// Gives the share of the words, lowered where they are few: one word may occur by chance, several hardly.
+    fn trusted_words(&self) -> f32 {
+        self.words * (1.0 - 0.5 / self.count.max(1) as f32)
+    }
+
+    /// Says whether the note is about the text. `floor` is the cosine from which that is so under the model at hand,
+    /// whatever the words; with it words and meaning add up.
+    pub fn is_about(&self, floor: Option<f32>) -> bool {
+        let by_name = self.is_named || (self.in_name > 0 && self.words >= MOST_WORDS_MET);
+        by_name
+            || match self.cosine.zip(floor) {
+                Some((cosine, floor)) => cosine / floor + ALL_WORDS * self.trusted_words() >= 1.0,
+                None => self.count > 1 && self.words >= MOST_WORDS_MET,
+            }
+    }
+
+    /// Says whether the note is so clearly about the text that it may be changed without another question.
+    pub fn is_certain(&self) -> bool {
+        self.is_named || self.words >= CERTAIN_WORDS
+    }
+}
+
 /// Where a memory counts when places are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
@@ -88,8 +250,53 @@ pub struct Item {
     pub tier: Tier,
     /// Its composite score.
     pub score: f64,
-    /// Its text, or the beginning of it.
+    /// The passage of its text that matched, or the part of it around the match.
     pub text: String,
+}
+
+impl Item {
+    /// Writes it as a line of the block.
+    fn line(&self) -> String {
+        let Self { id, path, title, kind, tier, text, .. } = self;
+        let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape(text));
+        format!(
+            "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\">{text}</memory>"
+        )
+    }
+}
+
+/// The forms in which a reply holds what is recalled; a budget covers all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// As a block of text.
+    #[default]
+    Block,
+    /// As data.
+    Data,
+    /// As data that also holds the block, and as the block.
+    Both,
+}
+
+impl Form {
+    /// Counts the tokens of one item or of the context: `line` in the block, `data` beside it.
+    fn cost(self, line: &str, data: &impl Serialize) -> usize {
+        let (block, data) = (tokens(line) + 1, json_tokens(data) + 1);
+        match self {
+            Self::Block => block,
+            Self::Data => data,
+            Self::Both => block + json_tokens(&line) + data,
+        }
+    }
+
+    /// Counts the tokens that a reply has whatever it holds.
+    fn overhead(self) -> usize {
+        let block = tokens(OPEN) + tokens(CLOSE) + 2;
+        match self {
+            Self::Block => block,
+            Self::Data => DATA,
+            Self::Both => 2 * block + DATA,
+        }
+    }
 }
 
 /// What an agent is working on.
@@ -126,12 +333,15 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// From here on scripts write words in one sign.
+const WIDE: char = '\u{2E80}';
+
 /// Estimates the tokens of a text for a budget: four letters each, and one for each sign of scripts that write words in
 /// one.
 pub fn tokens(text: &str) -> usize {
     let (mut narrow, mut wide) = (0_usize, 0_usize);
     for c in text.chars() {
-        if c >= '\u{2E80}' { wide += 1 } else { narrow += 1 }
+        if c >= WIDE { wide += 1 } else { narrow += 1 }
     }
     narrow.div_ceil(4) + wide
 }
@@ -157,29 +367,79 @@ pub fn without_injected(text: &str) -> String {
     kept
 }
 
-/// Writes the block for an agent: the context first, then memories as far as `budget` tokens reach. Empty where there
-/// is nothing to tell.
-pub fn xml(context: Option<&Context>, items: &[Item], budget: Option<usize>) -> String {
-    let mut lines = Vec::new();
-    let mut left = budget.unwrap_or(usize::MAX).saturating_sub(tokens(OPEN) + tokens(CLOSE) + 2);
-    let mut add = |line: String| {
-        let cost = tokens(&line) + 1;
+/// What the names of fields and the brackets around all items cost.
+const DATA: usize = 20;
+/// An item of which less text than this many tokens is left says too little to be given.
+const LEAST_TEXT: usize = 16;
+
+fn json_tokens(value: &impl Serialize) -> usize {
+    // What cannot be written is not sent either.
+    serde_json::to_string(value).map_or(0, |text| tokens(&text))
+}
+
+/// Takes as much of what was recalled as `budget` tokens hold in the form in which it is sent: the context first, then
+/// the items in their order. The text of the last one is cut where that makes it fit.
+pub fn within(
+    budget: usize,
+    form: Form,
+    context: Option<Context>,
+    items: Vec<Item>,
+) -> (Option<Context>, Vec<Item>) {
+    let mut left = budget.saturating_sub(form.overhead());
+    let context = context.filter(|context| {
+        let cost = form.cost(&context_line(context), context);
         let fits = cost <= left;
-        if fits {
-            left -= cost;
-            lines.push(line);
-        }
+        left = left.saturating_sub(if fits { cost } else { 0 });
         fits
-    };
-    if let Some(context) = context {
-        add(format!("<current-context>{}</current-context>", escape(&context.text)));
+    });
+    let mut taken = Vec::new();
+    for mut item in items {
+        let cost = form.cost(&item.line(), &item);
+        if cost <= left {
+            left -= cost;
+            taken.push(item);
+            continue;
+        }
+        let text = std::mem::take(&mut item.text);
+        let bare = form.cost(&item.line(), &item);
+        let copies = if form == Form::Both { 3 } else { 1 };
+        let room = left.saturating_sub(bare) / copies;
+        if room >= LEAST_TEXT {
+            item.text = cut(&text, room);
+            // Escaped signs take more room than they seem to.
+            if form.cost(&item.line(), &item) <= left {
+                taken.push(item);
+            }
+        }
+        break;
     }
-    for item in items {
-        let (id, kind, text) = (escape(&item.id), escape(&item.kind), escape(&item.text));
-        let line = format!("<memory id=\"{id}\" type=\"{kind}\" tier=\"{}\">{text}</memory>", item.tier);
-        if !add(line) {
+    (context, taken)
+}
+
+/// Cuts a text to so many tokens, at the end of a word.
+fn cut(text: &str, most: usize) -> String {
+    let mut length = 0;
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        // Quarters of a token: see `tokens`.
+        length += if c >= WIDE { 4 } else { 1 };
+        if length + 8 > most * 4 {
             break;
         }
+        if c.is_whitespace() || c >= WIDE {
+            end = at;
+        }
     }
+    format!("{} …", text.get(..end).unwrap_or("").trim_end())
+}
+
+fn context_line(context: &Context) -> String {
+    format!("<current-context>{}</current-context>", escape(&context.text))
+}
+
+/// Writes the block for an agent: the context first, then the memories. Empty where there is nothing to tell.
+pub fn xml(context: Option<&Context>, items: &[Item]) -> String {
+    let lines: Vec<String> =
+        context.map(context_line).into_iter().chain(items.iter().map(Item::line)).collect();
     if lines.is_empty() { String::new() } else { format!("{OPEN}\n{}\n{CLOSE}", lines.join("\n")) }
 }

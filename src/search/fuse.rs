@@ -24,6 +24,8 @@ pub struct Known {
     pub bm25: Option<f32>,
     /// How near its passages are; nothing where none has a vector.
     pub near: Option<Nearness>,
+    /// The share of its passages that have no vector yet, 0 to 1.
+    pub missing: f32,
 }
 
 /// How near the passages of a note are to a query.
@@ -106,6 +108,9 @@ const TEXT: f32 = 0.4;
 /// What the passages behind the best one count beside it in [`Fusion::Relative`].
 const OTHERS_WEIGHT: f32 = 0.1;
 const RRF_K: f32 = 60.0;
+/// The least weight of the vectors where notes lack them: enough to order what the vectors alone found, too little to
+/// overrule the text.
+const LEAST_COVERAGE: f32 = 0.02;
 /// [`Fusion::Weighted`] normalises over this many entries, so that asking for more notes does not reorder the first
 /// ones.
 const DEPTH: usize = 50;
@@ -113,9 +118,10 @@ const DEPTH: usize = 50;
 /// Merges the text list and the vector list; equal scores by file number, until [`order`](crate::search::order) has looked
 /// up their paths.
 ///
-/// `known` is asked by [`Fusion::Relative`] alone. A note without an entry there has what its lists say; one without
-/// any vector counts as if it were as near as the last of the vector list, so that it does not sink before it is
-/// embedded.
+/// A note without an entry in `known` has what its lists say. Where notes lack vectors ([`Known::missing`]), the vectors
+/// count for less, in proportion to the text list's [coverage](coverage), and what a note lacks is estimated from its
+/// text score: a missing vector neither costs a note its place nor lends one to its rivals. Where none is missing, no
+/// score depends on this.
 pub fn fuse(
     text: &[Ranked],
     vector: &[Ranked],
@@ -133,19 +139,25 @@ pub fn fuse(
         components.vector_rank = Some(rank + 1);
         components.cosine = Some(hit.score);
     }
+    let coverage = coverage(text, known);
+    let missing = |file: &FileId| known.get(file).map_or(0.0, |known| known.missing);
     match fusion {
-        Fusion::Relative => add_relative(&mut notes, text, vector, known),
+        Fusion::Relative => add_relative(&mut notes, text, vector, known, coverage),
         Fusion::Rrf => {
-            for components in notes.values_mut() {
-                components.from_bm25 = components.bm25_rank.map_or(0.0, reciprocal);
-                components.from_vector = components.vector_rank.map_or(0.0, reciprocal);
+            for (file, components) in &mut notes {
+                let by_text = components.bm25_rank.map_or(0.0, reciprocal);
+                let by_vector = components.vector_rank.map_or(0.0, reciprocal);
+                components.from_bm25 = by_text;
+                components.from_vector = coverage * estimated(by_vector, by_text, missing(file));
             }
         }
         Fusion::Weighted => {
             let (text, vector) = (Range::of(text), Range::of(vector));
-            for components in notes.values_mut() {
-                components.from_bm25 = components.bm25.map_or(0.0, |score| 0.3 * text.place(score));
-                components.from_vector = components.cosine.map_or(0.0, |score| 0.7 * vector.place(score));
+            for (file, components) in &mut notes {
+                let by_text = components.bm25.map_or(0.0, |score| text.place(score));
+                let by_vector = components.cosine.map_or(0.0, |score| vector.place(score));
+                components.from_bm25 = (0.3 + 0.7 * (1.0 - coverage)) * by_text;
+                components.from_vector = 0.7 * coverage * estimated(by_vector, by_text, missing(file));
             }
         }
     }
@@ -157,15 +169,30 @@ pub fn fuse(
     fused
 }
 
+/// Gives the share of the text list's passages that have vectors: how far its notes can be compared by meaning. 1 where
+/// nothing is missing, and where there is no text list, for then meaning alone answers.
+fn coverage(text: &[Ranked], known: &HashMap<FileId, Known>) -> f32 {
+    let looked_at = text.iter().filter_map(|hit| known.get(&hit.file));
+    let (count, missing) =
+        looked_at.fold((0.0, 0.0), |(count, missing), known| (count + 1.0, missing + known.missing));
+    if missing > 0.0 { (1.0 - missing / count).max(LEAST_COVERAGE) } else { 1.0 }
+}
+
+/// Raises what is known of a note's nearness towards an estimate, by the share of its passages that lack a vector.
+fn estimated(known: f32, estimate: f32, missing: f32) -> f32 {
+    known + missing * (estimate - known).max(0.0)
+}
+
 fn add_relative(
     notes: &mut HashMap<FileId, Components>,
     text: &[Ranked],
     vector: &[Ranked],
     known: &HashMap<FileId, Known>,
+    coverage: f32,
 ) {
     let best_text = text.first().map_or(0.0, |hit| hit.score);
     let faintest = vector.last().map_or(0.0, |hit| hit.score);
-    let mut nearness: HashMap<FileId, Nearness> = HashMap::with_capacity(notes.len());
+    let mut nearness: HashMap<FileId, (Nearness, f32)> = HashMap::with_capacity(notes.len());
     let mut best_near = 0.0f32;
     for (&file, components) in notes.iter_mut() {
         let known = known.get(&file).copied().unwrap_or_default();
@@ -176,16 +203,26 @@ fn add_relative(
             known.near.unwrap_or(Nearness { best: components.cosine.unwrap_or(faintest), others: 0.0 });
         let (best, others) = near.shares();
         best_near = best_near.max(best + others);
-        nearness.insert(file, near);
+        nearness.insert(file, (near, known.missing));
     }
+    // With all vectors there, these are TEXT and 1 − TEXT to the last bit.
+    let for_text = TEXT + (1.0 - TEXT) * (1.0 - coverage);
+    let for_near = (1.0 - TEXT) * coverage;
     for (file, components) in notes.iter_mut() {
+        let by_text = if best_text > 0.0 { components.bm25.unwrap_or(0.0) / best_text } else { 0.0 };
         if best_text > 0.0 {
-            components.from_bm25 = TEXT * components.bm25.unwrap_or(0.0) / best_text;
+            components.from_bm25 = for_text * components.bm25.unwrap_or(0.0) / best_text;
         }
-        if let Some(near) = nearness.get(file).filter(|_| best_near > 0.0) {
+        if let Some((near, missing)) = nearness.get(file).filter(|_| best_near > 0.0) {
             let (best, others) = near.shares();
-            components.from_vector = (1.0 - TEXT) * best / best_near;
-            components.from_others = (1.0 - TEXT) * others / best_near;
+            components.from_vector = for_near * best / best_near;
+            components.from_others = for_near * others / best_near;
+            if *missing > 0.0 {
+                let floor = faintest.max(0.0) / best_near;
+                let estimate = floor + (1.0 - floor) * by_text;
+                let share = (best + others) / best_near;
+                components.from_vector += for_near * (estimated(share, estimate, *missing) - share);
+            }
         }
     }
 }

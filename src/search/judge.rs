@@ -172,6 +172,72 @@ impl Subject for Card<'_> {
     }
 }
 
+/// A file of which nothing is known but its text.
+struct Alone<'a> {
+    path: &'a NotePath,
+    content: &'a Content,
+    properties: Map<String, Value>,
+}
+
+impl Subject for Alone<'_> {
+    fn path(&self) -> &NotePath {
+        self.path
+    }
+
+    fn properties(&self) -> Result<&Map<String, Value>> {
+        Ok(&self.properties)
+    }
+
+    fn tags(&self) -> Result<&[String]> {
+        Ok(&[])
+    }
+
+    fn content(&self) -> Option<&Content> {
+        Some(self.content)
+    }
+
+    fn passes(&self, _: &Own) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Lists the tasks, lines and blocks of a note for which a query asks, in order: what there is to show of it. Sections
+/// are not listed, since the passage shown stands in one. None of a canvas, whose cards are notes by themselves.
+///
+/// # Errors
+/// Where a condition cannot be judged.
+pub fn parts_asked_for(path: &NotePath, text: &str, asks: &Node) -> Result<Vec<Span>> {
+    let mut wanted = Vec::new();
+    each_part(asks, &mut |part, node| wanted.push((part, node)));
+    if wanted.is_empty() || path.is_canvas() {
+        return Ok(Vec::new());
+    }
+    let content = Content::of(text.to_owned());
+    let alone = Alone { path, content: &content, properties: Map::new() };
+    let judge = Judge::new(&alone);
+    let mut found = Vec::new();
+    for (part, node) in wanted {
+        for span in content.parts(part) {
+            if judge.at(node, Some(span))? {
+                found.push(span);
+            }
+        }
+    }
+    found.sort_by_key(|span| (span.start, span.end));
+    found.dedup();
+    Ok(found)
+}
+
+/// Visits the parts smaller than a section that a query wants, with what they are to hold.
+fn each_part<'a>(node: &'a Node, visit: &mut impl FnMut(Part, &'a Node)) {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| each_part(node, visit)),
+        Node::Within(Part::Section, node) => each_part(node, visit),
+        Node::Within(part, node) => visit(*part, node),
+        _ => {}
+    }
+}
+
 /// Judges one file.
 pub struct Judge<'a, S> {
     subject: &'a S,

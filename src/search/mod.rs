@@ -115,12 +115,16 @@ pub struct Components {
     /// What its verdict adds to the fused score, or takes from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_rerank: Option<f32>,
+    /// What a note gets because the query is its title, an alias of it, or its file name: more than all else together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_name: Option<f32>,
 }
 
 impl Components {
     /// Adds up the parts.
     pub fn total(&self) -> f32 {
-        self.from_bm25 + self.from_vector + self.from_others + self.from_rerank.unwrap_or(0.0)
+        let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_rerank.unwrap_or(0.0);
+        ranked + self.from_name.unwrap_or(0.0)
     }
 }
 
@@ -187,6 +191,8 @@ impl Merged {
             (Some(_), Some(_)) => MatchType::Both,
             (None, Some(_)) => MatchType::Vector,
             (Some(_), None) => MatchType::Bm25,
+            // A name is a part of the full text.
+            (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
             (None, None) => MatchType::Exact,
         };
         let passage = self.passages.get(&hit.file).copied();
@@ -244,7 +250,8 @@ pub fn rank(
         text.truncate(if query.asks.is_some() { text.len() } else { most });
         vector.truncate(most);
     }
-    let known = match meaning.filter(|_| request.fusion.looks_closer()) {
+    // Where vectors are missing, every method has to know which.
+    let known = match meaning.filter(|_| request.fusion.looks_closer() || snapshot.pending > 0) {
         Some(meaning) => {
             let best = text.get(..text.len().min(depth.min(most))).unwrap_or_default();
             look_closer(snapshot, index, &meaning, (&ranking, best, &vector), &mut passages)?
@@ -252,8 +259,46 @@ pub fn rank(
         None => HashMap::new(),
     };
     let mut fused = fuse::fuse(&text, &vector, &known, request.fusion);
+    put_named_first(index, query, allowed.as_ref(), &mut fused)?;
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
     Ok(Merged { fused, passages })
+}
+
+/// What a note's score gains where the query is its name. No method of fusion gives as much for anything else.
+const NAMED: f32 = 1.5;
+/// A query longer than this, in bytes, names nothing.
+const LONGEST_NAME: usize = 255;
+
+/// Puts the notes first whose title, alias or file name the query is, also those that neither list holds.
+fn put_named_first(
+    index: &Index,
+    query: &Query,
+    allowed: Option<&FileSet>,
+    fused: &mut Vec<Fused>,
+) -> Result<()> {
+    let name = query.meaning.trim();
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        return Ok(());
+    }
+    let named = index.catalog().called(name)?;
+    let named: Vec<FileId> =
+        named.into_iter().filter(|&file| allowed.is_none_or(|files| files.contains(file))).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let (mut first, rest): (Vec<Fused>, Vec<Fused>) =
+        fused.drain(..).partition(|hit| named.contains(&hit.file));
+    for file in named {
+        if first.iter().all(|hit| hit.file != file) {
+            first.push(Fused { file, score: 0.0, components: Components::default() });
+        }
+    }
+    for hit in &mut first {
+        hit.components.from_name = Some(NAMED);
+        hit.score = hit.components.total();
+    }
+    fused.extend(first.into_iter().chain(rest));
+    Ok(())
 }
 
 fn text_list(
@@ -307,7 +352,8 @@ fn look_closer(
         passages.extend(place.map(|place| (file, place)));
         let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
         let bm25 = by_words.get(&file).copied();
-        known.insert(file, Known { bm25, near: Nearness::of(&mut cosines) });
+        let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
+        known.insert(file, Known { bm25, near: Nearness::of(&mut cosines), missing });
     }
     Ok(known)
 }

@@ -23,24 +23,91 @@ pub struct Excerpt {
     pub snippet: String,
     /// Byte ranges of the snippet that match the query.
     pub marks: Vec<(usize, usize)>,
+    /// Whether the passage goes on behind the snippet.
+    pub is_cut: bool,
+    /// The text of the whole passage, without markup.
+    pub passage: String,
 }
 
 /// Chooses the passage with most of the query's words, else the one given by its place, and cuts the snippet.
 pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>, stem: &mut Stem) -> Excerpt {
-    let passages = reading.passages();
+    excerpt_of(reading, words, nearest, LENGTH, stem)
+}
+
+/// As [`excerpt`], of about `length` bytes.
+pub fn excerpt_of(
+    reading: &Reading,
+    words: &[Word],
+    nearest: Option<usize>,
+    length: usize,
+    stem: &mut Stem,
+) -> Excerpt {
+    let mut passages = reading.passages();
+    if passages.is_empty() {
+        return Excerpt { lines: (1, 1), ..Excerpt::default() };
+    }
     let by_words = best_by_words(&passages, words, stem);
     // The place behind the last passage is that of the summary, which the whole note stands for.
-    let chosen = by_words.or(nearest).and_then(|at| passages.get(at)).or(passages.first());
-    let Some(passage) = chosen else {
-        return Excerpt { lines: (1, 1), ..Excerpt::default() };
-    };
-    let snippet = cut(reading, passage.span, words, stem);
+    let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
+    let passage = passages.swap_remove(chosen);
+    let (snippet, is_cut) = cut(reading, &passage, words, length, stem);
     Excerpt {
-        trail: reading.trail_of(passage),
+        trail: reading.trail_of(&passage),
         lines: reading.lines_of(passage.span),
         marks: marks(&snippet, words, stem),
         snippet,
+        is_cut,
+        passage: passage.text,
     }
+}
+
+/// Makes the excerpt of parts of a note that a query asks for, such as its tasks: their lines, the first ones first.
+/// Nothing where there are no such parts.
+pub fn excerpt_of_parts(
+    reading: &Reading,
+    parts: &[Span],
+    words: &[Word],
+    stem: &mut Stem,
+) -> Option<Excerpt> {
+    let (first, _) = reading.lines_of(*parts.first()?);
+    let (mut snippet, mut last, mut is_cut) = (String::new(), 0, false);
+    for (from, to) in parts.iter().map(|part| reading.lines_of(*part)) {
+        // One line may hold several parts.
+        let Some(lines) = reading.lines_span(from.max(last + 1), to) else { continue };
+        let text = lines.of(&reading.text).trim_end();
+        if !snippet.is_empty() && snippet.len() + text.len() > LENGTH {
+            is_cut = true;
+            break;
+        }
+        if !snippet.is_empty() {
+            snippet.push('\n');
+        }
+        snippet.push_str(text);
+        last = to;
+    }
+    let end = boundary(&snippet, LENGTH + 40);
+    is_cut |= end < snippet.len();
+    snippet.truncate(end);
+    let passages = reading.passages();
+    let start = parts.first().map_or(0, |part| part.start);
+    let around = passages.iter().rfind(|passage| passage.span.start <= start);
+    Some(Excerpt {
+        trail: around.map_or_else(String::new, |passage| reading.trail_of(passage)),
+        lines: (first, last.max(first)),
+        marks: marks(&snippet, words, stem),
+        snippet,
+        is_cut,
+        passage: String::new(),
+    })
+}
+
+/// Says which words of a query occur in a text, by their places.
+pub fn words_met(text: &str, words: &[Word], stem: &mut Stem) -> HashSet<usize> {
+    let mut met = HashSet::new();
+    each_match(text, words, stem, |word, _, _| {
+        met.insert(word);
+    });
+    met
 }
 
 /// Chooses the passage of a note that answers best, by its place: as [`excerpt`] does.
@@ -88,15 +155,23 @@ fn each_match(text: &str, words: &[Word], stem: &mut Stem, mut visit: impl FnMut
     }
 }
 
-/// Cuts about [`LENGTH`] bytes around the densest matches, at word boundaries, leaving comments out.
-fn cut(reading: &Reading, span: Span, words: &[Word], stem: &mut Stem) -> String {
-    let raw = span.of(reading.prose());
+/// Cuts about `length` bytes around the densest matches, at word boundaries, leaving comments out; says whether there is
+/// more behind them. Of a canvas the text of its cards is shown, not the JSON around it.
+fn cut(
+    reading: &Reading,
+    passage: &Passage,
+    words: &[Word],
+    length: usize,
+    stem: &mut Stem,
+) -> (String, bool) {
+    let span = passage.span;
+    let raw = if reading.is_canvas() { &passage.text } else { span.of(reading.prose()) };
     let mut hits: Vec<(usize, usize)> = Vec::new();
     each_match(raw, words, stem, |word, start, _| hits.push((start, word)));
     let (mut best, mut most) = (0, 0);
     let mut right = 0;
     for (left, &(start, _)) in hits.iter().enumerate() {
-        while hits.get(right).is_some_and(|&(at, _)| at < start + LENGTH) {
+        while hits.get(right).is_some_and(|&(at, _)| at < start + length) {
             right += 1;
         }
         let window = hits.get(left..right).unwrap_or(&[]);
@@ -107,8 +182,12 @@ fn cut(reading: &Reading, span: Span, words: &[Word], stem: &mut Stem) -> String
     }
     let line_start = raw.get(..best).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
     let start =
-        if best - line_start <= LENGTH / 3 { line_start } else { boundary(raw, best - LENGTH / 4).min(best) };
-    let end = if raw.len() - start <= LENGTH + 40 { raw.len() } else { boundary(raw, start + LENGTH) };
+        if best - line_start <= length / 3 { line_start } else { boundary(raw, best - length / 4).min(best) };
+    let end = if raw.len() - start <= length + 40 { raw.len() } else { boundary(raw, start + length) };
+    let is_cut = end < raw.len();
+    if reading.is_canvas() {
+        return (raw.get(start..end).unwrap_or("").trim().to_owned(), is_cut);
+    }
     let shown = Span::new(span.start + start, span.start + end);
     let mut out = String::new();
     let mut from = shown.start;
@@ -124,7 +203,7 @@ fn cut(reading: &Reading, span: Span, words: &[Word], stem: &mut Stem) -> String
         from += signs.len() - signs.trim_start_matches(' ').trim_start_matches('%').len();
     }
     out.push_str(Span::new(from.min(shown.end), shown.end).of(reading.prose()));
-    out.trim().to_owned()
+    (out.trim().to_owned(), is_cut)
 }
 
 /// Moves an offset forward to where a word ends.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Store;
 use crate::error::{Error, Result};
+use crate::index::Snapshot;
 use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, Filter};
 use crate::search::fuse::Fusion;
@@ -25,6 +26,21 @@ pub struct EvalRequest {
     pub per_query: bool,
     /// Measure hybrid with this fusion as well, and compare the two query by query.
     pub against: Option<Fusion>,
+    /// Measure hybrid also as if only this percentage of the notes had vectors, each of these.
+    pub shares: Vec<u8>,
+}
+
+/// The quality of hybrid search where only some of the notes have vectors.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShareScores {
+    /// The percentage of the notes that have vectors.
+    pub percent: u8,
+    /// nDCG@10 of words alone, which does not depend on it.
+    pub bm25: f64,
+    /// nDCG@10 of hybrid.
+    pub hybrid: f64,
+    /// How much better hybrid is.
+    pub paired: Paired,
 }
 
 /// The quality of one mode: means over the queries.
@@ -75,6 +91,9 @@ pub struct EvalReply {
     pub modes: Vec<ModeScores>,
     /// Hybrid compared with each of the others.
     pub pairs: Vec<Paired>,
+    /// Hybrid with vectors for some of the notes, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareScores>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -105,22 +124,36 @@ impl Store {
         let fusion = Fusion::parse(&self.config.search.fusion)?;
         let mut runs: Vec<(Mode, Fusion)> = modes.iter().map(|&mode| (mode, fusion)).collect();
         runs.extend(request.against.map(|other| (Mode::Hybrid, other)));
-        let mut scores = Vec::new();
-        for (mode, fusion) in runs {
+        let run = |mode, fusion, snapshot: &Snapshot| {
             self.forget_query_vectors();
             let mut total = Totals::default();
             let started = std::time::Instant::now();
             for query in &queries {
                 let among = self.scope_of(query, request.causal, &order)?;
-                let found = self.ranked_ids(query, (mode, fusion), &among, &snapshot)?;
+                let found = self.ranked_ids(query, (mode, fusion), &among, snapshot)?;
                 if let Some(grades) = grades.get(&query.qid) {
                     total.add(&query.qid, &found, grades);
                 }
             }
             let elapsed = started.elapsed().as_secs_f64() * 1000.0;
-            scores.push(total.mean(mode, fusion, elapsed));
+            Ok::<_, Error>(total.mean(mode, fusion, elapsed))
+        };
+        let mut scores = Vec::new();
+        for (mode, fusion) in runs {
+            scores.push(run(mode, fusion, &snapshot)?);
         }
         let pairs = pairs(&scores, fusion);
+        let mut shares = Vec::new();
+        if !request.shares.is_empty() {
+            let bm25 = run(Mode::Bm25, fusion, &snapshot)?;
+            for &percent in &request.shares {
+                let partly = self.index.partly(&snapshot, |path| is_in_share(path.as_str(), percent))?;
+                let hybrid = run(Mode::Hybrid, fusion, &partly)?;
+                let paired = compared(&hybrid, &bm25);
+                let (bm25, hybrid) = (bm25.ndcg_at_10, hybrid.ndcg_at_10);
+                shares.push(ShareScores { percent, bm25, hybrid, paired });
+            }
+        }
         if !request.per_query {
             scores.iter_mut().for_each(|scores| scores.queries.clear());
         }
@@ -130,6 +163,7 @@ impl Store {
             pending: snapshot.pending,
             modes: scores,
             pairs,
+            shares,
         })
     }
 
@@ -138,7 +172,7 @@ impl Store {
         query: &Judged,
         (mode, fusion): (Mode, Fusion),
         among: &FileSet,
-        snapshot: &crate::index::Snapshot,
+        snapshot: &Snapshot,
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
         let request = Request {
@@ -229,13 +263,21 @@ fn pairs(scores: &[ModeScores], fusion: Fusion) -> Vec<Paired> {
         return Vec::new();
     };
     let others = scores.iter().filter(|run| !std::ptr::eq(*run, hybrid));
-    others
-        .map(|run| {
-            let each = hybrid.queries.iter().zip(&run.queries).map(|((_, a), (_, b))| a - b);
-            let (mean, low, high) = bootstrap(&each.collect::<Vec<f64>>());
-            Paired { against: run.label(), mean, low, high }
-        })
-        .collect()
+    others.map(|run| compared(hybrid, run)).collect()
+}
+
+/// Compares two runs, query by query.
+fn compared(one: &ModeScores, other: &ModeScores) -> Paired {
+    let each = one.queries.iter().zip(&other.queries).map(|((_, a), (_, b))| a - b);
+    let (mean, low, high) = bootstrap(&each.collect::<Vec<f64>>());
+    Paired { against: other.label(), mean, low, high }
+}
+
+/// Says whether a note is in a share of all notes; the same notes are in every larger share.
+fn is_in_share(path: &str, percent: u8) -> bool {
+    let hash = blake3::hash(path.as_bytes());
+    let [a, b, c, d, ..] = *hash.as_bytes();
+    u32::from_le_bytes([a, b, c, d]) % 100 < u32::from(percent)
 }
 
 impl ModeScores {

@@ -9,6 +9,7 @@ mod change;
 mod check;
 mod create;
 mod edit;
+mod evidence;
 mod content;
 mod files;
 mod follow;
@@ -62,7 +63,7 @@ use crate::vault::watch::Watch;
 use crate::vault::{Vault, real_place};
 
 pub use crate::journal::Event;
-pub use crate::memory::recall::{Context, Item, xml};
+pub use crate::memory::recall::{Context, Form as RecallForm, Item, within, xml};
 pub use crate::memory::score::{Intent, Part as ScorePart};
 pub use crate::memory::state::Tier;
 pub use ask::Sifted;
@@ -77,7 +78,7 @@ pub use files::{FileContent, FileItem};
 pub use follow::{Followed, Follower};
 pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
 pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
-pub use judge::{EvalReply, EvalRequest, ModeScores, Paired};
+pub use judge::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
 pub use keep::{KeepRequest, Kept};
 pub use list::{FieldsItem, ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
@@ -90,16 +91,17 @@ pub use model::{
 pub use moves::{MoveRequest, PartKind, PartRequest};
 pub use read::{InspectReply, ReadReply, ReadRequest};
 pub use recall::{
-    ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchRequest, RecallReply, RecallRequest, Recalled,
+    ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchReply, MemorySearchRequest, RecallReply,
+    RecallRequest, Recalled, RecalledReply,
 };
 pub use relate::{DanglingLinks, DeleteRequest, RelateRequest, shown};
 pub use related::{Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest};
 pub use remember::{Alike, SaveReply, SaveRequest, number};
 pub use rename::{RenameRequest, Renamed};
 pub use revise::ReviseRequest;
-pub use search::{Explained, SearchReply, SearchRequest, SearchResult, WordWeight};
+pub use search::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, WordWeight};
 pub use tasks::{TaskItem, TasksRequest};
-pub use texts::{MemoryText, TextOrder, TextsRequest};
+pub use texts::{MemoryText, MostLike, TextOrder, TextsRequest};
 pub use transfer::{ExportReply, Form as ExportForm, ImportReply};
 pub use why::{Condition, WhyReply, WhyRequest};
 pub use write::{WriteReply, WriteRequest};

@@ -7,22 +7,22 @@ use serde::Serialize;
 use super::Store;
 use super::content::MemoryContent;
 use super::memory::Memory;
-use super::search::{SearchRequest, SearchResult, hide};
-use super::view::body_of;
+use super::search::{SearchRequest, SearchResult, WORDS_INSTEAD, hide, without_remedy};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::kind::Kind;
-use crate::memory::recall::{Context, Item, Share, choose_by, key_terms};
+use crate::memory::recall::{Context, Form, Item, Share, choose_by, prompt_terms, within};
 use crate::memory::score::{Chance, Composite, Intended, Intent, composite, intended, normalised};
 use crate::memory::state::Tier;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::{Found, Mode, Request};
+use crate::text::path::NotePath;
 
 /// So many memories are given where nothing else is said.
 const MOST_ITEMS: usize = 10;
-/// So much of a memory is given, in characters.
+/// So much of a memory is given, in bytes.
 const LONGEST: usize = 600;
 
 /// A wish for memories that help with a prompt.
@@ -34,6 +34,10 @@ pub struct RecallRequest {
     pub limit: Option<usize>,
     /// So long it may take to look at the files; as long as it needs where not given. Then the index answers as it is.
     pub patience: Option<Duration>,
+    /// How many tokens the context and the memories may have together, in the form in which they are sent.
+    pub budget: Option<usize>,
+    /// The form in which they are sent.
+    pub form: Form,
 }
 
 /// What is recalled.
@@ -43,6 +47,9 @@ pub struct RecallReply {
     pub context: Option<Context>,
     /// Best first.
     pub memories: Vec<Item>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// A search of memories.
@@ -56,6 +63,15 @@ pub struct MemorySearchRequest {
     pub tier: Option<Tier>,
     /// Decides what chance does.
     pub seed: Option<u64>,
+}
+
+/// What a search of memories gives.
+#[derive(Debug, Clone)]
+pub struct MemorySearchReply {
+    /// Best first.
+    pub hits: Vec<MemoryHit>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    pub notices: Vec<String>,
 }
 
 /// A memory that answers.
@@ -89,6 +105,15 @@ pub struct MemoryRecallRequest {
     pub include: PutAway,
     /// Conditions on the note.
     pub filter: Filter,
+}
+
+/// What recalling memories by a query gives.
+#[derive(Debug, Clone)]
+pub struct RecalledReply {
+    /// Best first.
+    pub memories: Vec<Recalled>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    pub notices: Vec<String>,
 }
 
 /// A memory that is given.
@@ -126,11 +151,22 @@ const COMPARED: usize = 30;
 /// Gives each score's place between the best and the last of those compared, 0 to 1; fused scores as such say little
 /// of how unlike the others are.
 fn likeness(found: &[Found]) -> Vec<f64> {
-    let score = |hit: &Found| f64::from(hit.score);
+    // A note that the query names stands above all others, and would make them look alike.
+    let score = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
     let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
-    let (best, least) = (compared.first().map_or(0.0, score), compared.last().map_or(0.0, score));
+    let best = compared.iter().map(score).fold(0.0, f64::max);
+    let least = compared.iter().map(score).reduce(f64::min).unwrap_or(0.0);
     let place = |score: f64| if best > least { ((score - least) / (best - least)).max(0.0) } else { 1.0 };
-    found.iter().map(|hit| place(score(hit))).collect()
+    let of = |hit: &Found| if hit.components.from_name.is_some() { 1.0 } else { place(score(hit)) };
+    found.iter().map(of).collect()
+}
+
+/// Notes that a query brings up, before they are weighed as memories.
+pub(super) struct Candidates {
+    /// Best first.
+    pub(super) found: Vec<Found>,
+    /// Sentences about what the answer lacks.
+    pub(super) notices: Vec<String>,
 }
 
 impl Store {
@@ -141,7 +177,7 @@ impl Store {
         mode: Option<Mode>,
         filter: Filter,
         limit: usize,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Candidates> {
         let asked = mode.map_or_else(|| Mode::parse(&self.config.search.mode), Ok)?;
         let snapshot = self.index.snapshot()?;
         let request = Request {
@@ -154,11 +190,14 @@ impl Store {
             filter,
             ..Request::default()
         };
-        let vector = || Ok(self.vector_for(asked, query, &snapshot, &mut Vec::new())?.1);
-        Ok(self.found(&snapshot, &request, vector)?.found)
+        let mut notices = Vec::new();
+        let vector = || Ok(self.vector_for(asked, query, &snapshot, &mut notices)?.1);
+        let found = self.found(&snapshot, &request, vector)?.found;
+        Ok(Candidates { found, notices: notices.into_iter().map(without_remedy).collect() })
     }
 
-    /// Gives memories that help with a prompt, best first, and counts a use of each.
+    /// Gives memories that help with a prompt, best first, and counts a use of each. Nothing is given, and nothing is
+    /// counted, where no memory is about the prompt.
     ///
     /// # Errors
     /// As [`Store::search`].
@@ -166,44 +205,81 @@ impl Store {
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
         let context = self.context()?;
         let most = request.limit.unwrap_or(MOST_ITEMS);
-        let words = key_terms(&request.prompt);
-        if words.is_empty() || most == 0 {
-            return Ok(RecallReply { context, memories: Vec::new() });
+        let words = prompt_terms(&request.prompt);
+        let (mut memories, mut notices) = (Vec::new(), Vec::new());
+        if !words.is_empty() && most > 0 {
+            (memories, notices) = self.recalled(request, &words, most)?;
         }
+        let (context, memories) = match request.budget {
+            None => (context, memories),
+            Some(budget) => within(budget, request.form, context, memories),
+        };
+        let paths = memories.iter().map(|item| NotePath::parse(&item.path));
+        let rows = {
+            let catalog = self.index.catalog();
+            let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
+            paths.map(row).collect::<Result<Vec<_>>>()?
+        };
+        self.note_use(rows.iter().flatten(), "recall");
+        Ok(RecallReply { context, memories, notices })
+    }
+
+    /// Finds the memories that the words of a prompt are about.
+    fn recalled(
+        &self,
+        request: &RecallRequest,
+        words: &[String],
+        most: usize,
+    ) -> Result<(Vec<Item>, Vec<String>)> {
         match request.patience {
             Some(patience) => self.freshen_within(patience)?,
             None => drop(self.freshen()?),
         }
         let query = Query::plain(&words.join(" "));
-        let scored =
-            self.scored(&query, hide(&Filter::default(), PutAway::default()), most, self.clock.now())?;
-        let scored: Vec<(Memory, f64)> =
-            scored.into_iter().map(|(memory, score)| (memory, score.total)).collect();
+        if request.patience.is_none() {
+            self.embed_recent(None, &query)?;
+        }
+        let filter = hide(&Filter::default(), PutAway::default());
+        let Candidates { found, notices } =
+            self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
+        let mut weighed = self.weighed(&found, &query.words, LONGEST)?;
+        let floor = self.recall_floor()?;
+        let scored = self.compose(found, self.clock.now())?;
+        let about: Vec<usize> = (0..scored.len())
+            .filter(|&at| {
+                let weighed = weighed.get(at).and_then(Option::as_ref);
+                weighed.is_some_and(|weighed| weighed.evidence.is_about(floor))
+            })
+            .collect();
         let share = |memory: &Memory| {
             if memory.state.pinned { Share::Pinned } else { Share::Tier(memory.state.tier) }
         };
-        let shares: Vec<(Share, f64)> =
-            scored.iter().map(|(memory, score)| (share(memory), *score)).collect();
-        let mut given = Vec::new();
-        let mut memories = Vec::new();
-        for (memory, score) in
-            choose_by(&self.shares(), &shares, most).into_iter().filter_map(|at| scored.get(at))
+        let shares: Vec<(Share, f64)> = about
+            .iter()
+            .filter_map(|&at| scored.get(at))
+            .map(|(memory, score)| (share(memory), score.total))
+            .collect();
+        let mut items = Vec::new();
+        for at in choose_by(&self.shares(), &shares, most).into_iter().filter_map(|at| about.get(at).copied())
         {
-            // What is gone since is not given.
-            let Ok(bytes) = self.read_bytes(&memory.row.path) else { continue };
-            given.push(&memory.row);
-            memories.push(Item {
+            let Some((memory, score)) = scored.get(at) else { continue };
+            let Some(weighed) = weighed.get_mut(at).and_then(Option::take) else { continue };
+            items.push(Item {
                 id: memory.id.clone(),
                 path: memory.path.clone(),
                 title: memory.title.clone(),
                 kind: memory.kind.clone(),
                 tier: memory.state.tier,
-                score: *score,
-                text: shortened(&body_of(&bytes)),
+                score: score.total,
+                text: weighed.passage,
             });
         }
-        self.note_use(given.into_iter(), "recall");
-        Ok(RecallReply { context, memories })
+        Ok((items, notices))
+    }
+
+    /// Gives the cosine from which a passage is taken to be about a prompt, where the model that answers was measured.
+    fn recall_floor(&self) -> Result<Option<f32>> {
+        Ok(self.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
     }
 
     /// Finds memories by words and meaning, with the composite score of each, for `most` to be given.
@@ -213,8 +289,14 @@ impl Store {
         filter: Filter,
         most: usize,
         now: Timestamp,
-    ) -> Result<Vec<(Memory, Composite)>> {
-        let found = self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
+    ) -> Result<(Vec<(Memory, Composite)>, Vec<String>)> {
+        let Candidates { found, notices } =
+            self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
+        Ok((self.compose(found, now)?, notices))
+    }
+
+    /// Gives the composite score of each note found.
+    fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, Composite)>> {
         let likeness = likeness(&found);
         let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
         let kinds = self.kinds();
@@ -232,11 +314,13 @@ impl Store {
     /// # Errors
     /// As [`Store::search`].
     #[tracing::instrument(skip_all)]
-    pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<Vec<Recalled>> {
+    pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<RecalledReply> {
         self.freshen()?;
         let now = self.clock.now();
         let filter = hide(&request.filter, request.include);
-        let mut scored = self.scored(&Query::plain(&request.query), filter, request.limit, now)?;
+        let query = Query::plain(&request.query);
+        self.embed_recent(None, &query)?;
+        let (mut scored, notices) = self.scored(&query, filter, request.limit, now)?;
         scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
         // Of equals the one that was found first stays first.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
@@ -250,7 +334,7 @@ impl Store {
             given.push(Recalled { memory, score, content });
         }
         self.note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
-        Ok(given)
+        Ok(RecalledReply { memories: given, notices })
     }
 
     /// Searches memories, by relevance or for an intent. A search is no use.
@@ -258,7 +342,7 @@ impl Store {
     /// # Errors
     /// As [`Store::search`].
     #[tracing::instrument(skip_all)]
-    pub fn search_memories(&self, request: &MemorySearchRequest) -> Result<Vec<MemoryHit>> {
+    pub fn search_memories(&self, request: &MemorySearchRequest) -> Result<MemorySearchReply> {
         let limit = request.search.limit.unwrap_or(self.config.search.limit);
         let reranks = request.intent.is_some() || request.tier.is_some();
         let most = if reranks { limit.saturating_mul(5) } else { limit };
@@ -266,13 +350,27 @@ impl Store {
             self.freshen()?;
         }
         let now = self.clock.now();
-        let query = request.search.parsed(self.clock.now())?;
+        let mut said = Vec::new();
+        let mut query = request.search.understood(self.clock.now(), &mut said)?;
+        if !request.search.no_sync {
+            self.embed_recent(request.search.mode, &query)?;
+        }
         let filter = hide(&request.search.filter, request.search.include);
-        let found = self.candidates(&query, request.search.mode, filter, most)?;
+        let mut candidates = self.candidates(&query, request.search.mode, filter.clone(), most)?;
+        if let Some(words) = request.search.words_of(&query).filter(|_| candidates.found.is_empty()) {
+            said.push(WORDS_INSTEAD.to_owned());
+            query = words;
+            candidates = self.candidates(&query, request.search.mode, filter, most)?;
+        }
+        let Candidates { found, notices } = candidates;
+        said.extend(notices);
         let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();
+        // A note that the query names stands above all others, and would make them look alike.
+        let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+        let unnamed: Vec<f64> = found.iter().map(unnamed).collect();
         let memories = self.weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
         let mut chance = Chance::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
-        let relevance = normalised(&scores);
+        let relevance = normalised(&unnamed);
         let mut hits: Vec<(Memory, Found, f64, Option<Intended>)> = Vec::with_capacity(found.len());
         for ((memory, hit), (score, relevance)) in
             memories.into_iter().zip(found).zip(scores.iter().zip(relevance))
@@ -285,7 +383,11 @@ impl Store {
         }
         hits.retain(|(memory, ..)| request.tier.is_none_or(|tier| memory.state.tier == tier));
         if request.intent.is_some() {
-            hits.sort_by(|one, other| other.2.total_cmp(&one.2));
+            // What the query names stays first, whatever it is asked for.
+            let is_named = |hit: &Found| hit.components.from_name.is_some();
+            hits.sort_by(|(_, one, for_one, _), (_, other, for_other, _)| {
+                is_named(other).cmp(&is_named(one)).then(for_other.total_cmp(for_one))
+            });
         }
         hits.truncate(limit);
         let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
@@ -297,7 +399,7 @@ impl Store {
             let found = shown.iter().find(|shown| shown.path == memory.path)?.clone();
             Some(MemoryHit { memory, snippet: found.snippet.clone(), found, score, parts })
         });
-        Ok(hits.collect())
+        Ok(MemorySearchReply { hits: hits.collect(), notices: said })
     }
 
     /// Explains what a memory is worth, and how it would score for a query.
@@ -312,7 +414,7 @@ impl Store {
         let similarity = match query {
             None => 0.0,
             Some(text) => {
-                let found = self.candidates(&Query::plain(text), None, Filter::default(), 1000)?;
+                let found = self.candidates(&Query::plain(text), None, Filter::default(), 1000)?.found;
                 let likeness = likeness(&found);
                 let at = found.iter().position(|hit| hit.row.id == memory.row.id);
                 at.and_then(|at| likeness.get(at).copied()).unwrap_or(0.0)
@@ -334,13 +436,5 @@ impl Store {
             eligible,
             reason,
         })
-    }
-}
-
-/// Cuts a text where it is long.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("").trim_end()),
     }
 }

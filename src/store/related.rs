@@ -12,7 +12,7 @@ use crate::index::Snapshot;
 use crate::index::bm25::FileSet;
 use crate::index::catalog::{Catalog, FileId, FileKind, FileRow, Filter, PutAway};
 use crate::index::document::Reading;
-use crate::search::fuse::{Fused, Fusion, Ranked, fuse};
+use crate::search::fuse::{Fused, Fusion, Known, Ranked, fuse};
 use crate::search::order::best_first;
 use crate::search::pattern::{Term, TermKind};
 use crate::text::Span;
@@ -163,7 +163,8 @@ impl Store {
             .collect();
         best_first(&catalog, &mut joined, |hit| (hit.score, hit.file))?;
         joined.truncate(DEPTH);
-        let mut fused = fuse(&joined, &near, &HashMap::new(), Fusion::Rrf);
+        let known = if near.is_empty() { HashMap::new() } else { lacking(&catalog, &snapshot, &joined)? };
+        let mut fused = fuse(&joined, &near, &known, Fusion::Rrf);
         best_first(&catalog, &mut fused, |hit| (hit.score, hit.file))?;
         fused.truncate(request.limit.unwrap_or(self.config.search.limit));
         let related = fused
@@ -191,7 +192,7 @@ impl Store {
             for name in &names {
                 let files: Vec<FileId> = match snapshot.bm25.may_hold(name)? {
                     Some(files) => files.iter().collect(),
-                    None => catalog.newest_first()?,
+                    None => catalog.newest_first(None)?,
                 };
                 rows.extend(
                     catalog.rows(&files)?.into_iter().filter(|row| !row.excluded && seen.insert(row.id)),
@@ -301,6 +302,18 @@ fn near(
     best_first(catalog, &mut list, |hit| (hit.score, hit.file))?;
     list.truncate(DEPTH);
     Ok(list)
+}
+
+/// Tells which of these notes lack vectors, so that they lose no place for it.
+fn lacking(catalog: &Catalog, snapshot: &Snapshot, list: &[Ranked]) -> Result<HashMap<FileId, Known>> {
+    let mut known = HashMap::new();
+    for hit in list.iter().filter(|_| snapshot.pending > 0) {
+        let keys = catalog.passages_of(hit.file)?;
+        let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
+        let missing = missing as f32 / keys.len().max(1) as f32;
+        known.insert(hit.file, Known { missing, ..Known::default() });
+    }
+    Ok(known)
 }
 
 /// Adds up what joints say, the most first: then the order in which files came makes no difference.

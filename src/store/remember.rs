@@ -258,7 +258,7 @@ impl Store {
         let words = if text.len() > SHORT { key_terms(&text).join(" ") } else { String::new() };
         let query = Query::plain(if words.is_empty() { &text } else { &words });
         let live = hide(&self.scoped(Filter::default()), PutAway { archived: true, forgotten: false });
-        for hit in self.candidates(&query, Some(Mode::Bm25), live, SAME)? {
+        for hit in self.candidates(&query, Some(Mode::Bm25), live, SAME)?.found {
             let is_other = except.is_none_or(|except| hit.row.note_id != except);
             if is_other
                 && self.read_bytes(&hit.row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
@@ -278,7 +278,7 @@ impl Store {
         let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
         let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
-        for hit in self.candidates(&query, None, live, ALIKE)? {
+        for hit in self.candidates(&query, None, live, ALIKE)?.found {
             let Ok(bytes) = self.read_bytes(&hit.row.path) else { continue };
             let body = body_of(&bytes);
             if digest(&body) == wanted {

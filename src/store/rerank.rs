@@ -30,7 +30,11 @@ impl Store {
             return;
         };
         let config = &self.config.rerank;
-        let top = found.get_mut(..config.top.min(found.len())).unwrap_or_default();
+        // A note that the query names stays first, whatever its text says.
+        let named = found.iter().take_while(|hit| hit.components.from_name.is_some()).count();
+        let rest = found.get_mut(named..).unwrap_or_default();
+        let most = config.top.min(rest.len());
+        let top = rest.get_mut(..most).unwrap_or_default();
         let texts = cores::each(top, 2, Stem::default, |stem, hit| self.passage_text(hit, query, stem));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         match model.rerank(&query.meaning, &texts, Duration::from_millis(config.budget_ms)) {

@@ -1,5 +1,7 @@
 //! Searching: fresh snapshot in, notes with their best passages out.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::ask::{Sifted, Sought};
@@ -10,13 +12,30 @@ use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, Filter, PutAway};
 use crate::index::document::Reading;
 use crate::search::fuse::Fusion;
+use crate::search::judge::parts_asked_for;
 use crate::search::query::Query;
-use crate::search::snippet::excerpt;
+use crate::search::snippet::{excerpt, excerpt_of_parts};
 use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
 use crate::text::terms::{Stem, is_stop_word, terms};
 
+/// So long a search may take to embed what was written just before.
+const EMBEDDING: Duration = Duration::from_millis(100);
+/// What a person can do where nothing is embedded.
+const REMEDY: &str = "; `sidenote index` embeds";
 /// A reply never holds more results than this.
 const MOST_RESULTS: usize = 10_000;
+
+/// When plain words answer in place of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fallback {
+    /// Never: a condition that nothing meets finds nothing.
+    #[default]
+    Never,
+    /// Where nothing meets the condition.
+    IfEmpty,
+    /// There, and where the query is no valid condition: an agent sends a person's message as it is.
+    IfEmptyOrInvalid,
+}
 
 /// A search.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +44,8 @@ pub struct SearchRequest {
     pub query: String,
     /// Whether it is words alone, in which no sign has a meaning.
     pub plain: bool,
+    /// When plain words answer in place of the condition that the query is.
+    pub fallback: Fallback,
     /// Which lists answer; the configured mode where not given.
     pub mode: Option<Mode>,
     /// How many notes; the configured number where not given.
@@ -172,6 +193,29 @@ impl SearchRequest {
             Query::parse_at(&self.query, self.all, now)
         }
     }
+
+    /// As [`SearchRequest::parsed`], but takes a text that is no valid query as plain words where the request allows
+    /// that, and says so in `notes`.
+    ///
+    /// # Errors
+    /// As [`SearchRequest::parsed`].
+    pub(super) fn understood(&self, now: Timestamp, notes: &mut Vec<String>) -> Result<Query> {
+        match self.parsed(now) {
+            Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
+                // The first line says what is wrong; those below point at the place.
+                let why = error.message().lines().next().unwrap_or_default();
+                notes.push(format!("the query is taken as plain words, for it is no valid condition: {why}"));
+                Ok(Query::plain(&self.query))
+            }
+            parsed => parsed,
+        }
+    }
+
+    /// Gives the plain words of a condition that nothing met, where they are to answer.
+    pub(super) fn words_of(&self, query: &Query) -> Option<Query> {
+        let applies = self.fallback != Fallback::Never && query.asks.is_some() && !self.all;
+        (applies && !query.words.is_empty()).then(|| Query { asks: None, ..query.clone() })
+    }
 }
 
 impl Store {
@@ -183,6 +227,9 @@ impl Store {
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let started = std::time::Instant::now();
         let stale = !request.no_sync && self.freshen()? > 0;
+        if !request.no_sync {
+            self.embed_recent(request.mode, &request.parsed(self.clock.now()).unwrap_or_default())?;
+        }
         let mut reply = self.search_as_is(request, None)?;
         reply.stale = stale;
         if request.no_sync {
@@ -200,29 +247,35 @@ impl Store {
     ) -> Result<SearchReply> {
         let config = &self.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let query = request.parsed(self.clock.now())?;
-        let snapshot = self.index.snapshot()?;
         let mut notes = Vec::new();
+        let mut query = request.understood(self.clock.now(), &mut notes)?;
+        let snapshot = self.index.snapshot()?;
         let mut mode = asked;
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
-        let found = self.found(
-            &snapshot,
-            &Request {
-                query: Some(&query),
+        let mut sought = |query: &Query, notes: &mut Vec<String>| {
+            let request = Request {
+                query: Some(query),
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
-                limit: self.rerank_depth(asked, &query, limit),
+                limit: self.rerank_depth(asked, query, limit),
                 depth: None,
                 filter: hide(&self.settled(&request.filter)?, request.include),
                 path: request.path.clone(),
                 among,
-            },
-            || {
+            };
+            self.found(&snapshot, &request, || {
                 let vector;
-                (mode, vector) = self.vector_for(asked, &query, &snapshot, &mut notes)?;
+                (mode, vector) = self.vector_for(asked, query, &snapshot, notes)?;
                 Ok(vector)
-            },
-        )?;
+            })
+        };
+        let mut found = sought(&query, &mut notes)?;
+        if let Some(words) = request.words_of(&query).filter(|_| found.found.is_empty()) {
+            notes.clear();
+            notes.push(WORDS_INSTEAD.to_owned());
+            query = words;
+            found = sought(&query, &mut notes)?;
+        }
         let Sought { mut found, undecided, sifted } = found;
         notes.extend(undecided);
         self.rerank(asked, &query, &mut found, &mut notes);
@@ -276,12 +329,8 @@ impl Store {
             // Loading a model to compare with nothing would cost time and give nothing.
             notes.push(match (self.index.embedder(), &self.embed_trouble) {
                 (None, Some(why)) => format!("words alone answer: {why}"),
-                (None, None) => {
-                    "no embedder is set, so words alone answer; `sidenote index` embeds".to_owned()
-                }
-                (Some(_), _) => {
-                    "nothing is embedded yet, so words alone answer; `sidenote index` embeds".to_owned()
-                }
+                (None, None) => format!("no embedder is set, so words alone answer{REMEDY}"),
+                (Some(_), _) => format!("nothing is embedded yet, so words alone answer{REMEDY}"),
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
@@ -293,6 +342,30 @@ impl Store {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Embeds what was written a moment ago before a query is answered by meaning, as far as there is time. A model that
+    /// fails is told of by the answer itself, so it keeps nobody from answering.
+    ///
+    /// # Errors
+    /// `Invalid` for a mode in the settings that is none; `Corrupt` where the index cannot be read.
+    pub(super) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.config.search.mode), Ok)?;
+        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
+            return Ok(());
+        }
+        let files = self.index.recent()?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        // The query comes first: it loads the model, which would use up the time for the passages.
+        let done = self
+            .query_vector(self.index.embedder(), &query.meaning)
+            .and_then(|_| self.index.embed_within(files, EMBEDDING));
+        if let Err(error) = done {
+            tracing::warn!("what was written last is not embedded yet: {error}");
+        }
+        Ok(())
     }
 
     /// Tells how a query was understood.
@@ -367,7 +440,11 @@ impl Store {
             }
         };
         let reading = Reading::new(&hit.row.path, &bytes);
-        let shown = excerpt(&reading, &query.words, hit.passage, stem);
+        let asked_for = query.asks.as_ref().map(|asks| parts_asked_for(&hit.row.path, &reading.text, asks));
+        // What cannot be judged has been told of by the search itself.
+        let parts = asked_for.and_then(Result::ok).unwrap_or_default();
+        let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
+            .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
         Some(SearchResult {
             path: hit.row.path.as_str().to_owned(),
             id: hit.row.note_id.clone(),
@@ -389,6 +466,14 @@ impl Store {
     pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
         text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
     }
+}
+
+/// Says that the words of a condition answered in its place.
+pub(super) const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
+
+/// Leaves out of a sentence what only a person at a command line can do.
+pub(super) fn without_remedy(note: String) -> String {
+    note.strip_suffix(REMEDY).map(str::to_owned).unwrap_or(note)
 }
 
 /// Keeps what is put away out of a search, but for what is asked for.

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::Store;
 use super::memory::Memory;
+use super::recall::Candidates;
 use super::scope::is_uuid;
 use super::search::hide;
 use super::view::{Source, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
-use crate::index::silent;
 use crate::memory::duplicate::digest;
 use crate::memory::kind::GENERAL;
 use crate::memory::likeness::likeness;
@@ -29,9 +29,6 @@ const POOL: usize = 100;
 const ALMOST: f64 = 0.5;
 /// Of a query longer than this, in bytes, the key terms alone are looked for.
 const SHORT: usize = 1000;
-/// So few vectors that are missing are made before an answer.
-const FEW: usize = 64;
-
 /// A memory and what its note says.
 #[derive(Debug, Clone)]
 pub struct MemoryText {
@@ -49,6 +46,15 @@ pub struct MemoryText {
     pub metadata: Map<String, Value>,
     /// All properties.
     pub properties: Map<String, Value>,
+}
+
+/// The memories whose text is most like a query.
+#[derive(Debug, Clone, Default)]
+pub struct MostLike {
+    /// The most like first, each with its likeness from 0 to 1.
+    pub memories: Vec<(MemoryText, f64)>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    pub notices: Vec<String>,
 }
 
 /// What a list of memories is ordered by.
@@ -174,19 +180,19 @@ impl Store {
     /// # Errors
     /// As [`Store::search`].
     #[tracing::instrument(skip_all)]
-    pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<Vec<(MemoryText, f64)>> {
+    pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<MostLike> {
         self.freshen()?;
         let query = query.trim();
         if query.is_empty() {
-            return Ok(Vec::new());
+            return Ok(MostLike::default());
         }
-        self.fill_a_few()?;
         let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
         let plain = Query::plain(if words.is_empty() { query } else { &words });
         let asked = Query { meaning: query.to_owned(), ..plain };
+        self.embed_recent(Some(Mode::Hybrid), &asked)?;
         let live = hide(&self.scoped(Filter::default()), PutAway::default());
         let most = limit.saturating_mul(3).max(POOL);
-        let found = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
+        let Candidates { found, notices } = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
         let mut scored = Vec::with_capacity(found.len());
         for (score, hit) in self.scores(&found, query)?.into_iter().zip(found) {
             // What is shown is what is compared.
@@ -206,7 +212,7 @@ impl Store {
             .into_iter()
             .zip(scores)
             .filter_map(|(memory, score)| Some((self.text_if_readable(memory)?, score)));
-        Ok(texts.collect())
+        Ok(MostLike { memories: texts.collect(), notices })
     }
 
     /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
@@ -245,15 +251,6 @@ impl Store {
             Ok(if is_same { 1.0 } else { nearest.unwrap_or_else(|| likeness(query, &body)) })
         };
         found.iter().map(score).collect()
-    }
-
-    /// Makes the vectors of what was written a moment ago, so that it is found; many are left to the background.
-    fn fill_a_few(&self) -> Result<()> {
-        let pending = self.index.snapshot()?.pending;
-        if self.index.embedder().is_some() && self.is_writer() && (1..=FEW).contains(&pending) {
-            self.index.embed_all(silent())?;
-        }
-        Ok(())
     }
 
     /// Gives the ids of the memories that a memory is linked to: those that its `links` name, then those that its text

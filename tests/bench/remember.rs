@@ -110,7 +110,7 @@ fn intended(place: &Place, sample: &mut Sample, forgets: bool) -> Result<()> {
         }
         let mut warming = Sample::default();
         let sample = if at < WARMING { &mut warming } else { &mut *sample };
-        empty += usize::from(sample.time(|| Ok(store.search_memories(&request)?))?.is_empty());
+        empty += usize::from(sample.time(|| Ok(store.search_memories(&request)?.hits))?.is_empty());
     }
     ensure(empty * 20 <= queries.len(), "the searches found nothing")
 }

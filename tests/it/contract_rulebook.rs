@@ -119,8 +119,11 @@ fn a_search_gives_a_line_of_each() {
         client.json("rulebook_memory_search", json!({ "query": "storage", "limit": 1, "mode": "bm25" }));
     assert_eq!(one["total"], 1);
     // Without a model meaning finds nothing.
-    let vector = client.text("rulebook_memory_search", json!({ "query": "storage", "mode": "vector" }));
-    assert_eq!(vector, r#"{"success":true,"results":[],"total":0}"#);
+    let vector =
+        client.text("rulebook_memory_search", json!({ "query": "keeping storage", "mode": "vector" }));
+    let nothing =
+        r#"{"success":true,"results":[],"total":0,"notices":["no embedder is set, so words alone answer"]}"#;
+    assert_eq!(vector, nothing);
     for (arguments, says) in
         [(json!({}), "query"), (json!({ "query": "x", "mode": "fuzzy" }), "unknown variant `fuzzy`")]
     {

@@ -31,7 +31,9 @@ fn check_known(
 ) {
     let known: HashMap<i64, Known> = known
         .iter()
-        .map(|&(file, bm25, cosines)| (file, Known { bm25, near: Nearness::of(&mut cosines.to_vec()) }))
+        .map(|&(file, bm25, cosines)| {
+            (file, Known { bm25, near: Nearness::of(&mut cosines.to_vec()), missing: 0.0 })
+        })
         .collect();
     let fused = fuse(&list(text), &list(vector), &known, fusion);
     let got: Vec<(i64, String)> = fused.iter().map(|hit| (hit.file, format!("{:.4}", hit.score))).collect();

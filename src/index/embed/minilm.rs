@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 
 /// The length of a vector.
 const DIMENSIONS: usize = 384;
+/// The cosine from which a passage is about a prompt (ARCHITECTURE.md, Recall).
+const RECALL_FLOOR: f32 = 0.42;
 /// The longest sequence the model was trained on, its two marks counted.
 const MAX_IDS: usize = 256;
 /// The first 16 digits of the BLAKE3 hash of graph, weights and vocabulary, one after the other.
@@ -95,6 +97,10 @@ impl Embed for MiniLm {
 
     /// Calibrated on 2,425 memories of agents: of 34 pairs of unequal texts from 0.90 on that pass the lexical guard, 32
     /// say the same (ARCHITECTURE.md, Near duplicates).
+    fn recall_floor(&self) -> Option<f32> {
+        Some(RECALL_FLOOR)
+    }
+
     fn duplicate_threshold(&self) -> f32 {
         0.90
     }

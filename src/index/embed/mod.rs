@@ -41,6 +41,12 @@ pub trait Embed: Send + Sync {
     /// Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
+    /// Gives the cosine from which a passage is about what a prompt asks (ARCHITECTURE.md, Recall); nothing under a model
+    /// that was not measured, of which words alone tell.
+    fn recall_floor(&self) -> Option<f32> {
+        None
+    }
+
     /// Gives one vector of length 1 for each text, in the order of the texts.
     ///
     /// A text's vector depends on that text alone: not on its neighbours, and not on the effort.

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::search::Mode;
 use crate::store::{
-    Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, NoteItem, ReadReply,
-    ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
+    Fallback, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, NoteItem,
+    ReadReply, ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
 };
 
 /// A note's links each way are cut at this many.
@@ -120,6 +120,8 @@ impl SearchInput {
             },
             path: self.path.clone(),
             explain: self.explain,
+            // An agent may hand over a person's message, whose signs mean nothing.
+            fallback: Fallback::IfEmptyOrInvalid,
             ..SearchRequest::default()
         })
     }
@@ -314,13 +316,13 @@ fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Res
     let mode = search
         .mode
         .map_or_else(|| store.config().search.mode.clone(), |mode| format!("{mode:?}").to_lowercase());
-    let hits = store.search_memories(&MemorySearchRequest { search, intent, tier, seed: None })?;
-    let results = hits.into_iter().skip(start).map(|hit| {
+    let found = store.search_memories(&MemorySearchRequest { search, intent, tier, seed: None })?;
+    let results = found.hits.into_iter().skip(start).map(|hit| {
         let parts = hit.parts.filter(|_| input.explain).and_then(|parts| serde_json::to_value(parts).ok());
         (hit.found, parts)
     });
     let (_, pending) = store.totals()?;
-    Ok(Ranked { results: results.collect(), mode, stale: false, pending, notes: Vec::new() })
+    Ok(Ranked { results: results.collect(), mode, stale: false, pending, notes: found.notices })
 }
 
 pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
@@ -373,7 +375,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
 }
 
 fn show_search(output: &SearchOutput) -> String {
-    let mut text = String::new();
+    let mut text: String = output.notes.iter().map(|note| format!("notice: {note}\n")).collect();
     for found in &output.results {
         let [first, last] = found.lines;
         text.push_str(&format!("{}:{first}-{last}  {}\n{}\n\n", found.path, found.title, found.snippet));

@@ -10,7 +10,7 @@ use super::super::tool::{Answer, within};
 use super::LONGEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallRequest, Store, number, xml,
+    EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest, Store, number, xml,
 };
 
 /// So many lines of an audit trail are given.
@@ -120,7 +120,7 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
 pub(super) struct RecallInput {
     prompt: String,
     limit: Option<usize>,
-    /// Tokens (2000)
+    /// Tokens (4000)
     budget: Option<usize>,
 }
 
@@ -147,11 +147,15 @@ struct Recalled {
 }
 
 pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
-    /// What an agent's context has room for.
-    const BUDGET: usize = 2_000;
+    /// What an agent's context has room for. A client may show the block, the data, or both.
+    const BUDGET: usize = 4_000;
     let limit = input.limit.map(|limit| within("limit", limit, 1, 50)).transpose()?;
-    let reply = store.recall(&RecallRequest { prompt: input.prompt, limit, patience: None })?;
-    let xml = xml(reply.context.as_ref(), &reply.memories, Some(input.budget.unwrap_or(BUDGET)));
+    // Whatever the budget, a reply is no longer than any other.
+    let budget = Some(input.budget.unwrap_or(BUDGET).min(LONGEST / 4));
+    let request =
+        RecallRequest { prompt: input.prompt, limit, patience: None, budget, form: RecallForm::Both };
+    let reply = store.recall(&request)?;
+    let xml = xml(reply.context.as_ref(), &reply.memories);
     let context = reply.context.as_ref().map(told).transpose()?;
     let memories = reply.memories.into_iter().map(|item| Recalled {
         id: item.id,
@@ -162,15 +166,9 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
         score: item.score,
         text: item.text,
     });
-    let mut left = LONGEST;
-    let fits = |item: &Recalled| {
-        let fits = item.text.len() <= left;
-        left = left.saturating_sub(item.text.len());
-        fits
-    };
-    let output = RecallOutput { context, memories: memories.take_while(fits).collect(), xml };
+    let output = RecallOutput { context, memories: memories.collect(), xml };
     let shown = if output.xml.is_empty() { "nothing is known about this yet" } else { output.xml.as_str() };
-    Answer::text(shown).with(&output)
+    Answer::text(shown).noting(reply.notices).with(&output)
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

@@ -1,0 +1,267 @@
+//! What is recalled for a message, what is passed over in silence, and what a query may forget.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use sidenote::index::silent;
+use sidenote::memory::recall::{Evidence, prompt_terms, tokens};
+
+use crate::client::Client;
+use crate::support::{TestVault, json as told, run, stderr, stdout, uses};
+
+const NOW: &str = "2026-11-21";
+const ABSENT: &str = "00000000-0000-4000-8000-000000000000";
+
+/// Prompts that are about no note.
+const QUIET: &[&str] = &[
+    "Thanks, that helps a lot.",
+    "ok",
+    "Hello!",
+    "yes please, go ahead",
+    "Great, that works. Thank you so much!",
+    "run the tests again",
+    "looks good to me, commit it",
+    "What is the capital of Mongolia?",
+    "let x = vec![1, 2, 3];",
+    "Can you make the function shorter?",
+    "why does the linter complain?",
+    "Good morning, how are you today?",
+];
+
+/// Prompts, and the note that each is about.
+const ASKED: &[(&str, &str)] = &[
+    ("Where does the antenna hang?", "Antenna.md"),
+    ("When is the sauna booked for the crew?", "Sauna.md"),
+    ("How is the rye bread with caraway baked?", "Bread.md"),
+    ("Does the heron stand at the pond?", "Heron.md"),
+    ("Antenna", "Antenna.md"),
+];
+
+fn vault() -> TestVault {
+    TestVault::new(&[
+        ("Antenna.md", "---\nid: antenna\n---\nThe antenna at the moor outlet hangs from the second pole.\n"),
+        ("Sauna.md", "---\nid: sauna\n---\nThe sauna is booked for the crew on Friday at seven.\n"),
+        ("Bread.md", "---\nid: bread\n---\nRye bread with caraway, baked at 230 degrees.\n"),
+        ("Heron.md", "---\nid: heron\n---\nA heron stands at the pond every morning.\n"),
+        ("Log.md", "---\nid: log\n---\nThanks to Anna for the help with the mast. It works.\n"),
+    ])
+}
+
+fn hook(vault: &TestVault, prompt: &str, provider: &str) -> String {
+    let mut command = vault.command(&["hook", "recall"]);
+    let mut child = command
+        .env("SIDENOTE_EMBED_PROVIDER", provider)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(json!({ "prompt": prompt }).to_string().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    stdout(&done)
+}
+
+#[test]
+fn a_prompt_about_no_note_recalls_nothing_and_counts_nothing() {
+    for provider in ["none", "minilm"] {
+        let vault = vault();
+        vault.store_with(provider).embed_all(silent()).unwrap();
+        let mut checked = 0;
+        for prompt in QUIET {
+            assert_eq!(hook(&vault, prompt, provider), "", "{provider}: {prompt}");
+            checked += 1;
+        }
+        assert_eq!(checked, 12);
+        for id in ["antenna", "sauna", "bread", "heron", "log"] {
+            assert_eq!(uses(&vault, id), 0, "{id}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_about_a_note_recalls_it() {
+    for provider in ["none", "minilm"] {
+        let vault = vault();
+        vault.store_with(provider).embed_all(silent()).unwrap();
+        let mut checked = 0;
+        for (prompt, path) in ASKED {
+            let block = hook(&vault, prompt, provider);
+            assert!(block.contains(&format!("path=\"{path}\"")), "{provider}: {prompt}: {block}");
+            checked += 1;
+        }
+        assert_eq!(checked, 5);
+    }
+}
+
+#[test]
+fn small_talk_leaves_no_words_to_recall_by() {
+    for (prompt, words) in [
+        ("Thanks, that helps a lot.", &[][..]),
+        ("Great, thank you! Please continue.", &[]),
+        ("Thanks! Where does the antenna hang?", &["antenna", "hang"]),
+    ] {
+        assert_eq!(prompt_terms(prompt), words, "{prompt}");
+    }
+}
+
+#[test]
+fn evidence_decides_at_its_bounds() {
+    let of = |cosine: Option<f32>, words: f32| Evidence { cosine, words, count: 1, ..Evidence::default() };
+    assert!(!of(Some(0.2), 0.2).is_about(Some(0.4)));
+    assert!(of(Some(0.4), 0.0).is_about(Some(0.4)));
+    assert!(!of(Some(0.9), 0.0).is_about(None), "an unmeasured model decides nothing");
+    assert!(!of(None, 1.0).is_about(None), "one word may occur by chance");
+    assert!(Evidence { in_name: 1, ..of(None, 1.0) }.is_about(None));
+    assert!(Evidence { count: 2, ..of(None, 0.9) }.is_about(None));
+    // Words and meaning add up: 0.2 / 0.4 + 0.8 · 1 · (1 − 1 / 4) is above 1, with one word it is not.
+    assert!(Evidence { count: 2, ..of(Some(0.2), 1.0) }.is_about(Some(0.4)));
+    assert!(!of(Some(0.2), 1.0).is_about(Some(0.4)));
+    assert!(!of(Some(0.9), 0.2).is_certain());
+    assert!(Evidence { is_named: true, ..Evidence::default() }.is_about(None));
+}
+
+#[test]
+fn recall_gives_the_passage_that_matched() {
+    let filler = "Nothing of note happened on this day, and the weather was fair. ".repeat(20);
+    let long = format!(
+        "# Log of the boat\n\n{filler}\n\n## Spring\n\n{filler}\n\n## Summer\n\nThe antenna hangs from the second pole."
+    );
+    let vault = TestVault::new(&[("Log.md", &long), ("Other.md", "Bread and butter.")]);
+    run(&vault, NOW, &["index"]);
+    let reply = told(&vault, NOW, &["memory", "recall", "where does the antenna hang", "--format", "json"]);
+    let text = reply["memories"][0]["text"].as_str().unwrap();
+    assert!(text.contains("The antenna hangs from the second pole."), "{text}");
+    assert!(!text.starts_with("# Log of the boat"), "{text}");
+    let block = run(&vault, NOW, &["memory", "recall", "where does the antenna hang"]);
+    assert!(block.contains("path=\"Log.md\" title=\"Log of the boat\""), "{block}");
+}
+
+#[test]
+fn a_canvas_gives_the_text_of_its_cards() {
+    let canvas = json!({
+        "nodes": [
+            { "id": "1", "type": "text", "text": "The \"antenna\" hangs\nfrom the second pole.", "x": 0, "y": 0, "width": 1, "height": 1 },
+            { "id": "2", "type": "text", "text": "Bread and butter.", "x": 0, "y": 0, "width": 1, "height": 1 },
+        ],
+        "edges": [],
+    });
+    let vault = TestVault::new(&[
+        ("Board.canvas", &serde_json::to_string_pretty(&canvas).unwrap()),
+        ("a.md", "Oak."),
+    ]);
+    run(&vault, NOW, &["index"]);
+    let found = told(&vault, NOW, &["search", "antenna pole"]);
+    let recalled = told(&vault, NOW, &["memory", "recall", "antenna pole", "--format", "json"]);
+    for text in [&found["results"][0]["snippet"], &recalled["memories"][0]["text"]] {
+        let text = text.as_str().unwrap();
+        assert!(text.contains("The \"antenna\" hangs") && text.contains("from the second pole."), "{text}");
+        assert!(!text.contains("\\\"") && !text.contains("width") && !text.contains("{"), "{text}");
+    }
+}
+
+#[test]
+fn a_budget_bounds_all_that_is_sent() {
+    let vault = TestVault::new(&[]);
+    for at in 0..12 {
+        vault.write(
+            &format!("Antenna {at}.md"),
+            format!("The antenna {at} hangs. {}", "It is well made. ".repeat(40)),
+        );
+    }
+    run(&vault, NOW, &["memory", "set-context", "the \"antenna\" of the moor"]);
+    let mut client = Client::start(&vault, &[]);
+    client.catch_up();
+    let mut given = Vec::new();
+    for budget in [0, 100, 300, 1000, 4000] {
+        let reply =
+            client.call("recall", json!({ "prompt": "where does the antenna hang", "budget": budget }));
+        let data = &reply["structuredContent"];
+        let block = data["xml"].as_str().unwrap();
+        let sent = tokens(&data.to_string()) + tokens(block);
+        assert!(sent <= budget + 40, "{budget}: {sent} tokens: {data}");
+        let memories = data["memories"].as_array().unwrap();
+        assert_eq!(block.matches("<memory ").count(), memories.len(), "the two forms hold the same");
+        given.push(memories.len());
+    }
+    assert!(given.is_sorted() && given[0] == 0 && given[3] >= 1 && given[4] >= 4, "{given:?}");
+    client.finish();
+    let listed = told(&vault, NOW, &["memory", "recall", "antenna", "--format", "json", "--budget", "200"]);
+    assert!(tokens(&listed.to_string()) <= 240, "{listed}");
+}
+
+#[test]
+fn only_what_is_sent_is_used() {
+    let vault = TestVault::new(&[]);
+    for at in 0..6 {
+        let text = format!("---\nid: a{at}\n---\nThe antenna {at} hangs. {}", "It is well made. ".repeat(40));
+        vault.write(&format!("Antenna {at}.md"), text);
+    }
+    run(&vault, NOW, &["index"]);
+    let block = run(&vault, NOW, &["memory", "recall", "where does the antenna hang", "--budget", "250"]);
+    let sent = block.matches("<memory ").count();
+    let used: u64 = (0..6).map(|at| uses(&vault, &format!("a{at}"))).sum();
+    assert!((1..6).contains(&sent), "{block}");
+    assert_eq!(used, sent as u64);
+}
+
+#[test]
+fn what_names_no_memory_forgets_none() {
+    let vault = vault();
+    run(&vault, NOW, &["index"]);
+    let before = crate::support::tree(vault.root());
+    let mut checked = 0;
+    for name in [
+        ABSENT,
+        "Memories/Anntena.md",
+        "Anntena.md",
+        "Notes/antenna",
+        "[[Antena]]",
+        "0199f3a1",
+        "walrus",
+        "something entirely different about walruses and the antenna tax of 1987",
+    ] {
+        for hard in [false, true] {
+            let args: &[&str] = if hard {
+                &["memory", "forget", name, "--hard", "--confirm"]
+            } else {
+                &["memory", "forget", name]
+            };
+            let done = vault.run(args);
+            assert_eq!(done.status.code(), Some(3), "{name}: {}", stderr(&done));
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 8);
+    let mut client = Client::start(&vault, &["--toolset", "tiered"]);
+    for query in [ABSENT, "Memories/Anntena.md", "walrus"] {
+        let refusal = client.refusal("memory_forget", json!({ "query": query }));
+        assert!(refusal.starts_with(&format!("No memory found matching query: {query}")), "{refusal}");
+    }
+    client.finish();
+    let mut client = Client::start(&vault, &[]);
+    let refusal = client.refusal("delete_note", json!({ "note": ABSENT, "how": "forget" }));
+    assert!(refusal.contains("no note answers to"), "{refusal}");
+    client.finish();
+    assert_eq!(crate::support::tree(vault.root()), before);
+}
+
+#[test]
+fn what_a_query_forgets_is_named_with_the_way_back() {
+    let vault = vault();
+    run(&vault, NOW, &["index"]);
+    let done = vault.run(&["memory", "forget", "sauna for the crew"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    let said = stderr(&done);
+    assert!(said.contains("Sauna.md (Sauna) is what the query means"), "{said}");
+    assert!(said.contains("Sauna.md (Sauna) is forgotten; `sidenote undo` brings it back"), "{said}");
+    run(&vault, NOW, &["undo"]);
+    let mut client = Client::start(&vault, &["--toolset", "tiered"]);
+    let reply = client.call("memory_forget", json!({ "query": "rye bread with caraway" }));
+    let text = reply["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("The query was taken to mean Bread.md (Bread)."), "{text}");
+    assert!(text.contains("memory_restore brings it back"), "{text}");
+    assert_eq!(reply["structuredContent"]["details"]["id"], Value::from("bread"));
+    client.finish();
+}
