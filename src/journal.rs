@@ -4,8 +4,9 @@
 
 pub mod book;
 mod compact;
+mod read;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,13 +16,14 @@ use serde_json::{Map, Value};
 
 use crate::clock::{Timestamp, event_id};
 use crate::error::{Error, Result};
-use crate::nofollow;
 use crate::text::edit::{ChangeSet, ContentHash, FolderMove, Place};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::beneath::Folder;
 use crate::vault::kept::Kept;
 use crate::vault::write::{Applied, WriteLock};
+
+pub use read::{Events, Order, read_lines};
 
 /// The operation of files that somebody else moved, and that were only seen to have moved.
 pub const MOVED: &str = "moved";
@@ -31,6 +33,14 @@ pub const BROUGHT_BACK: &str = "restore-backup";
 
 /// How many bytes the events of one month may take.
 const MAX_MONTH: u64 = 1 << 31;
+/// Events so far apart are of a month and the next one at most.
+const LONGEST_MONTH: i64 = 31 * 86_400_000;
+/// Before-images are as many or over as long a time, in milliseconds, on the far side of a gap before the clock is
+/// believed that made it.
+const ESTABLISHED: (usize, i64) = (10, 86_400_000);
+
+/// So many changes back a note is looked for that was moved while somebody was about to change it.
+const RECENT: usize = 1000;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -172,74 +182,10 @@ impl Event {
             folders: applied.folders.clone(),
             files: files.collect(),
             undoes: applied.undoes.clone(),
+            more: applied.more.clone(),
             ..Self::new(applied.operation.clone(), applied.at)
         }
     }
-}
-
-/// Which events come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// As they happened.
-    OldestFirst,
-    /// The other way round.
-    NewestFirst,
-}
-
-/// Events as they are read, a month at a time. Lines that cannot be read are passed over and counted.
-#[derive(Debug)]
-pub struct Events {
-    records: PathBuf,
-    folder: Option<Folder>,
-    order: Order,
-    /// Names of files; the next one last.
-    months: Vec<String>,
-    read: std::vec::IntoIter<Event>,
-    corrupt: usize,
-}
-
-impl Events {
-    /// Counts the lines so far that were no events; they stay in their files.
-    pub fn corrupt(&self) -> usize {
-        self.corrupt
-    }
-}
-
-impl Iterator for Events {
-    type Item = Result<Event>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(event) = self.read.next() {
-                return Some(Ok(event));
-            }
-            let month = self.months.pop()?;
-            let bytes = match self.folder.as_ref()?.read_at_most(&month, MAX_MONTH) {
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    return Some(Err(nofollow::failed("read the journal", &self.records.join(month), error)));
-                }
-            };
-            let (mut events, corrupt) = read_lines(&bytes);
-            self.corrupt += corrupt;
-            if self.order == Order::NewestFirst {
-                events.reverse();
-            }
-            self.read = events.into_iter();
-        }
-    }
-}
-
-/// Reads the lines of one file of the journal; gives the events, and how many lines were none.
-pub fn read_lines(bytes: &[u8]) -> (Vec<Event>, usize) {
-    let (mut events, mut corrupt) = (Vec::new(), 0);
-    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        match serde_json::from_slice::<Event>(line) {
-            Ok(event) => events.push(event),
-            Err(_) => corrupt += 1,
-        }
-    }
-    (events, corrupt)
 }
 
 /// The journal of one vault.
@@ -274,9 +220,7 @@ impl Journal {
     fn write(&self, events: &[Event], waits: bool) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
         let folder = self.vault.make_records(&self.records)?;
-        // A clock that went back does not put an event in front of older ones.
-        let month = format!("{}.jsonl", first.at.rfc3339().get(..7).unwrap_or("0000-00"));
-        let name = self.months()?.pop().filter(|newest| *newest > month).unwrap_or(month);
+        let name = self.month_for(first.at)?;
         let failed = |error| Error::io("write the journal", self.records.join(&name), error);
         let mut file = folder.append_to(&name).map_err(failed)?;
         let mut lines = Vec::new();
@@ -290,6 +234,42 @@ impl Journal {
         }
         file.write_all(&lines).map_err(failed)?;
         if waits { file.sync_data().map_err(failed) } else { Ok(()) }
+    }
+
+    /// Names the file that an event goes into. A clock that went back does not put it in front of older ones, and one that
+    /// jumped ahead opens no month by a single event.
+    fn month_for(&self, at: Timestamp) -> Result<String> {
+        let month = month_of(at);
+        let Some(newest) = self.months()?.pop() else { return Ok(month) };
+        if newest >= month || months_between(&newest, &month) == Some(1) {
+            return Ok(newest.max(month));
+        }
+        let last = self.last_of(&newest)?;
+        let goes_on = last.is_none_or(|last| (at.millis() - last.at.millis()).abs() <= LONGEST_MONTH);
+        Ok(if goes_on { month } else { newest })
+    }
+
+    /// Gives the newest file a name of the present, where a clock that was wrong for a while gave it one of the future, and
+    /// all that comes would go into it.
+    ///
+    /// # Errors
+    /// `Io` where the folder cannot be listed or the file not renamed.
+    pub fn rename_future(&self, lock: &WriteLock, now: Timestamp) -> Result<()> {
+        let mut months = self.months()?;
+        let (Some(newest), Some(before), present) = (months.pop(), months.pop(), month_of(now)) else {
+            return Ok(());
+        };
+        // A month ahead may be another machine's, in another zone.
+        if months_between(&present, &newest).is_none_or(|ahead| ahead < 2) || before > present {
+            return Ok(());
+        }
+        let last = self.last_of(&newest)?;
+        let Some(name) = following(&before.max(present)).filter(|name| *name < newest) else { return Ok(()) };
+        if last.is_none_or(|last| last.at <= now) {
+            let failed = |error| Error::io("rename", self.records.join(&newest), error);
+            lock.folder.rename_new(&newest, &lock.folder, &name).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Appends an event without waiting for the disk: for what may be lost with the power, such as a use.
@@ -323,8 +303,11 @@ impl Journal {
             return Ok(0);
         }
         let mut known = HashSet::new();
-        for event in self.events(Order::NewestFirst)? {
+        for event in self.events(Order::NewestFirst)?.of_changes() {
             known.insert(event?.id);
+            if unsettled.iter().all(|id| known.contains(id)) {
+                break;
+            }
         }
         let mut recorded = 0;
         for id in unsettled {
@@ -389,18 +372,37 @@ impl Journal {
         Ok(months)
     }
 
+    /// Reads the last event of a file.
+    fn last_of(&self, month: &str) -> Result<Option<Event>> {
+        let months = vec![month.to_owned()];
+        Events::new(&self.records, self.folder()?, Order::NewestFirst, months).next().transpose()
+    }
+
+    /// Counts the lines of each file that cannot be read, where there are any.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn damage(&self) -> Result<Vec<(String, usize)>> {
+        let mut damaged = Vec::new();
+        for month in self.months()? {
+            let mut events =
+                Events::new(&self.records, self.folder()?, Order::OldestFirst, vec![month.clone()]);
+            events.by_ref().try_for_each(|event| event.map(drop))?;
+            if events.corrupt() > 0 {
+                damaged.push((month, events.corrupt()));
+            }
+        }
+        Ok(damaged)
+    }
+
     /// Reads the events.
     ///
     /// # Errors
     /// `Io` where the folder cannot be listed.
     pub fn events(&self, order: Order) -> Result<Events> {
         let folder = self.folder()?;
-        let mut months = self.months_in(folder.as_ref())?;
-        if order == Order::OldestFirst {
-            months.reverse();
-        }
-        let records = self.records.clone();
-        Ok(Events { records, folder, order, months, read: Vec::new().into_iter(), corrupt: 0 })
+        let months = self.months_in(folder.as_ref())?;
+        Ok(Events::new(&self.records, folder, order, months))
     }
 
     /// Tells a note's life, oldest event first: the note that has this path now, or had it last, through all its moves.
@@ -409,7 +411,7 @@ impl Journal {
     /// `Io` where the journal cannot be read.
     pub fn history(&self, path: &NotePath) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        for event in self.events(Order::OldestFirst)? {
+        for event in self.events(Order::OldestFirst)?.of_changes() {
             events.push(event?);
         }
         let mut name = Some(Place::Vault(path.clone()));
@@ -440,6 +442,31 @@ impl Journal {
         before.reverse();
         before.append(&mut life);
         Ok(before)
+    }
+
+    /// Says where the note is now that had a path some changes ago; nothing where no change since then moved one from
+    /// there, or the note was removed.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn whereabouts(&self, path: &NotePath) -> Result<Option<NotePath>> {
+        let first = Place::Vault(path.clone());
+        let mut later = Vec::new();
+        for event in self.events(Order::NewestFirst)?.of_changes().take(RECENT) {
+            let event = event?;
+            let Some(step) = begins_at(&event, &first) else {
+                later.push(event);
+                continue;
+            };
+            let mut name = step.next;
+            for event in later.iter().rev() {
+                if let Some(step) = name.as_ref().and_then(|name| begins_at(event, name)) {
+                    name = step.next;
+                }
+            }
+            return Ok(name.filter(|name| *name != first).and_then(|name| name.in_vault().cloned()));
+        }
+        Ok(None)
     }
 
     /// Plans the opposite of an event; it expects the files to be as the event left them, so that [`Vault::apply`]
@@ -477,22 +504,58 @@ impl Journal {
     /// # Errors
     /// `Io` where the journal cannot be read.
     pub fn standing(&self) -> Result<Vec<Standing>> {
-        let kept = Kept::open(&self.records)?.ids()?;
+        Ok(self.look_back(|_| false)?.standing)
+    }
+
+    /// Looks back over the operations, newest first, until one is `enough`: that one is the last which is listed.
+    ///
+    /// Where a line of the journal cannot be read, the before-images tell of the operation that stood there.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn look_back(&self, mut enough: impl FnMut(&Standing) -> bool) -> Result<LookBack> {
+        let store = Kept::open(&self.records)?;
+        let kept = store.ids()?;
         let mut undone = HashSet::new();
-        let mut found = Vec::new();
-        for event in self.events(Order::NewestFirst)? {
+        let mut events = self.events(Order::NewestFirst)?.of_changes();
+        let (mut found, mut lost) = (LookBack::default(), None);
+        while let Some(event) = events.next() {
             let event = event?;
-            if undone.contains(&event.id) {
-                continue;
+            if events.corrupt() > 0 && lost.is_none() {
+                lost = Some(self.lost(&store, &kept)?);
             }
-            match &event.undoes {
-                Some(id) => {
-                    undone.insert(id.clone());
+            // Ids sort by time, and so does what stood in a line that is lost.
+            while let Some(newer) = lost.as_mut().and_then(|lost| lost.pop_if(|lost| lost.id > event.id)) {
+                found.take(newer, &kept, &mut undone);
+                if found.standing.last().is_some_and(&mut enough) {
+                    return Ok(found.ended(&events));
                 }
-                None => found.push(Standing { is_kept: kept.contains(&event.id), event }),
+            }
+            let before = found.standing.len();
+            found.take(event, &kept, &mut undone);
+            if found.standing.len() > before && found.standing.last().is_some_and(&mut enough) {
+                break;
             }
         }
-        Ok(found)
+        if events.corrupt() > 0 && lost.is_none() {
+            lost = Some(self.lost(&store, &kept)?);
+        }
+        for older in lost.into_iter().flatten().rev() {
+            found.take(older, &kept, &mut undone);
+        }
+        Ok(found.ended(&events))
+    }
+
+    /// Lists the operations that only their before-images tell of any more, oldest first.
+    fn lost(&self, store: &Kept, kept: &BTreeSet<String>) -> Result<Vec<Event>> {
+        let mut lost = kept.clone();
+        for event in self.events(Order::NewestFirst)?.of_changes() {
+            lost.remove(&event?.id);
+            if lost.is_empty() {
+                break;
+            }
+        }
+        lost.iter().map(|id| Ok(Event::of(&store.applied(id)?))).collect()
     }
 
     /// Forgets before-images: those of operations that were undone and of undos, of all others but the newest `keep`, and
@@ -507,7 +570,8 @@ impl Journal {
         // The ids are UUIDs of version 7, which tell the time.
         let mut ids = kept.names()?;
         ids.retain(|id| made_at(id).is_some());
-        let oldest = now.millis().saturating_sub(i64::from(days) * 86_400_000);
+        let span = i64::from(days).saturating_mul(86_400_000);
+        let oldest = believed(&ids, now, span).saturating_sub(span);
         let is_old = |id: &str| made_at(id).is_none_or(|at| at < oldest);
         let is_full = ids.len().saturating_sub(keep) > keep / 10;
         if !is_full && !ids.iter().any(|id| is_old(id)) {
@@ -528,6 +592,28 @@ impl Journal {
     }
 }
 
+/// Gives the newest moment that the times of operations bear out: a single time that lies more than `span` behind all
+/// others may be that of a clock that jumped ahead, and takes nothing away.
+fn believed(ids: &[String], now: Timestamp, span: i64) -> i64 {
+    let mut times: Vec<i64> =
+        ids.iter().filter_map(|id| made_at(id)).filter(|at| *at <= now.millis()).collect();
+    times.push(now.millis());
+    times.sort_unstable();
+    let mut end = times.len();
+    for at in (1..times.len()).rev() {
+        let (Some(before), Some(behind)) = (times.get(at - 1), times.get(at)) else { break };
+        if behind.saturating_sub(*before) <= span {
+            continue;
+        }
+        let newest = times.get(end - 1).unwrap_or(behind);
+        if end - at >= ESTABLISHED.0 || newest.saturating_sub(*behind) >= ESTABLISHED.1 {
+            break;
+        }
+        end = at;
+    }
+    times.get(end - 1).copied().unwrap_or(now.millis())
+}
+
 /// Gives the milliseconds since 1970 at which an operation got its id; `None` for what is no id of ours.
 fn made_at(id: &str) -> Option<i64> {
     let (seconds, nanos) = uuid::Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
@@ -541,6 +627,38 @@ pub struct Standing {
     pub event: Event,
     /// Whether its before-images are there, so that it can be undone.
     pub is_kept: bool,
+}
+
+/// What was found by looking back.
+#[derive(Debug, Default)]
+pub struct LookBack {
+    /// Operations that were not undone, and are themselves no undo, newest first.
+    pub standing: Vec<Standing>,
+    /// Undos and what took back others, newest first, but for those that were taken back themselves.
+    pub undos: Vec<Event>,
+    /// Lines that could not be read.
+    pub corrupt: usize,
+    /// Bytes of the journal that were read.
+    pub bytes: u64,
+}
+
+impl LookBack {
+    fn take(&mut self, event: Event, kept: &BTreeSet<String>, undone: &mut HashSet<String>) {
+        if undone.contains(&event.id) {
+            return;
+        }
+        match &event.undoes {
+            Some(id) => {
+                undone.insert(id.clone());
+                self.undos.push(event);
+            }
+            None => self.standing.push(Standing { is_kept: kept.contains(&event.id), event }),
+        }
+    }
+
+    fn ended(self, events: &Events) -> Self {
+        Self { corrupt: events.corrupt(), bytes: events.bytes_read(), ..self }
+    }
 }
 
 /// What an event means for one name.
@@ -580,6 +698,27 @@ fn replaced(name: &Place, from: &NotePath, to: &NotePath) -> Option<Place> {
         return None;
     }
     NotePath::from_disk(&format!("{to}{rest}")).map(Place::Vault)
+}
+
+/// Names the file of the month of a moment.
+fn month_of(at: Timestamp) -> String {
+    format!("{}.jsonl", at.rfc3339().get(..7).unwrap_or("0000-00"))
+}
+
+/// Counts months since the year 0; nothing for what names no month.
+fn month_number(name: &str) -> Option<i64> {
+    let (year, rest) = name.split_once('-')?;
+    Some(year.parse::<i64>().ok()? * 12 + rest.get(..2)?.parse::<i64>().ok()? - 1)
+}
+
+fn months_between(from: &str, to: &str) -> Option<i64> {
+    Some(month_number(to)? - month_number(from)?)
+}
+
+/// Names the file of the month behind another.
+fn following(name: &str) -> Option<String> {
+    let next = month_number(name)? + 1;
+    Some(format!("{:04}-{:02}.jsonl", next / 12, next % 12 + 1))
 }
 
 fn is_month(name: &str) -> bool {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, Edited, Event, ExtractRequest, InspectReply,
     MergeRequest, MoveRequest, NewRequest, NoteEdit, Operation, PartKind, PartRequest, RelateRequest,
-    RenameRequest, Renamed,
+    RenameRequest, Renamed, UndoRequest,
 };
 
 /// What every command that changes something takes.
@@ -371,12 +371,28 @@ pub(super) struct RestoreArgs {
     dry: Dry,
 }
 
-/// Take back the last operations.
+/// Take back the last operations, or one by its id.
+///
+/// What an operation wrote goes, also from a note that was edited elsewhere since. Where that cannot be told apart, nothing
+/// is written, and the notes in which it cannot are named.
 #[derive(Debug, Args)]
 pub(super) struct UndoArgs {
-    /// How many.
-    #[arg(default_value_t = 1)]
-    count: usize,
+    /// How many of the last operations, or the id of one, as `history` shows it (or its first 8 letters or more).
+    #[arg(default_value = "1", value_name = "N|ID")]
+    which: String,
+    /// Pass over operations that cannot be taken back, and say so.
+    #[arg(long)]
+    skip: bool,
+    /// Leave this file as it is; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    keep: Vec<String>,
+    #[command(flatten)]
+    dry: Dry,
+}
+
+/// Do again what was undone last.
+#[derive(Debug, Args)]
+pub(super) struct RedoArgs {
     #[command(flatten)]
     dry: Dry,
 }
@@ -424,6 +440,7 @@ pub(super) enum ChangeCommand {
     Delete(DeleteArgs),
     Restore(RestoreArgs),
     Undo(UndoArgs),
+    Redo(RedoArgs),
     History(HistoryArgs),
 }
 
@@ -481,7 +498,8 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
             (Operation::Delete(DeleteRequest { note: args.note, permanent, links }), args.dry.dry_run)
         }
         ChangeCommand::Restore(args) => (Operation::Restore(args.note), args.dry.dry_run),
-        ChangeCommand::Undo(args) => return undo(session, &args),
+        ChangeCommand::Undo(args) => return undo(session, args),
+        ChangeCommand::Redo(args) => return redo(session, &args),
         ChangeCommand::History(args) => return history(session, &args),
     };
     let reply = session.store()?.change(&operation, dry)?;
@@ -720,17 +738,30 @@ fn edit(session: &Session, args: &EditArgs) -> Result<()> {
     })
 }
 
-fn undo(session: &Session, args: &UndoArgs) -> Result<()> {
-    let replies = session.store()?.undo(args.count, args.dry.dry_run)?;
+fn undo(session: &Session, args: UndoArgs) -> Result<()> {
+    /// A number with more digits than this is an id.
+    const DIGITS: usize = 5;
     let dry = args.dry.dry_run;
+    let count = args.which.parse().ok().filter(|count| *count > 0 && args.which.len() <= DIGITS);
+    let id = if count.is_none() { Some(args.which) } else { None };
+    let request =
+        UndoRequest { id, count: count.unwrap_or(1), skip: args.skip, keep: args.keep, dry_run: dry };
+    let replies = session.store()?.undo_by(&request)?;
     session.out.reply(&replies, |replies| replies.iter().map(|reply| show(reply, dry)).collect())?;
     replies.iter().for_each(|reply| tell(session, reply));
     Ok(())
 }
 
+fn redo(session: &Session, args: &RedoArgs) -> Result<()> {
+    let dry = args.dry.dry_run;
+    let reply = session.store()?.redo(dry)?;
+    session.out.reply(&reply, |reply| show(reply, dry))?;
+    tell(session, &reply);
+    Ok(())
+}
+
 fn history(session: &Session, args: &HistoryArgs) -> Result<()> {
-    let mut events = session.store()?.history(args.note.as_deref())?;
-    events.truncate(args.limit);
+    let events = session.store()?.history_of(args.note.as_deref(), args.limit)?;
     session.out.reply(&events, |events: &Vec<Event>| {
         let rows = events.iter().map(|event| {
             let others = (event.files.len() + event.folders.len()).saturating_sub(1);

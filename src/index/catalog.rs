@@ -30,8 +30,8 @@ use inserts::Inserts;
 use packed::{pack_ascending, unpack_ascending};
 use rows::own_id;
 pub use rows::{
-    Counts, FileId, FileKind, FileRow, Hash, Inside, Known, LinkGroup, LinkRow, Place, PutAway, Record, Stat,
-    path_id, path_id_at,
+    Counts, Details, FileId, FileKind, FileRow, Hash, Inside, Known, LinkGroup, LinkRow, Place, PutAway,
+    Record, Stat, path_id, path_id_at,
 };
 
 /// Raised whenever tables change shape or parsing changes meaning; an older index is rebuilt.
@@ -859,6 +859,8 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         category: row.get(10)?,
         note_type: row.get(11)?,
         put_away: PutAway::from_code(row.get(13)?),
+        unindexed: None,
+        written: changed,
         path,
     })
 }

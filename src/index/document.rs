@@ -1,7 +1,7 @@
 //! Owns what we index of one file: its catalog record and its full-text entry, made from its bytes alone.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use crate::clock::Timestamp;
 use crate::index::bm25::{Analysed, Analysis, Entry};
-use crate::index::catalog::{FileKind, FileRow, LinkGroup, Place, PutAway, Record, Stat, path_id};
+use crate::index::catalog::{Details, FileKind, FileRow, LinkGroup, Place, PutAway, Record, Stat, path_id};
 use crate::index::vectors::passage_key;
 use crate::text::Span;
 use crate::text::canvas;
@@ -155,9 +155,11 @@ impl Document {
                     title: path.name().to_owned(),
                     created: changed,
                     updated: changed,
+                    written: changed,
                     category: None,
                     note_type: None,
                     put_away: PutAway::default(),
+                    unindexed: None,
                 },
                 stat,
                 racy,
@@ -200,6 +202,33 @@ impl Document {
         excluded: bool,
         analysis: &mut Analysis,
     ) -> Self {
+        let (mut document, reading) = Self::described(path, bytes, stat, racy, excluded);
+        let record = &mut document.record;
+        let note = &reading.note;
+        record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
+        record.links = link_groups(note);
+        if record.row.kind == FileKind::Note {
+            record.sections = note.sections(&reading.text);
+        }
+        if !excluded {
+            reading.each_embedded_text(|text| record.passages.push(passage_key(text)));
+            let record = &document.record;
+            document.entry = Some(analysis.of(|entry| gather(path, &reading, record, entry)));
+        }
+        document
+    }
+
+    /// Makes the row of a note or canvas that the catalog does not hold as it is; the file's number is 0.
+    pub fn row_of(path: &NotePath, bytes: Vec<u8>, stat: Stat, excluded: bool) -> FileRow {
+        let Record { mut row, tags, properties, .. } =
+            Self::described(path, bytes, stat, false, excluded).0.record;
+        let tags = tags.into_iter().map(|(tag, _)| tag).collect();
+        row.unindexed = Some(Arc::new(Details { tags, properties }));
+        row
+    }
+
+    /// Reads what a note or canvas says of itself: everything of its record but links, passages and sections.
+    fn described(path: &NotePath, bytes: Vec<u8>, stat: Stat, racy: bool, excluded: bool) -> (Self, Reading) {
         let hash = *blake3::hash(&bytes).as_bytes();
         let reading = Reading::new(path, bytes);
         let mut document = Self::attachment(path, stat, racy, excluded);
@@ -229,17 +258,7 @@ impl Document {
             .flat_map(Frontmatter::flat)
             .map(|(name, value)| (name, value.clone()))
             .collect();
-        record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
-        record.links = link_groups(note);
-        if record.row.kind == FileKind::Note {
-            record.sections = note.sections(&reading.text);
-        }
-        if !excluded {
-            reading.each_embedded_text(|text| record.passages.push(passage_key(text)));
-            let record = &document.record;
-            document.entry = Some(analysis.of(|entry| gather(path, &reading, record, entry)));
-        }
-        document
+        (document, reading)
     }
 }
 

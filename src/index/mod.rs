@@ -29,7 +29,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
-use crate::index::catalog::{Catalog, Hash};
+use crate::index::catalog::{Catalog, FileKind, FileRow, Hash};
+use crate::index::document::Document;
 use crate::index::embed::Embed;
 use crate::index::embed::choice::{Earlier, key_of};
 use crate::index::recent::Urgent;
@@ -38,7 +39,8 @@ use crate::index::serving::{Served, Serving, named};
 use crate::index::vectors::{VectorWriter, Vectors};
 use crate::index::worker::Worker;
 use crate::text::path::NotePath;
-use crate::vault::Vault;
+use crate::vault::obsidian::Settings;
+use crate::vault::{Vault, scan};
 
 pub use difference::{Drift, SyncReport};
 pub use folder::Holder;
@@ -451,6 +453,32 @@ impl Index {
     /// Lists the files that differ from the index right now, without changing anything.
     pub fn drift(&self, vault: &Vault) -> Result<Drift> {
         difference::drift(vault, &self.catalog())
+    }
+
+    /// Describes a file as it is on the disk, whatever the catalog holds of it; nothing where it is gone.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be read; `Corrupt` where the catalog cannot.
+    pub fn look_at(&self, path: &NotePath, settings: &Settings) -> Result<Option<FileRow>> {
+        let known = self.catalog().row_at(path.as_str())?;
+        let Some(stat) = scan::stat(&self.vault, path)? else { return Ok(None) };
+        let (stat, excluded) = (difference::stat_of(&stat), settings.is_excluded(path));
+        if FileKind::of(path) == FileKind::Attachment {
+            return Ok(Some(
+                known.unwrap_or_else(|| Document::attachment(path, stat, false, excluded).record.row),
+            ));
+        }
+        let bytes = match self.vault.read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let hash = *blake3::hash(&bytes).as_bytes();
+        let id = known.as_ref().map_or(0, |known| known.id);
+        match known.filter(|known| known.hash == Some(hash)) {
+            Some(known) => Ok(Some(known)),
+            None => Ok(Some(FileRow { id, ..Document::row_of(path, bytes, stat, excluded) })),
+        }
     }
 
     /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.

@@ -62,21 +62,23 @@ impl Book {
     /// # Errors
     /// `Io` where the journal cannot be read.
     pub fn renew(book: &mut Option<Self>, folder: &Path, keeps: bool, journal: &Journal) -> Result<()> {
-        if let Some(book) = book {
-            return book.refresh(journal);
-        }
         let path = folder.join(NAME);
-        let mut fresh = Self::load(&path);
-        let before = fresh.ledger.len();
-        fresh.refresh(journal)?;
+        let (mut held, is_first) =
+            book.take().map_or_else(|| (Self::load(&path), true), |book| (book, false));
+        let before = held.ledger.len();
+        let refreshed = held.refresh(journal);
+        let is_anew = *refreshed.as_ref().unwrap_or(&false);
+        // What was kept does not go with the journal any more where all was folded anew, as after a compaction.
+        let grown = if is_anew { held.ledger.len() } else { held.ledger.len().saturating_sub(before) };
         if keeps
-            && fresh.ledger.len() >= before + KEEP
-            && let Err(error) = fresh.keep(&path)
+            && (is_first || is_anew)
+            && grown >= KEEP
+            && let Err(error) = held.keep(&path)
         {
             tracing::debug!("the ledger is not kept: {error}");
         }
-        *book = Some(fresh);
-        Ok(())
+        *book = Some(held);
+        refreshed.map(drop)
     }
 
     /// Takes what was kept; an empty book where there is nothing, or nothing sound.
@@ -110,11 +112,11 @@ impl Book {
         self.corrupt
     }
 
-    /// Brings the ledger in line with the journal.
-    fn refresh(&mut self, journal: &Journal) -> Result<()> {
+    /// Brings the ledger in line with the journal; says whether all was folded anew.
+    fn refresh(&mut self, journal: &Journal) -> Result<bool> {
         let months = journal.months()?;
         if self.marks.keys().all(|name| months.contains(name)) && self.extend(journal, &months)? {
-            return Ok(());
+            return Ok(false);
         }
         *self = Self::default();
         let mut happenings = Vec::new();
@@ -122,7 +124,7 @@ impl Book {
             happenings.extend(self.read(journal, name)?.into_iter().flatten());
         }
         self.ledger = Ledger::fold(happenings);
-        Ok(())
+        Ok(true)
     }
 
     /// Takes what was appended; `false` where more than that happened.

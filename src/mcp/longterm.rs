@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::memory::preview::preview;
 use crate::memory::state::DEFAULT_IMPORTANCE;
 use crate::store::{
-    DeleteRequest, KeepRequest, MemoryText, Operation, ReviseRequest, Store, TextOrder, TextsRequest, number,
+    DeleteRequest, KeepRequest, Kept, Memory, MemoryText, Operation, ReviseRequest, Store, TextOrder,
+    TextsRequest, number,
 };
 
 /// The texts of a reply with several memories have about so many characters together.
@@ -300,21 +301,14 @@ fn content_of(content: &str) -> Result<()> {
 }
 
 /// Refuses a text that a memory says already, in this set's words.
-fn duplicate(store: &Store, doing: &str, content: &str, except: Option<&str>) -> Result<Option<Answer>> {
-    let Some(known) = store.duplicate_of(content, except)? else { return Ok(None) };
-    let id = known.id;
-    Ok(Some(Answer::refusal(format!(
-        "Error {doing} memory: Duplicate content detected (existing memory: {id})"
-    ))))
+fn duplicate(doing: &str, known: &Memory) -> Answer {
+    let id = &known.id;
+    Answer::refusal(format!("Error {doing} memory: Duplicate content detected (existing memory: {id})"))
 }
 
 fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     content_of(&input.content)?;
     let importance = within("importance", input.importance.unwrap_or(DEFAULT_IMPORTANCE), 1.0, 10.0)?;
-    store.freshen()?;
-    if let Some(refusal) = duplicate(store, "saving", &input.content, None)? {
-        return Ok(refusal);
-    }
     let mut properties = Map::from_iter([("updated_at".to_owned(), Value::from(store.now().rfc3339()))]);
     if !input.metadata.is_empty() {
         properties.insert("metadata".to_owned(), Value::Object(input.metadata));
@@ -327,8 +321,10 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
         properties,
         ..KeepRequest::default()
     };
-    let memory = store.keep(std::slice::from_ref(&request))?.pop();
-    let memory = memory.ok_or_else(|| Error::internal("what was saved is not there"))?;
+    let memory = match store.keep_unless_said(&request)? {
+        Kept::New(memory) => *memory,
+        Kept::Known(known, _) => return Ok(duplicate("saving", &known)),
+    };
     let content = store.content(&memory)?;
     Answer::pretty(&SaveOutput {
         status: "saved",
@@ -429,11 +425,6 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
     let Some(memory) = store.memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };
-    if let Some(content) = &input.content
-        && let Some(refusal) = duplicate(store, "updating", content, Some(&memory.id))?
-    {
-        return Ok(refusal);
-    }
     let mut properties = Vec::new();
     properties.extend(importance.map(|given| ("importance".to_owned(), number(given))));
     properties.extend(input.memory_type.map(|kind| ("type".to_owned(), Value::from(kind.name()))));
@@ -448,7 +439,10 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         properties,
         ..ReviseRequest::default()
     };
-    let memory = store.revise(&request)?;
+    let memory = match store.revise_unless_said(&request)? {
+        Kept::New(memory) => *memory,
+        Kept::Known(known, _) => return Ok(duplicate("updating", &known)),
+    };
     let text = store.text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
     Answer::pretty(&UpdateOutput {
         status: "updated",

@@ -284,7 +284,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     };
     let done = store.change(&Operation::New(request), false)?;
     let made = done.made().ok_or_else(|| Error::internal("a new note has no place"))?;
-    let memory = store.memory(&made)?;
+    let memory = store.memory_after(Some(&done), &made)?;
     Answer::json(&WriteOutput { id: memory.id, file_path: memory.path, created_at: memory.created })
 }
 
@@ -376,8 +376,12 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
 }
 
 /// Reads again what two memories link to.
-fn link_lists(store: &Store, source: &str, target: &str) -> Result<[Vec<String>; 2]> {
-    let links = |id: &str| store.linked_ids(&text_of(store, memory_of(store, id)?)?);
+fn link_lists(store: &Store, source: &Memory, target: &Memory) -> Result<[Vec<String>; 2]> {
+    // What is gone by now links to nothing.
+    let links = |memory: &Memory| match store.text_of(memory.clone())? {
+        Some(text) => store.linked_ids(&text),
+        None => Ok(Vec::new()),
+    };
     Ok([links(source)?, links(target)?])
 }
 
@@ -395,9 +399,10 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     // In the layout `memories` a bullet is the name of the file alone, unless another text is asked for.
     let is_flat = store.config().vault.layout == Layout::Memories;
     let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem);
-    let request = RelateRequest { a: source.path, b: target.path, text: given.clone().or(title) };
+    let request =
+        RelateRequest { a: source.path.clone(), b: target.path.clone(), text: given.clone().or(title) };
     let done = store.change(&Operation::Link(request), false)?;
-    let [source_links, target_links] = link_lists(store, &source.id, &target.id)?;
+    let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = source_links.contains(&target.id) && target_links.contains(&source.id);
     let shown = given.unwrap_or(target.title);
     let wikilink = if shown == stem { format!("[[{stem}]]") } else { format!("[[{stem}|{shown}]]") };
@@ -408,9 +413,9 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
 fn unlink(store: &Store, input: UnlinkInput) -> Result<Answer> {
     store.freshen()?;
     let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
-    let request = RelateRequest { a: source.path, b: target.path, text: None };
+    let request = RelateRequest { a: source.path.clone(), b: target.path.clone(), text: None };
     let done = store.change(&Operation::Unlink(request), false)?;
-    let [source_links, target_links] = link_lists(store, &source.id, &target.id)?;
+    let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = !source_links.contains(&target.id) && !target_links.contains(&source.id);
     let message = remarks(&done).filter(|_| !success);
     Answer::json(&LinkOutput { success, source_links, target_links, wikilink: None, message })

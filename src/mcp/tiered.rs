@@ -12,7 +12,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::preview::preview;
 use crate::memory::state::days;
-use crate::store::{Context, KeepRequest, Kept, Memory, MemoryRecallRequest, RecalledReply, Store, Tier};
+use crate::store::{
+    ChangeReply, Context, KeepRequest, Kept, Memory, MemoryRecallRequest, RecalledReply, Store, Tier,
+};
 
 /// A context counts so many hours where nothing is said.
 const TTL_HOURS: f64 = 4.0;
@@ -553,9 +555,9 @@ fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
     })
 }
 
-/// Reads a memory again, and says how it stands now.
-fn state(store: &Store, id: &str, tier_updated: Option<bool>) -> Result<StateOutput> {
-    let memory = found(store, id)?;
+/// Says how a memory stands after it was changed.
+fn state(store: &Store, change: &ChangeReply, path: &str, tier_updated: Option<bool>) -> Result<StateOutput> {
+    let memory = store.memory_after(Some(change), path)?;
     let text = beginning(store, &memory)?;
     let state = memory.state;
     let (tier, pinned, forgotten) = (state.tier, state.pinned, state.forgotten);
@@ -568,8 +570,8 @@ fn memory_restore(store: &Store, input: IdInput) -> Result<Answer> {
     if !memory.state.forgotten {
         return Err(Error::invalid(format!("Memory is not forgotten: {id}")));
     }
-    store.restore_memory(&memory.path, false)?;
-    let output = state(store, &id, None)?;
+    let done = store.restore_memory(&memory.path, false)?;
+    let output = state(store, &done, &memory.path, None)?;
     answer(format!("Memory restored: {id}\n{}", output.text), output)
 }
 
@@ -580,8 +582,8 @@ fn memory_pin(store: &Store, input: &IdInput) -> Result<Answer> {
         return Err(Error::new(ErrorKind::Exists, format!("Memory is already pinned: {id}")));
     }
     let before = memory.state.tier;
-    store.pin(&memory.path, false)?;
-    let mut output = state(store, id, None)?;
+    let done = store.pin(&memory.path, false)?;
+    let mut output = state(store, &done, &memory.path, None)?;
     let is_updated = output.tier != before;
     output.tier_updated = Some(is_updated);
     let mut text = format!("Memory pinned: {id}\n{}", output.text);
@@ -597,8 +599,8 @@ fn memory_unpin(store: &Store, input: IdInput) -> Result<Answer> {
     if !memory.state.pinned {
         return Err(Error::invalid(format!("Memory is not pinned: {id}")));
     }
-    store.unpin(&memory.path, false)?;
-    let output = state(store, &id, None)?;
+    let done = store.unpin(&memory.path, false)?;
+    let output = state(store, &done, &memory.path, None)?;
     answer(format!("Memory unpinned: {id}\n{}\nIt is {} now.", output.text, output.tier), output)
 }
 

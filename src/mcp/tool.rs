@@ -9,10 +9,15 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::store::{Intent, Store};
+use crate::store::{EarlierCall, Intent, Store};
+
+/// The argument by which a caller names an operation that it may repeat; every tool that writes takes it.
+pub(super) const OPERATION: &str = "operation_id";
+/// Of what an earlier call did, so many files are named.
+const MOST_FILES: usize = 100;
 
 /// What a tool does to the notes, as its annotations tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +107,34 @@ impl Answer {
         Ok(Self { is_error: true, ..Self::json(value)? })
     }
 
+    /// Gives it as it is kept for a repetition of the call.
+    fn kept(&self) -> Value {
+        json!({ "texts": self.texts, "structured": self.structured })
+    }
+
+    /// Answers a repetition as the first call was answered; where that has no answer, by what was done.
+    fn of_earlier(earlier: EarlierCall) -> Self {
+        match earlier {
+            EarlierCall::Answered(mut answer) => {
+                let texts = answer.get("texts").and_then(Value::as_array).into_iter().flatten();
+                let texts = texts.filter_map(Value::as_str).map(str::to_owned).collect();
+                let structured = answer.get_mut("structured").map(Value::take).filter(|it| !it.is_null());
+                Self { texts, structured, is_error: false }
+            }
+            EarlierCall::Landed(events) => {
+                let files = events.iter().flat_map(|event| &event.files).map(|file| file.end().to_string());
+                let files: Vec<String> = files.take(MOST_FILES).collect();
+                let operation = events.first().map(|event| event.id.clone());
+                let notices = ["this was done by an earlier call of the same operation"];
+                let done = json!({
+                    "applied": true, "path": files.first(), "operation": operation, "files": files, "notices": notices,
+                });
+                let text = format!("done before, by the same operation: {}", files.join(", "));
+                Self { texts: vec![text], structured: Some(done), is_error: false }
+            }
+        }
+    }
+
     pub(super) fn into_result(self) -> CallToolResult {
         let content = self.texts.into_iter().map(ContentBlock::text).collect();
         let mut result =
@@ -109,6 +142,14 @@ impl Answer {
         result.structured_content = self.structured;
         result
     }
+}
+
+/// Says that an answer may lack what changed last.
+fn behind(files: usize) -> String {
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    format!(
+        "notice: the index is behind: {files} that changed last may be missing from this answer; ask again in a moment"
+    )
 }
 
 /// Says what is wrong, and what to do.
@@ -199,10 +240,46 @@ impl Tool {
         tool
     }
 
-    /// Does what is asked for; a failure is an answer, too.
-    pub(super) fn call(&self, store: &Store, mut arguments: JsonObject) -> Answer {
+    /// Does what is asked for; a failure is an answer, too. `name` is what the caller calls the operation by, so that it
+    /// may repeat the call: the repetition gets the first answer.
+    pub(super) fn call(&self, store: &Store, mut arguments: JsonObject, name: Option<String>) -> Answer {
         // What is not given and what is null are the same to many clients.
         arguments.retain(|_, value| !value.is_null());
+        let given = if self.does == Does::Reads { None } else { arguments.remove(OPERATION) };
+        let name = match given {
+            Some(Value::String(name)) => Some(name),
+            Some(other) => {
+                return Answer::refusal(format!("{OPERATION} is {other}. Give a text, such as a UUID"));
+            }
+            None => name.filter(|_| self.does != Does::Reads),
+        };
+        let Some(name) = name else {
+            let store = store.for_call(None);
+            let mut answer = self.answer(&store, arguments);
+            if self.does == Does::Reads && store.behind() > 0 && !answer.is_error {
+                answer.texts.push(behind(store.behind()));
+            }
+            return answer;
+        };
+        let called = Value::Array(vec![Value::from(self.name), Value::Object(arguments.clone())]).to_string();
+        let store = store.for_call(Some((&name, &called)));
+        let _alone = store.alone();
+        let earlier = |store: &Store| store.earlier().map(|earlier| earlier.map(Answer::of_earlier));
+        match earlier(&store) {
+            Ok(None) => {}
+            Ok(Some(answer)) => return answer,
+            Err(error) => return (self.refuse)(&error),
+        }
+        let answer = self.answer(&store, arguments);
+        if answer.is_error {
+            // Another process may have done it while this one waited to.
+            return earlier(&store.for_call(Some((&name, &called)))).ok().flatten().unwrap_or(answer);
+        }
+        store.keep_answer(answer.kept());
+        answer
+    }
+
+    fn answer(&self, store: &Store, mut arguments: JsonObject) -> Answer {
         for (given, meant) in self.aliases {
             if !arguments.contains_key(*meant)
                 && let Some(value) = arguments.remove(*given)

@@ -122,7 +122,7 @@ impl Store {
             return Ok(None);
         }
         let mut last = None;
-        for event in self.journal().events(Order::NewestFirst)? {
+        for event in self.journal().events(Order::NewestFirst)?.with_any(&["\"backup\""]) {
             let event = event?;
             if event.op == "backup" {
                 last = Some(event);

@@ -16,11 +16,12 @@ use super::relate::{DeleteRequest, RelateRequest};
 use super::rename::RenameRequest;
 use super::revise::ReviseRequest;
 use super::view::{GROUP, View};
-use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{FileKind, Hash};
+use crate::clock::Timestamp;
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::{FileKind, FileRow, Hash};
 use crate::index::{Changes, silent};
-use crate::journal::{Event, Events, Journal, MOVED, Order, Standing};
-use crate::text::edit::{ChangeSet, Content, ContentHash, Place, apply};
+use crate::journal::{Event, Events, Journal, Order};
+use crate::text::edit::{ChangeSet, Content, Place, apply};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::kept::Kept;
@@ -79,9 +80,17 @@ pub struct ChangeReply {
     /// Sentences about what somebody should know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+    /// The notes that it left, as they were before anybody else could write.
+    #[serde(skip)]
+    pub(super) rows: Vec<FileRow>,
 }
 
 impl ChangeReply {
+    /// Makes the reply to a plan that was not carried out.
+    fn of(plan: ChangeSet) -> Self {
+        Self { applied: false, id: None, plan, diff: None, notices: Vec::new(), rows: Vec::new() }
+    }
+
     /// Gives the path of the note that was made, or would be.
     pub fn made(&self) -> Option<String> {
         let made = self.plan.files.iter().find(|file| file.from.is_none());
@@ -101,20 +110,25 @@ impl Store {
 
     /// As [`Store::plan`], of an operation that brings nothing private.
     pub(super) fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
-        let view = View::new(self)?;
+        self.plan_in(&View::new(self)?, operation)
+    }
+
+    fn plan_in(&self, view: &View<'_>, operation: &Operation) -> Result<ChangeSet> {
         match operation {
-            Operation::New(request) => self.plan_new(&view, request, self.clock.now()),
-            Operation::Edit(request) => self.plan_edit(&view, request),
-            Operation::EditMany(requests) => self.plan_edits(&view, requests),
-            Operation::Revise(request) => self.plan_revise(&view, request, self.clock.now()),
-            Operation::Move(request) => self.plan_move(&view, request),
-            Operation::RenamePart(request) => self.plan_part(&view, request),
-            Operation::RenameEverywhere(request) => self.plan_rename(&view, request),
-            Operation::Link(request) => self.plan_link(&view, request),
-            Operation::Unlink(request) => self.plan_unlink(&view, request),
-            Operation::Merge(request) => self.plan_merge(&view, request),
-            Operation::Extract(request) => self.plan_extract(&view, request, self.clock.now()),
-            Operation::Delete(request) => self.plan_delete(&view, request),
+            Operation::New(request) => self.plan_new(view, request, self.clock.now()),
+            Operation::Edit(request) => self.plan_edit(view, request),
+            Operation::EditMany(requests) => self.plan_edits(view, requests),
+            Operation::Revise(request) => {
+                self.plan_revise(view, &view.find(&request.note)?, request, self.clock.now())
+            }
+            Operation::Move(request) => self.plan_move(view, request),
+            Operation::RenamePart(request) => self.plan_part(view, request),
+            Operation::RenameEverywhere(request) => self.plan_rename(view, request),
+            Operation::Link(request) => self.plan_link(view, request),
+            Operation::Unlink(request) => self.plan_unlink(view, request),
+            Operation::Merge(request) => self.plan_merge(view, request),
+            Operation::Extract(request) => self.plan_extract(view, request, self.clock.now()),
+            Operation::Delete(request) => self.plan_delete(view, request),
             Operation::Restore(name) => self.plan_restore(name),
         }
     }
@@ -128,8 +142,24 @@ impl Store {
     /// files cannot be written. Nothing is half-done then.
     #[tracing::instrument(skip_all)]
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
+        self.change_if(operation, dry_run, || Ok(()))
+    }
+
+    /// As [`Store::change`], unless `allowed` refuses it: it is asked under the write lock, when what the index has not
+    /// seen is known.
+    pub(super) fn change_if(
+        &self,
+        operation: &Operation,
+        dry_run: bool,
+        allowed: impl FnOnce() -> Result<()>,
+    ) -> Result<ChangeReply> {
         let (operation, cleaned) = self.clean_operation(operation);
-        let mut reply = self.carry_out(|_| self.plan_clean(&operation), dry_run)?;
+        let plan = |_: Option<&WriteLock>| {
+            let view = View::new(self)?;
+            allowed()?;
+            self.plan_in(&view, &operation)
+        };
+        let mut reply = self.carry_out(plan, dry_run)?;
         reply.notices.extend(cleaned.notices());
         Ok(reply)
     }
@@ -145,63 +175,9 @@ impl Store {
             // What the run would refuse, the dry run refuses as well.
             self.vault.check(&plan)?;
             let diff = Some(self.diff(&plan)?);
-            return Ok(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
+            return Ok(ChangeReply { diff, ..ChangeReply::of(plan) });
         }
         self.under_lock(plan)
-    }
-
-    /// Takes back the last `count` operations that can be, the newest first.
-    ///
-    /// # Errors
-    /// `NotFound` where there is nothing to take back; `Conflict` naming the file that changed since.
-    #[tracing::instrument(skip_all)]
-    pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
-        let records = self.vault.records();
-        let mut replies = Vec::new();
-        let standing = Journal::open(&self.vault, &records).standing()?;
-        let there = standing.iter().filter(|standing| standing.is_kept).count();
-        // What cannot be taken back any more must not look as if it had been.
-        let mut taken = 0;
-        let passed: Vec<String> = standing
-            .iter()
-            .take_while(|standing| {
-                taken += usize::from(standing.is_kept);
-                taken < count || !standing.is_kept
-            })
-            .filter(|Standing { event, is_kept }| {
-                !is_kept && event.op != MOVED && (!event.files.is_empty() || !event.folders.is_empty())
-            })
-            .map(|Standing { event, .. }| {
-                let path = event.subject().map(|subject| format!(" of {subject}")).unwrap_or_default();
-                format!("{}{path} is newer and stays: its before-images are not kept any more", event.op)
-            })
-            .collect();
-        if there < count && there > 0 {
-            return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
-                .with_hint("`sidenote history` lists what was done"));
-        }
-        for _ in 0..count {
-            let plan = |_: Option<&WriteLock>| {
-                let journal = Journal::open(&self.vault, &records);
-                let last = journal.undoable()?.into_iter().next().ok_or_else(|| {
-                    Error::not_found("there is nothing to undo")
-                        .with_hint("`sidenote history` lists what was done")
-                })?;
-                journal.inverse(&last)
-            };
-            if dry_run {
-                let plan = plan(None)?;
-                self.verify(&plan)?;
-                let diff = Some(self.diff(&plan)?);
-                replies.push(ChangeReply { applied: false, id: None, plan, diff, notices: Vec::new() });
-                break;
-            }
-            replies.push(self.under_lock(plan)?);
-        }
-        if let Some(first) = replies.first_mut() {
-            first.notices.splice(0..0, passed);
-        }
-        Ok(replies)
     }
 
     /// Lists what was done, the newest first: to one note, under all its names, or to all.
@@ -210,15 +186,26 @@ impl Store {
     /// As [`Store::find`], unless the journal knows the path.
     #[tracing::instrument(skip_all)]
     pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
+        self.history_of(note, usize::MAX)
+    }
+
+    /// As [`Store::history`], `limit` at most; no more of the journal is read than that takes.
+    ///
+    /// # Errors
+    /// As [`Store::history`].
+    #[tracing::instrument(skip_all)]
+    pub fn history_of(&self, note: Option<&str>, limit: usize) -> Result<Vec<Event>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
         let Some(name) = note else {
-            let mut events = journal.events(Order::NewestFirst)?;
-            let mut all = events.by_ref().collect::<Result<Vec<_>>>()?;
-            warn_of_damage(&events);
+            let mut events = journal.events(Order::NewestFirst)?.of_changes();
             // What only moves weight stands in the audit trail.
-            all.retain(|event| {
-                !event.files.is_empty() || !event.folders.is_empty() || event.undoes.is_some()
-            });
+            let is_change = |event: &Result<Event>| {
+                event.as_ref().map_or(true, |event| {
+                    !event.files.is_empty() || !event.folders.is_empty() || event.undoes.is_some()
+                })
+            };
+            let all = events.by_ref().filter(is_change).take(limit).collect::<Result<Vec<_>>>()?;
+            warn_of_damage(&events);
             return Ok(all);
         };
         let found = self.find(name).map(|row| row.path);
@@ -228,65 +215,68 @@ impl Store {
             let mut events = journal.history(&path)?;
             if !events.is_empty() {
                 events.reverse();
+                events.truncate(limit);
                 return Ok(events);
             }
         }
         found.map(|_| Vec::new())
     }
 
-    /// Says whether the files are as a plan expects them.
-    fn verify(&self, plan: &ChangeSet) -> Result<()> {
-        for change in &plan.files {
-            let path = change.from.as_ref().and_then(Place::in_vault);
-            if let (Some(path), Some(before)) = (path, change.before)
-                && ContentHash::of(&self.read_bytes(path)?) != before
-            {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!("{path} changed since (changed-on-disk)"),
-                )
-                .with_hint("what was changed by hand since is not taken back"));
-            }
-        }
-        Ok(())
-    }
-
     fn under_lock(&self, plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>) -> Result<ChangeReply> {
         let records = self.vault.records();
         let lock = self.vault.lock(&records)?;
-        let mut notices = end_unfinished(&self.vault, &lock)?;
+        let mut notices = end_unfinished(&self.vault, &lock, self.clock.now())?;
+        self.refuse_repeated()?;
         let plan = plan(Some(&lock))?;
         if plan.is_empty() {
-            return Ok(ChangeReply { applied: false, id: None, plan, diff: None, notices });
+            return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
-        let applied = self.vault.apply(&lock, &plan, self.clock.now())?;
+        // From the commit on nothing fails the change: what goes wrong then is told beside it.
+        let applied = self.vault.apply_signed(&lock, &plan, self.clock.now(), self.signature())?;
+        self.own(&applied.id);
         notices.extend(applied.notices.iter().cloned());
         let journal = Journal::open(&self.vault, &records);
         let undo = &self.config.undo;
-        let mut event = Event::of(&applied);
-        self.sign(&mut event);
-        if let Err(error) = journal.record(&event) {
+        if let Err(error) = journal.record(&Event::of(&applied)) {
             notices.push(format!("{error}; the next change writes it into the journal"));
         } else if let Err(error) = journal.prune(&lock, undo.operations, undo.days, self.clock.now()) {
             notices.push(format!("{error}; the change itself is done"));
         }
         if plan.operation == "delete" && applied.files.iter().any(|file| file.to.is_none()) {
             // What was removed for good is not kept for an undo either.
-            Kept::open(&records)?.forget(&lock, &applied.id)?;
+            let forgotten = Kept::open(&records).and_then(|kept| kept.forget(&lock, &applied.id));
+            if let Err(error) = forgotten {
+                notices.push(format!("{error}; what was removed could still be brought back by an undo"));
+            }
         }
+        let rows = self.rows_of(&applied);
         drop(lock);
-        if self.index.promote()? {
-            let report = self.index.sync(touched(&plan), silent())?;
-            notices.extend(report.warnings);
-            self.note_moves();
-        } else if !self.index.wait_for(&left_behind(&applied), PATIENCE)?
-            || (!applied.folders.is_empty() && self.freshen()? > 0)
-        {
-            let holder =
-                self.index.holder().map_or_else(String::new, |holder| format!(" of process {}", holder.pid));
-            notices.push(format!("the index{holder} does not show the change yet"));
+        match self.show_change(&plan, &applied) {
+            Ok(told) => notices.extend(told),
+            Err(error) => {
+                self.add_unseen(&left_behind(&applied));
+                notices.push(format!("the index does not show the change yet: {error}"));
+            }
         }
-        Ok(ChangeReply { applied: true, id: Some(applied.id), plan, diff: None, notices })
+        Ok(ChangeReply { applied: true, id: Some(applied.id), rows, notices, ..ChangeReply::of(plan) })
+    }
+
+    /// Brings a change that landed into the index, or waits a while for the process that keeps it; gives sentences about
+    /// what the index does not show.
+    fn show_change(&self, plan: &ChangeSet, applied: &Applied) -> Result<Vec<String>> {
+        if self.index.promote()? {
+            let report = self.index.sync(touched(plan), silent())?;
+            self.note_moves();
+            return Ok(report.warnings);
+        }
+        let left = left_behind(applied);
+        if self.index.wait_for(&left, PATIENCE)? && (applied.folders.is_empty() || self.freshen()? == 0) {
+            return Ok(Vec::new());
+        }
+        self.add_unseen(&left);
+        let holder =
+            self.index.holder().map_or_else(String::new, |holder| format!(" of process {}", holder.pid));
+        Ok(vec![format!("the index{holder} does not show the change yet")])
     }
 
     /// Writes a plan as a unified diff.
@@ -334,19 +324,24 @@ impl Store {
 }
 
 /// Finishes or undoes what a crash left half-done, and says so.
-fn end_unfinished(vault: &Vault, lock: &WriteLock) -> Result<Vec<String>> {
-    let recovery = vault.recover(lock)?;
-    Journal::open(vault, &vault.records()).catch_up(lock)?;
-    Ok(recovery.notices)
+fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec<String>> {
+    let mut notices = vault.recover(lock)?.notices;
+    let journal = Journal::open(vault, &vault.records());
+    journal.catch_up(lock)?;
+    if let Err(error) = journal.rename_future(lock, now) {
+        notices.push(format!("{error}; the journal goes on in the file of a month to come"));
+    }
+    Ok(notices)
 }
 
 /// As [`end_unfinished`], where there is anything to end; called before the files are first looked at.
-pub(super) fn end_unfinished_at_start(vault: &Vault) -> Vec<String> {
+pub(super) fn end_unfinished_at_start(vault: &Vault, now: Timestamp) -> Vec<String> {
     let records = vault.records();
     if !vault.has_unfinished(&records) {
         return Vec::new();
     }
-    let ended = vault.lock_within(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock));
+    let ended =
+        vault.lock_within(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock, now));
     match ended {
         Ok(notices) => notices,
         // Another process is at it this moment, and it is not unfinished at all.

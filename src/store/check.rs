@@ -19,6 +19,7 @@ use crate::text::resolve::Names;
 use crate::text::rewrite::{parse, stands_in_wikilink};
 use crate::text::subpath::Parts;
 use crate::text::terms::Terms;
+use crate::vault::kept::Kept;
 
 /// How many of a note's rarest word sequences are compared.
 const SKETCH: usize = 32;
@@ -74,6 +75,12 @@ pub const CODES: &[ProblemCode] = &[
     code(Severity::Error, "broken-link", "a link leads to no file"),
     code(Severity::Error, "broken-subpath", "a link names a heading, block or footnote that is not there"),
     code(Severity::Error, "conflict-markers", "git left two versions of a passage in the note"),
+    code(
+        Severity::Error,
+        "damaged-before-images",
+        "an operation cannot be undone: its before-images are damaged",
+    ),
+    code(Severity::Error, "damaged-journal", "lines of the journal cannot be read"),
     code(Severity::Error, "duplicate-id", "two notes have one id"),
     code(Severity::Error, "invalid-utf8", "the file is not UTF-8, so it is never rewritten"),
     code(Severity::Error, "json-unparsable", "a canvas cannot be read"),
@@ -185,12 +192,34 @@ impl Store {
             let path = self.index.folder().display().to_string();
             problems.push(Problem::new(path, 0, "index-behind", message));
         }
+        problems.extend(self.damaged_records()?);
         problems.sort();
         let mut counts = BTreeMap::new();
         for problem in &problems {
             *counts.entry(problem.code).or_default() += 1;
         }
         Ok(CheckReply { notes: rows.len(), counts, problems, behind, fixed: is_in_step })
+    }
+
+    /// Finds lines of the journal and before-images that cannot be read.
+    fn damaged_records(&self) -> Result<Vec<Problem>> {
+        let records = self.vault.records();
+        let named = |name: &str| records.join(name).display().to_string();
+        let journal = self.journal().damage()?.into_iter().map(|(month, lines)| {
+            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            let message = format!("{lines} cannot be read and are passed over");
+            Problem::new(named(&month), 0, "damaged-journal", message)
+        });
+        let mut problems: Vec<Problem> = journal.collect();
+        let kept = Kept::open(&records)?;
+        for id in kept.ids()? {
+            if let Err(error) = kept.record(&id) {
+                let path = named(&format!("undo/{id}"));
+                let message = format!("the operation cannot be undone: {error}");
+                problems.push(Problem::new(path, 0, "damaged-before-images", message));
+            }
+        }
+        Ok(problems)
     }
 
     /// Reads one note and keeps what is wrong with it.

@@ -48,7 +48,7 @@ impl Store {
     /// # Errors
     /// `NotFound` where it is gone since; `Io` where it cannot be read.
     pub fn content(&self, memory: &Memory) -> Result<MemoryContent> {
-        let source = Source::unplaced(memory.row.path.clone(), &self.read_bytes(&memory.row.path)?);
+        let source = Source::unplaced(memory.row.path.clone(), &self.bytes_of(&memory.row)?);
         let front = source.note.frontmatter.as_ref();
         let properties = front.map(|front| front.values()).unwrap_or_default();
         Ok(MemoryContent { text: source.body().to_owned(), properties })

@@ -267,8 +267,15 @@ impl Store {
     /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn freshen(&self) -> Result<usize> {
+        let behind = self.freshen_soon()?;
+        self.set_behind(behind);
+        Ok(behind)
+    }
+
+    fn freshen_soon(&self) -> Result<usize> {
         if self.index.promote()? {
             let behind = self.catch_up_soon()?;
+            self.set_unseen(None);
             self.note_moves();
             return Ok(behind);
         }
@@ -276,13 +283,14 @@ impl Store {
         let end = Instant::now() + if is_empty { FIRST } else { PATIENCE };
         loop {
             let generation = self.index.generation()?;
-            let behind = self.index.drift(&self.vault)?.len();
-            if behind == 0 {
+            let drift = self.index.drift(&self.vault)?;
+            self.set_unseen(Some(&drift));
+            if drift.is_empty() {
                 return Ok(0);
             }
             while self.index.generation()? == generation {
                 if Instant::now() >= end {
-                    return Ok(behind);
+                    return Ok(drift.len());
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }

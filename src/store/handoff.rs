@@ -129,7 +129,7 @@ impl Store {
             return Ok(HandoffReply { memory: None, change });
         }
         self.note_use(named.iter(), KIND);
-        Ok(HandoffReply { memory: Some(self.memory(path.as_str())?), change })
+        Ok(HandoffReply { memory: Some(self.landed(&change, path.as_str())?), change })
     }
 
     fn plan_handoff(&self, request: &HandoffRequest, path: &NotePath, now: Timestamp) -> Result<ChangeSet> {
@@ -195,7 +195,7 @@ impl Store {
     /// Chooses among handoffs of one second the one that the journal tells of last; else the first by path.
     fn stored_last(&self, mut rows: Vec<FileRow>) -> Result<Option<FileRow>> {
         if rows.len() > 1 {
-            for event in self.journal().events(Order::NewestFirst)? {
+            for event in self.journal().events(Order::NewestFirst)?.of_changes() {
                 let files = event?.files;
                 let is_touched =
                     |row: &FileRow| files.iter().any(|file| file.end().in_vault() == Some(&row.path));

@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::Store;
 use super::memory::Memory;
-use super::remember::{UNNAMED, title_of};
+use super::remember::{Comparison, UNNAMED, title_of};
 use super::transfer::Incoming;
+use super::view::View;
 use crate::error::{Error, Result};
 use crate::memory::state::{LEAST, MOST};
 use crate::text::path::{NotePath, key};
@@ -48,7 +49,7 @@ impl Store {
     pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
         let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
         self.freshen()?;
-        self.keep_all(incoming)
+        self.keep_all(incoming, |_| Ok(()))
     }
 
     /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
@@ -59,18 +60,56 @@ impl Store {
     pub fn keep_new(&self, request: &KeepRequest) -> Result<Kept> {
         let incoming = self.incoming(request)?;
         self.freshen()?;
-        let (same, near) = self.alike(&incoming.content)?;
-        let known = match (same, near) {
+        let text = incoming.content.clone();
+        let mut alike = self.alike(&text)?;
+        let known = |alike: &Comparison| match (&alike.same, &alike.near) {
             (Some(same), _) => Some((same.path.as_str().to_owned(), 1.0)),
-            (None, Some(near)) => Some((near.path, near.cosine)),
+            (None, Some(near)) => Some((near.path.clone(), near.cosine)),
             (None, None) => None,
         };
-        if let Some((path, cosine)) = known {
+        if let Some((path, cosine)) = known(&alike) {
             return Ok(Kept::Known(Box::new(self.memory(&path)?), cosine));
         }
-        let made = self.keep_all(vec![incoming])?.pop();
-        made.map(|memory| Kept::New(Box::new(memory)))
-            .ok_or_else(|| Error::internal("a new note is not there"))
+        self.keep_one(incoming, || {
+            self.renew(&mut alike, &text)?;
+            match known(&alike) {
+                Some((path, cosine)) => Ok(Some((self.memory(&path)?, cosine))),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// Keeps a memory, unless a note that is not forgotten says exactly the same.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    #[tracing::instrument(skip_all)]
+    pub fn keep_unless_said(&self, request: &KeepRequest) -> Result<Kept> {
+        let incoming = self.incoming(request)?;
+        self.freshen()?;
+        let text = incoming.content.clone();
+        self.keep_one(incoming, || Ok(self.duplicate_of(&text, None)?.map(|memory| (memory, 1.0))))
+    }
+
+    /// Keeps one memory, unless `known` finds the note that says it, asked under the write lock.
+    fn keep_one(
+        &self,
+        incoming: Incoming,
+        known: impl FnOnce() -> Result<Option<(Memory, f32)>>,
+    ) -> Result<Kept> {
+        let mut held = None;
+        let made = self.keep_all(vec![incoming], |incoming| {
+            held = known()?;
+            if held.is_some() {
+                incoming.clear();
+            }
+            Ok(())
+        })?;
+        match (held, made.into_iter().next()) {
+            (Some((memory, likeness)), _) => Ok(Kept::Known(Box::new(memory), likeness)),
+            (None, Some(memory)) => Ok(Kept::New(Box::new(memory))),
+            (None, None) => Err(Error::internal("a new note is not there")),
+        }
     }
 
     /// Takes what is private out of a memory, and refuses what cannot be kept.
@@ -105,11 +144,18 @@ impl Store {
         Ok(memory)
     }
 
-    fn keep_all(&self, incoming: Vec<Incoming>) -> Result<Vec<Memory>> {
+    /// Keeps memories, all of them or none; `checked` may take some out, under the write lock.
+    fn keep_all(
+        &self,
+        mut incoming: Vec<Incoming>,
+        checked: impl FnOnce(&mut Vec<Incoming>) -> Result<()>,
+    ) -> Result<Vec<Memory>> {
         let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
         let now = self.clock.now();
         // Names are given out under the lock, so that two processes do not choose one name.
         let plan = |_: Option<&_>| {
+            let view = View::new(self)?;
+            checked(&mut incoming)?;
             let mut numbers = HashMap::new();
             for memory in incoming {
                 let is_taken = |name: &str| {
@@ -118,13 +164,13 @@ impl Store {
                 let note = self.note_of(memory, &is_taken, &mut numbers, now)?;
                 made.push(note);
             }
-            self.plan_notes("new", &made)
+            self.plan_notes(&view, "new", &made)
         };
         let change = self.carry_out(plan, false)?;
-        for notice in change.notices {
+        for notice in &change.notices {
             tracing::info!("{notice}");
         }
-        made.iter().map(|(path, _)| self.memory(path.as_str())).collect()
+        made.iter().map(|(path, _)| self.landed(&change, path.as_str())).collect()
     }
 
     /// Says whether a file has this path, also under another spelling of it.

@@ -230,8 +230,8 @@ impl Store {
         let begin = self.book()?.as_ref().and_then(|book| book.ledger().begin());
         let before = |memory: &Memory| {
             let then = match last {
-                Some(last) if memory.created <= last => last,
-                _ if begin.is_some_and(|begin| memory.created.millis() >= begin.millis() - AROUND) => {
+                Some(last) if memory.said.created <= last => last,
+                _ if begin.is_some_and(|begin| memory.said.created.millis() >= begin.millis() - AROUND) => {
                     return Tier::Hot;
                 }
                 _ => return memory.state.tier,
@@ -310,8 +310,8 @@ impl Store {
             .iter()
             .map(|memory| Candidate {
                 bytes: memory.row.size,
-                last: memory.state.last_use.map_or(memory.created, |last| last.max(memory.created)),
-                created: memory.created,
+                last: memory.state.last_use.map_or(memory.said.created, |last| last.max(memory.said.created)),
+                created: memory.said.created,
                 path: memory.path.clone(),
                 stays: memory.state.protected
                     || kinds.get(&memory.kind).protected
@@ -393,7 +393,7 @@ impl Store {
             place.in_vault().is_some() && (is_flat || inside.is_some_and(|rest| rest.starts_with('/')))
         };
         let mut made: HashSet<Place> = HashSet::new();
-        for event in self.journal().events(Reading::OldestFirst)? {
+        for event in self.journal().events(Reading::OldestFirst)?.of_changes() {
             let event = event?;
             for folder in &event.folders {
                 let inside = |place: &Place| {
@@ -425,7 +425,7 @@ impl Store {
     fn made_in_session(&self) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         let Some(session) = &self.session else { return Ok(found) };
-        for event in self.journal().events(Reading::NewestFirst)? {
+        for event in self.journal().events(Reading::NewestFirst)?.of_changes() {
             let event = event?;
             if event.more.get("session").and_then(Value::as_str) == Some(session) {
                 let ends = event.files.iter().map(|file| file.to.as_ref().unwrap_or(&file.path));

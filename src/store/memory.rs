@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Store;
+use super::view::Source;
 use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::{Error, Result};
-use crate::index::catalog::{FileId, FileRow, Filter, path_id};
+use crate::index::catalog::{Details, FileId, FileRow, Filter, path_id};
 use crate::journal::book::Book;
 use crate::journal::{Event, Journal, MOVED, Touched};
 use crate::memory::kind::{GENERAL, Kind, Kinds};
@@ -244,6 +245,20 @@ impl Store {
         self.weigh_by(rows, now, true)
     }
 
+    /// Tells what a note is worth that was just written: where the journal cannot be read, as if nothing had been done
+    /// with it yet, for the change itself landed.
+    pub(super) fn weigh_landed(&self, row: FileRow) -> Result<Memory> {
+        let now = self.clock.now();
+        let weighed = match self.weigh(vec![row.clone()], now) {
+            Ok(mut memories) => memories.pop(),
+            Err(error) => {
+                tracing::warn!("uses of {} are not counted: {error}", row.path);
+                Some(memory_of(row, Details::default(), Usage::default(), (&self.kinds(), &self.thresholds()), true, now))
+            }
+        };
+        weighed.ok_or_else(|| Error::internal("a row vanished"))
+    }
+
     /// As [`Store::weigh`], for scores, which do not ask for importance and tags: those are left out.
     pub(super) fn weigh_roughly(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
         self.weigh_by(rows, now, false)
@@ -255,10 +270,18 @@ impl Store {
         let (kinds, thresholds) = (self.kinds(), self.thresholds());
         catalog.at_once(|| {
             for memory in memories {
-                let own_tags = catalog.tags_of(memory.row.id)?;
-                memory.said.tags.clone_from(&own_tags);
-                let properties = catalog.properties_of(&[memory.row.id])?.remove(&memory.row.id);
-                memory.tags = given_tags(own_tags, &properties.unwrap_or_default());
+                let Details { tags, properties } = match &memory.row.unindexed {
+                    Some(details) => (**details).clone(),
+                    None => Details {
+                        tags: catalog.tags_of(memory.row.id)?,
+                        properties: catalog
+                            .properties_of(&[memory.row.id])?
+                            .remove(&memory.row.id)
+                            .unwrap_or_default(),
+                    },
+                };
+                memory.said.tags.clone_from(&tags);
+                memory.tags = given_tags(tags, &properties);
                 memory.state =
                     fold_by(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
             }
@@ -290,27 +313,12 @@ impl Store {
             return Err(Error::internal("the ledger was not read"));
         };
         let weigh = |row: FileRow| {
-            let own_tags: Vec<String> = tags.remove(&row.id).unwrap_or_default();
-            let properties = properties.remove(&row.id).unwrap_or_default();
-            let given = if with_tags { given_tags(own_tags.clone(), &properties) } else { own_tags.clone() };
-            let said = said(&properties, own_tags, row.created);
-            let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
+            let details = Details {
+                tags: tags.remove(&row.id).unwrap_or_default(),
+                properties: properties.remove(&row.id).unwrap_or_default(),
+            };
             let usage = ledger.usage(own_id(&row), row.path.as_str());
-            let state = fold_by(&thresholds, &said, &kinds.get(&kind), &usage, now);
-            Memory {
-                id: row.note_id.clone(),
-                path: row.path.as_str().to_owned(),
-                title: row.title.clone(),
-                kind,
-                tags: given,
-                created: usage.birth(row.created).0,
-                updated: row.updated,
-                superseded_by: said.superseded_by.clone(),
-                state,
-                usage,
-                said,
-                row,
-            }
+            memory_of(row, details, usage, (&kinds, &thresholds), with_tags, now)
         };
         Ok(rows.into_iter().map(weigh).collect())
     }
@@ -442,9 +450,15 @@ impl Store {
     /// As [`Store::find`].
     pub fn timeline_among(&self, name: &str, window: usize, filter: &Filter) -> Result<TimelineReply> {
         let anchor = self.find(name)?;
-        let mut rows = self.index.catalog().select(filter)?;
+        let rows = self.index.catalog().select(filter)?;
+        let lies_there = |folder: &String, path: &NotePath| {
+            path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let is_among =
+            |source: &Source| filter.folder.as_ref().is_none_or(|folder| lies_there(folder, &source.path));
+        let mut rows = self.with_unseen(rows, is_among)?;
         self.sort_by_birth(&mut rows, false, |row| row)?;
-        let at = rows.iter().position(|row| row.id == anchor.id).ok_or_else(|| {
+        let at = rows.iter().position(|row| row.path == anchor.path).ok_or_else(|| {
             Error::not_found(format!("{} is in no list of notes", anchor.path))
                 .with_hint("excluded files and attachments have no place in time")
         })?;
@@ -515,7 +529,7 @@ impl Store {
         let mut event = self.event_of("vote", self.clock.now(), std::iter::once(&row));
         event.more.insert("useful".to_owned(), Value::from(useful));
         self.journal().append(&event)?;
-        self.memory(row.path.as_str())
+        self.weigh_landed(row)
     }
 
     /// Gives what somebody works on, unless that has expired.
@@ -540,6 +554,7 @@ impl Store {
         event.more.insert("text".to_owned(), Value::from(context.text.as_str()));
         let until = context.expires_at;
         event.more.extend(until.map(|until| ("expires_at".to_owned(), Value::from(until.rfc3339()))));
+        self.sign(&mut event);
         self.journal().append(&event)?;
         Ok(context)
     }
@@ -578,17 +593,11 @@ impl Store {
     pub fn clear_context(&self) -> Result<bool> {
         let was_set = self.context()?.is_some();
         if was_set {
-            self.journal().append(&Event::new("context", self.clock.now()))?;
+            let mut event = Event::new("context", self.clock.now());
+            self.sign(&mut event);
+            self.journal().append(&event)?;
         }
         Ok(was_set)
-    }
-
-    /// Says in which session something happened.
-    pub(super) fn sign(&self, event: &mut Event) {
-        if let Some(mut session) = self.session.clone() {
-            self.clean(&mut session);
-            event.more.insert("session".to_owned(), Value::from(session));
-        }
     }
 
     /// Makes an event that names notes: by their own id, where they have one, and by their path.
@@ -646,6 +655,38 @@ impl Store {
 /// Gives the id that a note says it has.
 fn own_id(row: &FileRow) -> Option<&str> {
     (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str())
+}
+
+/// Makes a memory of a row: with the tags and properties of the catalog, unless the row brings its own.
+fn memory_of(
+    row: FileRow,
+    details: Details,
+    usage: Usage,
+    (kinds, thresholds): (&Kinds, &Thresholds),
+    with_tags: bool,
+    now: Timestamp,
+) -> Memory {
+    let details = row.unindexed.as_deref().cloned().unwrap_or(details);
+    // A note that says it was made in the future is as old as its file, or as new as can be.
+    let made = if row.created > now { row.written.min(now) } else { row.created };
+    let own_tags = details.tags.clone();
+    let given = if with_tags { given_tags(own_tags, &details.properties) } else { own_tags };
+    let said = said(&details.properties, details.tags, made);
+    let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
+    Memory {
+        id: row.note_id.clone(),
+        path: row.path.as_str().to_owned(),
+        title: row.title.clone(),
+        tags: given,
+        created: usage.birth(row.created).0,
+        updated: row.updated,
+        superseded_by: said.superseded_by.clone(),
+        state: fold_by(thresholds, &said, &kinds.get(&kind), &usage, now),
+        kind,
+        usage,
+        said,
+        row,
+    }
 }
 
 /// A context lasts so many hours at most: a hundred years.

@@ -23,6 +23,7 @@ mod memory;
 mod merge;
 mod model;
 mod moves;
+mod once;
 mod privacy;
 mod read;
 mod recall;
@@ -37,7 +38,9 @@ mod search;
 mod tasks;
 mod texts;
 mod transfer;
+mod undo;
 mod unite;
+mod unseen;
 mod view;
 mod why;
 mod write;
@@ -58,7 +61,7 @@ use crate::index::embed::choice::{self, Chosen, Earlier};
 use crate::index::embed::{Embed, Rerank};
 use crate::index::{Changes, Holder, Index, Options, Progress, Snapshot, SyncReport};
 use crate::journal::book::Book;
-use crate::text::path::NotePath;
+use crate::text::path::{NotePath, key};
 use crate::vault::watch::Watch;
 use crate::vault::{Vault, real_place};
 
@@ -89,6 +92,7 @@ pub use model::{
     ModelsShown, Verified,
 };
 pub use moves::{MoveRequest, PartKind, PartRequest};
+pub use once::EarlierCall;
 pub use read::{InspectReply, ReadReply, ReadRequest};
 pub use recall::{
     ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchReply, MemorySearchRequest, RecallReply,
@@ -103,6 +107,8 @@ pub use search::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, 
 pub use tasks::{TaskItem, TasksRequest};
 pub use texts::{MemoryText, MostLike, TextOrder, TextsRequest};
 pub use transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use undo::UndoRequest;
+use unseen::{Call, Unseen};
 pub use why::{Condition, WhyReply, WhyRequest};
 pub use write::{WriteReply, WriteRequest};
 
@@ -139,6 +145,7 @@ pub struct Store {
     session: Option<String>,
     /// Set where nobody waits any more for what is asked of this one.
     cancelled: Arc<AtomicBool>,
+    call: Arc<Call>,
 }
 
 impl Deref for Store {
@@ -175,6 +182,10 @@ pub struct Shared {
     backed_up: AtomicI64,
     /// Held while what the watch told is brought into the index.
     turn: Mutex<()>,
+    /// What the index did not show when this process looked last.
+    unseen: Mutex<Arc<Unseen>>,
+    /// Held while a call is carried out that its caller may repeat.
+    repeated: Mutex<()>,
 }
 
 /// The state of a vault and its index.
@@ -279,21 +290,23 @@ impl Store {
             tended: AtomicI64::new(0),
             backed_up: AtomicI64::new(0),
             book: Mutex::new(None),
+            unseen: Mutex::default(),
+            repeated: Mutex::default(),
         };
         if !open.read_only {
-            shared.notices.extend(end_unfinished_at_start(&shared.vault));
+            shared.notices.extend(end_unfinished_at_start(&shared.vault, shared.clock.now()));
         }
         for why in [&shared.embed_trouble, &shared.reranker.why_not].into_iter().flatten() {
             shared.notices.push(why.clone());
         }
         let session = open.session.filter(|session| !session.trim().is_empty());
-        Ok(Self { shared: Arc::new(shared), session, cancelled: Arc::default() })
+        Ok(Self { shared: Arc::new(shared), session, cancelled: Arc::default(), call: Arc::default() })
     }
 
     /// Gives the same store for changes that another session makes.
     #[must_use]
     pub fn in_session(&self, name: &str) -> Self {
-        Self { session: Some(name.to_owned()), ..self.clone() }
+        Self { session: Some(name.to_owned()), ..self.for_call(None) }
     }
 
     /// Gives the same store for one call that ends early once `cancelled` is set. Only what takes long asks for that, and
@@ -432,7 +445,6 @@ impl Store {
     /// # Errors
     /// `NotFound` with names that are alike; `Exists` listing the candidates where several answer.
     pub fn find(&self, name: &str) -> Result<FileRow> {
-        let catalog = self.index.catalog();
         let bare = name.trim();
         let inner = bare
             .strip_prefix("![[")
@@ -441,7 +453,8 @@ impl Store {
             .map(|body| body.split(['|', '#']).next().unwrap_or(body).trim());
         let wanted = inner.unwrap_or(bare).trim_start_matches("./");
         for path in [wanted.to_owned(), format!("{wanted}.md")] {
-            if let Some(row) = catalog.row_at(&path)? {
+            if let Some(row) = self.row_at(&path)? {
+                self.resolved(&row);
                 return Ok(row);
             }
         }
@@ -454,22 +467,31 @@ impl Store {
             match self.vault.settle(&given) {
                 Ok(settled) if settled == given => {}
                 Ok(settled) => {
-                    if let Some(row) = catalog.row_at(settled.as_str())? {
+                    if let Some(row) = self.row_at(settled.as_str())? {
+                        self.resolved(&row);
                         return Ok(row);
                     }
                 }
                 Err(error) => refused = Some(error),
             }
         }
+        let catalog = self.index.catalog();
         let mut rows = catalog.named(wanted)?;
         if rows.is_empty() {
             rows = catalog.resolving(wanted)?;
         }
+        drop(catalog);
+        let folded = key(wanted);
+        let mut rows = self.with_unseen(rows, |source| source.answers(&folded))?;
         match rows.len() {
-            1 => rows.pop().ok_or_else(|| Error::internal("a row vanished")),
+            1 => {
+                let row = rows.pop().ok_or_else(|| Error::internal("a row vanished"))?;
+                self.resolved(&row);
+                Ok(row)
+            }
             0 => match refused {
                 Some(refused) => Err(refused),
-                None => Err(not_found(name, &catalog.names_like(wanted, 5)?)),
+                None => Err(not_found(name, &self.index.catalog().names_like(wanted, 5)?)),
             },
             _ => {
                 let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();

@@ -141,7 +141,7 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
         // A path may hold the signs that part a link, so it is tried first.
-        let exact = self.index.catalog().row_at(&request.note)?;
+        let exact = self.row_at(&request.note)?;
         let (name, subpath) = split_subpath(&request.note);
         let (row, subpath) = match exact {
             Some(row) => (row, None),

@@ -303,7 +303,7 @@ impl Store {
         let weights = self.config.memory.weights;
         let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
             let kind = kinds.get(&memory.kind);
-            let score = composite(likeness, &memory.state, &kind, memory.created, now, &weights);
+            let score = composite(likeness, &memory.state, &kind, memory.said.created, now, &weights);
             (memory, score)
         });
         Ok(scored.collect())
@@ -378,7 +378,7 @@ impl Store {
             let drawn = chance.draw();
             let parts = request
                 .intent
-                .map(|intent| intended(intent, relevance, &memory.state, memory.created, now, drawn));
+                .map(|intent| intended(intent, relevance, &memory.state, memory.said.created, now, drawn));
             hits.push((memory, hit, parts.map_or(*score, |parts| parts.total), parts));
         }
         hits.retain(|(memory, ..)| request.tier.is_none_or(|tier| memory.state.tier == tier));
@@ -420,8 +420,14 @@ impl Store {
                 at.and_then(|at| likeness.get(at).copied()).unwrap_or(0.0)
             }
         };
-        let score =
-            composite(similarity, &memory.state, &kind, memory.created, now, &self.config.memory.weights);
+        let score = composite(
+            similarity,
+            &memory.state,
+            &kind,
+            memory.said.created,
+            now,
+            &self.config.memory.weights,
+        );
         let (eligible, reason) = match (memory.state.forgotten, memory.state.tier) {
             (true, _) => (false, "it is forgotten; `restore` brings it back".to_owned()),
             (_, Tier::Archive) => (false, "it is archived; `restore` or `pin` brings it back".to_owned()),

@@ -261,7 +261,9 @@ impl Store {
         let from = Place::Trash(path.clone());
         // The journal knows where it was, whatever name it has in the bin.
         let mut to = path;
-        for event in Journal::open(&self.vault, &self.vault.records()).events(Order::NewestFirst)? {
+        for event in
+            Journal::open(&self.vault, &self.vault.records()).events(Order::NewestFirst)?.of_changes()
+        {
             let event = event?;
             let deleted = event.files.iter().find(|file| file.to.as_ref() == Some(&from));
             if let Some(path) = deleted.and_then(|file| file.path.in_vault()) {
@@ -283,7 +285,7 @@ impl Store {
         paths: &[String],
         is_there: &dyn Fn(&NotePath) -> bool,
     ) -> Result<Option<NotePath>> {
-        for event in self.journal().events(Order::NewestFirst)? {
+        for event in self.journal().events(Order::NewestFirst)?.of_changes() {
             let event = event?;
             let gone = event.files.iter().filter(|file| {
                 paths.iter().any(|path| file.path.in_vault().is_some_and(|own| own.as_str() == path))

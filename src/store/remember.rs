@@ -14,7 +14,8 @@ use super::memory::Memory;
 use super::relate::{DeleteRequest, RelateRequest};
 use super::search::hide;
 use super::transfer::Incoming;
-use super::view::body_of;
+use super::view::{Source, View, body_of};
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway};
 use crate::index::embed::Embed;
@@ -100,6 +101,37 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
+/// What other notes say of a text, and in which batch of the index that was found.
+pub(super) struct Comparison {
+    /// The note that says exactly the same.
+    pub(super) same: Option<FileRow>,
+    /// The note that says nearly the same.
+    pub(super) near: Option<Alike>,
+    generation: i64,
+}
+
+impl Comparison {
+    /// The comparison of a text that says nothing.
+    pub(super) fn none() -> Self {
+        Self { same: None, near: None, generation: i64::MIN }
+    }
+
+    /// Says whether a note says the same, or nearly so.
+    pub(super) fn is_known(&self) -> bool {
+        self.same.is_some() || self.near.is_some()
+    }
+
+    /// Refuses what a note says already, unless that is allowed; `what` is the word for a note.
+    pub(super) fn refuse(&self, is_allowed: bool, what: &str) -> Result<()> {
+        let Some(same) = self.same.as_ref().filter(|_| !is_allowed) else { return Ok(()) };
+        Err(Error::new(
+            ErrorKind::Exists,
+            format!("{} says exactly the same ({what} {})", same.path, same.note_id),
+        )
+        .with_hint("Change that note, or allow the duplicate (allow_duplicate)"))
+    }
+}
+
 impl Store {
     /// Keeps a memory as a note in the folder of memories. What is private in its text goes, and so does what looks like
     /// a key.
@@ -124,14 +156,9 @@ impl Store {
             );
         }
         self.freshen()?;
-        let (same, near) = self.alike(&text)?;
-        if let Some(same) = same.filter(|_| !request.allow_duplicate) {
-            return Err(Error::new(
-                ErrorKind::Exists,
-                format!("{} says exactly the same (memory {})", same.path, same.note_id),
-            )
-            .with_hint("change that note, or allow the duplicate"));
-        }
+        // Looked up first, so that no model is asked under the lock; and there again, if anything changed meanwhile.
+        let mut alike = self.alike(&text)?;
+        alike.refuse(request.allow_duplicate, "memory")?;
         let folder = self.config.memory.folder.trim_matches('/').to_owned();
         let kind = match &request.kind {
             Some(kind) => kind.clone(),
@@ -152,7 +179,7 @@ impl Store {
         }
         let mut new = NewRequest {
             title: title.clone(),
-            content: text,
+            content: text.clone(),
             folder: Some(folder),
             note_type: Some(kind),
             tags: request.tags.clone(),
@@ -162,14 +189,22 @@ impl Store {
         };
         let mut namesakes = 1;
         let mut change = loop {
-            match self.change(&Operation::New(new.clone()), dry_run) {
-                Err(error) if error.kind() == ErrorKind::Exists && namesakes < NAMESAKES => {
+            let mut is_said = false;
+            let allowed = || {
+                self.renew(&mut alike, &text)?;
+                let allowed = alike.refuse(request.allow_duplicate, "memory");
+                is_said = allowed.is_err();
+                allowed
+            };
+            match self.change_if(&Operation::New(new.clone()), dry_run, allowed) {
+                Err(error) if error.kind() == ErrorKind::Exists && !is_said && namesakes < NAMESAKES => {
                     namesakes += 1;
                     new.title = format!("{title} {namesakes}");
                 }
                 done => break done?,
             }
         };
+        let near = alike.near;
         change.notices.extend(cleaned.notices());
         let made = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
         if dry_run {
@@ -182,7 +217,7 @@ impl Store {
                 Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
             }
         }
-        Ok(SaveReply { memory: Some(self.memory(&made)?), preview, near, redacted, change })
+        Ok(SaveReply { memory: Some(self.landed(&change, &made)?), preview, near, redacted, change })
     }
 
     /// Keeps the best parts of what an agent said, three of one conversation at most, each as a memory of its own. What
@@ -203,17 +238,47 @@ impl Store {
         self.freshen()?;
         let mut room = MOST_CAPTURED.saturating_sub(self.captured_in(session)?);
         let now = self.clock.now();
-        let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
+        let mut parts_left: Vec<(String, Comparison)> = Vec::new();
         for part in parts {
             if room == 0 {
                 break;
             }
             let mut content = part.text.trim().to_owned();
             self.clean(&mut content);
-            let (same, near) = self.alike(&content)?;
-            if same.is_some() || near.is_some() {
+            let alike = self.alike(&content)?;
+            if alike.is_known() {
                 continue;
             }
+            parts_left.push((content, alike));
+            room -= 1;
+        }
+        if parts_left.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
+        let plan = |_: Option<&_>| {
+            let view = View::new(self)?;
+            for (content, mut alike) in parts_left {
+                self.renew(&mut alike, &content)?;
+                if !alike.is_known() {
+                    made.push(self.captured(content, session, &made, now)?);
+                }
+            }
+            self.plan_notes(&view, "capture", &made)
+        };
+        let change = self.carry_out(plan, false)?;
+        made.iter().map(|(path, _)| self.landed(&change, path.as_str())).collect()
+    }
+
+    /// Makes the note of what was captured, beside those that were `made`.
+    fn captured(
+        &self,
+        content: String,
+        session: &str,
+        made: &[(NotePath, Vec<u8>)],
+        now: Timestamp,
+    ) -> Result<(NotePath, Vec<u8>)> {
+        {
             let properties = [("session", session), ("source", CAPTURED)].into_iter();
             let properties = properties.filter(|(_, value)| !value.is_empty());
             let memory = Incoming {
@@ -226,13 +291,8 @@ impl Store {
                 let is_made = made.iter().any(|(path, _)| key(path.as_str()) == key(name));
                 is_made || self.vault.root().join(name).symlink_metadata().is_ok()
             };
-            made.push(self.note_of(memory, &is_taken, &mut HashMap::new(), now)?);
-            room -= 1;
+            self.note_of(memory, &is_taken, &mut HashMap::new(), now)
         }
-        if !made.is_empty() {
-            self.carry_out(|_| self.plan_notes("capture", &made), false)?;
-        }
-        made.iter().map(|(path, _)| self.memory(path.as_str())).collect()
     }
 
     /// Counts what was captured in a session.
@@ -251,26 +311,32 @@ impl Store {
     ///
     /// # Errors
     /// `Corrupt` where the index cannot be read.
-    pub fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
+    pub(super) fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
         let mut text = text.to_owned();
         self.clean(&mut text);
         let wanted = digest(&text);
         let words = if text.len() > SHORT { key_terms(&text).join(" ") } else { String::new() };
         let query = Query::plain(if words.is_empty() { &text } else { &words });
         let live = hide(&self.scoped(Filter::default()), PutAway { archived: true, forgotten: false });
-        for hit in self.candidates(&query, Some(Mode::Bm25), live, SAME)?.found {
-            let is_other = except.is_none_or(|except| hit.row.note_id != except);
+        let found = self.candidates(&query, Some(Mode::Bm25), live, SAME)?.found;
+        let mut rows: Vec<FileRow> = found.into_iter().map(|hit| hit.row).collect();
+        rows = self.with_unseen(rows, |source| digest(source.body()) == wanted)?;
+        for row in rows {
+            let is_other = except.is_none_or(|except| row.note_id != except);
+            let is_live = !row.put_away.forgotten && !row.excluded && self.is_in_scope(&row);
             if is_other
-                && self.read_bytes(&hit.row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
+                && is_live
+                && self.read_bytes(&row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
             {
-                return Ok(self.weigh(vec![hit.row], self.clock.now())?.pop());
+                return Ok(self.weigh(vec![row], self.clock.now())?.pop());
             }
         }
         Ok(None)
     }
 
     /// Finds the note that says exactly the same as a text, and the one that says nearly so.
-    pub(super) fn alike(&self, text: &str) -> Result<(Option<FileRow>, Option<Alike>)> {
+    pub(super) fn alike(&self, text: &str) -> Result<Comparison> {
+        let generation = self.index.generation()?;
         let words = key_terms(text).join(" ");
         let query =
             Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
@@ -278,14 +344,29 @@ impl Store {
         let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
         let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
+        let mut found = Vec::new();
         for hit in self.candidates(&query, None, live, ALIKE)?.found {
-            let Ok(bytes) = self.read_bytes(&hit.row.path) else { continue };
-            let body = body_of(&bytes);
-            if digest(&body) == wanted {
-                return Ok((Some(hit.row), None));
-            }
             // The vectors of passages have titles in them, which take them apart, but not so far.
             let is_far = hit.components.cosine.is_some_and(|cosine| cosine < threshold - TITLED);
+            found.push((hit.row, is_far));
+        }
+        if !self.unseen().is_empty() {
+            // Of what the index has not seen, only what says about the same is worth a closer look.
+            let far: HashMap<NotePath, bool> =
+                found.iter().map(|(row, is_far)| (row.path.clone(), *is_far)).collect();
+            let rows = found.into_iter().map(|(row, _)| row).collect();
+            let answers = |source: &Source| digest(source.body()) == wanted || agree(source.body(), text);
+            let mut rows = self.with_unseen(rows, answers)?;
+            rows.retain(|row| !row.put_away.forgotten && !row.excluded);
+            let is_far = |row: &FileRow| far.get(&row.path).copied().unwrap_or(false);
+            found = rows.into_iter().map(|row| (is_far(&row), row)).map(|(far, row)| (row, far)).collect();
+        }
+        for (row, is_far) in found {
+            let Ok(bytes) = self.read_bytes(&row.path) else { continue };
+            let body = body_of(&bytes);
+            if digest(&body) == wanted {
+                return Ok(Comparison { same: Some(row), near: None, generation });
+            }
             if near.is_none()
                 && !is_far
                 && agree(&body, text)
@@ -293,14 +374,23 @@ impl Store {
                     self.likeness(model.as_ref(), &body, text)?.filter(|cosine| *cosine >= threshold)
             {
                 near = Some(Alike {
-                    id: hit.row.note_id.clone(),
-                    path: hit.row.path.to_string(),
-                    title: hit.row.title.clone(),
+                    id: row.note_id.clone(),
+                    path: row.path.to_string(),
+                    title: row.title.clone(),
                     cosine,
                 });
             }
         }
-        Ok((None, near))
+        Ok(Comparison { same: None, near, generation })
+    }
+
+    /// Compares a text again where something changed since it was compared. Asked under the write lock, when the index is
+    /// in line with the files, or what it has not seen is known.
+    pub(super) fn renew(&self, comparison: &mut Comparison, text: &str) -> Result<()> {
+        if self.index.generation()? != comparison.generation || !self.unseen().is_empty() {
+            *comparison = self.alike(text)?;
+        }
+        Ok(())
     }
 
     /// Gives the cosine of two texts, whatever their titles; nothing without a model.
@@ -368,9 +458,11 @@ impl Store {
         if memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is pinned already", memory.path)));
         }
-        let pinned = self.say(&memory, NoteEdit::Set("pinned".to_owned(), Value::Bool(true)), dry_run)?;
+        let mut pinned = self.say(&memory, NoteEdit::Set("pinned".to_owned(), Value::Bool(true)), dry_run)?;
         if memory.said.archived && !dry_run {
-            self.say(&memory, NoteEdit::Unset("tier".to_owned()), false)?;
+            let unset = self.say(&memory, NoteEdit::Unset("tier".to_owned()), false)?;
+            pinned.notices.extend(unset.notices);
+            pinned.rows = unset.rows;
         }
         Ok(pinned)
     }

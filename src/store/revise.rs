@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Store;
 use super::change::Operation;
 use super::create::{converted, file_name, memory_stem, originals};
+use super::keep::Kept;
 use super::maintain::Written;
 use super::memory::Memory;
 use super::moves::follow;
@@ -52,26 +53,66 @@ impl Store {
     /// As [`Store::change`].
     #[tracing::instrument(skip_all)]
     pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
+        match self.revise_if(request, || Ok(None))? {
+            Kept::New(memory) | Kept::Known(memory, _) => Ok(*memory),
+        }
+    }
+
+    /// As [`Store::revise`], unless another note says exactly the same as the new text: that one is given then.
+    ///
+    /// # Errors
+    /// As [`Store::revise`].
+    #[tracing::instrument(skip_all)]
+    pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<Kept> {
+        let own = self.find(&request.note)?.note_id;
+        self.revise_if(request, || match &request.content {
+            Some(content) => self.duplicate_of(content, Some(&own)),
+            None => Ok(None),
+        })
+    }
+
+    /// As [`Store::revise`], unless `known` finds the note that says the same, asked under the write lock.
+    fn revise_if(
+        &self,
+        request: &ReviseRequest,
+        known: impl FnOnce() -> Result<Option<Memory>>,
+    ) -> Result<Kept> {
         let (operation, _) = self.clean_operation(&Operation::Revise(request.clone()));
+        let Operation::Revise(clean) = operation else {
+            return Err(Error::internal("a cleaned revision is none any more"));
+        };
         let importance = request.properties.iter().find(|(name, _)| name == "importance");
         let importance = importance.and_then(|(_, value)| value.as_f64());
-        let row = self.find(&request.note)?;
-        let path = Place::Vault(row.path.clone());
+        let mut held = None;
+        let mut place = None;
         let done = self.carry_out(
             |_| {
-                let plan = self.plan_clean(&operation)?;
-                // Told first: a number that the note does not have yet counts for nothing.
-                if let Some(importance) = importance.filter(|_| !plan.is_empty()) {
-                    let written = Written::from([((importance.to_bits(), 0), vec![row.clone()])]);
-                    self.note_written(written, self.clock.now())?;
+                let view = View::new(self)?;
+                held = known()?;
+                if held.is_some() {
+                    return Ok(ChangeSet::new("revise"));
                 }
+                let now = self.clock.now();
+                let path = view.find(&clean.note)?;
+                let row = self.row_at(path.as_str())?;
+                let plan = self.plan_revise(&view, &path, &clean, now)?;
+                // Told first: a number that the note does not have yet counts for nothing.
+                if let Some((importance, row)) = importance.zip(row).filter(|_| !plan.is_empty()) {
+                    let written = Written::from([((importance.to_bits(), 0), vec![row])]);
+                    self.note_written(written, now)?;
+                }
+                place = Some(Place::Vault(path));
                 Ok(plan)
             },
             false,
         )?;
-        let own = done.plan.files.iter().find(|change| change.from.as_ref() == Some(&path));
-        let now = own.and_then(|change| change.to.as_ref()).unwrap_or(&path);
-        self.memory(&now.to_string())
+        if let Some(held) = held {
+            return Ok(Kept::Known(Box::new(held), 1.0));
+        }
+        let own = done.plan.files.iter().find(|change| change.from == place);
+        let now = own.and_then(|change| change.to.as_ref()).or(place.as_ref());
+        let now = now.ok_or_else(|| Error::internal("a revised note has no place"))?;
+        Ok(Kept::New(Box::new(self.landed(&done, &now.to_string())?)))
     }
 
     /// Plans the revision of one note, and the links that follow its new name.
@@ -81,10 +122,11 @@ impl Store {
     pub(super) fn plan_revise(
         &self,
         view: &View<'_>,
+        path: &NotePath,
         request: &ReviseRequest,
         now: Timestamp,
     ) -> Result<ChangeSet> {
-        let path = view.find(&request.note)?;
+        let path = path.clone();
         let source = view.source(&path)?;
         if !path.is_note() {
             return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));

@@ -5,7 +5,7 @@ use super::create::slug;
 use super::memory::Memory;
 use crate::config::{Layout, Scope};
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{FileRow, Filter};
+use crate::index::catalog::{FileRow, Filter, path_id};
 use crate::text::path::key;
 
 impl Store {
@@ -23,7 +23,7 @@ impl Store {
     }
 
     /// Says whether other servers' toolsets see a note.
-    fn is_in_scope(&self, row: &FileRow) -> bool {
+    pub(super) fn is_in_scope(&self, row: &FileRow) -> bool {
         let Some(folder) = self.scoped(Filter::default()).folder else { return true };
         row.path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
     }
@@ -33,13 +33,14 @@ impl Store {
     /// # Errors
     /// `Exists` where several notes say that they have it.
     pub fn memory_of_id(&self, id: &str) -> Result<Option<Memory>> {
-        let mut rows = self.index.catalog().with_id(id.trim())?;
+        let mut rows = self.rows_with_id(id.trim())?;
         rows.retain(|row| self.is_in_scope(row));
         if rows.len() > 1 {
             let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
             return Err(Error::new(ErrorKind::Exists, format!("{} notes have the id {id}", rows.len()))
                 .with_hint(format!("change the id in all but one of {}", paths.join(", "))));
         }
+        rows.iter().for_each(|row| self.resolved(row));
         Ok(self.weigh(rows, self.clock.now())?.pop())
     }
 
@@ -51,10 +52,14 @@ impl Store {
         if let Some(memory) = self.memory_of_id(uuid)? {
             return Ok(Some(memory));
         }
-        let row = self.index.catalog().with_id_of_path(&uuid.to_ascii_lowercase())?;
+        let wanted = uuid.to_ascii_lowercase();
+        let row = self.index.catalog().with_id_of_path(&wanted)?;
+        let rows = self.with_unseen(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
         // One with a UUID of its own answers to that alone.
-        let row = row.filter(|row| self.is_in_scope(row) && !is_uuid(&row.note_id));
-        Ok(self.weigh(row.into_iter().collect(), self.clock.now())?.pop())
+        let is_meant = |row: &FileRow| self.is_in_scope(row) && !is_uuid(&row.note_id);
+        let rows: Vec<FileRow> = rows.into_iter().filter(is_meant).collect();
+        rows.iter().for_each(|row| self.resolved(row));
+        Ok(self.weigh(rows, self.clock.now())?.pop())
     }
 
     /// Finds the memories that an id, a title or the slug of one names, the newest first.
@@ -67,6 +72,8 @@ impl Store {
             return Ok(vec![memory]);
         }
         let rows = self.index.catalog().select(&self.scoped(Filter::default()))?;
+        let mut rows = self.with_unseen(rows, |_| true)?;
+        rows.retain(|row| row.path.is_note() && !row.excluded && self.is_in_scope(row));
         let wanted = key(name);
         let slugged = slug(name).ok();
         let is_slug = |row: &FileRow| {

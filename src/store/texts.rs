@@ -1,6 +1,6 @@
 //! Memories with what they say: lists of them, and the ones whose text is most like a query.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,8 @@ use crate::memory::recall::key_terms;
 use crate::search::query::Query;
 use crate::search::{Found, Mode};
 use crate::text::note::{Joint, Note, PieceKind};
-use crate::text::path::key;
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::{Names, name_keys};
 use crate::text::tag;
 
 /// So many notes that answer a query are looked at, at least.
@@ -108,7 +109,7 @@ impl Store {
     /// # Errors
     /// `Io` where it cannot be read.
     pub fn text_of(&self, memory: Memory) -> Result<Option<MemoryText>> {
-        let bytes = match self.read_bytes(&memory.row.path) {
+        let bytes = match self.bytes_of(&memory.row) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -261,12 +262,31 @@ impl Store {
     pub fn linked_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
         let named = text.properties.get("links").and_then(Value::as_array).into_iter().flatten();
         let mut ids: Vec<String> = named.filter_map(Value::as_str).map(str::to_owned).collect();
-        for path in self.neighbours(&text.memory.path)?.0 {
-            let row = self.index.catalog().row_at(&path)?;
-            let row = row.filter(|row| row.path.is_note() && row.id != text.memory.row.id);
+        for path in self.linked_from(&text.memory.row.path)? {
+            let row = self.row_at(path.as_str())?;
+            let row = row.filter(|row| row.path.is_note() && row.path != text.memory.row.path);
             ids.extend(row.map(|row| row.note_id).filter(|id| !ids.contains(id)));
         }
         Ok(ids)
+    }
+
+    /// Lists the files that a note links to, as it is on the disk.
+    fn linked_from(&self, path: &NotePath) -> Result<Vec<NotePath>> {
+        let source = match self.read_bytes(path) {
+            Ok(bytes) => Source::unplaced(path.clone(), &bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let links = source.note.links.iter().filter(|link| !link.path.is_empty());
+        let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
+        let mut names = Names::default();
+        let known = self.index.catalog().paths_named(&keys)?;
+        let unseen = self.unseen();
+        let known = known.iter().map(|(path, _)| path).filter(|path| !unseen.is_gone(path));
+        known.chain(unseen.notes()).for_each(|path| names.insert(path));
+        let found = links.filter_map(|link| Some(names.resolve(&link.path, path)?.path.clone()));
+        let found: BTreeSet<NotePath> = found.collect();
+        Ok(found.into_iter().collect())
     }
 }
 

@@ -15,7 +15,7 @@ use super::remember::{number, title_of};
 use super::view::{Source, View, body_of};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::path_id_at;
+use crate::index::catalog::{Filter, path_id_at};
 use crate::memory::duplicate::digest;
 use crate::memory::state::{LEAST, MOST};
 use crate::text::edit::{ChangeSet, FileChange};
@@ -284,14 +284,12 @@ impl Store {
         let total = made.len();
         for batch in made.chunks(BATCH) {
             if !dry_run {
-                let change =
-                    self.carry_out(|_| self.plan_notes("import", batch), false).map_err(|error| {
-                        let done = reply.imported.len();
-                        Error::new(
-                            error.kind(),
-                            format!("{done} of {total} notes came in, and then: {error}"),
-                        )
-                    })?;
+                let change = self
+                    .carry_out(|_| self.plan_notes(&View::new(self)?, "import", batch), false)
+                    .map_err(|error| {
+                    let done = reply.imported.len();
+                    Error::new(error.kind(), format!("{done} of {total} notes came in, and then: {error}"))
+                })?;
                 reply.notices.extend(change.notices);
             }
             reply.imported.extend(batch.iter().map(|(path, _)| path.to_string()));
@@ -338,7 +336,9 @@ impl Store {
 
     /// Gathers what memories say, so that nothing comes twice.
     fn known_texts(&self) -> Result<HashSet<String>> {
-        let memories = self.all_memories(self.clock.now())?;
+        let rows = self.index.catalog().select(&Filter::default())?;
+        // What came in while another process kept the index, and was behind, is known, too.
+        let memories = self.weigh(self.with_unseen(rows, |_| true)?, self.clock.now())?;
         let own = memories.into_iter().filter(|memory| self.is_own(memory));
         let digests = own.filter_map(|memory| {
             let bytes = self.read_bytes(&memory.row.path).ok()?;
@@ -428,8 +428,12 @@ impl Store {
     }
 
     /// Plans new notes, all at once; links that their names would capture are lengthened.
-    pub(super) fn plan_notes(&self, operation: &str, made: &[(NotePath, Vec<u8>)]) -> Result<ChangeSet> {
-        let view = View::new(self)?;
+    pub(super) fn plan_notes(
+        &self,
+        view: &View<'_>,
+        operation: &str,
+        made: &[(NotePath, Vec<u8>)],
+    ) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new(operation);
         let paths =
             made.iter().map(|(path, _)| self.vault.settle(path)).collect::<Result<Vec<NotePath>>>()?;
@@ -437,7 +441,7 @@ impl Store {
         plan.files
             .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
         let options = Options { format: self.vault.settings().link_format, ..Options::default() };
-        follow(&view, &Moves::default(), &[], &paths, options, &mut plan)?;
+        follow(view, &Moves::default(), &[], &paths, options, &mut plan)?;
         Ok(plan)
     }
 }

@@ -128,6 +128,8 @@ impl<'a> View<'a> {
         } else {
             store.index.drift(&store.vault)?
         };
+        store.set_unseen(Some(&drift));
+        store.set_behind(drift.len());
         let gone = drift.removed.iter().cloned().collect();
         Ok(Self { store, drift, gone, linked: Mutex::default() })
     }
@@ -161,46 +163,21 @@ impl<'a> View<'a> {
             || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
     }
 
-    /// Finds a note by any of its names; by its path also where the index does not know it yet.
+    /// Finds a note by any of its names, also where the index does not know it yet. One that this call found at a path,
+    /// and that somebody moved since, is followed.
     pub(super) fn find(&self, name: &str) -> Result<NotePath> {
-        let bare = name.trim().trim_start_matches("./");
-        let mut given = [bare.to_owned(), format!("{bare}.md")]
-            .into_iter()
-            .filter_map(|path| NotePath::parse(&path).ok());
-        if let Some(path) = given.find(|path| self.drift.added.contains(path)) {
-            return Ok(path);
+        let found = self.store.find(name).and_then(|row| match self.is_on_disk(&row.path) {
+            true => Ok(row.path),
+            false => Err(Error::not_found(format!("{} is gone", row.path))),
+        });
+        match found {
+            Err(error) if error.kind() == ErrorKind::NotFound => self.store.followed(name)?.ok_or(error),
+            found => found,
         }
-        let known = self.store.find(name).map(|row| row.path);
-        if self.drift.is_empty() {
-            return known;
-        }
-        // What the index has not seen may answer to the name by now, or no longer.
-        let wanted = key(bare);
-        let is_unseen = |path: &NotePath| self.drift.changed.contains(path) || self.gone.contains(path);
-        let by_path = known
-            .as_ref()
-            .is_ok_and(|path| *path.as_str() == *bare || *path.as_str() == format!("{bare}.md"));
-        let mut found: BTreeSet<NotePath> = known
-            .iter()
-            .filter(|path| !self.gone.contains(*path) && (by_path || !is_unseen(path)))
-            .cloned()
-            .collect();
-        if !by_path {
-            let unseen = self.unindexed().filter(NotePath::is_note);
-            let answers = self.sources(unseen)?.into_iter().filter(|source| source.answers(&wanted));
-            found.extend(answers.map(|source| source.path));
-        }
-        let mut found = found.into_iter();
-        match (found.next(), found.next()) {
-            (Some(path), None) => Ok(path),
-            (Some(one), Some(other)) => {
-                Err(Error::new(ErrorKind::Exists, format!("{name:?} names {one} and {other}"))
-                    .with_hint("give the path"))
-            }
-            _ => known.and_then(|path| {
-                Err(Error::not_found(format!("{path} is not what {name:?} means any more")))
-            }),
-        }
+    }
+
+    fn is_on_disk(&self, path: &NotePath) -> bool {
+        self.store.vault.disk_path(path).symlink_metadata().is_ok()
     }
 
     /// Says whether a file that the index knows, or lacks, was not removed since.

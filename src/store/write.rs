@@ -6,8 +6,8 @@ use super::Store;
 use super::change::{ChangeReply, Operation};
 use super::create::NewRequest;
 use super::relate::RelateRequest;
-use super::remember::Alike;
-use crate::error::{Error, ErrorKind, Result};
+use super::remember::{Alike, Comparison};
+use crate::error::{Error, Result};
 
 /// A note that is to be written.
 #[derive(Debug, Clone, Default)]
@@ -40,15 +40,17 @@ impl Store {
         self.freshen()?;
         let mut text = request.new.content.clone();
         self.clean(&mut text);
-        let (same, near) = if text.trim().is_empty() { (None, None) } else { self.alike(text.trim())? };
-        if let Some(same) = same.filter(|_| !request.allow_duplicate) {
-            return Err(Error::new(
-                ErrorKind::Exists,
-                format!("{} says exactly the same (note {})", same.path, same.note_id),
-            )
-            .with_hint("Change that note, or allow the duplicate (allow_duplicate)"));
-        }
-        let mut change = self.change(&Operation::New(request.new.clone()), dry_run)?;
+        let text = text.trim().to_owned();
+        let mut alike = if text.is_empty() { Comparison::none() } else { self.alike(&text)? };
+        alike.refuse(request.allow_duplicate, "note")?;
+        let allowed = || {
+            if !text.is_empty() {
+                self.renew(&mut alike, &text)?;
+            }
+            alike.refuse(request.allow_duplicate, "note")
+        };
+        let mut change = self.change_if(&Operation::New(request.new.clone()), dry_run, allowed)?;
+        let near = alike.near;
         let path = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
         if let Some(near) = near.as_ref().filter(|_| !dry_run) {
             let link = RelateRequest { a: path.clone(), b: near.path.clone(), text: None };

@@ -19,6 +19,7 @@ pub mod pieces;
 pub mod quoted;
 pub mod related;
 pub mod resolve;
+pub mod reverse;
 pub mod rewrite;
 pub mod subpath;
 pub mod tag;

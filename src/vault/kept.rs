@@ -6,19 +6,56 @@ use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FolderMove, Place};
+use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FolderMove, Place};
 use crate::text::path::NotePath;
 use crate::vault::beneath::Folder;
 use crate::vault::land::discard;
-use crate::vault::manifest::{ChangedFile, Manifest};
+use crate::vault::manifest::{ChangedFile, Manifest, patch_of};
 use crate::vault::recover::manifest;
 use crate::vault::write::{Applied, COMMITTED, IMAGES, MANIFEST, UNDO, WriteLock};
+
+/// What an operation did to one file, and what it takes to take that back.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Where the file was; nothing for a new one.
+    pub from: Option<Place>,
+    /// Where the operation left it; nothing for one that was removed.
+    pub to: Option<Place>,
+    /// The hash of the bytes that the operation left.
+    pub after: Option<ContentHash>,
+    /// The bytes before, where they were changed or removed.
+    pub image: Option<Vec<u8>>,
+    /// The edits that led from these bytes to those that were left, where they are known.
+    pub patch: Vec<Edit>,
+}
+
+/// What an operation did, as its before-images tell it.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Folders that moved.
+    pub folders: Vec<FolderMove>,
+    /// Files.
+    pub files: Vec<Change>,
+}
 
 /// The before-images below one records folder.
 #[derive(Debug)]
 pub struct Kept {
     records: PathBuf,
     folder: Option<Folder>,
+}
+
+impl Change {
+    /// Plans the opposite, of a file that is as the operation left it.
+    pub fn inverse(self) -> FileChange {
+        let content = self.image.map_or(Content::Keep, Content::Whole);
+        FileChange { from: self.to, to: self.from, before: self.after, content }
+    }
+}
+
+/// Gives the way back of folders that moved.
+pub fn opposite(folders: &[FolderMove]) -> Vec<FolderMove> {
+    folders.iter().map(|folder| FolderMove { from: folder.to.clone(), to: folder.from.clone() }).collect()
 }
 
 impl Kept {
@@ -60,6 +97,7 @@ impl Kept {
             before: Some(ContentHash::of(before)),
             after: Some(ContentHash::of(after)),
             image: Some((0, before.len() as u64)),
+            patch: patch_of(&Content::Whole(after.to_vec()), before),
             temporary: None,
             inode: None,
         };
@@ -71,6 +109,7 @@ impl Kept {
             folders: Vec::new(),
             made: Vec::new(),
             files: vec![file],
+            more: serde_json::Map::new(),
         };
         let write = || {
             let folder = lock.folder.child_or_new(UNDO)?.child_or_new(&manifest.id)?;
@@ -158,22 +197,20 @@ impl Kept {
         Ok(self.read(id)?.1.made)
     }
 
-    /// Plans the opposite of an operation; it expects the files to be as the operation left them.
+    /// Tells what an operation did, with the bytes before.
     ///
     /// # Errors
     /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
-    pub fn inverse(&self, id: &str) -> Result<ChangeSet> {
+    pub fn record(&self, id: &str) -> Result<Record> {
         let (folder, manifest) = self.read(id)?;
         let images = folder.read(IMAGES).map_err(self.failed())?;
-        let mut plan = ChangeSet { undoes: Some(id.to_owned()), ..ChangeSet::new("undo") };
-        plan.folders = manifest
-            .folders
-            .iter()
-            .map(|folder| FolderMove { from: folder.paths.to.clone(), to: folder.paths.from.clone() })
-            .collect();
-        for file in &manifest.files {
-            let content = match file.image {
-                None => Content::Keep,
+        let mut record = Record {
+            folders: manifest.folders.into_iter().map(|folder| folder.paths).collect(),
+            files: Vec::new(),
+        };
+        for file in manifest.files {
+            let image = match file.image {
+                None => None,
                 Some((offset, len)) => {
                     let image = usize::try_from(offset)
                         .ok()
@@ -186,16 +223,24 @@ impl Kept {
                             self.records.display()
                         )));
                     };
-                    Content::Whole(image.to_vec())
+                    Some(image.to_vec())
                 }
             };
-            plan.files.push(FileChange {
-                from: file.to.clone(),
-                to: file.from.clone(),
-                before: file.after,
-                content,
-            });
+            let (from, to, after, patch) = (file.from, file.to, file.after, file.patch);
+            record.files.push(Change { from, to, after, image, patch });
         }
+        Ok(record)
+    }
+
+    /// Plans the opposite of an operation; it expects the files to be as the operation left them.
+    ///
+    /// # Errors
+    /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
+    pub fn inverse(&self, id: &str) -> Result<ChangeSet> {
+        let record = self.record(id)?;
+        let mut plan = ChangeSet { undoes: Some(id.to_owned()), ..ChangeSet::new("undo") };
+        plan.folders = opposite(&record.folders);
+        plan.files = record.files.into_iter().map(Change::inverse).collect();
         Ok(plan)
     }
 

@@ -5,8 +5,9 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::text::edit::{ContentHash, FolderMove, Place};
+use crate::text::edit::{Content, ContentHash, Edit, FolderMove, Place, between};
 use crate::text::path::{NotePath, key};
 use crate::vault::beneath::split;
 
@@ -15,6 +16,9 @@ pub(crate) const TEMPORARY: &str = ".sidenote-tmp";
 
 /// How many bytes a name may have.
 const LONGEST_NAME: usize = 255;
+
+/// The edits of one file are kept where they have so many bytes at most.
+const LONGEST_PATCH: usize = 1_000_000;
 
 /// One transaction, as `manifest.json` and later `committed.json` hold it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,6 +40,9 @@ pub(crate) struct Manifest {
     pub(crate) made: Vec<String>,
     /// What happens to single files.
     pub(crate) files: Vec<ChangedFile>,
+    /// What else the event in the journal says, such as the session.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) more: Map<String, Value>,
 }
 
 /// A folder that moves.
@@ -66,6 +73,9 @@ pub(crate) struct ChangedFile {
     /// Where its bytes before stand in `images`: offset and length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image: Option<(u64, u64)>,
+    /// The edits that led from its bytes before to those afterwards, where they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) patch: Vec<Edit>,
     /// The name of the temporary file that holds its bytes afterwards, in the folder where it will be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) temporary: Option<String>,
@@ -115,6 +125,21 @@ pub(crate) fn temporary_name(name: &str, id: &str, tag: &str) -> String {
         room -= 1;
     }
     format!(".{}{end}", name.get(..room).unwrap_or_default())
+}
+
+/// Gives the edits that a change makes, so that it can be taken back from a file that others changed since; none where they
+/// are long, or the file is no text.
+pub(crate) fn patch_of(content: &Content, before: &[u8]) -> Vec<Edit> {
+    let edits = match content {
+        Content::Edits(edits) => edits.clone(),
+        Content::Whole(bytes) => match (std::str::from_utf8(before), std::str::from_utf8(bytes)) {
+            (Ok(before), Ok(after)) => between(before, after).into_iter().collect(),
+            _ => Vec::new(),
+        },
+        Content::Keep => Vec::new(),
+    };
+    let length: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    if length <= LONGEST_PATCH { edits } else { Vec::new() }
 }
 
 /// Says whether `path` lies below `folder`.

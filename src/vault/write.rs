@@ -8,6 +8,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use crate::clock::{Timestamp, event_id};
 use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
@@ -16,7 +18,9 @@ use crate::text::path::key;
 use crate::vault::beneath::{Entry, Folder, Found, Tree, dress, split, symlink};
 use crate::vault::kept::Kept;
 use crate::vault::land::{Unlanded, land, roll_back};
-use crate::vault::manifest::{ChangedFile, Manifest, MovedFolder, is_below, now, temporary_name, then};
+use crate::vault::manifest::{
+    ChangedFile, Manifest, MovedFolder, is_below, now, patch_of, temporary_name, then,
+};
 use crate::vault::{STATE_DIR, Vault};
 
 /// How long another process may hold the write lock before we give up.
@@ -95,7 +99,10 @@ pub struct Applied {
     pub made: Vec<String>,
     /// Files that were made, changed, moved or removed.
     pub files: Vec<Landed>,
-    /// Sentences about files that somebody else changed in the last instant, and that were left alone.
+    /// What else the event in the journal says, such as the session.
+    pub more: Map<String, Value>,
+    /// Sentences about files that somebody else changed in the last instant, and that were left alone, and about what
+    /// could not be tidied up.
     pub notices: Vec<String>,
 }
 
@@ -118,6 +125,7 @@ impl Applied {
                     after: file.after,
                 })
                 .collect(),
+            more: manifest.more.clone(),
             notices,
         }
     }
@@ -223,6 +231,20 @@ impl Vault {
     /// files in real folders; `Io` for files and folders that may not be written. `Io` while it is written: all is
     /// undone, or, beyond the point of no return, finished by the next command, and the message says which.
     pub fn apply(&self, lock: &WriteLock, plan: &ChangeSet, at: Timestamp) -> Result<Applied> {
+        self.apply_signed(lock, plan, at, Map::new())
+    }
+
+    /// As [`Vault::apply`]; `more` is what the event in the journal says beside what was done.
+    ///
+    /// # Errors
+    /// As [`Vault::apply`].
+    pub fn apply_signed(
+        &self,
+        lock: &WriteLock,
+        plan: &ChangeSet,
+        at: Timestamp,
+        more: Map<String, Value>,
+    ) -> Result<Applied> {
         let records = |error| Error::io("write the records in", lock.records(), error);
         let pending = lock.folder.child_or_new(PENDING).map_err(records)?;
         if has_folders(&pending).map_err(records)? {
@@ -232,7 +254,8 @@ impl Vault {
         let id = event_id(at);
         let mut look = Look::open(self, plan)?;
         let survey = Survey { look: &mut look, made: Vec::new() };
-        let draft = survey.draft(self, id.simple().to_string(), at)?;
+        let mut draft = survey.draft(self, id.simple().to_string(), at)?;
+        draft.manifest.more = more;
         let mut tree = look.tree;
         if draft.manifest.files.is_empty() && draft.manifest.folders.is_empty() {
             return Ok(Applied { id: String::new(), ..Applied::of(&draft.manifest, Vec::new()) });
@@ -255,11 +278,14 @@ impl Vault {
             return Err(undone(error, roll_back(&mut tree, &draft.manifest, &pending)));
         }
         let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
-        let notices = match land(self, &mut tree, &draft.manifest, lock, &pending, Some(seen)) {
+        let mut notices = match land(self, &mut tree, &draft.manifest, lock, &pending, Some(seen)) {
             Ok(notices) => notices,
             Err(Unlanded::Undone(error) | Unlanded::Stuck(error)) => return Err(error),
         };
-        close(&draft.manifest, lock, &pending)?;
+        // All is in its place: nothing fails the change from here on.
+        if let Err(error) = close(&draft.manifest, lock, &pending) {
+            notices.push(format!("{error}; the change itself is done, and the next command closes it"));
+        }
         if let Some(undone) = &plan.undoes
             && let Err(error) = self.remove_made(lock, undone)
         {
@@ -269,7 +295,7 @@ impl Vault {
     }
 
     /// Removes the folders that an undone operation had made, where they are empty now.
-    fn remove_made(&self, lock: &WriteLock, undone: &str) -> Result<()> {
+    pub(crate) fn remove_made(&self, lock: &WriteLock, undone: &str) -> Result<()> {
         let mut tree = Tree::open(self)?;
         for path in Kept::open(lock.records())?.made(undone)?.iter().rev() {
             remove_if_empty(&mut tree, path)?;
@@ -433,6 +459,7 @@ impl<'a, 'b> Survey<'a, 'b> {
             folders,
             made: self.made,
             files: changed,
+            more: Map::new(),
         };
         Ok(Draft { manifest, files })
     }
@@ -573,6 +600,7 @@ impl<'b> Look<'b> {
                 before: None,
                 after: Some(ContentHash::of(bytes)),
                 image: None,
+                patch: Vec::new(),
                 temporary: None,
                 inode: None,
             };
@@ -594,6 +622,7 @@ impl<'b> Look<'b> {
             before: change.before,
             after: None,
             image: None,
+            patch: Vec::new(),
             temporary: None,
             inode: Some(entry.inode),
         };
@@ -620,6 +649,7 @@ impl<'b> Look<'b> {
                 Content::Keep => return Err(Error::internal("nothing is written of what is kept")),
             };
             if *after != *found.bytes {
+                file.patch = patch_of(&change.content, &found.bytes);
                 draft.after = Some(after);
             } else if !moves {
                 return Ok(None);

@@ -6,11 +6,13 @@
 )]
 
 mod apply;
+mod behind;
 mod birth;
 mod canvas;
 mod change;
 mod check;
 mod client;
+mod clock;
 mod contract_rulebook;
 mod contract_tiered;
 mod contract_vector;
@@ -71,5 +73,6 @@ mod terms;
 mod tidy;
 mod together;
 mod toolsets;
+mod undo;
 mod vault;
 mod watch;

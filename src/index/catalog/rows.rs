@@ -1,5 +1,7 @@
 //! Owns the values that go into the catalog and come out of it. No SQL.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -128,12 +130,25 @@ pub struct FileRow {
     pub created: Timestamp,
     /// When it last changed.
     pub updated: Timestamp,
+    /// When its file was written, whatever the note says.
+    pub written: Timestamp,
     /// Its `category`.
     pub category: Option<String>,
     /// Its `type`.
     pub note_type: Option<String>,
     /// Whether it is out of search.
     pub put_away: PutAway,
+    /// What else the file says, where the row was made from the file because the catalog does not hold it as it is.
+    pub unindexed: Option<Arc<Details>>,
+}
+
+/// Tags and properties of a file, as the catalog would hold them.
+#[derive(Debug, Clone, Default)]
+pub struct Details {
+    /// Tag names, each once.
+    pub tags: Vec<String>,
+    /// Properties, those in nested mappings under `a.b`.
+    pub properties: Map<String, Value>,
 }
 
 /// Why a note is out of search (spec/memory.md, Tiers, Forgetting).

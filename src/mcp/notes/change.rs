@@ -147,7 +147,7 @@ struct Near {
 }
 
 impl Changed {
-    pub(super) fn of(reply: ChangeReply) -> Self {
+    pub(super) fn of(reply: &ChangeReply) -> Self {
         let folders = reply.plan.folders.iter().map(|folder| format!("{}/ -> {}/", folder.from, folder.to));
         let files = reply.plan.files.iter().map(|file| match (&file.from, &file.to) {
             (Some(from), Some(to)) if from != to => format!("{from} -> {to}"),
@@ -159,26 +159,25 @@ impl Changed {
         let remarks = reply.plan.remarks.iter().map(ToString::to_string);
         Self {
             applied: reply.applied,
-            operation: reply.id,
+            operation: reply.id.clone(),
             files: folders.chain(files).take(NAMED).collect(),
             files_total: (total > NAMED).then_some(total),
-            notices: remarks.take(NAMED).chain(reply.notices).collect(),
-            diff: reply.diff.map(|diff| shortened(&diff)),
+            notices: remarks.take(NAMED).chain(reply.notices.iter().cloned()).collect(),
+            diff: reply.diff.as_deref().map(shortened),
             ..Self::default()
         }
     }
 
-    /// Adds where a note is now, and its hash.
-    pub(super) fn at(mut self, store: &Store, name: &str) -> Result<Self> {
-        if self.applied || self.diff.is_none() {
-            let note = store.read(&crate::store::ReadRequest {
-                note: name.to_owned(),
-                section: None,
-                lines: None,
-            })?;
-            (self.path, self.id, self.hash) = (Some(note.path), Some(note.id), Some(note.hash));
+    /// Adds where the note is that an operation left, and its hash: as it was left, whatever became of it since.
+    pub(super) fn at(reply: &ChangeReply, store: &Store, path: &str) -> Self {
+        let changed = Self::of(reply);
+        if !changed.applied && changed.diff.is_some() {
+            return changed;
         }
-        Ok(self)
+        match store.left(reply, path) {
+            Some((path, id, hash)) => Self { path: Some(path), id: Some(id), hash, ..changed },
+            None => Self { path: Some(path.to_owned()), ..changed },
+        }
     }
 
     pub(super) fn answer(self) -> Result<Answer> {
@@ -235,8 +234,7 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let reply = store.write_note(&request, false)?;
     let near =
         reply.near.map(|near| Near { path: near.path, id: near.id, title: near.title, cosine: near.cosine });
-    let changed = Changed { near_duplicate: near, ..Changed::of(reply.change) };
-    changed.at(store, &reply.path)?.answer()
+    Changed { near_duplicate: near, ..Changed::at(&reply.change, store, &reply.path) }.answer()
 }
 
 pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
@@ -271,7 +269,7 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         reply.plan.files.iter().find(|file| file.from.as_ref().is_some_and(|from| from.to_string() == path));
     let path =
         own.and_then(|file| file.to.as_ref()).filter(|_| reply.applied).map_or(path, ToString::to_string);
-    Changed::of(reply).at(store, &path)?.answer()
+    Changed::at(&reply, store, &path).answer()
 }
 
 pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
@@ -286,10 +284,9 @@ pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
     let moved = reply.plan.files.iter().find(|file| file.from != file.to && file.from.is_some());
     let to = moved.and_then(|file| file.to.as_ref()).map(ToString::to_string);
     let is_note = reply.plan.folders.is_empty();
-    let changed = Changed::of(reply);
-    match to.filter(|_| is_note && changed.applied) {
-        Some(to) => changed.at(store, &to)?.answer(),
-        None => changed.answer(),
+    match to.filter(|_| is_note && reply.applied) {
+        Some(to) => Changed::at(&reply, store, &to).answer(),
+        None => Changed::of(&reply).answer(),
     }
 }
 
@@ -298,16 +295,17 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
     if input.restore {
         let reply = store.restore_memory(&input.note, false)?;
         let back = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
-        let changed = Changed::of(reply);
-        return match back.filter(|_| changed.applied) {
-            Some(path) => changed.at(store, &path)?.answer(),
-            None => changed.answer(),
+        return match back.filter(|_| reply.applied) {
+            Some(path) => Changed::at(&reply, store, &path).answer(),
+            None => Changed::of(&reply).answer(),
         };
     }
     let how = input.how.unwrap_or_default();
     let path = store.find(&input.note)?.path.to_string();
     if how == How::Forget {
-        return Changed::of(store.forget(&path, false, false)?).at(store, &path)?.answer();
+        let reply = store.forget(&path, false, false)?;
+        let path = reply.changed().unwrap_or(path);
+        return Changed::at(&reply, store, &path).answer();
     }
     let request = DeleteRequest {
         note: path.clone(),
@@ -318,7 +316,7 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
     let is_dangling = |remark: &&crate::text::edit::Remark| remark.code == "dangling";
     let dangling = reply.plan.remarks.iter().filter(is_dangling);
     let dangling = dangling.map(|remark| format!("{}:{}", remark.path, remark.line)).take(NAMED).collect();
-    let mut changed = Changed { dangling, ..Changed::of(reply) };
+    let mut changed = Changed { dangling, ..Changed::of(&reply) };
     // They stand under `dangling` already.
     changed.notices.retain(|notice| !notice.ends_with("(dangling)"));
     changed.answer()
@@ -328,5 +326,5 @@ pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.freshen()?;
     let request = RelateRequest { a: input.a, b: input.b, text: input.text };
     let operation = if input.remove { Operation::Unlink(request) } else { Operation::Link(request) };
-    Changed::of(store.change(&operation, false)?).answer()
+    Changed::of(&store.change(&operation, false)?).answer()
 }

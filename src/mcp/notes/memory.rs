@@ -10,7 +10,8 @@ use super::super::tool::{Answer, within};
 use super::LONGEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest, Store, number, xml,
+    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest,
+    Store, UndoRequest, number, xml,
 };
 
 /// So many lines of an audit trail are given.
@@ -67,17 +68,17 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
     let path = store.find(&input.note)?.path.to_string();
     let importance =
         input.importance.map(|importance| within("importance", importance, 1.0, 10.0)).transpose()?;
-    let edit = |edit: NoteEdit| {
-        store
-            .change(&Operation::Edit(EditRequest { note: path.clone(), edit, expect: None }), false)
-            .map(drop)
-    };
     let pinned = store.memory(&path)?.state.pinned;
-    match input.pinned {
-        Some(true) if !pinned => drop(store.pin(&path, false)?),
-        Some(false) if pinned => drop(store.unpin(&path, false)?),
-        _ => {}
-    }
+    let mut last = match input.pinned {
+        Some(true) if !pinned => Some(store.pin(&path, false)?),
+        Some(false) if pinned => Some(store.unpin(&path, false)?),
+        _ => None,
+    };
+    let mut edit = |edit: NoteEdit| -> Result<()> {
+        let request = EditRequest { note: path.clone(), edit, expect: None };
+        last = Some(store.change(&Operation::Edit(request), false)?);
+        Ok(())
+    };
     if let Some(importance) = importance {
         edit(NoteEdit::Set("importance".to_owned(), number(importance)))?;
     }
@@ -95,7 +96,7 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
     if let Some(useful) = input.useful {
         store.vote(&path, useful)?;
     }
-    let memory = store.memory(&path)?;
+    let memory = store.memory_after(last.as_ref(), &path)?;
     let state = &memory.state;
     let output = SetOutput {
         kind: memory.kind,
@@ -181,6 +182,7 @@ enum Action {
     ContextGet,
     Audit,
     Undo,
+    Redo,
     Backup,
     Stats,
     Date,
@@ -201,6 +203,8 @@ pub(super) struct SessionInput {
     note: Option<String>,
     /// To undo
     count: Option<usize>,
+    /// The one to undo
+    operation: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -249,7 +253,8 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
             )
         }
         Action::Audit => audit(store, input.note.as_deref())?,
-        Action::Undo => undo(store, input.count.unwrap_or(1))?,
+        Action::Undo => undo(store, input.count.unwrap_or(1), input.operation)?,
+        Action::Redo => taken_back(&[store.redo(false)?]),
         Action::Backup => {
             let backup = store.backup(None)?;
             (format!("{} notes are in {}", backup.notes, backup.path.display()), told(&backup)?)
@@ -327,11 +332,15 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     Ok((text, json!({ "events": list, "total": total })))
 }
 
-fn undo(store: &Store, count: usize) -> Result<(String, Value)> {
+fn undo(store: &Store, count: usize, operation: Option<String>) -> Result<(String, Value)> {
     let count = within("count", count, 1, MOST_UNDONE)?;
-    let replies = store.undo(count, false)?;
+    let replies = store.undo_by(&UndoRequest { id: operation, count, ..UndoRequest::default() })?;
+    Ok(taken_back(&replies))
+}
+
+fn taken_back(replies: &[ChangeReply]) -> (String, Value) {
     let mut lines = Vec::new();
-    for reply in &replies {
+    for reply in replies {
         let files: Vec<String> = reply
             .plan
             .files
@@ -340,14 +349,15 @@ fn undo(store: &Store, count: usize) -> Result<(String, Value)> {
             .filter_map(|file| file.to.as_ref().or(file.from.as_ref()))
             .map(ToString::to_string)
             .collect();
-        lines.push(format!("taken back: {} files ({})", reply.plan.files.len(), files.join(", ")));
+        let done = if reply.plan.operation == "redo" { "done again" } else { "taken back" };
+        lines.push(format!("{done}: {} files ({})", reply.plan.files.len(), files.join(", ")));
         lines.extend(reply.notices.iter().map(|notice| format!("notice: {notice}")));
     }
     let operations: Vec<_> = replies
         .iter()
         .map(|reply| json!({ "id": reply.id, "undoes": reply.plan.undoes, "files": reply.plan.files.len() }))
         .collect();
-    Ok((lines.join("\n"), json!({ "operations": operations })))
+    (lines.join("\n"), json!({ "operations": operations }))
 }
 
 fn stats(store: &Store) -> Result<(String, Value)> {

@@ -1,0 +1,297 @@
+//! Another process keeps the index and is behind: what was written is there all the same, for whoever wrote it.
+
+use std::fs;
+use std::sync::Barrier;
+
+use serde_json::{Value, json};
+use sidenote::store::{DeleteRequest, EditRequest, KeepRequest, MoveRequest, NoteEdit, Operation, Store};
+
+use crate::client::Client;
+use crate::support::{TestVault, json as said, run, text_of};
+
+/// A vault whose index this process keeps, and never looks after again.
+fn kept() -> (TestVault, Store) {
+    let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+    let keeper = vault.store();
+    (vault, keeper)
+}
+
+/// Gives the first UUID in a text.
+fn id_in(text: &str) -> Option<&str> {
+    let is_id = |part: &&str| part.len() == 36 && part.bytes().filter(|byte| *byte == b'-').count() == 4;
+    text.split(|c: char| !c.is_ascii_hexdigit() && c != '-').find(is_id)
+}
+
+/// Calls tools one after the other beside a keeper that is behind. `ID` stands for the first id that an answer names; an
+/// expectation that begins with `!` is of a refusal.
+#[track_caller]
+fn check_calls(set: &str, calls: &[(&str, Value, &str)]) {
+    let (vault, keeper) = kept();
+    let mut client = Client::start(&vault, &["--toolset", set]);
+    let mut id = String::new();
+    for (tool, arguments, expected) in calls {
+        let arguments = arguments.to_string().replace("\"ID\"", &format!("\"{id}\""));
+        let result = client.call(tool, serde_json::from_str(&arguments).unwrap());
+        let (wanted, is_refused) = expected.strip_prefix('!').map_or((*expected, false), |text| (text, true));
+        let text: String =
+            result["content"].as_array().unwrap().iter().map(|part| part["text"].to_string()).collect();
+        assert_eq!(result["isError"] == true, is_refused, "{set} {tool}: {result}");
+        assert!(text.contains(wanted), "{set} {tool} does not say {wanted:?}: {result}");
+        if id.is_empty() {
+            id = id_in(&result.to_string()).unwrap_or_default().to_owned();
+        }
+    }
+    client.finish();
+    drop(keeper);
+}
+
+#[test]
+fn our_own_tools_tell_what_landed() {
+    check_calls(
+        "notes",
+        &[
+            (
+                "write_note",
+                json!({ "title": "Heron", "content": "A heron stands in the reeds." }),
+                "done: Heron.md",
+            ),
+            (
+                "write_note",
+                json!({ "title": "Bird", "content": "A heron stands in the reeds." }),
+                "!exactly the same",
+            ),
+            ("edit_note", json!({ "note": "ID", "action": "append", "text": "It waits." }), "done: Heron.md"),
+            (
+                "edit_note",
+                json!({ "note": "Heron", "action": "set", "key": "a", "value": 1 }),
+                "done: Heron.md",
+            ),
+            ("set_memory", json!({ "note": "ID", "pinned": true }), "pinned"),
+            (
+                "move_note",
+                json!({ "from": "Heron", "to": "Birds/Grey heron.md" }),
+                "done: Birds/Grey heron.md",
+            ),
+            ("link_notes", json!({ "a": "Grey heron", "b": "Start" }), "Start.md"),
+            ("read_note", json!({ "notes": "ID" }), "It waits."),
+            ("search_notes", json!({ "query": "heron" }), "the index is behind"),
+            (
+                "session",
+                json!({ "action": "handoff_store", "project": "boat", "summary": "Sewn." }),
+                "Handoffs/boat.md",
+            ),
+            ("delete_note", json!({ "note": "ID", "how": "forget" }), "done: Birds/Grey heron.md"),
+            ("delete_note", json!({ "note": "Grey heron" }), "done"),
+        ],
+    );
+}
+
+#[test]
+fn memories_in_markdown_tell_what_landed() {
+    check_calls(
+        "mem",
+        &[
+            ("write_mem", json!({ "title": "Heron", "content": "It stands." }), "file_path"),
+            ("write_mem", json!({ "title": "Reeds", "content": "They bend." }), "file_path"),
+            ("read_mem", json!({ "identifier": "ID" }), "It stands."),
+            ("read_mem", json!({ "identifier": "Reeds" }), "They bend."),
+            ("edit_mem", json!({ "id": "ID", "title": "Grey heron" }), "success"),
+            ("read_mem", json!({ "identifier": "Grey heron" }), "It stands."),
+            ("search_mem", json!({ "query": "heron" }), "the index is behind"),
+        ],
+    );
+}
+
+#[test]
+fn long_term_memories_tell_what_landed() {
+    check_calls(
+        "longterm",
+        &[
+            ("save_memory", json!({ "content": "A heron stands in the reeds." }), "saved"),
+            ("save_memory", json!({ "content": "A heron stands in the reeds." }), "!Duplicate content"),
+            ("update_memory", json!({ "id": "ID", "content": "It flew." }), "updated"),
+            ("update_memory", json!({ "id": "ID", "importance": 8 }), "It flew."),
+            ("delete_memory", json!({ "id": "ID" }), "deleted successfully"),
+        ],
+    );
+}
+
+#[test]
+fn memories_with_votes_tell_what_landed() {
+    check_calls(
+        "vector",
+        &[
+            ("store_memories", json!({ "memories": [{ "content": "A heron stands." }] }), "stored with ID"),
+            ("get_memories", json!({ "ids": ["ID"] }), "A heron stands."),
+            ("update_memories", json!({ "updates": [{ "id": "ID", "content": "It flew." }] }), "updated"),
+            ("report_memory_usefulness", json!({ "memory_id": "ID", "useful": true }), "score: 1"),
+            ("store_handoff", json!({ "project": "boat", "summary": "Sewn." }), "Handoff stored"),
+            ("delete_memories", json!({ "ids": ["ID"] }), "deleted"),
+        ],
+    );
+}
+
+#[test]
+fn tiered_memories_tell_what_landed() {
+    check_calls(
+        "tiered",
+        &[
+            ("memory_store", json!({ "text": "A heron stands in the reeds." }), "stored in tier"),
+            ("memory_store", json!({ "text": "A heron stands in the reeds." }), "already exists"),
+            ("memory_pin", json!({ "memoryId": "ID" }), "pinned"),
+            ("memory_unpin", json!({ "memoryId": "ID" }), "unpinned"),
+            ("memory_forget", json!({ "memoryId": "ID" }), "forgotten"),
+            ("memory_restore", json!({ "memoryId": "ID" }), "restored"),
+        ],
+    );
+}
+
+#[test]
+fn layered_memories_tell_what_landed() {
+    check_calls(
+        "rulebook",
+        &[
+            (
+                "rulebook_memory_save",
+                json!({ "type": "decision", "title": "Heron", "content": "It stands." }),
+                "success",
+            ),
+            ("rulebook_memory_get", json!({ "ids": ["ID"] }), "It stands."),
+            ("rulebook_memory_timeline", json!({ "memoryId": "ID" }), "anchor"),
+        ],
+    );
+}
+
+#[test]
+fn commands_tell_what_landed() {
+    let (vault, keeper) = kept();
+    let saved = said(&vault, "2026-11-21", &["memory", "save", "A heron stands in the reeds."]);
+    let id = saved["memory"]["id"].as_str().unwrap();
+    let again = vault.run(&["memory", "save", "A heron stands in the reeds."]);
+    assert_eq!(again.status.code(), Some(4), "{again:?}");
+    run(&vault, "2026-11-21", &["append", id, "It waits."]);
+    let path = saved["memory"]["path"].as_str().unwrap();
+    assert!(text_of(&vault, path).contains("It waits."));
+    drop(keeper);
+}
+
+#[test]
+fn a_note_is_followed_that_others_move_meanwhile() {
+    let vault = TestVault::new(&[("a.md", "---\nid: heron-1\n---\nIt stands.\n"), ("b.md", "It bends.\n")]);
+    let store = vault.store();
+    let other = vault.open("none");
+    let relocate = |store: &Store, from: &str, to: &str| {
+        let request = MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() };
+        store.change(&Operation::Move(request), false).unwrap();
+    };
+    let append = |store: &Store, note: &str| {
+        let edit = NoteEdit::Append("More.".to_owned(), None);
+        store.change(&Operation::Edit(EditRequest { note: note.to_owned(), edit, expect: None }), false)
+    };
+    // With an id of its own, and without.
+    for (name, from, to) in [("heron-1", "a.md", "x/a2.md"), ("b", "b.md", "y/b2.md")] {
+        let call = store.for_call(None);
+        let found = call.find(name).unwrap().path.to_string();
+        assert_eq!(found, from);
+        relocate(&other, from, to);
+        assert!(append(&call, &found).unwrap().applied);
+        assert!(text_of(&vault, to).ends_with("More.\n"), "{to}");
+        // Nobody else is sent after it.
+        assert!(append(&store.for_call(None), from).is_err());
+    }
+    let call = store.for_call(None);
+    let found = call.find("heron-1").unwrap().path.to_string();
+    relocate(&other, &found, "a.md");
+    let request = DeleteRequest { note: found, ..DeleteRequest::default() };
+    call.change(&Operation::Delete(request), false).unwrap();
+    assert!(!vault.root().join("a.md").exists());
+}
+
+#[test]
+fn of_many_who_save_one_text_one_does() {
+    let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+    let stores = [vault.store(), vault.open("none")];
+    for round in 0..6 {
+        let texts = [format!("Heron number {round} stands."), format!("Reed number {round} bends.")];
+        let begin = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (store, texts, begin) = (stores[number % 2].for_call(None), &texts, &begin);
+                scope.spawn(move || {
+                    let request =
+                        |text: &String| KeepRequest { text: text.clone(), ..KeepRequest::default() };
+                    begin.wait();
+                    store.keep_unless_said(&request(&texts[0])).unwrap();
+                    store.keep_new(&request(&texts[1])).unwrap();
+                });
+            }
+        });
+    }
+    let notes = fs::read_dir(vault.root().join("Memories")).unwrap().count();
+    assert_eq!(notes, 12, "each text is kept once");
+}
+
+#[test]
+fn an_operation_with_a_name_is_done_once() {
+    let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+    let mut client = Client::start(&vault, &[]);
+    let write = json!({ "title": "Heron", "content": "It stands.", "operation_id": "op-1" });
+    let first = client.call("write_note", write.clone());
+    assert_ne!(first["isError"], true, "{first}");
+    assert_eq!(client.call("write_note", write.clone()), first);
+    let append = json!({ "note": "Heron", "action": "append", "text": "More.", "operation_id": "op-2" });
+    let appended = client.call("edit_note", append.clone());
+    assert_eq!(client.call("edit_note", append.clone()), appended);
+    assert_eq!(text_of(&vault, "Heron.md").matches("More.").count(), 1);
+    // A name is of one call alone.
+    let other = json!({ "note": "Heron", "action": "append", "text": "Less.", "operation_id": "op-2" });
+    assert!(client.refusal("edit_note", other).contains("named another call"));
+    // One that failed may be tried again.
+    let absent = json!({ "note": "Reeds", "action": "append", "text": "More.", "operation_id": "op-3" });
+    client.refusal("edit_note", absent.clone());
+    vault.write("Reeds.md", "They bend.\n");
+    client.catch_up();
+    assert_ne!(client.call("edit_note", absent)["isError"], true);
+    // Beside the arguments, for clients that cannot add one.
+    let beside = json!({ "name": "edit_note", "_meta": { "sidenote/operation_id": "op-4" },
+        "arguments": { "note": "Reeds", "action": "append", "text": "Again." } });
+    let done = client.request("tools/call", beside.clone());
+    assert_eq!(client.request("tools/call", beside), done);
+    assert_eq!(text_of(&vault, "Reeds.md").matches("Again.").count(), 1);
+    client.finish();
+    // Another process knows it, too; also where the first one ended before it answered.
+    let month = vault.root().join(".sidenote/records/2026-11.jsonl");
+    let mut client = Client::start(&vault, &[]);
+    assert_eq!(client.call("edit_note", append.clone()), appended);
+    let journal = fs::read_to_string(&month).unwrap();
+    let lines = journal.lines().filter(|line| !line.contains(r#""op":"answer""#));
+    fs::write(&month, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let again = client.call("edit_note", append);
+    assert_eq!(again["structuredContent"]["path"], "Heron.md", "{again}");
+    assert_eq!(text_of(&vault, "Heron.md").matches("More.").count(), 1);
+    client.finish();
+}
+
+#[test]
+fn every_tool_that_writes_takes_a_name() {
+    for set in ["mem", "longterm", "vector", "tiered", "rulebook"] {
+        let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+        let mut client = Client::start(&vault, &["--toolset", set]);
+        let (tool, arguments) = match set {
+            "mem" => ("write_mem", json!({ "title": "Heron", "content": "It stands." })),
+            "longterm" => ("save_memory", json!({ "content": "It stands." })),
+            "vector" => ("store_memories", json!({ "memories": [{ "content": "It stands." }] })),
+            "tiered" => ("memory_store", json!({ "text": "It stands." })),
+            _ => {
+                ("rulebook_memory_save", json!({ "type": "fact", "title": "Heron", "content": "It stands." }))
+            }
+        };
+        let mut arguments = arguments;
+        arguments["operation_id"] = json!("op-1");
+        let first = client.call(tool, arguments.clone());
+        assert_ne!(first["isError"], true, "{first}");
+        assert_eq!(client.call(tool, arguments), first, "{set}");
+        client.finish();
+        assert_eq!(fs::read_dir(vault.root().join("Memories")).unwrap().count(), 1, "{set}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Time zones, and clocks that go wrong.
+
+use crate::support::{TestVault, json, run, stderr, text_of};
+
+/// A daily note made at noon of 21 November in UTC has this name in a zone, whether the system knows zones or not.
+#[track_caller]
+fn check_zone(zone: &str, expected: &str) {
+    for folder in [None, Some("/nonexistent")] {
+        let vault = TestVault::new(&[("a.md", "a\n")]);
+        let mut command = vault.command(&["new", "--daily"]);
+        command.env("SIDENOTE_NOW", "2026-11-21T12:00:00Z").env("TZ", zone);
+        folder.map(|folder| command.env("TZDIR", folder));
+        let made = command.output().unwrap();
+        assert!(made.status.success(), "{}", stderr(&made));
+        assert!(vault.root().join(format!("{expected}.md")).is_file(), "{zone} with zones in {folder:?}");
+    }
+}
+
+#[test]
+fn the_zone_of_the_environment_says_which_day_it_is() {
+    let cases = [
+        ("Pacific/Auckland", "2026-11-22"),
+        ("Pacific/Kiritimati", "2026-11-22"),
+        ("America/New_York", "2026-11-21"),
+        ("Pacific/Pago_Pago", "2026-11-21"),
+        ("UTC", "2026-11-21"),
+        ("<+14>-14", "2026-11-22"),
+    ];
+    for (zone, expected) in cases {
+        check_zone(zone, expected);
+    }
+    assert_eq!(cases.len(), 6);
+}
+
+/// Runs a command at a time, and then another one at the right time again.
+fn at(vault: &TestVault, now: &str, args: &[&str]) -> String {
+    run(vault, now, args)
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_takes_no_before_images_away() {
+    let vault = TestVault::new(&[("a.md", "0\n")]);
+    at(&vault, "2026-11-21T10:00:00Z", &["append", "a", "one"]);
+    at(&vault, "2026-11-21T10:01:00Z", &["append", "a", "two"]);
+    at(&vault, "2030-01-01T00:00:00Z", &["append", "a", "three"]);
+    at(&vault, "2199-01-01T00:00:00Z", &["append", "a", "four"]);
+    at(&vault, "2026-11-21T10:02:00Z", &["append", "a", "five"]);
+    // What was done last is taken back first, whatever its clock said.
+    let cases = ["0\none\ntwo\nthree\nfour\n", "0\none\ntwo\nthree\n", "0\none\ntwo\n", "0\none\n", "0\n"];
+    for expected in cases {
+        at(&vault, "2026-11-21T10:03:00Z", &["undo"]);
+        assert_eq!(text_of(&vault, "a.md").replace("\n\n", "\n"), expected);
+    }
+    assert_eq!(cases.len(), 5);
+}
+
+#[test]
+fn months_of_a_wrong_clock_are_not_gone_on_with() {
+    let vault = TestVault::new(&[("a.md", "0\n")]);
+    let days =
+        ["2026-11-21T10:00:00Z", "2030-01-01T00:00:00Z", "2026-11-21T10:01:00Z", "2026-12-01T00:00:00Z"];
+    for (number, now) in days.iter().enumerate() {
+        at(&vault, now, &["append", "a", &number.to_string()]);
+    }
+    let history = json(&vault, "2026-12-02", &["history"]);
+    assert_eq!(history.as_array().unwrap().len(), days.len());
+    let mut months: Vec<String> = std::fs::read_dir(vault.root().join(".sidenote/records"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".jsonl"))
+        .collect();
+    months.sort();
+    assert_eq!(months, ["2026-11.jsonl", "2026-12.jsonl"]);
+    // Where one was opened, it gets a name of the present once the clock is right again.
+    for now in ["2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"] {
+        at(&vault, now, &["append", "a", "ahead"]);
+    }
+    assert!(vault.root().join(".sidenote/records/2030-01.jsonl").exists());
+    // The event of that day stands last in it, so the file stays until the next one.
+    at(&vault, "2026-12-03T00:00:00Z", &["append", "a", "back"]);
+    at(&vault, "2026-12-04T00:00:00Z", &["append", "a", "again"]);
+    assert!(!vault.root().join(".sidenote/records/2030-01.jsonl").exists());
+    let history = json(&vault, "2026-12-05", &["history"]);
+    let last: Vec<&str> =
+        history.as_array().unwrap().iter().take(3).map(|event| event["at"].as_str().unwrap()).collect();
+    assert_eq!(last, ["2026-12-04T00:00:00Z", "2026-12-03T00:00:00Z", "2030-01-02T00:00:00Z"]);
+}
+
+#[test]
+fn a_note_of_the_future_is_as_old_as_its_file() {
+    let vault = TestVault::new(&[
+        ("far.md", "---\ncreated_at: 2199-01-01\n---\nA heron stands in the reeds.\n"),
+        ("near.md", "---\ncreated_at: 2025-01-01\n---\nA heron stood in the reeds.\n"),
+    ]);
+    let tier = |now: &str, note: &str| json(&vault, now, &["memory", "explain", note])["tier"].clone();
+    assert_eq!(
+        tier("2028-01-01", "far"),
+        tier("2028-01-01", "near"),
+        "a date to come says nothing of its age"
+    );
+    assert_eq!(tier("2026-11-21", "far"), "HOT");
+}

@@ -1,0 +1,192 @@
+//! Taking operations back: by name, past what cannot be, around what others changed, and what a torn journal leaves.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+
+use sidenote::journal::{Event, Journal, Order};
+use sidenote::vault::Vault;
+
+use crate::apply::at;
+use crate::support::{TestVault, json, run, stderr, text_of};
+
+const NOW: &str = "2026-11-21";
+
+/// Gives the id of the newest operation.
+fn last(vault: &TestVault) -> String {
+    json(vault, NOW, &["history", "-n", "1"])[0]["id"].as_str().unwrap().to_owned()
+}
+
+/// The command is refused with this exit code, says all of these, and changes no note.
+#[track_caller]
+fn check_refused(vault: &TestVault, args: &[&str], code: i32, says: &[&str]) {
+    let before = vault.contents();
+    let done = vault.run(args);
+    let said = stderr(&done);
+    assert_eq!(done.status.code(), Some(code), "{args:?}: {said}");
+    for word in says {
+        assert!(said.contains(word), "{args:?} does not say {word:?}: {said}");
+    }
+    assert_eq!(vault.contents(), before);
+}
+
+#[test]
+fn one_operation_is_taken_back_through_later_ones() {
+    let vault = TestVault::new(&[("a.md", "One.\n\nTwo.\n"), ("b.md", "See [[a]].\n")]);
+    run(&vault, NOW, &["append", "a", "Three."]);
+    let first = last(&vault);
+    run(&vault, NOW, &["prepend", "a", "Zero."]);
+    run(&vault, NOW, &["move", "a", "c"]);
+    let moved = last(&vault);
+    run(&vault, NOW, &["append", "b", "More."]);
+    // Its bytes are found in the note that was edited and moved since.
+    let undone = vault.run(&["undo", first.get(..20).unwrap()]);
+    assert!(undone.status.success(), "{}", stderr(&undone));
+    assert!(stderr(&undone).contains("was changed since"), "{}", stderr(&undone));
+    let text = text_of(&vault, "c.md");
+    assert!(text.starts_with("Zero.") && text.contains("Two.") && !text.contains("Three."), "{text}");
+    // A move is taken back, and the link in a note that was edited since.
+    run(&vault, NOW, &["undo", &moved]);
+    assert!(text_of(&vault, "b.md").starts_with("See [[a]].\n") && text_of(&vault, "b.md").contains("More."));
+    assert!(vault.root().join("a.md").is_file() && !vault.root().join("c.md").exists());
+    check_refused(&vault, &["undo", "0000000000000000"], 3, &["there is no operation"]);
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_named_kept_or_passed_over() {
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "x [[a]]\n"), ("c.md", "y [[a]]\n")]);
+    run(&vault, NOW, &["append", "c", "First."]);
+    run(&vault, NOW, &["move", "a", "d"]);
+    let moved = last(&vault);
+    vault.write("b.md", "x [[d|other]]\n");
+    let named = ["b.md", "--keep", "--skip", moved.as_str()];
+    check_refused(&vault, &["undo"], 5, &named);
+    check_refused(&vault, &["undo", &moved], 5, &named);
+    check_refused(&vault, &["undo", &moved, "--keep", "z.md"], 2, &["touched no"]);
+    // Passed over, the one before it is taken back.
+    let skipped = vault.run(&["undo", "--skip"]);
+    assert!(skipped.status.success(), "{}", stderr(&skipped));
+    assert!(stderr(&skipped).contains("is passed over"), "{}", stderr(&skipped));
+    assert_eq!(text_of(&vault, "c.md"), "y [[d]]\n");
+    // All but the file that is kept as it is.
+    run(&vault, NOW, &["undo", &moved, "--keep", "b.md"]);
+    assert_eq!(text_of(&vault, "a.md"), "x\n");
+    assert_eq!(text_of(&vault, "b.md"), "x [[d|other]]\n");
+    assert_eq!(text_of(&vault, "c.md"), "y [[a]]\n");
+}
+
+#[test]
+fn what_was_undone_is_done_again_as_long_as_nothing_else_was() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    let states: Vec<String> = ["one", "two", "three"]
+        .iter()
+        .map(|text| {
+            run(&vault, NOW, &["append", "a", text]);
+            text_of(&vault, "a.md")
+        })
+        .collect();
+    run(&vault, NOW, &["undo", "2"]);
+    assert_eq!(text_of(&vault, "a.md"), states[0]);
+    for state in &states[1..] {
+        run(&vault, NOW, &["redo"]);
+        assert_eq!(text_of(&vault, "a.md"), *state);
+    }
+    check_refused(&vault, &["redo"], 3, &["nothing to redo"]);
+    run(&vault, NOW, &["undo"]);
+    assert_eq!(text_of(&vault, "a.md"), states[1]);
+    run(&vault, NOW, &["append", "a", "four"]);
+    check_refused(&vault, &["redo"], 3, &["nothing to redo"]);
+}
+
+#[test]
+fn a_note_removed_for_good_does_not_stop_what_came_before() {
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
+    run(&vault, NOW, &["append", "b", "one"]);
+    run(&vault, NOW, &["append", "a", "two"]);
+    run(&vault, NOW, &["delete", "a", "--permanent", "--yes"]);
+    // The note of the newest operation that is kept is gone for good.
+    check_refused(&vault, &["undo"], 5, &["a.md is gone", "--skip"]);
+    run(&vault, NOW, &["undo", "--skip"]);
+    assert_eq!(text_of(&vault, "b.md"), "y\n");
+}
+
+#[test]
+fn a_torn_line_does_not_make_undo_take_back_another_operation() {
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
+    run(&vault, NOW, &["append", "a", "one"]);
+    run(&vault, NOW, &["append", "b", "two"]);
+    let month = vault.root().join(".sidenote/records/2026-11.jsonl");
+    let text = fs::read_to_string(&month).unwrap();
+    let torn = text.trim_end().len() - 40;
+    fs::write(&month, &text[..torn]).unwrap();
+    let checked = json(&vault, NOW, &["check"]);
+    assert_eq!(checked["counts"]["damaged-journal"], 1, "{checked}");
+    let undone = vault.run(&["undo"]);
+    assert!(undone.status.success(), "{}", stderr(&undone));
+    assert_eq!((text_of(&vault, "a.md").contains("one"), text_of(&vault, "b.md").as_str()), (true, "y\n"));
+    assert!(stderr(&undone).contains("cannot be read"), "{}", stderr(&undone));
+    run(&vault, NOW, &["undo"]);
+    assert_eq!(text_of(&vault, "a.md"), "x\n");
+}
+
+#[test]
+fn before_images_that_are_damaged_are_found_by_check() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    run(&vault, NOW, &["append", "a", "one"]);
+    assert_eq!(json(&vault, NOW, &["check"])["counts"].get("damaged-before-images"), None);
+    let id = last(&vault);
+    fs::write(vault.root().join(format!(".sidenote/records/undo/{id}/images")), "z").unwrap();
+    assert_eq!(json(&vault, NOW, &["check"])["counts"]["damaged-before-images"], 1);
+}
+
+#[test]
+fn undo_and_history_read_the_journal_from_its_end() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    run(&vault, NOW, &["append", "a", "one"]);
+    let month = vault.root().join(".sidenote/records/2026-10.jsonl");
+    let use_of = |number: i64| {
+        let mut event = Event::new("use", at(number - 40 * 86_400_000));
+        event.more.insert("notes".to_owned(), serde_json::json!([{ "path": "a.md" }]));
+        serde_json::to_string(&event).unwrap() + "\n"
+    };
+    let uses: String = (0..30_000).map(use_of).collect();
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&month)
+        .unwrap()
+        .write_all(uses.as_bytes())
+        .unwrap();
+    let open = Vault::open(vault.root()).unwrap();
+    let journal = Journal::open(&open, &open.records());
+    let found = journal.look_back(|standing| standing.is_kept).unwrap();
+    assert_eq!(found.standing.len(), 1);
+    assert!(found.bytes < 2_000, "{} bytes of {}", found.bytes, uses.len());
+    // From either end the lines are the same.
+    let ids =
+        |order| -> Vec<String> { journal.events(order).unwrap().map(|event| event.unwrap().id).collect() };
+    let mut backwards = ids(Order::NewestFirst);
+    backwards.reverse();
+    assert_eq!((ids(Order::OldestFirst), backwards.len()), (backwards, 30_001));
+}
+
+#[test]
+fn an_undo_that_recovery_finishes_leaves_no_folder_behind() {
+    let mut ended = [0, 0];
+    for step in 1..200 {
+        let vault = TestVault::new(&[("a.md", "x\n")]);
+        run(&vault, NOW, &["new", "Note", "--folder", "Deep/Folder", "--content", "text"]);
+        let killed = vault.command(&["undo"]).env("SIDENOTE_FAILPOINT", step.to_string()).output().unwrap();
+        if killed.status.success() {
+            assert!(step > 3, "{step}");
+            break;
+        }
+        assert_eq!(killed.status.signal(), Some(9), "step {step}: {}", stderr(&killed));
+        run(&vault, NOW, &["list"]);
+        run(&vault, NOW, &["append", "a", "more"]);
+        let note = vault.root().join("Deep/Folder/Note.md").exists();
+        assert_eq!(vault.root().join("Deep").exists(), note, "step {step}");
+        ended[usize::from(note)] += 1;
+    }
+    assert!(ended[0] > 0 && ended[1] > 0, "{ended:?}");
+}
