@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 
+use percent_encoding::NON_ALPHANUMERIC;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
 
 use uuid::Uuid;
@@ -116,11 +117,28 @@ fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
                 ErrorKind::Conflict
             }
-            Some(rusqlite::ErrorCode::DiskFull | rusqlite::ErrorCode::SystemIoFailure) => ErrorKind::Io,
+            Some(
+                rusqlite::ErrorCode::DiskFull
+                | rusqlite::ErrorCode::SystemIoFailure
+                | rusqlite::ErrorCode::CannotOpen,
+            ) => ErrorKind::Io,
             _ => ErrorKind::Internal,
         };
         Error::new(kind, format!("cannot {doing} the catalog")).with_source(error)
     }
+}
+
+/// Says whether a log with something in it lies beside a catalog.
+fn has_log(path: &Path) -> bool {
+    path.with_file_name("catalog.db-wal").metadata().is_ok_and(|log| log.len() > 0)
+}
+
+/// Opens a catalog that nobody writes to, without a file beside it.
+fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let name = percent_encoding::utf8_percent_encode(path.to_str().unwrap_or_default(), NON_ALPHANUMERIC);
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
 }
 
 impl Catalog {
@@ -165,6 +183,18 @@ impl Catalog {
         let db = Connection::open_with_flags(path, flags)
             .or_else(|_| Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(sql("open"))?;
+        match Self::opened_to_read(db, path) {
+            // SQLite writes beside what it reads; a full disk, for instance, has no room for that. Without a log the file
+            // is all there is.
+            Err(error) if error.kind() == ErrorKind::Io && !has_log(path) => {
+                let db = open_immutable(path).map_err(sql("open"))?;
+                Self::opened_to_read(db, path).map_err(|_| error)
+            }
+            opened => opened,
+        }
+    }
+
+    fn opened_to_read(db: Connection, path: &Path) -> Result<Self> {
         check::harden(&db)?;
         db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000;").map_err(sql("open"))?;
         let catalog = Self::of(db);

@@ -9,10 +9,12 @@ pub mod document;
 pub mod embed;
 mod folder;
 mod leb128;
+mod look;
 mod recent;
 pub mod roster;
 mod seal;
 mod serving;
+mod unwritten;
 pub mod vectors;
 mod worker;
 mod writer;
@@ -29,8 +31,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
-use crate::index::catalog::{Catalog, FileKind, FileRow, Hash};
-use crate::index::document::Document;
+use crate::index::catalog::{Catalog, Hash};
 use crate::index::embed::Embed;
 use crate::index::embed::choice::{Earlier, key_of};
 use crate::index::recent::Urgent;
@@ -39,8 +40,7 @@ use crate::index::serving::{Served, Serving, named};
 use crate::index::vectors::{VectorWriter, Vectors};
 use crate::index::worker::Worker;
 use crate::text::path::NotePath;
-use crate::vault::obsidian::Settings;
-use crate::vault::{Vault, scan};
+use crate::vault::Vault;
 
 pub use difference::{Drift, SyncReport};
 pub use folder::Holder;
@@ -298,7 +298,16 @@ impl Index {
     /// # Errors
     /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where the process that holds
     /// the lock does not make one.
-    pub fn open(vault: Arc<Vault>, mut options: Options) -> Result<Self> {
+    pub fn open(vault: Arc<Vault>, options: Options) -> Result<Self> {
+        match Self::open_in_place(Arc::clone(&vault), options.clone()) {
+            Err(error) if error.kind() == ErrorKind::Io && !options.read_only => {
+                Self::open_unwritten(vault, options, error)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_in_place(vault: Arc<Vault>, mut options: Options) -> Result<Self> {
         let folder = match &options.folder {
             Some(folder) => folder.clone(),
             // A vault that is not to be written to is searched with the index that another process keeps in it.
@@ -378,11 +387,7 @@ impl Index {
             tracing::warn!("{} was replaced; it is opened again", self.shared.folder.display());
             displaced.end();
         }
-        let folder = &self.shared.folder;
-        let Some(lock) = take_lock(self.vault.root(), folder, &self.options.verb)? else { return Ok(false) };
-        let options = Options { rebuild: false, ..self.options.clone() };
-        let Shared { folder, identity, serving, .. } = &*self.shared;
-        let opened = open_to_write(&self.vault, &options, folder, identity, serving)?;
+        let Some((lock, opened)) = self.reopen_to_write()? else { return Ok(false) };
         for notice in &opened.notices {
             tracing::warn!("{notice}");
         }
@@ -453,32 +458,6 @@ impl Index {
     /// Lists the files that differ from the index right now, without changing anything.
     pub fn drift(&self, vault: &Vault) -> Result<Drift> {
         difference::drift(vault, &self.catalog())
-    }
-
-    /// Describes a file as it is on the disk, whatever the catalog holds of it; nothing where it is gone.
-    ///
-    /// # Errors
-    /// `Io` where it cannot be read; `Corrupt` where the catalog cannot.
-    pub fn look_at(&self, path: &NotePath, settings: &Settings) -> Result<Option<FileRow>> {
-        let known = self.catalog().row_at(path.as_str())?;
-        let Some(stat) = scan::stat(&self.vault, path)? else { return Ok(None) };
-        let (stat, excluded) = (difference::stat_of(&stat), settings.is_excluded(path));
-        if FileKind::of(path) == FileKind::Attachment {
-            return Ok(Some(
-                known.unwrap_or_else(|| Document::attachment(path, stat, false, excluded).record.row),
-            ));
-        }
-        let bytes = match self.vault.read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let hash = *blake3::hash(&bytes).as_bytes();
-        let id = known.as_ref().map_or(0, |known| known.id);
-        match known.filter(|known| known.hash == Some(hash)) {
-            Some(known) => Ok(Some(known)),
-            None => Ok(Some(FileRow { id, ..Document::row_of(path, bytes, stat, excluded) })),
-        }
     }
 
     /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::Store;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Changes, SyncReport, silent};
 use crate::vault::watch::{Batch, Watch};
 
@@ -274,10 +274,21 @@ impl Store {
 
     fn freshen_soon(&self) -> Result<usize> {
         if self.index.promote()? {
-            let behind = self.catch_up_soon()?;
-            self.set_unseen(None);
-            self.note_moves();
-            return Ok(behind);
+            match self.catch_up_soon() {
+                // A full disk, for instance: what the index holds answers all the same.
+                Err(error) if error.kind() == ErrorKind::Io && self.index.generation()? > 0 => {
+                    let drift = self.index.drift(&self.vault)?;
+                    self.set_unseen(Some(&drift));
+                    tracing::warn!("the index cannot be brought up to date, so it answers as it is: {error}");
+                    return Ok(drift.len());
+                }
+                behind => {
+                    let behind = behind?;
+                    self.set_unseen(None);
+                    self.note_moves();
+                    return Ok(behind);
+                }
+            }
         }
         let is_empty = self.index.generation()? == 0;
         let end = Instant::now() + if is_empty { FIRST } else { PATIENCE };

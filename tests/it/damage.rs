@@ -230,3 +230,38 @@ fn a_batch_that_was_killed_before_its_commit_is_done_again_over_its_files() {
     assert!(stdout(&found).contains("a.md"), "{}", stderr(&found));
     assert_eq!(stdout(&vault.run(&["dump"])), healthy);
 }
+
+/// On a disk without room, what is indexed is found, and a vault without an index gets one elsewhere.
+#[test]
+fn a_full_disk_is_searched_and_read() {
+    let vault = TestVault::new(&[("a.md", "A heron stands.\n"), ("b.md", "Reeds bend.\n")]);
+    let disk = tempfile::tempdir().unwrap();
+    let (place, root, program) =
+        (disk.path().display(), vault.root().display(), env!("CARGO_BIN_EXE_sidenote"));
+    let fill = format!(
+        "export HOME={root}/.home SIDENOTE_EMBED_PROVIDER=none; mount -t tmpfs -o size=3m tmpfs {place}; \
+         cp {root}/*.md {place}; cd {place}; {program} --vault . index --no-embed >/dev/null; \
+         dd if=/dev/zero of=.ballast bs=4k 2>/dev/null || true; "
+    );
+    let cases = [
+        // What was there.
+        ("", "search heron", "a.md"),
+        ("", "read b", "Reeds bend."),
+        // A change that the index cannot take in.
+        ("printf 'A crane, and more of it.' > a.md 2>/dev/null || true; ", "search reeds", "b.md"),
+        // No index, and no room for one.
+        ("rm -r .sidenote; dd if=/dev/zero of=.more bs=4k 2>/dev/null || true; ", "search heron", "a.md"),
+    ];
+    for (before, asked, expected) in cases {
+        let mut asked_of = std::process::Command::new(program);
+        asked_of.arg("--vault").arg(disk.path()).args(asked.split(' '));
+        asked_of.env("HOME", vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        let Some(mut apart) = crate::support::apart(&format!("{fill}{before}exec \"$@\""), &asked_of) else {
+            return;
+        };
+        let done = apart.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(said.contains(expected), "{asked}: {said}{}", String::from_utf8_lossy(&done.stderr));
+    }
+    assert_eq!(cases.len(), 4);
+}
