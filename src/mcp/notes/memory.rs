@@ -335,11 +335,13 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
 fn undo(store: &Store, count: usize, operation: Option<String>) -> Result<(String, Value)> {
     let count = within("count", count, 1, MOST_UNDONE)?;
     let replies = store.undo_by(&UndoRequest { id: operation, count, ..UndoRequest::default() });
-    let told = |error: Error| match error.kind() {
+    let told = |error: Error| {
+        match error.kind() {
         ErrorKind::Conflict | ErrorKind::NotFound => Error::new(error.kind(), error.to_string()).with_hint(
             "session with action audit lists operations; give the id of one as operation to take that back alone",
         ),
         _ => error,
+    }
     };
     Ok(taken_back(&replies.map_err(told)?))
 }

@@ -193,7 +193,7 @@ fn edit(store: &Store, input: BatchInput) -> Result<Answer> {
     }
     let edits = input.edits.into_iter().enumerate().map(|(at, edit)| edit.request(at + 1));
     let operation = Operation::EditMany(edits.collect::<Result<_>>()?);
-    Changed::of(store.change(&operation, input.dry_run)?).answer()
+    Changed::of(&store.change(&operation, input.dry_run)?).answer()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -239,7 +239,7 @@ fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
             Operation::RenamePart(PartRequest { note, kind, old, new, force: false })
         }
     };
-    Changed::of(store.change(&operation, dry_run)?).answer()
+    Changed::of(&store.change(&operation, dry_run)?).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -253,7 +253,7 @@ struct MergeInput {
 fn merge(store: &Store, input: MergeInput) -> Result<Answer> {
     store.freshen()?;
     let request = MergeRequest { from: input.from, into: input.into };
-    Changed::of(store.change(&Operation::Merge(request), input.dry_run)?).answer()
+    Changed::of(&store.change(&Operation::Merge(request), input.dry_run)?).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -269,7 +269,7 @@ struct ExtractInput {
 fn extract(store: &Store, input: ExtractInput) -> Result<Answer> {
     store.freshen()?;
     let request = ExtractRequest { note: input.note, section: input.section, title: input.title };
-    Changed::of(store.change(&Operation::Extract(request), input.dry_run)?).answer()
+    Changed::of(&store.change(&Operation::Extract(request), input.dry_run)?).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -307,7 +307,7 @@ fn create(store: &Store, input: CreateInput) -> Result<Answer> {
         ..NewRequest::default()
     };
     let reply = store.change(&Operation::New(new), input.dry_run)?;
-    Changed::of(reply).answer()
+    Changed::of(&reply).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
