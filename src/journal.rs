@@ -33,6 +33,8 @@ pub const BROUGHT_BACK: &str = "restore-backup";
 
 /// How many bytes the events of one month may take.
 const MAX_MONTH: u64 = 1 << 31;
+/// After so many months without an event the clock is not believed at once.
+const LONGEST_PAUSE: i64 = 24;
 /// Events so far apart are of a month and the next one at most.
 const LONGEST_MONTH: i64 = 31 * 86_400_000;
 /// Before-images are as many or over as long a time, in milliseconds, on the far side of a gap before the clock is
@@ -241,7 +243,7 @@ impl Journal {
     fn month_for(&self, at: Timestamp) -> Result<String> {
         let month = month_of(at);
         let Some(newest) = self.months()?.pop() else { return Ok(month) };
-        if newest >= month || months_between(&newest, &month) == Some(1) {
+        if newest >= month || months_between(&newest, &month).is_none_or(|months| months <= LONGEST_PAUSE) {
             return Ok(newest.max(month));
         }
         let last = self.last_of(&newest)?;
@@ -634,8 +636,9 @@ pub struct Standing {
 pub struct LookBack {
     /// Operations that were not undone, and are themselves no undo, newest first.
     pub standing: Vec<Standing>,
-    /// Undos and what took back others, newest first, but for those that were taken back themselves.
-    pub undos: Vec<Event>,
+    /// Undos and what took back others, newest first, but for those that were taken back themselves; each with the number
+    /// of standing operations that are newer.
+    pub undos: Vec<(usize, Event)>,
     /// Lines that could not be read.
     pub corrupt: usize,
     /// Bytes of the journal that were read.
@@ -650,7 +653,7 @@ impl LookBack {
         match &event.undoes {
             Some(id) => {
                 undone.insert(id.clone());
-                self.undos.push(event);
+                self.undos.push((self.standing.len(), event));
             }
             None => self.standing.push(Standing { is_kept: kept.contains(&event.id), event }),
         }

@@ -253,7 +253,14 @@ impl Store {
             Ok(mut memories) => memories.pop(),
             Err(error) => {
                 tracing::warn!("uses of {} are not counted: {error}", row.path);
-                Some(memory_of(row, Details::default(), Usage::default(), (&self.kinds(), &self.thresholds()), true, now))
+                Some(memory_of(
+                    row,
+                    Details::default(),
+                    Usage::default(),
+                    (&self.kinds(), &self.thresholds()),
+                    true,
+                    now,
+                ))
             }
         };
         weighed.ok_or_else(|| Error::internal("a row vanished"))

@@ -102,9 +102,9 @@ impl Store {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
         self.undo_with(&request, |journal| {
             let LookBack { standing, undos, .. } = journal.look_back(|_| false)?;
-            let undo = undos.into_iter().find(|event| event.op != REDO);
-            let last = standing.into_iter().find(|standing| standing.event.op != MOVED);
-            let undo = undo.filter(|undo| last.is_none_or(|last| last.event.id < undo.id));
+            let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
+            let is_last = |newer: usize| standing.iter().take(newer).all(|newer| newer.event.op == MOVED);
+            let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
             undo.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
                     .with_hint("only what was undone last comes back, before anything else is done")
@@ -318,7 +318,8 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
         return Err(unknown());
     }
     let LookBack { standing, undos, .. } = journal.look_back(|_| false)?;
-    let all = standing.into_iter().map(|standing| standing.event).chain(undos);
+    let all =
+        standing.into_iter().map(|standing| standing.event).chain(undos.into_iter().map(|(_, event)| event));
     let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();
     match found.len() {
         1 => found.pop().ok_or_else(unknown),

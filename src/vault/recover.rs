@@ -64,12 +64,12 @@ impl Vault {
             };
             return match land(self, &mut tree, &manifest, lock, pending, None) {
                 Ok(notices) => {
-                    close(&manifest, lock, pending)?;
                     if let Some(undone) = &manifest.undoes
                         && let Err(error) = self.remove_made(lock, undone)
                     {
                         tracing::warn!(%error, "an empty folder that the undone operation had made is left");
                     }
+                    close(&manifest, lock, pending)?;
                     recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));
                     recovery.notices.extend(notices.iter().cloned());
                     recovery.finished.push(Applied::of(&manifest, notices));

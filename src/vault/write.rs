@@ -282,14 +282,14 @@ impl Vault {
             Ok(notices) => notices,
             Err(Unlanded::Undone(error) | Unlanded::Stuck(error)) => return Err(error),
         };
-        // All is in its place: nothing fails the change from here on.
-        if let Err(error) = close(&draft.manifest, lock, &pending) {
-            notices.push(format!("{error}; the change itself is done, and the next command closes it"));
-        }
         if let Some(undone) = &plan.undoes
             && let Err(error) = self.remove_made(lock, undone)
         {
             tracing::warn!(%error, "an empty folder that the undone operation had made is left");
+        }
+        // All is in its place: nothing fails the change from here on.
+        if let Err(error) = close(&draft.manifest, lock, &pending) {
+            notices.push(format!("{error}; the change itself is done, and the next command closes it"));
         }
         Ok(Applied::of(&draft.manifest, notices))
     }
