@@ -10,8 +10,8 @@ use super::super::tool::{Answer, within};
 use super::LONGEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest,
-    Store, UndoRequest, number, xml,
+    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest, Store,
+    UndoRequest, number, xml,
 };
 
 /// So many lines of an audit trail are given.
