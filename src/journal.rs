@@ -526,8 +526,10 @@ impl Journal {
             if events.corrupt() > 0 && lost.is_none() {
                 lost = Some(self.lost(&store, &kept)?);
             }
-            // Ids sort by time, and so does what stood in a line that is lost.
-            while let Some(newer) = lost.as_mut().and_then(|lost| lost.pop_if(|lost| lost.id > event.id)) {
+            // Ids tell the time; of one moment, what stood in a lost line is newer than what was found before it.
+            while let Some(newer) =
+                lost.as_mut().and_then(|lost| lost.pop_if(|lost| made_at(&lost.id) >= made_at(&event.id)))
+            {
                 found.take(newer, &kept, &mut undone);
                 if found.standing.last().is_some_and(&mut enough) {
                     return Ok(found.ended(&events));
