@@ -161,6 +161,9 @@ fn likeness(found: &[Found]) -> Vec<f64> {
     found.iter().map(of).collect()
 }
 
+/// Memories, each with its composite score.
+type Scored = Vec<(Memory, Composite)>;
+
 /// Notes that a query brings up, before they are weighed as memories.
 pub(super) struct Candidates {
     /// Best first.
@@ -289,7 +292,7 @@ impl Store {
         filter: Filter,
         most: usize,
         now: Timestamp,
-    ) -> Result<(Vec<(Memory, Composite)>, Vec<String>)> {
+    ) -> Result<(Scored, Vec<String>)> {
         let Candidates { found, notices } =
             self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
         Ok((self.compose(found, now)?, notices))
