@@ -38,7 +38,7 @@ enum Read {
 enum Unread {
     /// A notification that nobody knows, which is never answered.
     Ignored,
-    Wrong(ErrorData, Option<RequestId>),
+    Wrong(Box<ErrorData>, Option<RequestId>),
 }
 
 impl Stdio {
@@ -94,13 +94,13 @@ impl Stdio {
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unread> {
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Err(error) => Unread::Wrong(
-            ErrorData::new(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), None),
+            Box::new(ErrorData::new(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), None)),
             None,
         ),
         Ok(value) if value.get("method").is_some() && value.get("id").is_none() => Unread::Ignored,
         Ok(value) => {
             let (error, id) = super::misread(&value);
-            Unread::Wrong(error, id)
+            Unread::Wrong(Box::new(error), id)
         }
     })
 }
@@ -138,7 +138,7 @@ impl Transport<RoleServer> for Stdio {
             match parse(line) {
                 Ok(message) => return Some(message),
                 Err(Unread::Ignored) => tracing::debug!("a notification is not known"),
-                Err(Unread::Wrong(error, id)) => self.answer(error, id),
+                Err(Unread::Wrong(error, id)) => self.answer(*error, id),
             }
         }
     }

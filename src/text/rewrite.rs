@@ -374,7 +374,7 @@ impl World<'_> {
         for (old, new) in self.followed(file.note).zip(self.followed(&again)) {
             let touched = edited.contains(&old.path_span);
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
-            if !touched && !(is_same && old.path == new.path) {
+            if !(touched || is_same && old.path == new.path) {
                 return Misread::Text;
             }
             let wanted = self.target(old, file.path).map(|target| self.moves.of(target));

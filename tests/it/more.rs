@@ -84,7 +84,9 @@ fn a_batch_of_edits_is_one_operation() {
         { "note": "Boat", "action": "replace", "old": "sail", "text": "new sail" },
         { "note": "Boat", "action": "insert_after_heading", "heading": "Repairs", "text": "Soon:" },
         { "note": "Boat", "action": "set", "key": "rating", "value": 5 },
-        { "note": "Boat", "action": "add_tags", "tags": ["wood"] }
+        { "note": "Boat", "action": "add_tags", "tags": ["wood"] },
+        { "note": "Boat", "action": "toggle_task", "task": "oars" },
+        { "note": "Boat", "action": "toggle_task", "task": "rope", "status": "-" }
     ]);
     let dry = client.call("edit_notes", json!({ "edits": edits, "dry_run": true }));
     assert_eq!(dry["structuredContent"]["applied"], false);
@@ -94,6 +96,8 @@ fn a_batch_of_edits_is_one_operation() {
     let expected = BOAT
         .replace("rating: 4", "rating: 5")
         .replace("[sport]", "[sport, wood]")
+        .replace("[ ] oars", "[x] oars")
+        .replace("[x] rope", "[-] rope")
         .replace("^rope\n", "^rope\n- [ ] new sail\n")
         .replace("## Repairs\n\n", "## Repairs\n\nSoon:\n\n");
     assert_eq!(text_of(&vault, "Boat.md"), expected);

@@ -46,7 +46,7 @@ fn sums(segment: &SegmentReader, fields: Fields) -> Result<Sums> {
     for (sum, field) in sums.iter_mut().zip(fields.ranking()) {
         for part in fields.as_one(field) {
             let norms = segment.fieldnorms_readers().get_field(part);
-            if let Some(norms) = norms.map_err(|error| failed("read")(error.into()))? {
+            if let Some(norms) = norms.map_err(|error| failed("read")(error))? {
                 *sum += segment.doc_ids_alive().map(|doc| u64::from(norms.fieldnorm(doc))).sum::<u64>();
             }
         }

@@ -113,6 +113,7 @@ enum BatchAction {
     Remove,
     AddTags,
     RemoveTags,
+    ToggleTask,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -126,6 +127,10 @@ struct BatchEdit {
     /// replace: 1; replace_pattern: any number
     expected_replacements: Option<usize>,
     heading: Option<String>,
+    /// Its line, or part of its text
+    task: Option<String>,
+    /// Of the task: x, a space, or another character; else it is toggled
+    status: Option<char>,
     /// set, remove: a frontmatter key
     key: Option<String>,
     value: Option<Value>,
@@ -174,6 +179,9 @@ impl BatchEdit {
                 self.value.ok_or_else(|| needs("value"))?,
             ),
             BatchAction::Remove => NoteEdit::Unset(self.key.ok_or_else(|| needs("key"))?),
+            BatchAction::ToggleTask => {
+                NoteEdit::Task { task: self.task.ok_or_else(|| needs("task"))?, status: self.status }
+            }
             BatchAction::AddTags | BatchAction::RemoveTags if self.tags.is_empty() => {
                 return Err(needs("tags"));
             }
