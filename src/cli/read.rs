@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::store::{InspectReply, ReadRequest};
 use crate::text::note::Heading;
 
-/// Print a note, a section, a block or some lines, byte for byte.
+/// Print a note, a section, a block or some lines. UTF-8 comes out byte for byte; what is none is named.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote read Projects/Plan.md
@@ -53,6 +53,7 @@ pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
         lines: args.lines.as_deref().map(split_lines).transpose()?,
     })?;
     store.used(&reply.path, "read");
+    reply.notices.iter().for_each(|notice| session.out.say(notice));
     session.out.reply_exact(&reply, |reply| reply.text.clone())
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::limit::{LONGEST, cost, json_length, length};
 use super::tool::{Answer, Does, Tool, within};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -14,8 +15,8 @@ use crate::store::{
     TextsRequest, number,
 };
 
-/// The texts of a reply with several memories have about so many characters together.
-const LONGEST: usize = 20_000;
+/// Where there is no room for all of a text, at least so many characters of it are shown.
+const LEAST: usize = 200;
 const DAY: i64 = 86_400_000;
 const GENERAL: &str = "general";
 
@@ -170,7 +171,7 @@ struct MemoryOutput {
     score: Option<f64>,
     id: String,
     content: String,
-    /// Whether the content was cut; alone in a reply it is not.
+    /// Whether the content was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
     metadata: Map<String, Value>,
@@ -354,25 +355,61 @@ fn output(text: MemoryText) -> MemoryOutput {
     }
 }
 
-/// Cuts the longest of several texts, where they are too long together for one reply.
-fn fit(memories: &mut [MemoryOutput]) {
-    if memories.len() < 2 {
-        return;
+/// Leaves out the last of many memories, and cuts the longest texts of the others, where they are too long together for
+/// one reply; says how many are left out.
+fn fit(memories: &mut Vec<MemoryOutput>) -> Result<usize> {
+    let (mut lengths, mut besides) = (Vec::new(), 0);
+    for memory in memories.iter_mut() {
+        let content = std::mem::take(&mut memory.content);
+        let rest = serde_json::to_value(&*memory)
+            .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
+        memory.content = content;
+        // Indentation takes as much as twelve short lines.
+        let rest = length(&rest) + 100;
+        let own = json_length(&memory.content);
+        let used = besides + rest + lengths.iter().chain([&own]).map(|own| (*own).min(LEAST)).sum::<usize>();
+        if used > LONGEST && !lengths.is_empty() {
+            break;
+        }
+        besides += rest;
+        lengths.push(own);
     }
-    let mut lengths: Vec<usize> = memories.iter().map(|memory| memory.content.chars().count()).collect();
+    let left_out = memories.len() - lengths.len();
+    memories.truncate(lengths.len());
     lengths.sort_unstable();
     // What short ones leave of their share is for the long ones.
-    let (mut left, mut share) = (LONGEST, LONGEST);
+    let (mut left, mut share) = (LONGEST.saturating_sub(besides), LONGEST);
     for (at, length) in lengths.iter().enumerate() {
         share = left / (lengths.len() - at);
         left = left.saturating_sub((*length).min(share));
     }
     for memory in memories {
-        if let Some((end, _)) = memory.content.char_indices().nth(share) {
-            memory.content.truncate(end);
-            memory.truncated = true;
-        }
+        memory.truncated = json_length(&memory.content) > share.max(LEAST) && {
+            let mut left = share.max(LEAST);
+            let fits = |(at, c): (usize, char)| {
+                let is_over = cost(c) > left;
+                left = left.saturating_sub(cost(c));
+                is_over.then_some(at)
+            };
+            let end = memory.content.char_indices().find_map(fits);
+            end.is_some_and(|end| {
+                memory.content.truncate(end);
+                true
+            })
+        };
     }
+    Ok(left_out)
+}
+
+/// Answers with memories, and says how many were left out.
+fn answer(memories: &impl Serialize, left_out: usize) -> Result<Answer> {
+    let answer = Answer::pretty(memories)?;
+    if left_out == 0 {
+        return Ok(answer);
+    }
+    Ok(answer.and_text(format!(
+        "({left_out} more have no room in one reply; ask for fewer, or for what is narrower)"
+    )))
 }
 
 fn listed(texts: Vec<MemoryText>, none: impl FnOnce() -> String) -> Result<Answer> {
@@ -380,8 +417,8 @@ fn listed(texts: Vec<MemoryText>, none: impl FnOnce() -> String) -> Result<Answe
         return Ok(Answer::text(none()));
     }
     let mut memories: Vec<MemoryOutput> = texts.into_iter().map(output).collect();
-    fit(&mut memories);
-    Answer::pretty(&memories)
+    let left_out = fit(&mut memories)?;
+    answer(&memories, left_out)
 }
 
 fn search(store: &Store, input: SearchInput) -> Result<Answer> {
@@ -395,8 +432,8 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let mut memories: Vec<MemoryOutput> = ranked
         .map(|(at, (text, score))| MemoryOutput { rank: Some(at + 1), score: Some(score), ..output(text) })
         .collect();
-    fit(&mut memories);
-    Ok(Answer::pretty(&memories)?.noting(found.notices))
+    let left_out = fit(&mut memories)?;
+    Ok(answer(&memories, left_out)?.noting(found.notices))
 }
 
 fn all(store: &Store, input: AllInput) -> Result<Answer> {
@@ -411,8 +448,8 @@ fn all(store: &Store, input: AllInput) -> Result<Answer> {
             MemoryOutput { updated_at, ..output(text) }
         })
         .collect();
-    fit(&mut memories);
-    Answer::pretty(&AllOutput { total, returned: memories.len(), offset, memories })
+    let left_out = fit(&mut memories)?;
+    answer(&AllOutput { total, returned: memories.len(), offset, memories }, left_out)
 }
 
 fn update(store: &Store, input: UpdateInput) -> Result<Answer> {

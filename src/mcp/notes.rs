@@ -6,10 +6,8 @@ mod graph;
 mod memory;
 pub(super) mod more;
 
+use super::limit::LONGEST;
 use super::tool::{Does, Tool};
-
-/// Replies are cut at about this many characters.
-const LONGEST: usize = 20_000;
 
 /// Lists its tools.
 pub(super) fn tools() -> Vec<Tool> {
@@ -21,7 +19,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"query": "dragon boat", "limit": 5}"#,
             find::search,
         )
-        .giving(&["results"])
+        .giving_data()
         .also(&[("q", "query"), ("text", "query")])
         .strict(),
         Tool::new(
@@ -31,7 +29,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"notes": "Projects/Boat.md"}"#,
             find::read,
         )
-        .giving(&["notes"])
+        .giving_data()
         .also(&[("note", "notes"), ("path", "notes"), ("identifier", "notes"), ("id", "notes")])
         .strict(),
         Tool::new(
@@ -41,7 +39,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"title": "Dragon boat", "content": "We row on Tuesdays.", "tags": ["sport"]}"#,
             change::write,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("text", "content"), ("body", "content")])
         .strict(),
         Tool::new(
@@ -51,7 +49,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "action": "replace", "old": "Tuesdays", "text": "Mondays"}"#,
             change::edit,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("path", "note"), ("id", "note"), ("content", "text"), ("new", "text")])
         .strict(),
         Tool::new(
@@ -61,7 +59,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"from": "Boat", "to": "Projects/Dragon boat.md"}"#,
             change::relocate,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("note", "from"), ("path", "from"), ("new_path", "to")])
         .strict(),
         Tool::new(
@@ -71,7 +69,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "how": "forget"}"#,
             change::delete,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("path", "note"), ("id", "note"), ("mode", "how")])
         .strict(),
         Tool::new(
@@ -81,7 +79,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"a": "Boat", "b": "River"}"#,
             change::link,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("from", "a"), ("source", "a"), ("to", "b"), ("target", "b")])
         .strict(),
         Tool::new(
@@ -91,7 +89,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "depth": 2}"#,
             graph::explore,
         )
-        .giving(&[])
+        .giving_data()
         .also(&[("path", "note"), ("from", "note")])
         .strict(),
         Tool::new(
@@ -101,7 +99,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r##"{"folder": "Projects", "tags": ["#open"]}"##,
             find::list,
         )
-        .giving(&["total"])
+        .giving_data()
         .strict(),
         Tool::new(
             "set_memory",
@@ -110,7 +108,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "pinned": true}"#,
             memory::set,
         )
-        .giving(&["path"])
+        .giving_data()
         .also(&[("path", "note"), ("id", "note"), ("memory_type", "type")])
         .strict(),
         Tool::new(
@@ -120,17 +118,26 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"prompt": "When do we row?"}"#,
             memory::recall,
         )
-        .giving(&["memories"])
+        .giving_data()
         .also(&[("query", "prompt"), ("text", "prompt")])
         .strict(),
         Tool::new(
             "session",
             Does::Changes,
-            "Handoffs, active context, audit, undo, backup, statistics, date.",
-            r#"{"action": "handoff_get", "project": "boat"}"#,
+            "Store a handoff, set or clear the active context, undo, back up.",
+            r#"{"action": "handoff_store", "project": "boat", "summary": "The sail is sewn."}"#,
             memory::session,
         )
-        .giving(&["result"])
+        .giving_data()
+        .strict(),
+        Tool::new(
+            "read_session",
+            Does::Reads,
+            "Last handoff, active context, audit trail, statistics, date.",
+            r#"{"action": "handoff_get", "project": "boat"}"#,
+            memory::read_session,
+        )
+        .giving_data()
         .strict(),
     ]
 }

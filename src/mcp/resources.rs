@@ -15,6 +15,7 @@ use rmcp::model::{
     ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter,
 };
 use rmcp::service::{Peer, ServiceError, SubscriptionContext};
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
@@ -56,6 +57,20 @@ pub(super) fn path_of(uri: &str) -> Result<NotePath> {
     let rest = uri.strip_prefix(SCHEME).ok_or_else(|| wrong("is no address of a note"))?;
     let path = percent_decode_str(rest).decode_utf8().map_err(|_| wrong("is not UTF-8"))?;
     NotePath::parse(&path)
+}
+
+/// Puts paths in the place of addresses, in a text or a list of texts; what is no address of a file stays.
+pub(super) fn unaddress(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let path = text.trim().starts_with(SCHEME).then(|| path_of(text.trim()).ok()).flatten();
+            if let Some(path) = path {
+                *text = path.to_string();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(unaddress),
+        _ => {}
+    }
 }
 
 /// Lists files, a page at a time; the cursor is the last path of the page before.

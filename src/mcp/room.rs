@@ -1,7 +1,7 @@
 //! Owns how much of texts a reply holds where nobody asked for each of them whole.
 
-/// The texts of a reply have so many characters together.
-const MOST: usize = 20_000;
+use super::limit::LONGEST;
+
 /// Of each at least so many are shown, however many texts there are.
 const LEAST: usize = 200;
 
@@ -11,7 +11,7 @@ pub(super) struct Room(usize);
 
 impl Default for Room {
     fn default() -> Self {
-        Self(MOST)
+        Self(LONGEST)
     }
 }
 

@@ -14,6 +14,9 @@ use crate::store::{KeepRequest, Memory, MemorySearchReply, MemorySearchRequest, 
 /// Told by every tool while memory is off.
 const DISABLED: &str = "Memory system is not enabled. Set memory.enabled=true in .rulebook";
 
+/// No more memories to each side have room in a reply.
+const WIDEST: usize = 40;
+
 const ID_EXAMPLE: &str = r#"{"ids": ["0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23"]}"#;
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -294,8 +297,8 @@ fn known(store: &Store, id: &str) -> Result<Memory> {
 
 fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
     let anchor = known(store, &input.memory_id)?;
-    let reply =
-        store.timeline_among(&anchor.path, input.window.unwrap_or(5), &store.scoped(Filter::default()))?;
+    let window = input.window.unwrap_or(5).min(WIDEST);
+    let reply = store.timeline_among(&anchor.path, window, &store.scoped(Filter::default()))?;
     let near = |(at, memory): (usize, Memory)| NearOutput {
         id: memory.id,
         title: memory.title,

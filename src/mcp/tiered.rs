@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::limit::LONGEST;
 use super::room::Room;
 use super::tool::{Answer, Does, Tool};
 use crate::clock::Timestamp;
@@ -488,8 +489,15 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
     let mut room = Room::default();
     let mut truncated = false;
     let mut memories = Vec::new();
+    let mut besides = 0;
     let RecalledReply { memories: recalled, notices } = store.recall_memories(&request)?;
     for recalled in recalled {
+        // Beside its text a memory takes that much, and at the end of the room a little of its text.
+        besides += 500;
+        if besides > LONGEST {
+            truncated = true;
+            break;
+        }
         let (text, is_cut) = room.take(&recalled.content.text);
         truncated |= is_cut;
         memories.push(RecalledOutput {

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -11,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::{limit, resources, words};
 use crate::error::{Error, Result};
 use crate::store::{EarlierCall, Intent, Store};
 
@@ -36,18 +39,31 @@ pub(super) enum Does {
 
 impl Does {
     fn annotations(self) -> ToolAnnotations {
-        ToolAnnotations::new()
-            .read_only(self == Self::Reads)
-            .destructive(matches!(self, Self::Sets | Self::Changes))
-            .idempotent(matches!(self, Self::Reads | Self::Marks | Self::Sets))
-            .open_world(false)
+        let annotations = ToolAnnotations::new().read_only(self == Self::Reads).open_world(false);
+        if self == Self::Reads {
+            // What else a tool does to the notes means nothing then.
+            return annotations;
+        }
+        let annotations = annotations.destructive(matches!(self, Self::Sets | Self::Changes));
+        // Where nothing is said, the same call again may do more.
+        if matches!(self, Self::Marks | Self::Sets) { annotations.idempotent(true) } else { annotations }
     }
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Text(String),
+    /// JSON as text, on one line or indented.
+    Json(Value, bool),
+    /// Bytes in base64, and their media type.
+    Image(String, &'static str),
 }
 
 /// What a tool answers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Answer {
-    texts: Vec<String>,
+    parts: Vec<Part>,
     structured: Option<Value>,
     is_error: bool,
 }
@@ -55,7 +71,7 @@ pub(super) struct Answer {
 impl Answer {
     /// Answers with a text.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { texts: vec![text.into()], ..Self::default() }
+        Self { parts: vec![Part::Text(text.into())], ..Self::default() }
     }
 
     /// Says what was wrong with a call that cannot be done.
@@ -74,7 +90,8 @@ impl Answer {
     /// # Errors
     /// `Internal` for a value that JSON cannot hold.
     pub(super) fn json(value: &impl Serialize) -> Result<Self> {
-        serde_json::to_string(value).map(Self::text).map_err(unwritten)
+        let value = serde_json::to_value(value).map_err(unwritten)?;
+        Ok(Self { parts: vec![Part::Json(value, false)], ..Self::default() })
     }
 
     /// Answers with JSON as text, indented by two spaces.
@@ -82,7 +99,8 @@ impl Answer {
     /// # Errors
     /// `Internal` for a value that JSON cannot hold.
     pub(super) fn pretty(value: &impl Serialize) -> Result<Self> {
-        serde_json::to_string_pretty(value).map(Self::text).map_err(unwritten)
+        let value = serde_json::to_value(value).map_err(unwritten)?;
+        Ok(Self { parts: vec![Part::Json(value, true)], ..Self::default() })
     }
 
     /// Adds the answer as data.
@@ -94,9 +112,26 @@ impl Answer {
         Ok(self)
     }
 
+    /// Adds another text behind the answer.
+    pub(super) fn and_text(mut self, text: impl Into<String>) -> Self {
+        self.parts.push(Part::Text(text.into()));
+        self
+    }
+
+    /// Adds an image.
+    pub(super) fn and_image(mut self, bytes: &[u8], media_type: &'static str) -> Self {
+        self.parts.push(Part::Image(STANDARD.encode(bytes), media_type));
+        self
+    }
+
     /// Turns an error into the sentence that a caller reads: what is wrong, and what to do.
     pub(super) fn of_error(error: &Error) -> Self {
         Self::refusal(sentence(error))
+    }
+
+    /// As [`Answer::of_error`], in words that name our own tools.
+    fn of_error_in_ours(error: &Error) -> Self {
+        Self::refusal(sentence_in_ours(error))
     }
 
     /// As [`Answer::json`], of a call that cannot be done.
@@ -109,17 +144,29 @@ impl Answer {
 
     /// Gives it as it is kept for a repetition of the call.
     fn kept(&self) -> Value {
-        json!({ "texts": self.texts, "structured": self.structured })
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Text(text) => json!({ "text": text }),
+            Part::Json(value, is_pretty) => json!({ "json": value, "pretty": is_pretty }),
+            Part::Image(_, media_type) => json!({ "text": format!("an image ({media_type}) stood here") }),
+        });
+        json!({ "parts": parts.collect::<Vec<_>>(), "structured": self.structured })
     }
 
     /// Answers a repetition as the first call was answered; where that has no answer, by what was done.
     fn of_earlier(earlier: EarlierCall) -> Self {
         match earlier {
             EarlierCall::Answered(mut answer) => {
-                let texts = answer.get("texts").and_then(Value::as_array).into_iter().flatten();
-                let texts = texts.filter_map(Value::as_str).map(str::to_owned).collect();
+                let kept = answer.get("parts").and_then(Value::as_array).into_iter().flatten();
+                let part = |kept: &Value| match (kept.get("text").and_then(Value::as_str), kept.get("json")) {
+                    (Some(text), _) => Some(Part::Text(text.to_owned())),
+                    (None, Some(value)) => {
+                        Some(Part::Json(value.clone(), kept.get("pretty") == Some(&Value::Bool(true))))
+                    }
+                    (None, None) => None,
+                };
+                let parts = kept.filter_map(part).collect();
                 let structured = answer.get_mut("structured").map(Value::take).filter(|it| !it.is_null());
-                Self { texts, structured, is_error: false }
+                Self { parts, structured, is_error: false }
             }
             EarlierCall::Landed(events) => {
                 let files = events.iter().flat_map(|event| &event.files).map(|file| file.end().to_string());
@@ -130,13 +177,32 @@ impl Answer {
                     "applied": true, "path": files.first(), "operation": operation, "files": files, "notices": notices,
                 });
                 let text = format!("done before, by the same operation: {}", files.join(", "));
-                Self { texts: vec![text], structured: Some(done), is_error: false }
+                Self { structured: Some(done), ..Self::text(text) }
             }
         }
     }
 
-    pub(super) fn into_result(self) -> CallToolResult {
-        let content = self.texts.into_iter().map(ContentBlock::text).collect();
+    /// Writes the answer for the protocol. What is longer than any reply is cut here, and says so.
+    pub(super) fn into_result(mut self) -> CallToolResult {
+        let mut is_cut = self.structured.as_mut().is_some_and(limit::fit);
+        let mut content = Vec::new();
+        for part in self.parts {
+            match part {
+                Part::Text(mut text) => {
+                    is_cut |= limit::fit_text(&mut text);
+                    content.push(ContentBlock::text(text));
+                }
+                Part::Json(mut value, is_pretty) => {
+                    is_cut |= limit::fit(&mut value);
+                    let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
+                    content.push(ContentBlock::text(text));
+                }
+                Part::Image(data, media_type) => content.push(ContentBlock::image(data, media_type)),
+            }
+        }
+        if is_cut {
+            content.push(ContentBlock::text(limit::CUT));
+        }
         let mut result =
             if self.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
         result.structured_content = self.structured;
@@ -153,15 +219,35 @@ fn behind(files: usize) -> String {
 }
 
 /// Says what is wrong, and what to do.
-pub(super) fn sentence(error: &Error) -> String {
+fn told(error: &Error) -> String {
     match error.hint() {
         Some(hint) => format!("{error}. {hint}"),
         None => error.to_string(),
     }
 }
 
+/// Says what is wrong, and what to do, in words for agents.
+pub(super) fn sentence(error: &Error) -> String {
+    words::for_agents(&told(error), false).trim_end_matches([' ', '.']).to_owned()
+}
+
+/// As [`sentence`], in words that name our own tools.
+pub(super) fn sentence_in_ours(error: &Error) -> String {
+    words::for_agents(&told(error), true)
+}
+
 fn unwritten(error: serde_json::Error) -> Error {
     Error::internal("cannot write the reply as JSON").with_source(error)
+}
+
+/// Arguments that name notes.
+const NAMES: [&str; 9] = ["note", "notes", "from", "to", "a", "b", "around", "into", "path"];
+
+/// Makes a title of a tool's name.
+fn title_of(name: &str) -> String {
+    let mut title = name.replace('_', " ");
+    title.get_mut(..1).into_iter().for_each(str::make_ascii_uppercase);
+    title
 }
 
 type Run = dyn Fn(&Store, JsonObject) -> Result<Answer> + Send + Sync;
@@ -190,27 +276,26 @@ impl Tool {
         example: &'static str,
         run: fn(&Store, I) -> Result<Answer>,
     ) -> Self {
+        let input = Arc::new(schema_of::<I>());
+        let schema = Arc::clone(&input);
         let read = move |store: &Store, arguments: JsonObject| {
-            let input = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-                Error::invalid(format!("{name}: {error}")).with_hint(format!("A valid call: {example}"))
+            let input = I::deserialize(&arguments).map_err(|_| {
+                let why = words::mismatch(&schema, &arguments);
+                let why = why.unwrap_or_else(|| "the arguments do not have the right form".to_owned());
+                Error::invalid(format!("{name}: {why}")).with_hint(format!("A valid call: {example}"))
             })?;
             run(store, input)
         };
-        let input = Arc::new(schema_of::<I>());
         let run = Box::new(read);
         let (output, aliases, is_strict) = (None, [].as_slice(), false);
         let refuse = Answer::of_error;
         Self { name, does, description, example, input, output, aliases, is_strict, refuse, run }
     }
 
-    /// Says that an answer is an object with these fields. More is not told: a schema is paid for in every
-    /// conversation, and the answer shows the rest.
-    pub(super) fn giving(mut self, fields: &[&str]) -> Self {
-        let mut schema = JsonObject::from_iter([("type".to_owned(), Value::from("object"))]);
-        if !fields.is_empty() {
-            schema.insert("required".to_owned(), Value::from(fields));
-        }
-        self.output = Some(Arc::new(schema));
+    /// Says that an answer is an object. More is not told: a schema is paid for in every conversation, and the answer shows
+    /// the rest.
+    pub(super) fn giving_data(mut self) -> Self {
+        self.output = Some(Arc::new(JsonObject::from_iter([("type".to_owned(), Value::from("object"))])));
         self
     }
 
@@ -220,9 +305,11 @@ impl Tool {
         self
     }
 
-    /// Refuses arguments that it does not know, instead of passing them over.
+    /// Makes it one of our own: it refuses arguments that it does not know, takes addresses of resources for names of
+    /// notes, and its errors name our own tools.
     pub(super) fn strict(mut self) -> Self {
         self.is_strict = true;
+        self.refuse = Answer::of_error_in_ours;
         self
     }
 
@@ -235,6 +322,7 @@ impl Tool {
     /// Describes it to a client.
     pub(super) fn describe(&self) -> rmcp::model::Tool {
         let mut tool = rmcp::model::Tool::new(self.name, self.description, Arc::clone(&self.input));
+        tool.title = Some(title_of(self.name));
         tool.output_schema.clone_from(&self.output);
         tool.annotations = Some(self.does.annotations());
         tool
@@ -285,6 +373,11 @@ impl Tool {
                 && let Some(value) = arguments.remove(*given)
             {
                 arguments.insert((*meant).to_owned(), value);
+            }
+        }
+        if self.is_strict {
+            for name in NAMES {
+                arguments.get_mut(name).into_iter().for_each(resources::unaddress);
             }
         }
         self.refuse_unknown(&arguments)
@@ -371,9 +464,15 @@ fn tidy(schema: &mut JsonObject) {
         schema.remove("minimum");
     }
     if schema.get("default").is_some_and(|default| {
-        default.is_null() || default.as_array().is_some_and(Vec::is_empty) || default == &Value::Bool(false)
+        let is_empty = default.as_array().is_some_and(Vec::is_empty)
+            || default.as_object().is_some_and(JsonObject::is_empty);
+        default.is_null() || is_empty || default == &Value::Bool(false)
     }) {
         schema.remove("default");
+    }
+    // An object may hold anything where nothing else is said.
+    if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
+        schema.remove("additionalProperties");
     }
     // Where one of several shapes is null, the other one alone stays.
     if let Some(Value::Array(shapes)) = schema.get_mut("anyOf") {

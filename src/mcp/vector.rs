@@ -161,7 +161,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "get_memories",
             Does::Reads,
-            "Read memories whole, with their dates. Counts as a use of each.",
+            "Read memories, with their dates. Counts as a use of each.",
             IDS_EXAMPLE,
             get_memories,
         ),
@@ -334,7 +334,7 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         };
         let (mut text, is_cut) = room.take(&content.text);
         if is_cut {
-            text.push_str(" (cut; get_memories gives all of it)");
+            text.push_str(" (cut; get_memories gives more of it)");
         }
         let mut block = block(memory, &text, &content);
         if memory.state.forgotten {
@@ -353,6 +353,7 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         return Err(none_given("ids", IDS_EXAMPLE));
     }
     let found = all_by_id(store, input.ids.iter())?;
+    let mut room = Room::default();
     let mut blocks = Vec::new();
     for (id, memory) in input.ids.iter().zip(&found) {
         let Some(memory) = memory else {
@@ -367,7 +368,11 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
                 continue;
             }
         };
-        let mut block = block(memory, &content.text, &content);
+        let (mut text, is_cut) = room.take(&content.text);
+        if is_cut {
+            text.push_str(&format!(" (cut; the note {} holds all of it)", memory.path));
+        }
+        let mut block = block(memory, &text, &content);
         block.push_str(&format!(
             "\nCreated: {}\nUpdated: {}",
             memory.created.rfc3339(),

@@ -14,7 +14,7 @@ use crate::journal::Event;
 use crate::text::compose;
 use crate::text::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
 use crate::text::frontmatter::edit::{self, Refusal};
-use crate::text::note::{Target, Task};
+use crate::text::note::{Note, Target, Task};
 use crate::text::path::{NotePath, key};
 use crate::text::pieces::PieceTable;
 use crate::text::rewrite::heading_linktext;
@@ -252,7 +252,8 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
             compose::replace_pattern(text, pattern, new, *count)
         }
         NoteEdit::ReplaceSection(section, new) => {
-            compose::replace_section(text, note, heading(source, section)?, new)
+            let heading = heading(source, section)?;
+            compose::replace_section(text, note, heading, without_heading(note, heading, new))
         }
         NoteEdit::Set(name, value) => edit::set(text, name, value),
         NoteEdit::Unset(name) => edit::unset(text, name),
@@ -303,6 +304,17 @@ fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> 
 /// Gives tags without the `#` that may stand before them.
 fn bare(tags: &[String]) -> Vec<&str> {
     tags.iter().map(|tag| bare_one(tag)).collect()
+}
+
+/// Leaves out the heading of a section where its new text begins with it: the heading stays.
+fn without_heading<'a>(note: &Note, heading: usize, new: &'a str) -> &'a str {
+    let begun = Note::parse(new);
+    let Some((kept, first)) = note.headings.get(heading).zip(begun.headings.first()) else { return new };
+    let opens = new.get(..first.span.start).is_some_and(|before| before.trim().is_empty());
+    if !opens || (first.level, &first.text) != (kept.level, &kept.text) {
+        return new;
+    }
+    new.get(first.span.end..).unwrap_or("").trim_start_matches(['\n', '\r'])
 }
 
 /// Plans tags that go and tags that come, one after the other, as one edit of what both change.

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 
 use super::Store;
 use crate::error::{Error, Result};
-use crate::index::catalog::{FileId, FileRow, LinkRow};
+use crate::index::catalog::{FileId, FileKind, FileRow, LinkRow};
 use crate::index::document::Reading;
 use crate::text::Span;
 use crate::text::link::Link;
+use crate::text::media::media_type;
 use crate::text::note::{Block, Heading, Note, Problem, Target, Task};
 use crate::text::path::key;
 use crate::text::tag;
@@ -39,8 +40,11 @@ pub struct ReadReply {
     pub hash: String,
     /// First and last line of the text, counted from 1.
     pub lines: (usize, usize),
-    /// The source text.
+    /// The source text; bytes that are no UTF-8 stand as U+FFFD.
     pub text: String,
+    /// What the text does not show as it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// One property as the file spells it.
@@ -148,7 +152,14 @@ impl Store {
             None => (self.find(name)?, subpath),
         };
         let bytes = self.read_bytes(&row.path)?;
+        if row.kind == FileKind::Attachment && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
+            let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
+            return Err(Error::invalid(format!("{path} is {kind} of {size} bytes, and no text")));
+        }
         let reading = Reading::new(&row.path, &bytes);
+        if let Some(text) = utf16_text(&reading, &bytes) {
+            return whole_utf16(row, &bytes, text, request);
+        }
         let whole = Span::new(0, reading.text.len());
         let section = request.section.as_deref().or(subpath);
         let mut span = match section {
@@ -157,22 +168,38 @@ impl Store {
             None => whole,
         };
         if let Some((first, last)) = request.lines {
-            let asked = reading.lines_span(first, last).ok_or_else(|| {
-                let last_line = reading.lines_of(whole).1;
-                Error::invalid(format!(
-                    "{} ends at line {last_line}, so {first}-{last} is no part of it",
+            let asked = reading
+                .lines_span(first, last)
+                .ok_or_else(|| past_the_end(row.path.as_str(), reading.lines_of(whole).1, first, last))?;
+            if asked.start >= span.end.max(span.start + 1) || asked.end <= span.start && !span.is_empty() {
+                let (from, to) = reading.lines_of(span);
+                return Err(Error::invalid(format!(
+                    "that section of {} is lines {from} to {to}, and line {first} is not in it",
                     row.path
-                ))
-            })?;
+                )));
+            }
             span = Span::new(span.start.max(asked.start), span.end.min(asked.end));
         }
+        let is_lossy = reading.note.problems.iter().any(|problem| problem.code == "invalid-utf8");
+        // Offsets are those of the file, whatever stands in place of its bytes.
+        let text = match bytes.get(span.start..span.end).filter(|_| is_lossy) {
+            Some(part) => String::from_utf8_lossy(part).into_owned(),
+            None => span.of(&reading.text).to_owned(),
+        };
+        let notices = is_lossy.then(|| {
+            format!(
+                "{} holds bytes that are no UTF-8; they are shown as \u{FFFD}, and it is never rewritten",
+                row.path
+            )
+        });
         Ok(ReadReply {
             path: row.path.as_str().to_owned(),
             id: row.note_id,
             title: reading.title.clone(),
             hash: blake3::hash(&bytes).to_hex().to_string(),
             lines: reading.lines_of(span),
-            text: span.of(&reading.text).to_owned(),
+            text,
+            notices: notices.into_iter().collect(),
         })
     }
 
@@ -266,6 +293,51 @@ fn tags_once(note: &Note) -> Vec<String> {
     let mut known = HashSet::new();
     let names = note.tags.iter().map(|tag| tag.name.clone()).chain(unread);
     names.filter(|name| known.insert(key(name))).collect()
+}
+
+/// Decodes a file that is UTF-16, which is not searched; nothing for any other file.
+fn utf16_text(reading: &Reading, bytes: &[u8]) -> Option<String> {
+    reading.note.problems.iter().find(|problem| problem.code == "utf-16")?;
+    // Without a byte order mark, the zero half of a letter tells.
+    let is_big = bytes.starts_with(&[0xFE, 0xFF]) || bytes.first() == Some(&0);
+    let unit = |pair: &[u8]| match pair {
+        [first, second] if is_big => u16::from_be_bytes([*first, *second]),
+        [first, second] => u16::from_le_bytes([*first, *second]),
+        _ => u16::from(b' '),
+    };
+    let units: Vec<u16> = bytes.chunks_exact(2).map(unit).collect();
+    Some(String::from_utf16_lossy(&units).trim_start_matches('\u{FEFF}').to_owned())
+}
+
+/// Gives a UTF-16 file, or lines of it.
+fn whole_utf16(row: FileRow, bytes: &[u8], text: String, request: &ReadRequest) -> Result<ReadReply> {
+    let path = row.path.as_str().to_owned();
+    if request.section.is_some() {
+        return Err(Error::invalid(format!("{path} is UTF-16, so its sections are not known"))
+            .with_hint("save it as UTF-8"));
+    }
+    let count = text.lines().count().max(1);
+    let (first, last) = request.lines.unwrap_or((1, count));
+    if first < 1 || first > last || first > count {
+        return Err(past_the_end(&path, count, first, last));
+    }
+    Ok(ReadReply {
+        notices: vec![format!("{path} is UTF-16; it is shown as UTF-8, and is not searched or rewritten")],
+        id: row.note_id,
+        title: row.title,
+        hash: blake3::hash(bytes).to_hex().to_string(),
+        lines: (first, last.min(count)),
+        text: text.split_inclusive('\n').skip(first - 1).take(last - first + 1).collect(),
+        path,
+    })
+}
+
+fn past_the_end(path: &str, count: usize, first: usize, last: usize) -> Error {
+    if first > last {
+        return Error::invalid(format!("line {first} comes after line {last}"));
+    }
+    let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+    Error::invalid(format!("{path} has {lines}, so there is no line {first}"))
 }
 
 /// Splits `[[Note#Section]]` and `Note#^block`; a name without `#` is whole.

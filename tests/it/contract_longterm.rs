@@ -120,16 +120,20 @@ fn arguments_out_of_bounds_are_refused() {
         assert_eq!(client.call("save_memory", arguments)["isError"] == true, !fits, "{importance}");
     }
     for (tool, arguments, says) in [
-        ("save_memory", json!({}), "save_memory: missing field `content`. A valid call: {\"content\""),
+        ("save_memory", json!({}), "save_memory: content is missing. A valid call: {\"content\""),
         ("save_memory", json!({ "content": " \n" }), "content is empty. Give the text to keep"),
         (
             "save_memory",
             json!({ "content": "x", "importance": 11 }),
             "importance is 11. Give one from 1 to 10",
         ),
-        ("save_memory", json!({ "content": "x", "memory_type": "thought" }), "unknown variant `thought`"),
-        ("save_memory", json!({ "content": "x", "metadata": [] }), "expected a map"),
-        ("search_memory", json!({}), "missing field `query`"),
+        (
+            "save_memory",
+            json!({ "content": "x", "memory_type": "thought" }),
+            r#"memory_type is "thought"; it takes general, "#,
+        ),
+        ("save_memory", json!({ "content": "x", "metadata": [] }), "metadata is a list; it takes an object"),
+        ("search_memory", json!({}), "query is missing"),
         ("search_memory", json!({ "query": "x", "limit": 0 }), "limit is 0. Give one from 1 to 50"),
         ("search_memory", json!({ "query": "x", "limit": 51 }), "limit is 51. Give one from 1 to 50"),
         (
@@ -144,15 +148,15 @@ fn arguments_out_of_bounds_are_refused() {
         ),
         ("get_all_memories", json!({ "limit": 0 }), "limit is 0. Give one from 1 to 500"),
         ("get_all_memories", json!({ "limit": 501 }), "limit is 501. Give one from 1 to 500"),
-        ("get_all_memories", json!({ "offset": -1 }), "get_all_memories: invalid value"),
+        ("get_all_memories", json!({ "offset": -1 }), "offset is -1; it takes a whole number from 0"),
         (
             "search_by_type",
             json!({ "memory_type": "fact", "limit": 51 }),
             "limit is 51. Give one from 1 to 50",
         ),
-        ("search_by_type", json!({ "memory_type": "thought" }), "unknown variant"),
+        ("search_by_type", json!({ "memory_type": "thought" }), r#"memory_type is "thought""#),
         ("search_by_tags", json!({ "tags": ["a"], "limit": 0 }), "limit is 0. Give one from 1 to 50"),
-        ("search_by_tags", json!({}), "missing field `tags`"),
+        ("search_by_tags", json!({}), "tags is missing"),
         ("search_by_date_range", json!({ "date_from": "soon" }), "date_from \"soon\" is not a date"),
         (
             "search_by_date_range",
@@ -168,7 +172,7 @@ fn arguments_out_of_bounds_are_refused() {
         ("update_memory", json!({ "id": ABSENT, "importance": 0 }), "importance is 0. Give one from 1 to 10"),
         ("update_memory", json!({ "id": ABSENT, "content": "" }), "content is empty"),
         ("delete_memory", json!({ "id": "Short" }), "\"Short\" is no UUID"),
-        ("delete_memory", json!({}), "missing field `id`"),
+        ("delete_memory", json!({}), "id is missing"),
     ] {
         let said = client.refusal(tool, arguments);
         assert!(said.contains(says), "{tool}: {said}");
@@ -467,9 +471,10 @@ fn long_replies_are_cut_and_say_so() {
     assert_eq!(all["memories"][0]["content"], "Short");
     assert_eq!(all["memories"][0].get("truncated"), None);
     assert_eq!(all["memories"][1]["truncated"], true);
-    assert_eq!(all["memories"][1]["content"].as_str().unwrap().len(), 19_995);
+    let shown = all["memories"][1]["content"].as_str().unwrap().len();
+    assert!((19_000..20_000).contains(&shown), "{shown}");
     let alone = client.json("get_all_memories", json!({ "offset": 1 }));
-    assert_eq!(alone["memories"][0]["content"].as_str().unwrap().len(), 30_004);
+    assert_eq!(alone["memories"][0]["truncated"], true, "no reply is longer than others");
     client.finish();
 }
 

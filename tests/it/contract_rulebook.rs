@@ -124,9 +124,10 @@ fn a_search_gives_a_line_of_each() {
     let nothing =
         r#"{"success":true,"results":[],"total":0,"notices":["no embedder is set, so words alone answer"]}"#;
     assert_eq!(vector, nothing);
-    for (arguments, says) in
-        [(json!({}), "query"), (json!({ "query": "x", "mode": "fuzzy" }), "unknown variant `fuzzy`")]
-    {
+    for (arguments, says) in [
+        (json!({}), "query"),
+        (json!({ "query": "x", "mode": "fuzzy" }), r#"mode is "fuzzy"; it takes bm25, vector, hybrid"#),
+    ] {
         let error = error(&mut client, "rulebook_memory_search", arguments);
         assert!(error.contains(says) && error.contains("A valid call: {"), "{error}");
     }

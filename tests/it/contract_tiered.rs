@@ -226,7 +226,7 @@ fn recall_ranks_by_the_composite_score_and_counts_uses() {
     assert_eq!(none["content"][0]["text"], "No memories found.");
     assert_eq!(none["structuredContent"]["memories"], json!([]));
     for (arguments, says) in
-        [(json!({}), "query"), (json!({ "query": "x", "tier": "hot?" }), "unknown variant")]
+        [(json!({}), "query"), (json!({ "query": "x", "tier": "hot?" }), r#"tier is "hot?""#)]
     {
         assert!(client.refusal("memory_recall", arguments).contains(says));
     }

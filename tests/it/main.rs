@@ -56,6 +56,7 @@ mod passages;
 mod people;
 mod recalling;
 mod redaction;
+mod replies;
 mod resolve;
 mod resources;
 mod rewrite;

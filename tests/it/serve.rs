@@ -21,12 +21,15 @@ fn a_read_only_server_writes_nothing_at_all() {
     let tools = client.request("tools/list", json!({}))["tools"].clone();
     let tools: Vec<&Value> = tools.as_array().unwrap().iter().collect();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["search_notes", "read_note", "explore_links", "list_notes", "recall"]);
+    assert_eq!(names, ["search_notes", "read_note", "explore_links", "list_notes", "recall", "read_session"]);
     assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
     let found = client.call("search_notes", json!({ "query": "water" }));
     assert_eq!(found["structuredContent"]["results"][0]["path"], "a.md");
     client.text("read_note", json!({ "notes": "b" }));
     client.text("recall", json!({ "prompt": "What is the water level?" }));
+    for action in ["handoff_get", "context_get", "audit", "stats", "date"] {
+        client.text("read_session", json!({ "action": action }));
+    }
     let unknown = client
         .ask("tools/call", json!({ "name": "write_note", "arguments": { "title": "c", "content": "c" } }));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
@@ -318,6 +321,6 @@ fn toolsets_are_chosen_by_name() {
     let names: Vec<&str> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let distinct: BTreeSet<&&str> = names.iter().collect();
-    assert_eq!((names.len(), distinct.len()), (12 + 7 + 11 + 8 + 9 + 6, 53));
+    assert_eq!((names.len(), distinct.len()), (13 + 7 + 11 + 8 + 9 + 6, 54));
     client.finish();
 }

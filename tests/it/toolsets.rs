@@ -24,6 +24,7 @@ fn check(set: &str, expected: &[&str]) {
     let expect: Vec<&str> = expected.iter().map(|name| name.trim_start_matches("r:")).collect();
     assert_eq!(named(&all), expect);
     for tool in &all {
+        assert!(!tool["title"].as_str().unwrap().contains('_'), "{tool}");
         insta::assert_json_snapshot!(tool["name"].as_str().unwrap(), tool);
     }
     let reading = tools(&vault, &["--toolset", set, "--read-only"]);

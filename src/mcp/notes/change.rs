@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::super::limit::cut;
 use super::super::tool::Answer;
 use super::LONGEST;
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ pub(super) struct WriteInput {
     folder: Option<String>,
     #[serde(default)]
     allow_duplicate: bool,
+    #[serde(default)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -86,12 +89,16 @@ pub(super) struct DeleteInput {
     note: String,
     /// forget: kept, out of search
     how: Option<How>,
-    /// Bring it back
     #[serde(default)]
     restore: bool,
     /// Links to it become text
     #[serde(default)]
     unlink: bool,
+    /// For permanent
+    #[serde(default)]
+    confirm: bool,
+    #[serde(default)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -192,6 +199,9 @@ impl Changed {
         if self.diff.is_none() {
             lines.extend(self.files.iter().filter(|file| Some(*file) != self.path.as_ref()).cloned());
         }
+        if let Some(hash) = &self.hash {
+            lines.push(format!("hash {hash}"));
+        }
         if let Some(near) = &self.near_duplicate {
             lines.push(format!("nearly the same: {}", near.path));
         }
@@ -205,11 +215,12 @@ impl Changed {
 
 /// Cuts a diff that no reply has room for.
 fn shortened(diff: &str) -> String {
-    if diff.len() <= LONGEST {
-        return diff.to_owned();
+    let mut shown = diff.to_owned();
+    // Room is left for the names of the files.
+    if cut(&mut shown, LONGEST / 2) {
+        shown.push_str(&format!("\n(cut: the diff has {} bytes)\n", diff.len()));
     }
-    let end = diff.floor_char_boundary(LONGEST);
-    format!("{}\n(cut: the diff has {} bytes)\n", diff.get(..end).unwrap_or(""), diff.len())
+    shown
 }
 
 pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
@@ -231,7 +242,7 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         ..NewRequest::default()
     };
     let request = WriteRequest { new, allow_duplicate: input.allow_duplicate };
-    let reply = store.write_note(&request, false)?;
+    let reply = store.write_note(&request, input.dry_run)?;
     let near =
         reply.near.map(|near| Near { path: near.path, id: near.id, title: near.title, cosine: near.cosine });
     Changed { near_duplicate: near, ..Changed::at(&reply.change, store, &reply.path) }.answer()
@@ -293,7 +304,7 @@ pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
 pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
     store.freshen()?;
     if input.restore {
-        let reply = store.restore_memory(&input.note, false)?;
+        let reply = store.restore_memory(&input.note, input.dry_run)?;
         let back = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
         return match back.filter(|_| reply.applied) {
             Some(path) => Changed::at(&reply, store, &path).answer(),
@@ -303,16 +314,20 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
     let how = input.how.unwrap_or_default();
     let path = store.find(&input.note)?.path.to_string();
     if how == How::Forget {
-        let reply = store.forget(&path, false, false)?;
+        let reply = store.forget(&path, false, input.dry_run)?;
         let path = reply.changed().unwrap_or(path);
         return Changed::at(&reply, store, &path).answer();
+    }
+    if how == How::Permanent && !input.confirm && !input.dry_run {
+        return Err(Error::invalid(format!("nothing is deleted: no undo brings {path} back after that"))
+            .with_hint("Give confirm: true once the user agrees, or leave how out: the trash keeps it"));
     }
     let request = DeleteRequest {
         note: path.clone(),
         permanent: how == How::Permanent,
         links: if input.unlink { DanglingLinks::Plain } else { DanglingLinks::Leave },
     };
-    let reply = store.change(&Operation::Delete(request), false)?;
+    let reply = store.change(&Operation::Delete(request), input.dry_run)?;
     let is_dangling = |remark: &&crate::text::edit::Remark| remark.code == "dangling";
     let dangling = reply.plan.remarks.iter().filter(is_dangling);
     let dangling = dangling.map(|remark| format!("{}:{}", remark.path, remark.line)).take(NAMED).collect();

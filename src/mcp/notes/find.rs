@@ -2,20 +2,29 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::super::tool::{Answer, IntentInput, within};
+use super::super::limit::{cost, json_length, length};
+use super::super::resources::uri_of;
+use super::super::tool::{Answer, IntentInput, sentence_in_ours, within};
 use super::LONGEST;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::search::Mode;
 use crate::store::{
-    Fallback, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, NoteItem,
-    ReadReply, ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
+    Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest,
+    MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
 };
+use crate::text::media::{is_shown_image, media_type};
 
-/// A note's links each way are cut at this many.
-const MOST_LINKS: usize = 200;
+/// A note's links, and its frontmatter, take at most so many characters of a reply,
+const LINKS: usize = 2_500;
+const FRONTMATTER: usize = 4_000;
+/// and at most so many notes are told of that could not be read, or had no room.
+const OTHERS: usize = 50;
+/// Images of more bytes are named, but not shown.
+const LARGEST_IMAGE: u64 = 3 << 20;
 /// Nobody turns pages so far.
 const FARTHEST: usize = 1_000_000;
 
@@ -154,7 +163,7 @@ struct FoundOutput {
     score: f64,
     match_type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<serde_json::Value>,
+    explain: Option<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -165,6 +174,7 @@ pub(super) struct ReadInput {
     section: Option<String>,
     first_line: Option<usize>,
     last_line: Option<usize>,
+    first_column: Option<usize>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -174,10 +184,35 @@ enum OneOrMany {
     Many(Vec<String>),
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct ReadOutput {
     notes: Vec<NoteOutput>,
+    /// Files that are no text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileOutput>,
+    /// Why others could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FailedOutput>,
+    /// Those that had no room: to be asked for again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
     truncated: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct FileOutput {
+    path: String,
+    media_type: &'static str,
+    bytes: u64,
+    updated: String,
+    /// The resource that gives its bytes.
+    uri: String,
+}
+
+#[derive(Debug, Serialize)]
+struct FailedOutput {
+    note: String,
+    error: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -189,14 +224,20 @@ struct NoteOutput {
     hash: String,
     lines: [usize; 2],
     text: String,
-    frontmatter: Option<serde_json::Map<String, serde_json::Value>>,
+    frontmatter: Option<Map<String, Value>>,
     /// Vault paths that the note's links mean.
     outgoing: Vec<String>,
     /// Where other notes link to it, as `path:line`.
     backlinks: Vec<String>,
-    /// The line to go on from, where the text was cut.
+    /// The line to go on from, where the text was cut,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_line: Option<usize>,
+    /// and the column, where that line itself was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_column: Option<usize>,
+    /// What its text does not show as it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -284,7 +325,7 @@ pub(super) fn offset(cursor: Option<&str>) -> Result<usize> {
 
 /// What a search found, whichever way it was ranked.
 struct Ranked {
-    results: Vec<(SearchResult, Option<serde_json::Value>)>,
+    results: Vec<(SearchResult, Option<Value>)>,
     mode: String,
     stale: bool,
     pending: usize,
@@ -332,7 +373,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let found = ranked(store, &input, limit + 1, start)?;
     let more = found.results.len() > limit;
     let mut results = Vec::new();
-    let mut length = 0;
+    let mut used = 0;
     let mut truncated = false;
     for (result, explain) in found.results.into_iter().take(limit) {
         let snippet = match input.detail {
@@ -340,12 +381,13 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
                 let lines = Some(result.lines);
                 let read = store.read(&ReadRequest { note: result.path.clone(), section: None, lines });
                 // A note that shrank since it was found still has its snippet.
-                cut_lines(read.map_or(result.snippet, |reply| reply.text), LONGEST, 1).0
+                Cut::of(read.map_or(result.snippet, |reply| reply.text), LONGEST / 2, 1, 1).text
             }
             _ => result.snippet,
         };
-        length += snippet.len() + result.path.len() + result.heading.len() + 160;
-        if length > LONGEST && !results.is_empty() {
+        used += json_length(&snippet) + json_length(&result.title) + result.path.len() + result.id.len();
+        used += json_length(&result.heading) + explain.as_ref().map_or(0, length) + 160;
+        if used > LONGEST && !results.is_empty() {
             truncated = true;
             break;
         }
@@ -383,6 +425,10 @@ fn show_search(output: &SearchOutput) -> String {
     if output.results.is_empty() {
         text.push_str("nothing found\n");
     }
+    if output.stale {
+        text.push_str("notice: files changed that are not searched yet\n");
+    }
+    output.notes.iter().for_each(|note| text.push_str(&format!("notice: {note}\n")));
     if let Some(cursor) = &output.next_cursor {
         text.push_str(&format!("more with cursor {cursor}\n"));
     }
@@ -398,80 +444,242 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     let lines = match (input.first_line, input.last_line) {
         (None, None) => None,
         (first, last) => {
-            Some((within("first_line", first.unwrap_or(1), 1, FARTHEST)?, last.unwrap_or(usize::MAX)))
+            let first = within("first_line", first.unwrap_or(1), 1, FARTHEST)?;
+            Some((first, within("last_line", last.unwrap_or(FARTHEST), first, FARTHEST)?))
         }
     };
-    let mut notes = Vec::new();
+    let column = within("first_column", input.first_column.unwrap_or(1), 1, usize::MAX)?;
+    let is_one = names.len() == 1;
+    let mut output = ReadOutput::default();
+    let mut images = Vec::new();
     let mut left = LONGEST;
-    let mut truncated = false;
     for name in names {
-        let reply = store.read(&ReadRequest { note: name, section: input.section.clone(), lines })?;
-        store.used(&reply.path, "read");
-        let note = describe(store, reply, left)?;
-        left = left.saturating_sub(note.text.len());
-        truncated |= note.next_line.is_some();
-        notes.push(note);
+        if left == 0 && output.notes.len() + output.files.len() >= OTHERS {
+            output.truncated = true;
+            if output.left_out.len() < OTHERS {
+                output.left_out.push(name.chars().take(200).collect());
+            }
+            continue;
+        }
+        let request = ReadRequest { note: name.clone(), section: input.section.clone(), lines };
+        match one(store, &request, column, left) {
+            Ok(One::Note(note)) => {
+                left = left.saturating_sub(json_length(&note.text));
+                output.truncated |= note.next_line.is_some();
+                output.notes.push(*note);
+            }
+            Ok(One::File(file, image)) => {
+                if let Some(image) = image.filter(|_| images.is_empty() || !is_one) {
+                    images.push((image, file.media_type));
+                }
+                output.files.push(file);
+            }
+            Err(error) if is_one => return Err(error),
+            Err(error) if output.errors.len() < OTHERS => {
+                let error = sentence_in_ours(&error);
+                output.errors.push(FailedOutput { note: name.chars().take(200).collect(), error });
+            }
+            Err(_) => output.truncated = true,
+        }
     }
-    let output = ReadOutput { notes, truncated };
-    Answer::text(show_read(&output)).with(&output)
+    if let (true, true, Some(failed)) =
+        (output.notes.is_empty(), output.files.is_empty(), output.errors.first())
+    {
+        return Ok(Answer::refusal(failed.error.clone()));
+    }
+    let mut answer = Answer::text(show_read(&output)).with(&output)?;
+    let mut bytes = LARGEST_IMAGE;
+    for (image, media_type) in images {
+        // Together they are no larger than one alone may be.
+        let size = image.len() as u64;
+        if size <= bytes {
+            bytes -= size;
+            answer = answer.and_image(&image, media_type);
+        }
+    }
+    Ok(answer)
 }
 
-fn describe(store: &Store, reply: ReadReply, left: usize) -> Result<NoteOutput> {
-    let (mut outgoing, backlinks) = store.neighbours(&reply.path)?;
-    outgoing.truncate(MOST_LINKS);
-    let backlinks = backlinks.into_iter().take(MOST_LINKS).map(|(path, line)| format!("{path}:{line}"));
-    let frontmatter = store.inspect(&reply.path)?.frontmatter;
-    let (text, next_line) = cut_lines(reply.text, left, reply.lines.0);
-    Ok(NoteOutput {
+/// What a name of a file gave.
+enum One {
+    Note(Box<NoteOutput>),
+    /// A file that is no text, and its bytes where they are to be shown.
+    File(FileOutput, Option<Vec<u8>>),
+}
+
+fn one(store: &Store, request: &ReadRequest, column: usize, left: usize) -> Result<One> {
+    if let Some((file, content)) = store.attachment(&request.note, LARGEST_IMAGE)? {
+        let kind = media_type(&file.path);
+        return Ok(match content {
+            FileContent::Text(text) => {
+                let text_reply = text_of_file(&file, text, request.lines)?;
+                One::Note(Box::new(described(text_reply, column, left)))
+            }
+            FileContent::Bytes(bytes) if is_shown_image(kind) => One::File(FileOutput::of(file), Some(bytes)),
+            FileContent::Bytes(_) | FileContent::TooLarge => One::File(FileOutput::of(file), None),
+        });
+    }
+    let reply = store.read(request)?;
+    store.used(&reply.path, "read");
+    describe(store, reply, column, left).map(|note| One::Note(Box::new(note)))
+}
+
+impl FileOutput {
+    fn of(file: FileItem) -> Self {
+        Self {
+            media_type: media_type(&file.path),
+            bytes: file.size,
+            updated: file.updated.rfc3339(),
+            uri: uri_of(&file.path),
+            path: file.path,
+        }
+    }
+}
+
+/// Reads lines of an attachment that is a text.
+fn text_of_file(file: &FileItem, text: String, lines: Option<(usize, usize)>) -> Result<ReadReply> {
+    let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+    let count = text.lines().count().max(1);
+    let (first, last) = lines.unwrap_or((1, count));
+    if first > count {
+        return Err(Error::invalid(format!(
+            "{} ends at line {count}, so there is no line {first}",
+            file.path
+        )));
+    }
+    let text: String = text.split_inclusive('\n').skip(first - 1).take(last - first + 1).collect();
+    Ok(ReadReply {
+        path: file.path.clone(),
+        id: String::new(),
+        title: String::new(),
+        hash,
+        lines: (first, last.min(count)),
+        text,
+        notices: Vec::new(),
+    })
+}
+
+fn described(reply: ReadReply, column: usize, left: usize) -> NoteOutput {
+    let cut = Cut::of(reply.text, left, reply.lines.0, column);
+    let last = match (cut.next_line, cut.next_column) {
+        (Some(next), None) => next.saturating_sub(1),
+        (Some(next), Some(_)) => next,
+        (None, _) => reply.lines.1,
+    };
+    NoteOutput {
         path: reply.path,
         id: reply.id,
         title: reply.title,
         hash: reply.hash,
-        lines: [reply.lines.0, next_line.map_or(reply.lines.1, |next| next - 1)],
-        text,
-        frontmatter: frontmatter
-            .filter(|map| serde_json::to_string(map).is_ok_and(|text| text.len() <= LONGEST)),
-        outgoing,
-        backlinks: backlinks.collect(),
-        next_line,
+        lines: [reply.lines.0, last],
+        text: cut.text,
+        frontmatter: None,
+        outgoing: Vec::new(),
+        backlinks: Vec::new(),
+        next_line: cut.next_line,
+        next_column: cut.next_column,
+        notices: reply.notices,
+    }
+}
+
+fn describe(store: &Store, reply: ReadReply, column: usize, left: usize) -> Result<NoteOutput> {
+    let (outgoing, backlinks) = store.neighbours(&reply.path)?;
+    let frontmatter = store.inspect(&reply.path)?.frontmatter;
+    let frontmatter = frontmatter.map(Value::Object).filter(|map| length(map) <= FRONTMATTER);
+    let frontmatter = match frontmatter {
+        Some(Value::Object(map)) => Some(map),
+        _ => None,
+    };
+    let backlinks = backlinks.into_iter().map(|(path, line)| format!("{path}:{line}"));
+    Ok(NoteOutput {
+        frontmatter,
+        // Where there is no room for the text, there is none for its links.
+        outgoing: fitting_texts(outgoing.into_iter(), LINKS.min(left)),
+        backlinks: fitting_texts(backlinks, LINKS.min(left)),
+        ..described(reply, column, left)
     })
 }
 
-/// Cuts a text to about `most` bytes at a line end; gives the line to go on from, where there is one.
-fn cut_lines(text: String, most: usize, first_line: usize) -> (String, Option<usize>) {
-    if text.len() <= most {
-        return (text, None);
-    }
-    let mut end = 0;
-    let mut line = first_line;
-    for piece in text.split_inclusive('\n') {
-        if end + piece.len() > most {
-            break;
+/// Takes as many texts as there is room for.
+fn fitting_texts(texts: impl Iterator<Item = String>, mut left: usize) -> Vec<String> {
+    let fits = |text: &String| {
+        let length = json_length(text) + 1;
+        let fits = length <= left;
+        left = left.saturating_sub(length);
+        fits
+    };
+    texts.take_while(fits).collect()
+}
+
+/// A text that was cut to the room that a reply has for it.
+struct Cut {
+    text: String,
+    /// The line to go on from, where there is more,
+    next_line: Option<usize>,
+    /// and the column, where that line was cut.
+    next_column: Option<usize>,
+}
+
+impl Cut {
+    /// Cuts a text to about `most` characters of JSON: at a line end where there is one, else within its first line.
+    /// The first line begins at `column`.
+    fn of(text: String, most: usize, first_line: usize, column: usize) -> Self {
+        let text = match text.char_indices().nth(column - 1).filter(|_| column > 1) {
+            Some((start, _)) => text.get(start..).unwrap_or("").to_owned(),
+            None => text,
+        };
+        if json_length(&text) <= most {
+            return Self { text, next_line: None, next_column: None };
         }
-        end += piece.len();
-        line += 1;
-    }
-    if end == 0 {
-        if most < LONGEST {
-            // Other notes took the room: this one begins with the next call.
-            return (String::new(), Some(first_line));
+        let (mut end, mut line, mut left) = (0, first_line, most);
+        for piece in text.split_inclusive('\n') {
+            let length = piece.chars().map(cost).sum::<usize>();
+            if length > left {
+                break;
+            }
+            (end, line, left) = (end + piece.len(), line + 1, left - length);
         }
-        // One line longer than a reply is given whole, for no call could ask for the rest of it.
-        end = text.find('\n').map_or(text.len(), |end| end + 1);
-        line += 1;
+        if end > 0 || most < LONGEST / 2 {
+            // What has no room at all begins with the next call.
+            let text = text.get(..end).unwrap_or("").to_owned();
+            let next_column = (end == 0 && column > 1).then_some(column);
+            return Self { text, next_line: Some(line), next_column };
+        }
+        let mut taken = 0;
+        for c in text.chars() {
+            if cost(c) > left {
+                break;
+            }
+            (taken, left) = (taken + 1, left - cost(c));
+        }
+        let kept: String = text.chars().take(taken).collect();
+        Self { text: kept, next_line: Some(first_line), next_column: Some(column + taken) }
     }
-    let whole = end >= text.len();
-    (text.get(..end).unwrap_or("").to_owned(), (!whole).then_some(line))
 }
 
 fn show_read(output: &ReadOutput) -> String {
     let mut text = String::new();
     for note in &output.notes {
         let [first, last] = note.lines;
-        text.push_str(&format!("{}:{first}-{last}\n{}\n", note.path, note.text));
-        if let Some(line) = note.next_line {
-            text.push_str(&format!("cut here; go on with first_line {line}\n"));
+        text.push_str(&format!("{}:{first}-{last}  hash {}\n{}\n", note.path, note.hash, note.text));
+        note.notices.iter().for_each(|notice| text.push_str(&format!("notice: {notice}\n")));
+        match (note.next_line, note.next_column) {
+            (Some(line), Some(column)) => {
+                text.push_str(&format!("cut here; go on with first_line {line}, first_column {column}\n"));
+            }
+            (Some(line), None) => text.push_str(&format!("cut here; go on with first_line {line}\n")),
+            (None, _) => {}
         }
+    }
+    for file in &output.files {
+        let FileOutput { path, media_type, bytes, uri, .. } = file;
+        text.push_str(&format!("{path}: {media_type}, {bytes} bytes; the resource {uri} gives them\n"));
+    }
+    for failed in &output.errors {
+        text.push_str(&format!("not read: {}\n", failed.error));
+    }
+    if !output.left_out.is_empty() {
+        text.push_str(&format!("no room for: {}\n", output.left_out.join(", ")));
     }
     text
 }
@@ -482,7 +690,8 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
     store.freshen()?;
     let counts = |counts: Vec<CountOutput>| {
         let total = counts.len();
-        let counts: Vec<CountOutput> = counts.into_iter().skip(start).take(limit).collect();
+        let counts =
+            fitting(counts.into_iter().skip(start).take(limit), |count| json_length(&count.name) + 60);
         let next = start + counts.len();
         ListOutput {
             counts,
@@ -510,7 +719,7 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
             let near = store.timeline(around, window)?.memories.into_iter();
             let notes: Vec<ListedOutput> = near.map(ListedOutput::of_memory).collect();
             let total = notes.len();
-            ListOutput { notes: fitting(notes), total, ..ListOutput::default() }
+            ListOutput { notes: fitting(notes.into_iter(), listed_length), total, ..ListOutput::default() }
         }
         (WhatInput::Notes, None) => notes(store, &input, start, limit)?,
     };
@@ -577,7 +786,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
             (page.notes.into_iter().map(ListedOutput::of_note).collect(), page.total)
         }
     };
-    let notes = fitting(listed);
+    let notes = fitting(listed.into_iter(), listed_length);
     let next = start + notes.len();
     Ok(ListOutput {
         notes,
@@ -587,15 +796,20 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
     })
 }
 
-/// Takes as many notes as a reply has room for, and one at least.
-fn fitting(listed: Vec<ListedOutput>) -> Vec<ListedOutput> {
-    let mut length = 0;
-    let fits = |note: &ListedOutput| {
-        let first = length == 0;
-        length += note.path.len() + note.title.len() + note.tags.iter().map(String::len).sum::<usize>() + 160;
-        first || length <= LONGEST
+/// Takes as many items as a reply has room for, and one at least.
+fn fitting<T>(items: impl Iterator<Item = T>, length: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut all = 0;
+    let fits = |item: &T| {
+        let first = all == 0;
+        all += length(item);
+        first || all <= LONGEST
     };
-    listed.into_iter().take_while(fits).collect()
+    items.take_while(fits).collect()
+}
+
+fn listed_length(note: &ListedOutput) -> usize {
+    let tags = note.tags.iter().map(|tag| json_length(tag) + 1).sum::<usize>();
+    json_length(&note.path) + json_length(&note.title) + json_length(&note.id) + tags + 140
 }
 
 impl ListedOutput {

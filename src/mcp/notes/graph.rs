@@ -3,13 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::limit::json_length;
 use super::super::tool::{Answer, within};
+use super::LONGEST;
 use super::find::offset;
 use crate::error::{Error, Result};
 use crate::store::Store;
 
-/// So many links of each kind are on a page.
+/// So many links of each kind are on a page, or fewer where they are long.
 const PAGE: usize = 100;
+/// A text of a link is cut to so many characters.
+const SHOWN: usize = 200;
 /// Surroundings reach no farther than this.
 const FARTHEST: usize = 5;
 
@@ -30,7 +34,6 @@ pub(super) struct ExploreInput {
     /// The end of a path
     to: Option<String>,
     what: Option<What>,
-    /// 1 to 5
     depth: Option<usize>,
     cursor: Option<String>,
 }
@@ -68,6 +71,11 @@ pub(super) struct ExploreOutput {
 }
 
 impl End {
+    /// Says how much of a reply it takes.
+    fn length(&self) -> usize {
+        json_length(&self.path) + self.text.as_deref().map_or(0, json_length) + 60
+    }
+
     fn at(path: &str) -> Self {
         Self { path: path.to_owned(), line: None, distance: None, text: None }
     }
@@ -108,7 +116,7 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
         }
         What::Unresolved => {
             let items = store.unresolved()?.into_iter().flat_map(|item| {
-                let text = item.link;
+                let text: String = item.link.chars().take(SHOWN).collect();
                 item.places.into_iter().map(move |(path, line)| End {
                     line: Some(line),
                     text: Some(text.clone()),
@@ -130,32 +138,50 @@ fn links(store: &Store, note: &str, start: usize, output: &mut ExploreOutput) ->
     let longest = reply.outgoing.len().max(reply.unresolved.len()).max(reply.backlinks.len());
     let outgoing = reply.outgoing.into_iter().map(|link| End {
         line: Some(link.line),
-        text: Some(link.original),
+        text: Some(link.original.chars().take(SHOWN).collect()),
         ..End::at(link.resolved.as_deref().unwrap_or_default())
     });
     output.outgoing = outgoing.skip(start).take(PAGE).collect();
     let unresolved = reply.unresolved.into_iter().map(|link| End {
         line: Some(link.line),
-        text: Some(link.original),
+        text: Some(link.original.chars().take(SHOWN).collect()),
         ..End::at(&reply.path)
     });
     output.unresolved = unresolved.skip(start).take(PAGE).collect();
     let backlinks = reply.backlinks.into_iter().map(|link| End {
         line: Some(link.line),
-        text: Some(link.text.chars().take(200).collect()),
+        text: Some(link.text.chars().take(SHOWN).collect()),
         ..End::at(&link.path)
     });
     output.backlinks = backlinks.skip(start).take(PAGE).collect();
-    output.next_cursor = (longest > start + PAGE).then(|| (start + PAGE).to_string());
+    // All lists go on from one place.
+    let lists = [&output.outgoing, &output.unresolved, &output.backlinks];
+    let fits = |page: &usize| {
+        let ends = lists.iter().flat_map(|list| list.iter().take(*page));
+        ends.map(End::length).sum::<usize>() <= LONGEST
+    };
+    let page = [PAGE, 50, 25, 12, 6, 3].into_iter().find(fits).unwrap_or(1);
+    for list in [&mut output.outgoing, &mut output.unresolved, &mut output.backlinks] {
+        list.truncate(page);
+    }
+    output.next_cursor = (longest > start + page).then(|| (start + page).to_string());
     Ok(())
 }
 
 /// Cuts a page out of a list, and says where the next one begins.
 fn page(items: impl Iterator<Item = End>, start: usize, next: &mut Option<String>) -> Vec<End> {
     let mut page: Vec<End> = items.skip(start).take(PAGE + 1).collect();
-    if page.len() > PAGE {
-        page.truncate(PAGE);
-        *next = Some((start + PAGE).to_string());
+    let (mut kept, mut used) = (0, 0);
+    for end in page.iter().take(PAGE) {
+        used += end.length();
+        if used > LONGEST && kept > 0 {
+            break;
+        }
+        kept += 1;
+    }
+    if page.len() > kept {
+        page.truncate(kept);
+        *next = Some((start + kept).to_string());
     }
     page
 }

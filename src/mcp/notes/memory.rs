@@ -176,16 +176,39 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
 #[serde(rename_all = "snake_case")]
 enum Action {
     HandoffStore,
-    HandoffGet,
     ContextSet,
     ContextClear,
-    ContextGet,
-    Audit,
     Undo,
     Redo,
     Backup,
+    // What only reads is read_session's, and is taken here all the same.
+    #[schemars(skip)]
+    HandoffGet,
+    #[schemars(skip)]
+    ContextGet,
+    #[schemars(skip)]
+    Audit,
+    #[schemars(skip)]
+    Stats,
+    #[schemars(skip)]
+    Date,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ReadAction {
+    HandoffGet,
+    ContextGet,
+    Audit,
     Stats,
     Date,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ReadSessionInput {
+    action: ReadAction,
+    project: Option<String>,
+    note: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -213,22 +236,57 @@ pub(super) struct SessionOutput {
     result: Value,
 }
 
-pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
-    let (text, result) = match input.action {
-        Action::HandoffStore => store_handoff(store, input)?,
-        Action::HandoffGet => {
+/// Reads what one session left to the next, and how the notes stand.
+pub(super) fn read_session(store: &Store, input: ReadSessionInput) -> Result<Answer> {
+    let (text, result) = look(store, input.action, input.project.as_deref(), input.note.as_deref())?;
+    Answer::text(text).with(&SessionOutput { result })
+}
+
+fn look(
+    store: &Store,
+    action: ReadAction,
+    project: Option<&str>,
+    note: Option<&str>,
+) -> Result<(String, Value)> {
+    Ok(match action {
+        ReadAction::HandoffGet => {
             store.freshen()?;
-            match store.handoff(input.project.as_deref()) {
+            match store.handoff(project) {
                 Ok(handoff) => (
                     handoff.with_memories(),
                     json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.rfc3339() }),
                 ),
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    ("there is no handoff yet; handoff_store keeps one".to_owned(), Value::Null)
-                }
+                Err(error) if error.kind() == ErrorKind::NotFound => (
+                    "there is no handoff yet; session with the action handoff_store keeps one".to_owned(),
+                    Value::Null,
+                ),
                 Err(error) => return Err(error),
             }
         }
+        ReadAction::ContextGet => {
+            let context = store.context()?;
+            let text = context.as_ref().map_or("there is no context", |context| context.text.as_str());
+            (text.to_owned(), told(&context)?)
+        }
+        ReadAction::Audit => audit(store, note)?,
+        ReadAction::Stats => stats(store)?,
+        ReadAction::Date => {
+            let now = store.now();
+            let local = now.local();
+            (now.rfc3339(), json!({ "utc": now.rfc3339(), "local": local.to_string() }))
+        }
+    })
+}
+
+pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
+    let read = |action| look(store, action, input.project.as_deref(), input.note.as_deref());
+    let (text, result) = match input.action {
+        Action::HandoffGet => read(ReadAction::HandoffGet)?,
+        Action::ContextGet => read(ReadAction::ContextGet)?,
+        Action::Audit => read(ReadAction::Audit)?,
+        Action::Stats => read(ReadAction::Stats)?,
+        Action::Date => read(ReadAction::Date)?,
+        Action::HandoffStore => store_handoff(store, input)?,
         Action::ContextSet => {
             let text = input
                 .text
@@ -240,11 +298,6 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
             );
             (format!("the context is set {until}"), told(&context)?)
         }
-        Action::ContextGet => {
-            let context = store.context()?;
-            let text = context.as_ref().map_or("there is no context", |context| context.text.as_str());
-            (text.to_owned(), told(&context)?)
-        }
         Action::ContextClear => {
             let was_set = store.clear_context()?;
             (
@@ -252,18 +305,11 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
                 Value::Bool(was_set),
             )
         }
-        Action::Audit => audit(store, input.note.as_deref())?,
         Action::Undo => undo(store, input.count.unwrap_or(1), input.operation)?,
         Action::Redo => taken_back(&[store.redo(false)?]),
         Action::Backup => {
             let backup = store.backup(None)?;
             (format!("{} notes are in {}", backup.notes, backup.path.display()), told(&backup)?)
-        }
-        Action::Stats => stats(store)?,
-        Action::Date => {
-            let now = store.now();
-            let local = now.local();
-            (now.rfc3339(), json!({ "utc": now.rfc3339(), "local": local.to_string() }))
         }
     };
     Answer::text(text).with(&SessionOutput { result })

@@ -29,7 +29,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"edits": [{"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}, {"note": "River", "action": "replace_pattern", "old": "(\\d+) m", "text": "$1 metres"}]}"#,
             edit,
         )
-        .giving(&["applied"])
+        .giving_data()
         .strict(),
         Tool::new(
             "rename_part",
@@ -38,7 +38,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r##"{"kind": "tag", "old": "boat", "new": "sport/boat"}"##,
             rename,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("from", "old"), ("to", "new")])
         .strict(),
         Tool::new(
@@ -48,7 +48,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"from": "Boat draft", "into": "Boat"}"#,
             merge,
         )
-        .giving(&["applied"])
+        .giving_data()
         .strict(),
         Tool::new(
             "extract_section",
@@ -57,7 +57,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "section": "Repairs", "title": "Boat repairs"}"#,
             extract,
         )
-        .giving(&["applied"])
+        .giving_data()
         .also(&[("heading", "section")])
         .strict(),
         Tool::new(
@@ -67,7 +67,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"title": "Regatta", "template": "Event", "content": "On the lake."}"#,
             create,
         )
-        .giving(&["applied"])
+        .giving_data()
         .strict(),
         Tool::new(
             "outline_note",
@@ -76,7 +76,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat"}"#,
             outline,
         )
-        .giving(&["path", "headings"])
+        .giving_data()
         .also(&[("path", "note"), ("id", "note")])
         .strict(),
         Tool::new(
@@ -86,7 +86,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"fields": ["status", "due"], "folder": "Projects", "property": "status=active"}"#,
             query,
         )
-        .giving(&["notes", "total"])
+        .giving_data()
         .strict(),
         Tool::new(
             "check_vault",
@@ -95,7 +95,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"codes": ["broken-link"], "path": "Projects"}"#,
             check,
         )
-        .giving(&["problems", "total"])
+        .giving_data()
         .strict(),
     ]
 }
