@@ -81,7 +81,7 @@ impl Answer {
 
     /// Adds what there is to say of the answer, each sentence as a text of its own: the first text keeps its shape.
     pub(super) fn noting(mut self, notices: impl IntoIterator<Item = String>) -> Self {
-        self.texts.extend(notices.into_iter().map(|notice| format!("notice: {notice}")));
+        self.parts.extend(notices.into_iter().map(|notice| Part::Text(format!("notice: {notice}"))));
         self
     }
 
