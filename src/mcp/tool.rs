@@ -345,7 +345,7 @@ impl Tool {
             let store = store.for_call(None);
             let mut answer = self.answer(&store, arguments);
             if self.does == Does::Reads && store.behind() > 0 && !answer.is_error {
-                answer.texts.push(behind(store.behind()));
+                answer.parts.push(Part::Text(behind(store.behind())));
             }
             return answer;
         };
