@@ -226,7 +226,6 @@ pub(super) struct SessionInput {
     note: Option<String>,
     /// To undo
     count: Option<usize>,
-    /// The one to undo
     operation: Option<String>,
 }
 
@@ -384,7 +383,7 @@ fn undo(store: &Store, count: usize, operation: Option<String>) -> Result<(Strin
     let told = |error: Error| {
         match error.kind() {
         ErrorKind::Conflict | ErrorKind::NotFound => Error::new(error.kind(), error.to_string()).with_hint(
-            "session with action audit lists operations; give the id of one as operation to take that back alone",
+            "read_session with action audit lists operations; give session the id of one as operation to take that back alone",
         ),
         _ => error,
     }
