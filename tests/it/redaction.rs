@@ -43,7 +43,8 @@ fn filled(schema: &Value, root: &Value, name: &str, text: &str, notes: bool) -> 
             let required = schema["required"].as_array();
             let wanted = |field: &String| {
                 // What is not asked for is left out in one round, since some arguments exclude others.
-                text.len().is_multiple_of(2) || required.is_some_and(|names| names.iter().any(|one| one == field))
+                text.len().is_multiple_of(2)
+                    || required.is_some_and(|names| names.iter().any(|one| one == field))
             };
             let fields = fields.iter().filter(|(field, _)| wanted(field) || !notes);
             Value::Object(
