@@ -55,7 +55,8 @@ struct ConfigArgs {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// The tools to serve: notes (our own), mem, longterm, vector, tiered, rulebook; several with commas.
+    /// The tools to serve: notes (our own), more (ours for longer work), mem, longterm, vector, tiered, rulebook; several with
+    /// commas.
     #[arg(long, value_name = "SETS")]
     toolset: Option<String>,
     /// Offer no tool that writes, and write nothing at all, the journal included.

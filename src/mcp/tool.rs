@@ -19,6 +19,8 @@ use crate::store::{EarlierCall, Intent, Store};
 
 /// The argument by which a caller names an operation that it may repeat; every tool that writes takes it.
 pub(super) const OPERATION: &str = "operation_id";
+/// A sentence that says what is wrong has so many characters at most.
+const LONGEST_ERROR: usize = 1_000;
 /// Of what an earlier call did, so many files are named.
 const MOST_FILES: usize = 100;
 
@@ -220,9 +222,14 @@ fn behind(files: usize) -> String {
 
 /// Says what is wrong, and what to do.
 fn told(error: &Error) -> String {
+    let mut told = error.to_string();
+    // What was given may be as long as a caller likes, and is told again.
+    if limit::cut(&mut told, LONGEST_ERROR) {
+        told.push('…');
+    }
     match error.hint() {
-        Some(hint) => format!("{error}. {hint}"),
-        None => error.to_string(),
+        Some(hint) => format!("{told}. {hint}"),
+        None => told,
     }
 }
 

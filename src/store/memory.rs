@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Store;
+use super::once::is_answer;
 use super::view::Source;
 use crate::clock::Timestamp;
 use crate::config::Layout;
@@ -635,7 +636,8 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn audit(&self, name: Option<&str>) -> Result<Vec<Event>> {
         let Some(name) = name else {
-            return self.journal().events(crate::journal::Order::NewestFirst)?.collect();
+            let events = self.journal().events(crate::journal::Order::NewestFirst)?;
+            return events.filter(|event| !event.as_ref().is_ok_and(is_answer)).collect();
         };
         let row = self.find(name)?;
         let mut events = self.journal().history(&row.path)?;

@@ -22,6 +22,11 @@ const LONGEST: usize = 200;
 /// An answer that takes more bytes than this is not kept; what was done is told in its place.
 const LONGEST_ANSWER: usize = 64_000;
 
+/// Says whether an event keeps an answer, and nothing that was done.
+pub(super) fn is_answer(event: &Event) -> bool {
+    event.op == ANSWER
+}
+
 /// The name by which a repetition of a call is known.
 #[derive(Debug)]
 pub(super) struct Once {
@@ -108,9 +113,13 @@ impl Store {
             .with_hint("Repeat the call to get its answer"))
     }
 
-    /// Keeps the answer to a named call, for its repetition; a failure is logged, and what was done is told then.
+    /// Keeps the answer to a named call that did something, for its repetition; a failure is logged, and what was done is
+    /// told then. What did nothing, as a dry run, may be repeated without harm, and shows text of notes that the journal
+    /// need not hold.
     pub fn keep_answer(&self, answer: Value) {
-        if self.call.once.is_none() || answer.to_string().len() > LONGEST_ANSWER {
+        let Some(once) = &self.call.once else { return };
+        let is_idle = once.own.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if is_idle || answer.to_string().len() > LONGEST_ANSWER {
             return;
         }
         let mut event = Event::new(ANSWER, self.clock.now());

@@ -203,7 +203,7 @@ impl SearchRequest {
         match self.parsed(now) {
             Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
                 // The first line says what is wrong; those below point at the place.
-                let why = error.message().lines().next().unwrap_or_default();
+                let why = error.message().lines().next().unwrap_or_default().trim_end_matches(':');
                 notes.push(format!("the query is taken as plain words, for it is no valid condition: {why}"));
                 Ok(Query::plain(&self.query))
             }

@@ -97,8 +97,12 @@ impl Vault {
             match target(&self.root, &self.root.join(there)) {
                 Ok(target) => break target,
                 Err(error)
-                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-                        && !self.root.join(there).is_symlink() =>
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound
+                            | io::ErrorKind::NotADirectory
+                            | io::ErrorKind::InvalidFilename
+                    ) && !self.root.join(there).is_symlink() =>
                 {
                     let (above, name) = there.rsplit_once('/').unwrap_or(("", there));
                     rest = format!("{name}/{rest}");

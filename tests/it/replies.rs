@@ -384,3 +384,63 @@ fn what_only_reads_is_apart_from_what_writes() {
     assert!(found.contains("notice: ") && found.contains("words alone"), "{found}");
     client.finish();
 }
+
+#[test]
+fn what_is_told_is_short_and_told_once() {
+    let vault = TestVault::new(&[
+        ("Plan.md", "---\nup: see [[River]] there\n---\nTwo.\n"),
+        ("River.md", "It flows.\n"),
+    ]);
+    let mut client = Client::start(&vault, &["--toolset", "notes,more,tiered"]);
+    let long = "x".repeat(90_000);
+    let refusals = [
+        ("read_note", json!({ "notes": long }), "list_notes"),
+        ("move_note", json!({ "from": long, "to": "A.md" }), ""),
+        ("merge_notes", json!({ "from": long, "into": "Plan" }), ""),
+        ("memory_pin", json!({ "memoryId": long }), "Memory not found"),
+        ("rename_part", json!({ "kind": "tag", "old": long, "new": "y" }), "list_notes with what"),
+        ("rename_part", json!({ "kind": "property", "old": "none", "new": "y" }), "list_notes with what"),
+    ];
+    for (tool, arguments, names) in refusals {
+        let refusal = client.refusal(tool, arguments);
+        assert!(refusal.chars().count() < 1_500, "{tool}: {} characters", refusal.chars().count());
+        assert!(refusal.contains(names) && !refusal.contains("sidenote "), "{tool}: {refusal}");
+    }
+    let found = client.text("search_notes", json!({ "query": "CS:GO two" }));
+    assert_eq!(found.matches("is taken as plain words").count(), 1, "{found}");
+    assert!(found.contains("character 1 of the query\n"), "{found}");
+    let moved = client.text("move_note", json!({ "from": "River", "to": "Stream.md", "dry_run": true }));
+    assert!(moved.contains("(partial-property)") && !moved.contains("--partial"), "{moved}");
+    // A folder whose name is longer than any is not there, as any other.
+    for (tool, folder) in
+        [("list_notes", "Nope"), ("query_properties", "Nope"), ("query_properties", &long[..300])]
+    {
+        let arguments = match tool {
+            "list_notes" => json!({ "folder": folder }),
+            _ => json!({ "folder": folder, "fields": ["up"] }),
+        };
+        let told = client.text(tool, arguments);
+        assert!(told.starts_with("0 notes\nthere is no folder"), "{tool}: {told}");
+    }
+    client.finish();
+}
+
+#[test]
+fn answers_are_kept_of_what_was_done_alone_and_are_no_deeds() {
+    let vault = TestVault::new(&[("Plan.md", "A private line.\n")]);
+    let mut client = Client::start(&vault, &[]);
+    let mut arguments =
+        json!({ "note": "Plan", "action": "append", "text": "x", "operation_id": "op-1", "dry_run": true });
+    assert!(client.text("edit_note", arguments.clone()).contains("private line"));
+    client.text("session", json!({ "action": "stats", "operation_id": "op-2" }));
+    arguments["dry_run"] = json!(false);
+    let done = client.call("edit_note", arguments.clone());
+    assert_eq!(client.call("edit_note", arguments), done);
+    let trail = client.call("read_session", json!({ "action": "audit" }));
+    let events = trail["structuredContent"]["result"]["events"].as_array().unwrap();
+    assert_eq!(events.iter().map(|event| &event["op"]).collect::<Vec<_>>(), ["append"]);
+    client.finish();
+    let journal = fs::read_to_string(vault.root().join(".sidenote/records/2026-11.jsonl")).unwrap();
+    assert_eq!(journal.matches(r#""op":"answer""#).count(), 1, "{journal}");
+    assert!(!journal.contains("private line"), "{journal}");
+}

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::limit::cut;
 use super::super::tool::Answer;
+use super::super::words::for_agents;
 use super::LONGEST;
 use crate::error::{Error, Result};
 use crate::store::{
@@ -163,7 +164,7 @@ impl Changed {
             (None, None) => String::new(),
         });
         let total = reply.plan.folders.len() + reply.plan.files.len();
-        let remarks = reply.plan.remarks.iter().map(ToString::to_string);
+        let remarks = reply.plan.remarks.iter().map(|remark| for_agents(&remark.to_string(), true));
         Self {
             applied: reply.applied,
             operation: reply.id.clone(),

@@ -428,7 +428,6 @@ fn show_search(output: &SearchOutput) -> String {
     if output.stale {
         text.push_str("notice: files changed that are not searched yet\n");
     }
-    output.notes.iter().for_each(|note| text.push_str(&format!("notice: {note}\n")));
     if let Some(cursor) = &output.next_cursor {
         text.push_str(&format!("more with cursor {cursor}\n"));
     }
@@ -726,21 +725,24 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
     let mut text = show_list(&output);
     let is_notes = matches!(input.what.unwrap_or_default(), WhatInput::Notes) && input.around.is_none();
     if is_notes && output.total == 0 {
-        for told in unmet(store, &input)? {
-            text.push_str(&format!("{told}\n"));
-        }
+        let filter = Filter {
+            folder: input.folder,
+            tags: input.tags,
+            note_type: input.note_type,
+            ..Filter::default()
+        };
+        text.push_str(&unmet(store, filter, input.property.as_deref())?);
     }
     Answer::text(text).with(&output)
 }
 
-/// Tells which conditions of an empty list no note meets, so that it is not taken for an answer.
-fn unmet(store: &Store, input: &ListInput) -> Result<Vec<String>> {
-    let filter = Filter { tags: input.tags.clone(), note_type: input.note_type.clone(), ..Filter::default() };
-    let property = input.property.as_deref().map(|text| text.split('=').next().unwrap_or(text));
-    let missing = input.folder.as_deref().and_then(|folder| store.refuse_missing_folder(folder).err());
+/// Tells which conditions of an empty list no note meets, a line each, so that it is not taken for an answer.
+pub(super) fn unmet(store: &Store, mut filter: Filter, property: Option<&str>) -> Result<String> {
+    let property = property.map(|text| text.split('=').next().unwrap_or(text));
+    let missing = filter.folder.take().and_then(|folder| store.refuse_missing_folder(&folder).err());
     let mut told: Vec<String> = missing.iter().map(ToString::to_string).collect();
     told.extend(store.absent(&filter, property, None)?);
-    Ok(told)
+    Ok(told.into_iter().map(|told| format!("{told}\n")).collect())
 }
 
 fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result<ListOutput> {

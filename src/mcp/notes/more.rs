@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::LONGEST;
 use super::change::Changed;
-use super::find::offset;
+use super::find::{offset, unmet};
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
 use crate::mcp::tool::{Answer, Does, Tool, within};
@@ -425,6 +425,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(100), 1, 500)?;
     store.freshen()?;
+    let named = input.property.clone();
     let property = input.property.map(|text| match text.split_once('=') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
         None => (text, None),
@@ -437,7 +438,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
         Some(OrderInput::Created) => SortBy::Created,
         Some(OrderInput::Updated) => SortBy::Updated,
     };
-    let request = ListRequest { filter, property, sort, skip: start, limit: Some(limit) };
+    let request = ListRequest { filter: filter.clone(), property, sort, skip: start, limit: Some(limit) };
     let (found, total) = store.fields(&request, &input.fields)?;
     let (notes, _) = page(found, 0, |note| {
         note.path.len() + note.title.len() + Value::Object(note.fields.clone()).to_string().len() + 40
@@ -445,7 +446,13 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     let next = start + notes.len();
     let next_cursor = (next < total).then(|| next.to_string());
     let lines = notes.iter().map(|note| format!("{}  {}\n", note.path, shown(&note.fields)));
-    let text = with_cursor(lines.collect(), next_cursor.as_deref());
+    let mut text = with_cursor(lines.collect(), next_cursor.as_deref());
+    if notes.is_empty() {
+        text.push_str(&format!("{total} notes\n"));
+    }
+    if total == 0 {
+        text.push_str(&unmet(store, filter, named.as_deref())?);
+    }
     Answer::text(text).with(&QueryOutput { notes, total, next_cursor })
 }
 
