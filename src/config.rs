@@ -604,8 +604,7 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<Edited>
         .collect();
     let Some(text) = value else {
         if !values.contains_key(key) && !key.starts_with("types.") {
-            // The error lists the settings that there are.
-            put(&mut values, key, Value::Boolean(false), origin())?;
+            return Err(no_setting(&values, format!("{key} is no setting")));
         }
         return edit_user_file(&[(key, Setting::Unset)], dry_run);
     };
@@ -784,6 +783,12 @@ fn merge(
     Ok(())
 }
 
+/// Tells of a setting that there is not, and lists those that there are.
+fn no_setting(values: &BTreeMap<String, (Value, Origin)>, message: String) -> Error {
+    let known: Vec<&str> = values.keys().map(String::as_str).collect();
+    Error::invalid(message).with_hint(format!("settings are {}", known.join(", ")))
+}
+
 fn put(
     values: &mut BTreeMap<String, (Value, Origin)>,
     key: &str,
@@ -796,9 +801,7 @@ fn put(
         return Ok(());
     }
     let Some((old, _)) = values.get(key) else {
-        let known: Vec<&str> = values.keys().map(String::as_str).collect();
-        return Err(Error::invalid(format!("{origin} sets {key}, which is no setting"))
-            .with_hint(format!("settings are {}", known.join(", "))));
+        return Err(no_setting(values, format!("{origin} sets {key}, which is no setting")));
     };
     if !old.same_type(&value) {
         return Err(Error::invalid(format!(

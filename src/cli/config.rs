@@ -8,6 +8,9 @@ use super::change::DryPlan;
 use super::{Session, complete, output, screen};
 use crate::config::{self, Config, Edited};
 use crate::error::{Error, Result};
+use crate::index::embed::choice;
+use crate::search::Mode;
+use crate::search::fuse::Fusion;
 use crate::vault::Vault;
 
 /// Show settings, and change your own.
@@ -76,6 +79,7 @@ pub(super) fn run(session: &Session, args: &ConfigArgs) -> Result<()> {
     match &args.action {
         ConfigAction::Show => show(session),
         ConfigAction::Set(args) => {
+            check_name(&args.key, &args.value)?;
             let edited = config::set_user(&args.key, Some(&args.value), args.dry.dry_run)?;
             session.out.reply(&edited, show_edited)
         }
@@ -83,6 +87,16 @@ pub(super) fn run(session: &Session, args: &ConfigArgs) -> Result<()> {
             let edited = config::set_user(&args.key, None, args.dry.dry_run)?;
             session.out.reply(&edited, show_edited)
         }
+    }
+}
+
+/// Refuses the name of a mode, a fusion method or an embedder that there is not: each later command would fail by it.
+fn check_name(key: &str, value: &str) -> Result<()> {
+    match key {
+        "search.mode" => Mode::parse(value).map(drop),
+        "search.fusion" => Fusion::parse(value).map(drop),
+        "embed.provider" => choice::refuse_unknown(value),
+        _ => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::store::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
 #[command(after_help = "Examples:
   sidenote list --folder Projects --sort updated
   sidenote list --tag recipe --property vegetarian=true
-  sidenote list --updated-after yesterday --format '{path}\t{title}'
+  sidenote list --updated-after yesterday --format '{path}\\t{title}'
   sidenote list --tag draft -0 | xargs -0 wc -w")]
 pub(super) struct ListArgs {
     /// Only notes below this folder.
@@ -38,7 +38,7 @@ pub(super) struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote recent -n 5
-  sidenote recent --format '{updated}\t{title}'")]
+  sidenote recent --format '{updated}\\t{title}'")]
 pub(super) struct RecentArgs {
     /// At most this many notes.
     #[arg(long, short = 'n', default_value_t = 20)]

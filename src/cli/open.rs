@@ -62,7 +62,11 @@ pub(super) fn run(session: &Session, args: &OpenArgs) -> Result<()> {
     };
     let program = opener();
     if !args.dry.dry_run {
-        run_with(&program, Path::new(&address))?;
+        run_with(&program, Path::new(&address)).map_err(|error| {
+            error.with_hint(
+                "$SIDENOTE_OPENER names another program that opens it; `sidenote edit` opens it in $EDITOR",
+            )
+        })?;
     }
     let reply = OpenReply { path, address, program, opened: !args.dry.dry_run };
     session.out.reply(&reply, |reply| {

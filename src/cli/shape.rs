@@ -20,8 +20,8 @@ pub(super) struct Shape {
     print0: bool,
 }
 
-/// Fields that every note could have, and that a list may lack altogether.
-const OPTIONAL: [&str; 2] = ["type", "category"];
+/// Fields that an item has where there is something to say, and that a list may lack altogether.
+const OPTIONAL: [&str; 5] = ["type", "category", "cosine", "common", "explain"];
 
 /// A piece of a template.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,7 +89,9 @@ fn filled(template: &str, items: &[Value]) -> Result<String> {
         || pieces.iter().filter_map(|piece| if let Piece::Field(name) = piece { Some(name) } else { None });
     // A field that one item lacks is empty there; one that all lack is a mistake.
     let is_unknown = |name: &&String| {
-        !OPTIONAL.contains(&name.as_str()) && items.iter().all(|item| field(item, name).is_none())
+        // Whether a list such as the tags holds anything is no question of the template.
+        let outer = name.split('.').next().unwrap_or_default();
+        !OPTIONAL.contains(&outer) && items.iter().all(|item| field(item, outer).is_none())
     };
     if let Some(unknown) = fields().find(is_unknown).filter(|_| !items.is_empty()) {
         let objects = items.iter().filter_map(Value::as_object);

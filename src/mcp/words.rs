@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// What a sentence for a person says of commands, what one for an agent says where our own tools are served, and what
 /// where they are not.
-const COMMANDS: [(&str, &str, &str); 17] = [
+const COMMANDS: [(&str, &str, &str); 18] = [
     ("; `sidenote list` shows them", "; list_notes and search_notes show them", ""),
     ("`sidenote inspect NOTE` shows a note's", "read_note gives a note's", "leave it out"),
     ("`sidenote history` lists what was done", "read_session with the action audit lists what was done", ""),
@@ -26,6 +26,7 @@ const COMMANDS: [(&str, &str, &str); 17] = [
         "a search finds what is near",
     ),
     ("is followed with --partial-properties", "was left as it is", "was left as it is"),
+    ("; `sidenote model use minilm` sets one", "", ""),
     ("choose another text, or --force", "choose another text", "choose another text"),
     ("choose another id, or --force", "choose another id", "choose another id"),
     (" (allow_duplicate)", " (allow_duplicate: true)", ""),

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::Store;
+use super::search::{CHOICE, REMEDY};
 use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Snapshot;
@@ -152,7 +153,14 @@ impl Store {
         let near = if request.by == Kinship::Links {
             Vec::new()
         } else {
-            near(&catalog, &snapshot, &row, &others, &mut notes)?
+            let near = near(&catalog, &snapshot, &row, &others)?;
+            if near.is_none() {
+                let remedy = if self.index.embedder().is_some() { REMEDY } else { CHOICE };
+                let so =
+                    if request.by == Kinship::Both { "links alone answer" } else { "meaning finds nothing" };
+                notes.push(format!("{} has no vector, so {so}{remedy}", row.path));
+            }
+            near.unwrap_or_default()
         };
         let shared = if request.by == Kinship::Vector { Shared::new() } else { shared(&catalog, row.id)? };
         let linked: HashSet<FileId> = catalog.neighbours(row.id)?.into_iter().collect();
@@ -277,19 +285,16 @@ fn unlinked(reading: &Reading) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages.
+/// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages; nothing where it has no
+/// vector.
 fn near(
     catalog: &Catalog,
     snapshot: &Snapshot,
     row: &FileRow,
     others: &FileSet,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Ranked>> {
+) -> Result<Option<Vec<Ranked>>> {
     let own = catalog.passages_of(row.id)?;
-    let Some(mean) = snapshot.vectors.mean(&own)? else {
-        notes.push(format!("{} has no vector, so links alone answer; `sidenote index` embeds", row.path));
-        return Ok(Vec::new());
-    };
+    let Some(mean) = snapshot.vectors.mean(&own)? else { return Ok(None) };
     let mut list: Vec<Ranked> = Vec::new();
     let mut seen = HashSet::new();
     for passage in snapshot.vectors.search(&mean, DEPTH * 2 + own.len(), None)? {
@@ -301,7 +306,7 @@ fn near(
     }
     best_first(catalog, &mut list, |hit| (hit.score, hit.file))?;
     list.truncate(DEPTH);
-    Ok(list)
+    Ok(Some(list))
 }
 
 /// Tells which of these notes lack vectors, so that they lose no place for it.

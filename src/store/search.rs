@@ -21,7 +21,9 @@ use crate::text::terms::{Stem, is_stop_word, terms};
 /// So long a search may take to embed what was written just before.
 const EMBEDDING: Duration = Duration::from_millis(100);
 /// What a person can do where nothing is embedded.
-const REMEDY: &str = "; `sidenote index` embeds";
+pub(super) const REMEDY: &str = "; `sidenote index` embeds";
+/// What a person can do where no embedder is set, and nothing can be embedded.
+pub(super) const CHOICE: &str = "; `sidenote model use minilm` sets one";
 /// A reply never holds more results than this.
 const MOST_RESULTS: usize = 10_000;
 
@@ -283,11 +285,11 @@ impl Store {
         if snapshot.pending > 0 && mode != Mode::Bm25 {
             notes.push(match former_of(&snapshot) {
                 Some(former) => format!(
-                    "vectors of {former} answer; {} passages wait for those of {}",
-                    snapshot.pending,
+                    "vectors of {former} answer; {} for those of {}",
+                    waiting(snapshot.pending),
                     self.embedder_name()
                 ),
-                None => format!("{} passages wait for their vector", snapshot.pending),
+                None => format!("{} for a vector", waiting(snapshot.pending)),
             });
         }
         let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
@@ -327,10 +329,11 @@ impl Store {
         }
         if snapshot.vectors.is_empty() {
             // Loading a model to compare with nothing would cost time and give nothing.
+            let so = if asked == Mode::Hybrid { "words alone answer" } else { "meaning finds nothing" };
             notes.push(match (self.index.embedder(), &self.embed_trouble) {
-                (None, Some(why)) => format!("words alone answer: {why}"),
-                (None, None) => format!("no embedder is set, so words alone answer{REMEDY}"),
-                (Some(_), _) => format!("nothing is embedded yet, so words alone answer{REMEDY}"),
+                (None, Some(why)) => format!("{so}: {why}"),
+                (None, None) => format!("no embedder is set, so {so}{CHOICE}"),
+                (Some(_), _) => format!("nothing is embedded yet, so {so}{REMEDY}"),
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
@@ -473,7 +476,12 @@ pub(super) const WORDS_INSTEAD: &str = "no note meets the whole condition, so it
 
 /// Leaves out of a sentence what only a person at a command line can do.
 pub(super) fn without_remedy(note: String) -> String {
-    note.strip_suffix(REMEDY).map(str::to_owned).unwrap_or(note)
+    [REMEDY, CHOICE].iter().find_map(|remedy| note.strip_suffix(remedy)).map(str::to_owned).unwrap_or(note)
+}
+
+/// Says how many passages have no vector yet, as the beginning of a sentence.
+fn waiting(passages: usize) -> String {
+    if passages == 1 { "1 passage waits".to_owned() } else { format!("{passages} passages wait") }
 }
 
 /// Keeps what is put away out of a search, but for what is asked for.

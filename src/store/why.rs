@@ -189,7 +189,9 @@ impl Store {
             reply.cosine = near.iter().map(|near| near.cosine).max_by(f32::total_cmp);
             let waiting = keys.iter().filter(|key| !snapshot.vectors.contains(**key)).count();
             if waiting > 0 {
-                reply.reasons.push(format!("{waiting} of its {} passages wait for their vector", keys.len()));
+                reply
+                    .reasons
+                    .push(format!("passages of it without a vector yet: {waiting} of {}", keys.len()));
             }
         }
         let only = [row.id].into_iter().collect();

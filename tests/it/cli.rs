@@ -88,7 +88,7 @@ fn read_prints_bytes_and_nothing_else() {
 fn errors_exit_as_documented() {
     check_fails(&["read", "Nope"], 3, "no note answers to \"Nope\"");
     check_fails(&["read", "Plan", "--section", "X"], 3, "hint: the note has no headings");
-    check_fails(&["read", "Plan", "--lines", "9-10"], 2, "ends at line 1");
+    check_fails(&["read", "Plan", "--lines", "9-10"], 2, "Plan.md has 1 line, so there is no line 9");
     check_fails(&["read", "Plan", "--lines", "x"], 2, "is no range of lines");
     check_fails(&["search", "x", "--created-after", "soon"], 2, "is not a date");
     check_fails(&["search", "x", "--path", "a["], 2, "is not a glob");

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use sidenote::store::{Kinship, RelatedRequest, SearchRequest, Store, WhyRequest};
 
-use crate::support::{TestVault, run};
+use crate::support::{TestVault, run, stderr};
 
 /// Lists the relatives of a note with what makes them so.
 fn relatives(store: &Store, note: &str, by: Kinship) -> Vec<(String, Vec<String>, bool)> {
@@ -51,6 +51,16 @@ fn notes_that_mean_the_same_are_related() {
 fn without_vectors_links_alone_tell_and_the_reply_says_so() {
     let vault = TestVault::new(&[("a.md", "text [[b]]"), ("b.md", "[[c]]"), ("c.md", "")]);
     assert_snapshot!(run(&vault, "2026-11-21", &["related", "a"]), @r#"c  c.md  by b.md"#);
+    assert_eq!(run(&vault, "2026-11-21", &["related", "a", "--format", "{path}{cosine}"]), "c.md\n");
+    let says = |args: &[&str]| stderr(&vault.run(args));
+    assert_eq!(
+        says(&["related", "a"]),
+        "note: a.md has no vector, so links alone answer; `sidenote model use minilm` sets one\n"
+    );
+    assert_eq!(
+        says(&["related", "a", "--by", "vector"]),
+        "note: a.md has no vector, so meaning finds nothing; `sidenote model use minilm` sets one\n"
+    );
 }
 
 #[test]
@@ -101,48 +111,48 @@ fn ask_why_names_what_decides() {
     ];
     assert_snapshot!(answers.join("\n"), @r#"
     b.md is found
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it is result 1 of the 10 that are shown
       words #1 0.932 -> 0.4000; meaning -
 
     a.md is not found
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it comes at place 2, and 1 are shown; --limit shows more
       words #2 0.593 -> 0.2545; meaning -
 
     c.md is not found
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it holds none of the query's words
       it lacks: boats
 
     gone.md is not found
       it is forgotten; `memory restore` brings it back
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
 
     Hidden/h.md is not found
       Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it lacks: boats
 
     empty.md is not found
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it has no text
       it lacks: boats
 
     a.md is not found
       a filter of the search keeps it out
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
 
     a.md is not found
       it does not hold -"hulls"
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       holds  tag:#river
       fails  -"hulls"
       holds  (boats OR ships)
       it lacks: ships
 
     a.md is found
-      no embedder is set, so words alone answer; `sidenote index` embeds
+      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it is result 1 of the 10 that are shown
       holds  tag:#river
       holds  boats

@@ -340,8 +340,21 @@ fn the_old_vectors_serve_until_the_new_ones_are_there() {
     // Whoever turns away from an endpoint is not heard there any more.
     bench.set("SIDENOTE_EMBED_PROVIDER", "minilm");
     let (_, mode, notes) = bench.search("bridge");
-    assert_eq!((mode.as_str(), notes.contains("nothing is embedded yet")), ("bm25", true), "{notes}");
+    // So few notes are embedded at once.
+    assert_eq!((mode.as_str(), notes.contains("first")), ("hybrid", false), "{notes}");
     assert_eq!(server.asked().len(), before);
+}
+
+#[test]
+fn one_passage_waits_where_several_wait() {
+    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
+    for name in ["Bridge.md", "Cat.md"] {
+        fs::remove_file(bench.vault.root().join(name)).unwrap();
+    }
+    bench.run(&["index"]);
+    let server = Server::new(8, &[]);
+    ask_endpoint(&mut bench, &server, "first", 8);
+    assert_eq!(bench.search("vegetables").2, "vectors of minilm answer; 1 passage waits for those of first");
 }
 
 #[test]

@@ -263,6 +263,7 @@ fn a_toolset_says_when_words_alone_answer() {
         assert_ne!(reply["isError"], true, "{set}: {reply}");
         let told = reply.to_string();
         assert!(told.contains("no embedder is set, so words alone answer"), "{set}: {told}");
+        assert!(!told.contains("sidenote model"), "{set}: {told}");
         client.finish();
         checked += 1;
     }

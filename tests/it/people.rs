@@ -35,6 +35,7 @@ fn check_fails(args: &[&str], code: i32, says: &str) {
 fn a_list_takes_the_shape_that_is_asked_for() {
     check(&["list", "--format", r"{path}\t{title}"], "c.md\tSea\nd/a b.md\tOne\n");
     check(&["list", "--format", "{{{tags}}} {tags.0}{type}"], "{blue, red} blue\n{red} red\n");
+    check(&["list", "--format", "{title}{tags.7}"], "Sea\nOne\n");
     check(&["list", "-0"], "c.md\0d/a b.md\0");
     check(&["list", "--format", r"{path}\0"], "c.md\0d/a b.md\0");
     check(&["backlinks", "c", "--format", "{path}:{line}: {text}"], "d/a b.md:11: [[c]]\n");
@@ -43,6 +44,9 @@ fn a_list_takes_the_shape_that_is_asked_for() {
     check(&["tasks", "-0"], "c.md\0d/a b.md\0");
     check(&["outline", "d/a b.md", "--format", "{line} {level} {text}"], "5 1 One\n10 2 Two\n");
     check_fails(&["list", "--format", "{pat}"], 2, "fields are");
+    check_fails(&["list", "--format", "{pat.0}"], 2, "fields are");
+    let help = stdout(&vault().run(&["list", "--help"]));
+    assert!(help.contains(r"--updated-after yesterday --format '{path}\t{title}'"), "{help}");
     check_fails(&["list", "--format", "{path"], 2, "a { is not closed");
     check_fails(&["list", "--format", "{}"], 2, "{} names no field");
     check_fails(&["list", "--format", "}"], 2, "a } closes nothing");
@@ -160,6 +164,9 @@ fn open_says_what_it_would_open_and_runs_what_the_environment_names() {
     assert!(stdout(&command.output().unwrap()).starts_with("opened /"));
     assert!(text_of(&vault, ".opened").ends_with("/c.md\n"));
     assert_eq!(vault.run(&["open", "nothing"]).status.code(), Some(3));
+    let mut command = vault.command(&["open", "c", "--with", "system"]);
+    let failed = command.env("SIDENOTE_OPENER", "/no/such/opener").output().unwrap();
+    assert!(stderr(&failed).contains("hint: $SIDENOTE_OPENER names another program"), "{}", stderr(&failed));
 }
 
 #[test]
@@ -192,12 +199,25 @@ fn settings_are_set_in_the_users_file_and_nowhere_else() {
         &["set", "backup.auto", "perhaps"],
         &["set", "links.style", "loud"],
         &["set", "types.idea", "{ half_life_days = 0, floor = 2 }"],
+        &["set", "search.mode", "words"],
+        &["set", "search.fusion", "both"],
+        &["set", "embed.provider", "minilmm"],
         &["unset", "search.limits"],
     ];
     for args in wrong {
         assert_eq!(set(args).status.code(), Some(2), "{args:?}");
     }
-    assert_eq!((wrong.len(), text_of(&vault, file)), (6, before));
+    assert_eq!((wrong.len(), text_of(&vault, file)), (9, before));
+    assert!(stderr(&set(&["unset", "search.limits"])).starts_with("error: search.limits is no setting\n"));
+    for (key, value) in [
+        ("search.mode", "bm25"),
+        ("search.fusion", "rrf"),
+        ("embed.provider", "auto"),
+        ("embed.provider", "none"),
+    ] {
+        assert_eq!(set(&["set", key, value]).status.code(), Some(0), "{key}");
+        assert_eq!(vault.run(&["search", "sea", "-0"]).status.code(), Some(0), "{key}");
+    }
 }
 
 #[test]

@@ -57,9 +57,22 @@ pub fn embedder(config: &EmbedConfig) -> Result<Chosen<dyn Embed>> {
             |error| Chosen::none(&error),
             |model| Chosen::of(Arc::new(model) as Arc<dyn Embed>),
         )),
-        other => Err(Error::invalid(format!("embed.provider is {other:?}, which is no embedder"))
-            .with_hint("use auto, minilm, fastembed, openai or none")),
+        other => Err(unknown(other)),
     }
+}
+
+/// Refuses a provider that there is not.
+///
+/// # Errors
+/// `Invalid` for such a one.
+pub fn refuse_unknown(provider: &str) -> Result<()> {
+    let known = ["none", "auto", BUILT_IN, "fastembed", "openai"];
+    if known.contains(&provider) { Ok(()) } else { Err(unknown(provider)) }
+}
+
+fn unknown(provider: &str) -> Error {
+    Error::invalid(format!("embed.provider is {provider:?}, which is no embedder"))
+        .with_hint("use auto, minilm, fastembed, openai or none")
 }
 
 /// Chooses the reranker; none where none is set.

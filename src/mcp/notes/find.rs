@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::super::limit::{cost, json_length, length};
 use super::super::resources::uri_of;
 use super::super::tool::{Answer, IntentInput, sentence_in_ours, within};
+use super::super::words::for_agents;
 use super::LONGEST;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -411,7 +412,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         stale: found.stale,
         pending: found.pending,
         truncated,
-        notes: found.notes,
+        notes: found.notes.iter().map(|note| for_agents(note, true)).collect(),
     };
     Answer::text(show_search(&output)).with(&output)
 }

@@ -418,7 +418,7 @@ fn stats(store: &Store) -> Result<(String, Value)> {
     let status = store.status()?;
     let memory = store.memory_stats()?;
     let text = format!(
-        "{} notes, {} attachments; {} vectors, {} passages wait; {} memories, {} pinned, {} forgotten",
+        "notes: {}, attachments: {}; vectors: {}, passages without one: {}; memories: {}, pinned: {}, forgotten: {}",
         status.counts.notes,
         status.counts.attachments,
         status.vectors,
