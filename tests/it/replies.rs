@@ -375,7 +375,7 @@ fn what_only_reads_is_apart_from_what_writes() {
     for tool in ["session", "read_session"] {
         assert_eq!(client.text(tool, json!({ "action": "context_get" })), "The new sail");
         client.text(tool, json!({ "action": "audit", "note": "Plan" }));
-        assert!(client.text(tool, json!({ "action": "stats" })).starts_with("1 notes"));
+        assert!(client.text(tool, json!({ "action": "stats" })).starts_with("notes: 1, "));
     }
     let refusal = client.refusal("read_session", json!({ "action": "undo" }));
     assert!(refusal.contains("it takes handoff_get, context_get, audit, stats, date"), "{refusal}");
