@@ -224,7 +224,6 @@ pub(super) struct SessionInput {
     text: Option<String>,
     ttl_hours: Option<f64>,
     note: Option<String>,
-    /// To undo
     count: Option<usize>,
     operation: Option<String>,
 }
