@@ -81,6 +81,10 @@ pub struct Http {
     pub hosts: Vec<String>,
 }
 
+/// Told to a client that accepts no kind of answer that there is.
+const NOT_ACCEPTED: &str =
+    "Not Acceptable: accept application/json; for GET, subscriptions and sessions, text/event-stream, too\n";
+
 /// Marks a request whose client takes one JSON message as its answer, and no stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonOnly;
@@ -399,13 +403,19 @@ async fn handle(endpoint: &Endpoint, request: Request) -> Response {
     response
 }
 
-/// Gives a response, but for a message that rmcp cannot read a better one: that takes it for a wrong media type.
+/// Gives a response, but a better one where rmcp cannot read a message, which it takes for a wrong media type, and where
+/// it wants more to be accepted than is needed here.
 fn told(response: Response, is_json: bool, message: &[u8]) -> Response {
+    if response.status() == StatusCode::NOT_ACCEPTABLE {
+        return (StatusCode::NOT_ACCEPTABLE, NOT_ACCEPTED).into_response();
+    }
     if !is_json || response.status() != StatusCode::UNSUPPORTED_MEDIA_TYPE {
         return response;
     }
-    let Ok(message) = serde_json::from_slice(message) else { return response };
-    let (error, id) = super::misread(&message);
+    let (error, id) = match serde_json::from_slice(message) {
+        Ok(message) => super::misread(&message),
+        Err(error) => super::unread(message, &error),
+    };
     wrong(&error, id)
 }
 

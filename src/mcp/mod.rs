@@ -104,6 +104,24 @@ fn misread(message: &serde_json::Value) -> (ErrorData, Option<RequestId>) {
     (error, id)
 }
 
+/// Tells a client that a message cannot be read as JSON, and which request it was, where that can be told.
+fn unread(message: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
+    /// What is known of a message that cannot be read.
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: Option<serde_json::Value>,
+    }
+    // What is passed over may nest as deeply as it likes, and hold any number and any escape.
+    let named = serde_json::from_slice::<Named>(message).ok();
+    let id = named.and_then(|named| named.id).and_then(|id| serde_json::from_value(id).ok());
+    let error = if error.to_string().starts_with("recursion limit") {
+        ErrorData::invalid_request("the message nests more than 127 levels deep. Give fewer", None)
+    } else {
+        ErrorData::new(ErrorCode::PARSE_ERROR, format!("the message is no JSON: {error}"), None)
+    };
+    (error, id)
+}
+
 /// How long a call is expected to take, in seconds, once it has taken so long.
 fn expected(seconds: u32) -> f64 {
     let scale = [10, 30, 60, 300, 1_800, 3_600];

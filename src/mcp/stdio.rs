@@ -4,7 +4,7 @@
 use std::io;
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::model::{ErrorData, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -93,10 +93,10 @@ impl Stdio {
 /// Reads a line.
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unread> {
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
-        Err(error) => Unread::Wrong(
-            Box::new(ErrorData::new(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), None)),
-            None,
-        ),
+        Err(error) => {
+            let (error, id) = super::unread(line, &error);
+            Unread::Wrong(Box::new(error), id)
+        }
         Ok(value) if value.get("method").is_some() && value.get("id").is_none() => Unread::Ignored,
         Ok(value) => {
             let (error, id) = super::misread(&value);

@@ -386,6 +386,9 @@ impl Tool {
             for name in NAMES {
                 arguments.get_mut(name).into_iter().for_each(resources::unaddress);
             }
+            // A batch names a note in each of its parts.
+            let parts = arguments.get_mut("edits").and_then(Value::as_array_mut).into_iter().flatten();
+            parts.filter_map(|part| part.get_mut("note")).for_each(resources::unaddress);
         }
         self.refuse_unknown(&arguments)
             .and_then(|()| (self.run)(store, arguments))

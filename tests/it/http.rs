@@ -423,6 +423,18 @@ fn requests_of_the_wrong_form_are_refused() {
     assert_eq!(post(&["Accept: text/event-stream", TYPE], &body), 406);
     assert_eq!(post(&["Accept: application/json;q=0, text/event-stream", TYPE], &body), 406);
     assert_eq!(post(&["Accept: text/html", TYPE], &body), 406);
+    let refused = server.send("POST", "/mcp", &["Accept: text/html", TYPE], &body).text;
+    assert!(refused.contains("accept application/json;"), "{refused}");
+    // What cannot be read for its depth is told to the one who asked.
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{{"deep":{deep}}}}}"#);
+    let refused = server.send("POST", "/mcp", &[BOTH, TYPE], &deep);
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text.contains("nests more than") && refused.text.contains("\"id\":9"),
+        "{}",
+        refused.text
+    );
     assert_eq!(post(&[BOTH, "Content-Type: application/json; charset=utf-8"], &body), 200);
     for broken in ["", "{", "[]", "null", "{\"jsonrpc\":\"2.0\"}", "\u{feff}{}"] {
         let status = post(&[BOTH, TYPE], broken);

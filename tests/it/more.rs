@@ -80,7 +80,7 @@ fn a_batch_of_edits_is_one_operation() {
     let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
     let edits = json!([
         { "note": "Boat", "action": "append", "text": "- [ ] sail", "heading": "To do" },
-        { "note": "River", "action": "replace_pattern", "old": r"(\d+) m\b", "text": "$1 metres" },
+        { "note": "sidenote:///River.md", "action": "replace_pattern", "old": r"(\d+) m\b", "text": "$1 metres" },
         { "note": "Boat", "action": "replace", "old": "sail", "text": "new sail" },
         { "note": "Boat", "action": "insert_after_heading", "heading": "Repairs", "text": "Soon:" },
         { "note": "Boat", "action": "set", "key": "rating", "value": 5 },

@@ -365,6 +365,9 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     if total > events.len() {
         text.push_str(&format!("and {} older ones\n", total - events.len()));
     }
+    if events.is_empty() {
+        text.push_str("nothing was done yet\n");
+    }
     let mut list = told(&events)?;
     if list.to_string().len() > LONGEST {
         // Names of the thousand files of a move would leave no room for anything else.
