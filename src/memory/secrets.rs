@@ -90,8 +90,8 @@ const KEY_NAMES: &[&str] = &["access", "api", "auth", "credential", "creds", "ke
 /// The rest of an assignment to such a name.
 const ASSIGNED: &str =
     r#"[ \t\w.-]{0,25}["'`\])]{0,2}\s{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([\w.=+/~-]{10,})"#;
-/// An assignment of a password.
-const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:passw(?:or)?[dt]|passphrase|\bpwd|_pwd|dbpass|_pass|\bpass)[\w.-]{0,20}["'`\]]{0,2}[ \t]{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([^\s"'`,;<>]{4,200})"#;
+/// An assignment of a password. Letters behind `pass` make another word of it, such as `passage` or `passport`.
+const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpwd|_pwd|dbpass)[\w.-]{0,20}|(?:_|\b)pass(?:code|key)?(?:[0-9_.-][\w.-]{0,20})?)["'`\]]{0,2}[ \t]{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([^\s"'`,;<>]{4,200})"#;
 /// A secret on a command line.
 const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
 

@@ -15,6 +15,7 @@ use crate::text::frontmatter::PropertyType;
 use crate::text::limits::check_pattern;
 use crate::text::path::{self, NotePath};
 use crate::text::resolve::LinkFormat;
+use crate::vault::links::HOW_TO_FOLLOW;
 
 /// How many bytes a file of settings may have.
 const MAX_SIZE: u64 = 10_000_000;
@@ -177,7 +178,7 @@ impl Settings {
             && nofollow::is_refusal(&error)
         {
             settings.warnings.push(format!(
-                "Obsidian's settings in {config_dir} are not read, so its defaults are used: {error}"
+                "Obsidian's settings in {config_dir} are not read, so its defaults are used: {error}; {HOW_TO_FOLLOW}"
             ));
             return settings;
         }

@@ -514,12 +514,14 @@ impl<'a, 'b> Survey<'a, 'b> {
                 coming.extend(to.map(|to| (to, from)));
             }
         }
+        // Two names that differ by case alone may come back: both were there before.
+        let comes_back = self.look.plan.undoes.is_some();
         let mut new = Names::default();
         let mut listed: HashMap<String, Option<HashMap<String, Vec<String>>>> = HashMap::new();
         let mut next = 0;
         while let Some((path, from)) = coming.get(next).cloned() {
             next += 1;
-            new.add(&path)?;
+            new.add(&path, comes_back)?;
             let parent = split(&path).0;
             let Some(parent) = now(folders, parent) else {
                 return Err(Error::internal(format!("the plan puts {path} into a folder that moves away")));
@@ -533,7 +535,7 @@ impl<'a, 'b> Survey<'a, 'b> {
                 listed.insert(parent.clone(), names);
             }
             if let Some(Some(names)) = listed.get(&parent) {
-                check_name(&path, &parent, names, &leaving)?;
+                check_name(&path, &parent, names, &leaving, comes_back)?;
             }
             if let Some(from) = from {
                 self.same_device(&from, &parent, &path)?;
@@ -698,9 +700,10 @@ impl<'b> Look<'b> {
 struct Names(HashMap<(String, String), String>);
 
 impl Names {
-    fn add(&mut self, path: &str) -> Result<()> {
+    fn add(&mut self, path: &str, may_clash: bool) -> Result<()> {
         let (folder, name) = split(path);
-        match self.0.insert((folder.to_owned(), key(name)), name.to_owned()) {
+        let known_by = if may_clash { name.to_owned() } else { key(name) };
+        match self.0.insert((folder.to_owned(), known_by), name.to_owned()) {
             Some(other) if other == name => Err(taken(path, "is wanted twice", "target-exists")),
             Some(other) if !path.starts_with(".trash/") => {
                 Err(taken(path, &format!("and {other} differ in case or accents alone"), "case-collision"))
@@ -715,6 +718,7 @@ fn check_name(
     folder: &str,
     names: &HashMap<String, Vec<String>>,
     leaving: &HashSet<String>,
+    may_clash: bool,
 ) -> Result<()> {
     let name = split(path).1;
     for other in names.get(&key(name)).into_iter().flatten() {
@@ -725,7 +729,7 @@ fn check_name(
         if other == name {
             return Err(taken(path, "is there already", "target-exists"));
         }
-        if !path.starts_with(".trash/") {
+        if !may_clash && !path.starts_with(".trash/") {
             let said = format!("and {other} would differ in case or accents alone");
             return Err(taken(path, &said, "case-collision"));
         }

@@ -211,6 +211,10 @@ const KEYS: &[&str] = &[
     "DB_PASSWORD=«hunter2»",
     "POSTGRES_PASSWORD: \"«%w9!!x9»\"",
     "password: «%w12!9a»",
+    "pass: «%w12!9a»",
+    "DB_PASS=«%w12»",
+    "DB_PASS_PROD=«%w12»",
+    "passcode: «%w12!9a»",
     "password = '«S3cure!pass»'",
     "PGPASSWORD=«%w10» psql",
     "MYSQL_ROOT_PASSWORD=«%a10»",
@@ -435,6 +439,9 @@ const LOOK_ALIKES: &[&str] = &[
     "rustc 1.95.0 (%h9 2026-11-01)",
     "x86_64-unknown-linux-gnu-1.95.0-nightly-2026-11-01",
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)",
+    "Passed: 2024-05-01, passport: C01X%u6",
+    "Passage: chapter12verse5, passenger: seat12A4",
+    "passes: 12of14tests, passing: 4.0/6.0",
     "M8 6v12l10-6zM2.5 3.1L20.123 44.5C1.2,3.4 5.6,7.8 9.10,11.12Z",
 ];
 

@@ -190,3 +190,33 @@ fn an_undo_that_recovery_finishes_leaves_no_folder_behind() {
     }
     assert!(ended[0] > 0 && ended[1] > 0, "{ended:?}");
 }
+
+#[test]
+fn names_that_differ_by_case_alone_come_back() {
+    let files = [
+        ("n.md", "lower\n"),
+        ("N.md", "UPPER\n"),
+        ("d/k.md", "dk\n"),
+        ("D/k.md", "DK\n"),
+        ("l.md", "[[N]]\n"),
+    ];
+    let vault = TestVault::new(&files);
+    if fs::read_to_string(vault.root().join("n.md")).unwrap() != "lower\n" {
+        return; // This file system holds one of them only.
+    }
+    let texts =
+        || -> Vec<_> { vault.contents().into_iter().map(|(path, (bytes, _))| (path, bytes)).collect() };
+    let before = texts();
+    let cases: &[&[&str]] = &[&["delete", "N.md"], &["rename", "N.md", "Other"], &["move", "D", "E"]];
+    for case in cases {
+        run(&vault, NOW, case);
+        assert_ne!(texts(), before, "{case:?}");
+        run(&vault, NOW, &["undo"]);
+        assert_eq!(texts(), before, "{case:?}");
+    }
+    assert_eq!(cases.len(), 3);
+    // What has its exact name meanwhile is not replaced.
+    run(&vault, NOW, &["delete", "N.md"]);
+    fs::write(vault.root().join("N.md"), "other\n").unwrap();
+    check_refused(&vault, &["undo"], 5, &["N.md", "changed-on-disk"]);
+}
