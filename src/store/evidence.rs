@@ -23,6 +23,8 @@ use crate::text::terms::Stem;
 
 /// So many of the best hits are looked at for the one to forget.
 const LOOKED_AT: usize = 10;
+/// Notes whose shares of a text's words differ by less are meant as well as each other.
+const AS_GOOD: f32 = 0.1;
 
 /// A note that was read for a text.
 pub(super) struct Weighed {
@@ -123,12 +125,24 @@ impl Store {
         self.embed_recent(None, &query)?;
         let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
         let weighed = self.weighed(&found, &query.words, 0)?;
-        let is_meant =
-            |weighed: &Option<Weighed>| weighed.as_ref().is_some_and(|weighed| weighed.evidence.is_certain());
-        let at = weighed.iter().position(is_meant);
-        let Some(row) = at.map(|at| found.swap_remove(at).row) else { return Ok(None) };
+        let Some(row) = only_certain(&weighed).map(|at| found.swap_remove(at).row) else { return Ok(None) };
         Ok(self.weigh(vec![row], self.clock.now())?.pop())
     }
+}
+
+/// Finds the one note that a text is certainly about; nothing where it could as well be another.
+fn only_certain(weighed: &[Option<Weighed>]) -> Option<usize> {
+    let evidence = |at: &usize| weighed.get(*at).and_then(Option::as_ref).map(|weighed| weighed.evidence);
+    // What the text names holds all of it.
+    let weight =
+        |evidence: Evidence| if evidence.is_named { 1.0 + AS_GOOD + evidence.words } else { evidence.words };
+    let certain: Vec<(usize, f32)> = (0..weighed.len())
+        .filter_map(|at| Some((at, evidence(&at).filter(Evidence::is_certain).map(weight)?)))
+        .collect();
+    let best = certain.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
+    let mut as_good = certain.into_iter().filter(|(_, weight)| *weight > best - AS_GOOD);
+    let (at, _) = as_good.next()?;
+    as_good.next().is_none().then_some(at)
 }
 
 /// Gives the inverse document frequency of each word; that of one that no note holds is that of the rarest.

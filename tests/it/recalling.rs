@@ -248,6 +248,25 @@ fn what_names_no_memory_forgets_none() {
 }
 
 #[test]
+fn a_query_that_could_mean_several_forgets_none() {
+    let vault = TestVault::new(&[
+        ("a.md", "The boat leaks."),
+        ("b.md", "A boat lies on the moor."),
+        ("c.md", "The kettle is new."),
+    ]);
+    run(&vault, NOW, &["index"]);
+    let before = crate::support::tree(vault.root());
+    for query in ["boat", "the boat", "the"] {
+        let done = vault.run(&["memory", "forget", query]);
+        assert_eq!(done.status.code(), Some(3), "{query}: {}", stderr(&done));
+        assert!(stderr(&done).contains("give the path or id of the one you mean"), "{}", stderr(&done));
+    }
+    assert_eq!(crate::support::tree(vault.root()), before);
+    let done = vault.run(&["memory", "forget", "boat on the moor"]);
+    assert!(stderr(&done).contains("b.md (b) is forgotten"), "{}", stderr(&done));
+}
+
+#[test]
 fn what_a_query_forgets_is_named_with_the_way_back() {
     let vault = vault();
     run(&vault, NOW, &["index"]);
