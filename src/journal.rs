@@ -6,7 +6,7 @@ pub mod book;
 mod compact;
 mod read;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -469,6 +469,63 @@ impl Journal {
             return Ok(name.filter(|name| *name != first).and_then(|name| name.in_vault().cloned()));
         }
         Ok(None)
+    }
+
+    /// Says where files are that lay at `places` right after an operation, of those that were moved since: nothing for
+    /// one that was removed. Empty where the journal does not know the operation.
+    ///
+    /// # Errors
+    /// `Io` where the journal cannot be read.
+    pub fn moved_on(
+        &self,
+        id: &str,
+        places: impl Iterator<Item = Place>,
+    ) -> Result<HashMap<Place, Option<Place>>> {
+        let mut later = Vec::new();
+        let mut is_known = false;
+        for event in self.events(Order::NewestFirst)?.of_changes() {
+            let mut event = event?;
+            if event.id == id {
+                is_known = true;
+                break;
+            }
+            event.files.retain(|file| file.before.is_some() && file.after.is_none() || file.to.is_some());
+            if !event.files.is_empty() || !event.folders.is_empty() {
+                later.push(event);
+            }
+        }
+        let mut moved = HashMap::new();
+        if !is_known || later.is_empty() {
+            return Ok(moved);
+        }
+        // Each place of now, with that of then.
+        let mut now: HashMap<Place, Place> = places.map(|place| (place.clone(), place)).collect();
+        for event in later.into_iter().rev() {
+            let named = |file: &Touched| Some((now.get(&file.path)?.clone(), file.to.clone()));
+            let mut steps: Vec<(Place, Option<Place>)> = event.files.iter().filter_map(named).collect();
+            let files: HashSet<&Place> = event.files.iter().map(|file| &file.path).collect();
+            if !event.folders.is_empty() {
+                let inside = |place: &Place| {
+                    event.folders.iter().find_map(|folder| replaced(place, &folder.from, &folder.to))
+                };
+                let others = now.iter().filter(|(place, _)| !files.contains(place));
+                steps.extend(others.filter_map(|(place, then)| Some((then.clone(), Some(inside(place)?)))));
+            }
+            if steps.is_empty() {
+                continue;
+            }
+            let gone: HashSet<&Place> = steps.iter().map(|(then, _)| then).collect();
+            now.retain(|_, then| !gone.contains(then));
+            for (then, to) in steps {
+                if let Some(to) = &to {
+                    now.insert(to.clone(), then.clone());
+                }
+                moved.insert(then, to);
+            }
+        }
+        // What came back is where it was.
+        moved.retain(|then, now| now.as_ref() != Some(then));
+        Ok(moved)
     }
 
     /// Plans the opposite of an event; it expects the files to be as the event left them, so that [`Vault::apply`]

@@ -101,10 +101,12 @@ impl Store {
             for (name, value) in &brought {
                 uniting.ask(name, value)?;
             }
+            if !with_id && value_of(&uniting.text, "id").is_some_and(|id| !is_blank(&id)) {
+                self.identify(request, &mut uniting, &Value::from(named.id.as_str()))?;
+            }
             for (name, value, from) in properties(request, &named, &tags, with_id, now) {
                 match from {
                     Source::Asked => uniting.ask(&name, &value)?,
-                    // The id of a template is that of every note made of it.
                     Source::Made if name == "id" => self.identify(request, &mut uniting, &value)?,
                     Source::Made if MADE.contains(&name.as_str()) && says_when(&uniting.text) => {}
                     Source::Made => uniting.offer(&name, &value)?,
@@ -191,7 +193,8 @@ impl Store {
         })
     }
 
-    /// Gives a note the id that is meant for it, unless its text brings one that no note has.
+    /// Gives a note the id that is meant for it, unless its text brings one that no note has. The id of a template is
+    /// none: every note made of it would have it.
     fn identify(&self, request: &NewRequest, uniting: &mut Uniting<'_>, id: &Value) -> Result<()> {
         let brought = value_of(&request.content, "id").filter(|brought| !is_blank(brought));
         let known = match &brought {

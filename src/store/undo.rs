@@ -74,8 +74,14 @@ impl Store {
                     let tried = tried.into_inner().filter(|_| request.skip && error.kind() != ErrorKind::Io);
                     let Some(event) = tried else {
                         // What was taken back before stays so, and is told.
-                        if replies.is_empty() || error.kind() != ErrorKind::NotFound {
+                        if error.kind() != ErrorKind::NotFound || replies.is_empty() && skipped.is_empty() {
                             return Err(error);
+                        }
+                        if replies.is_empty() {
+                            let said = format!("nothing can be taken back: {}", notices.join("; "));
+                            return Err(
+                                Error::not_found(said).with_hint("`sidenote history` lists what was done")
+                            );
                         }
                         break;
                     };
@@ -168,6 +174,8 @@ impl Store {
         let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };
         plan.folders = opposite(&record.folders);
         let left: HashSet<Place> = record.files.iter().filter_map(|change| change.to.clone()).collect();
+        let ends = record.files.iter().filter_map(|change| change.to.clone());
+        let moved_on = self.journal().moved_on(&event.id, ends)?;
         let (mut notices, mut conflicts) = (Vec::new(), Vec::new());
         let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
         for change in record.files {
@@ -180,7 +188,7 @@ impl Store {
                 continue;
             }
             let shown = places.last().cloned().unwrap_or_default();
-            match self.way_back(change, &left, !plan.folders.is_empty())? {
+            match self.way_back(change, &left, &moved_on, !plan.folders.is_empty())? {
                 Back::Plain(change) => plan.files.push(change),
                 Back::Around(change) => {
                     notices.push(format!("{shown} was changed since; only what the operation wrote goes"));
@@ -218,9 +226,17 @@ impl Store {
         )))
     }
 
-    /// Finds the way back of one file. `left` are the places where the operation left files.
-    fn way_back(&self, change: Change, left: &HashSet<Place>, with_folders: bool) -> Result<Back> {
+    /// Finds the way back of one file. `left` are the places where the operation left files, `moved_on` says where they
+    /// went since.
+    fn way_back(
+        &self,
+        change: Change,
+        left: &HashSet<Place>,
+        moved_on: &HashMap<Place, Option<Place>>,
+        with_folders: bool,
+    ) -> Result<Back> {
         let is_there = |place: &Place| self.place_on_disk(place).symlink_metadata().is_ok();
+        // What comes back below a folder is looked at when the plan is carried out: the folder itself may come back.
         let occupied = change.from.as_ref().filter(|from| {
             change.to.as_ref() != Some(*from) && !left.contains(*from) && !with_folders && is_there(from)
         });
@@ -228,22 +244,27 @@ impl Store {
             return Ok(Back::Conflict(format!("would come back to {from}, where something else is now")));
         }
         let Some(to) = change.to.clone() else { return Ok(Back::Plain(change.inverse())) };
-        // Files below folders that moved are looked at when the plan is carried out.
-        let Some(path) = to.in_vault().filter(|_| !with_folders) else {
+        let Some(path) = to.in_vault() else {
             if with_folders || is_there(&to) {
                 return Ok(Back::Plain(change.inverse()));
             }
             return Ok(Back::Conflict("is gone from the trash".to_owned()));
         };
-        let (path, is_moved) = if is_there(&to) {
-            (path.clone(), false)
-        } else {
-            match self.journal().whereabouts(path)? {
-                Some(path) if is_there(&Place::Vault(path.clone())) => (path, true),
+        // Another note may have got the name that this one left.
+        let elsewhere = match moved_on.get(&to) {
+            Some(Some(other)) if is_there(other) => match other.in_vault() {
+                Some(path) => Some(path.clone()),
+                None => return Ok(Back::Conflict(format!("is gone: it is {other} now"))),
+            },
+            _ if is_there(&to) => None,
+            _ => match self.journal().whereabouts(path)? {
+                Some(path) if is_there(&Place::Vault(path.clone())) => Some(path),
                 _ => return Ok(Back::Conflict("is gone".to_owned())),
-            }
+            },
         };
-        if is_moved && change.from.as_ref().is_some_and(|from| *from != to) {
+        let is_moved = elsewhere.is_some();
+        let path = elsewhere.unwrap_or_else(|| path.clone());
+        if is_moved && (with_folders || change.from.as_ref().is_some_and(|from| *from != to)) {
             return Ok(Back::Conflict(format!("was moved on to {path}")));
         }
         let now = match self.read_bytes(&path) {

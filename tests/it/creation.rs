@@ -35,7 +35,11 @@ fn what_the_text_brings_and_what_is_asked_for_are_united() {
         "C.md",
         &["C", "--template", "T", "--content", "---\ntags: [z]\nup: x\n---\nText\n", "--tag", "y"],
     );
-    assert_eq!(note, "---\nid: of-the-template\ntags: [t, z, y]\nup: x\n---\n# C\nText\n");
+    let id = vault.open("none").find("C.md").unwrap().note_id;
+    assert_eq!(note, format!("---\nid: {id}\ntags: [t, z, y]\nup: x\n---\n# C\nText\n"));
+    assert_ne!(id, "of-the-template");
+    let (note, _) = made(&vault, "D.md", &["D", "--template", "T", "--set", "id=asked"]);
+    assert_eq!(note, "---\nid: asked\ntags: [t]\n---\n# D\n");
     let mut client = Client::start(&vault, &[]);
     let arguments = json!({ "title": "W", "content": "---\ntags: [z]\n---\nw\n", "tags": ["y"] });
     client.call("write_note", arguments);

@@ -76,6 +76,65 @@ fn what_cannot_be_taken_back_is_named_kept_or_passed_over() {
 }
 
 #[test]
+fn a_note_that_got_the_name_of_another_is_left_alone() {
+    let vault = TestVault::new(&[("a.md", "One.\n")]);
+    run(&vault, NOW, &["append", "a", "Two."]);
+    let written = last(&vault);
+    run(&vault, NOW, &["move", "a", "b"]);
+    let moved = last(&vault);
+    run(&vault, NOW, &["move", "b", "c"]);
+    vault.write("a.md", "Another.\n\nTwo.\n");
+    vault.write("b.md", "A third.\n");
+    check_refused(&vault, &["undo", &moved], 5, &["a.md, where something else is now"]);
+    vault.remove("a.md");
+    check_refused(&vault, &["undo", &moved], 5, &["was moved on to c.md"]);
+    vault.write("a.md", "One.\n\nTwo.\n");
+    // The bytes of the operation are those of the note that moved, not of the copy that has its name now.
+    run(&vault, NOW, &["undo", &written]);
+    assert_eq!(text_of(&vault, "c.md"), "One.\n");
+    assert_eq!(
+        (text_of(&vault, "a.md").as_str(), text_of(&vault, "b.md").as_str()),
+        ("One.\n\nTwo.\n", "A third.\n")
+    );
+}
+
+#[test]
+fn a_move_of_a_folder_is_taken_back_around_what_others_changed() {
+    let vault = TestVault::new(&[
+        ("D/a.md", "# A\n\n[b](b.md) [l](../l.md)\n"),
+        ("D/b.md", "# B\n"),
+        ("l.md", "see [a](D/a.md)\nend\n"),
+    ]);
+    run(&vault, NOW, &["move", "D", "E/F"]);
+    let (inside, outside) = (text_of(&vault, "E/F/a.md"), text_of(&vault, "l.md"));
+    assert!(inside.contains("(l.md)") && outside.contains("(a.md)"), "{inside} {outside}");
+    vault.write("E/F/a.md", inside + "By hand.\n");
+    vault.write("E/F/b.md", "# B\n\nBy hand.\n");
+    vault.write("l.md", outside + "By hand.\n");
+    let undone = vault.run(&["undo"]);
+    assert!(undone.status.success(), "{}", stderr(&undone));
+    assert_eq!(text_of(&vault, "D/a.md"), "# A\n\n[b](b.md) [l](../l.md)\nBy hand.\n");
+    assert_eq!(text_of(&vault, "D/b.md"), "# B\n\nBy hand.\n");
+    assert_eq!(text_of(&vault, "l.md"), "see [a](D/a.md)\nend\nBy hand.\n");
+    assert!(!vault.root().join("E").exists());
+    // Where the link itself was changed, the file is named.
+    run(&vault, NOW, &["redo"]);
+    let moved = last(&vault);
+    vault.write("l.md", "see [a](E/F/b.md)\n");
+    check_refused(&vault, &["undo", &moved], 5, &["--keep \"l.md\""]);
+    run(&vault, NOW, &["undo", &moved, "--keep", "l.md"]);
+    assert!(vault.root().join("D/a.md").is_file());
+}
+
+#[test]
+fn what_is_passed_over_is_told_where_nothing_is_left() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    run(&vault, NOW, &["append", "a", "one"]);
+    vault.remove("a.md");
+    check_refused(&vault, &["undo", "--skip"], 3, &["append of a.md", "a.md is gone"]);
+}
+
+#[test]
 fn what_was_undone_is_done_again_as_long_as_nothing_else_was() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     let states: Vec<String> = ["one", "two", "three"]
