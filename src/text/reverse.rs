@@ -11,6 +11,9 @@ const WORDS: usize = 4000;
 /// A text longer than this, in bytes, is not compared.
 const LONGEST: usize = 4_000_000;
 
+/// Signs that stand inside names and paths, beside letters and digits.
+const JOINING: &[char] = &['/', '\\', '_', '-', '%'];
+
 /// A run of bytes that two texts have in common: where it begins in each, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
@@ -37,9 +40,28 @@ pub fn take_back(before: &str, patch: &[Edit], after: &str, now: &str) -> Option
         gone += edit.span.end - edit.span.start;
         let former = before.get(edit.span.start..edit.span.end)?;
         let span = placed(&runs, start, end, (after.len(), now.len()))?;
+        let written = if edit.text.is_empty() { former } else { edit.text.as_str() };
+        if is_joined(
+            written,
+            (after.get(..start)?, after.get(end..)?),
+            (now.get(..span.start)?, now.get(span.end..)?),
+        ) {
+            return None;
+        }
         edits.push(Edit::replace(span, former));
     }
     Some(edits)
+}
+
+/// Says whether what was written is a part of a longer word or path now: `E/A.md` is not the `A.md` that was written.
+/// Given are the texts before and behind it, then and now.
+fn is_joined(written: &str, then: (&str, &str), now: (&str, &str)) -> bool {
+    let joins = |then: Option<char>, now: Option<char>| {
+        then != now && now.is_some_and(|sign| sign.is_alphanumeric() || JOINING.contains(&sign))
+    };
+    let before = joins(then.0.chars().next_back(), now.0.chars().next_back());
+    let behind = joins(then.1.chars().next(), now.1.chars().next());
+    before && !written.starts_with(char::is_whitespace) || behind && !written.ends_with(char::is_whitespace)
 }
 
 /// Finds where a part of the old text stands in the new one; `None` where it is not there as it was.
@@ -160,6 +182,10 @@ mod tests {
                 Some("see [[Old]] then, or so\n"),
             ),
             ("see [[Old]] now\n", "see [[New]] now\n", "see [[Newer]] now\n", None),
+            ("see [[Old]]\n", "see [[New]]\n", "see [[Folder/New]]\n", None),
+            ("see [[Old]]\n", "see [[New]]\n", "see [[New-er]]\n", None),
+            ("see [[Old]]\n", "see [[New]]\n", "see [[New#Part|so]]\n", Some("see [[Old#Part|so]]\n")),
+            ("a: [b]\n", "a: [b, c]\n", "a: [b, c, d]\n", Some("a: [b, d]\n")),
             ("a\nb\nc\n", "a\nc\n", "a\nc\nd\n", Some("a\nb\nc\nd\n")),
             ("a\nb\nc\n", "a\nc\n", "a\nx\nc\n", None),
             ("", "b\n", "b\nc\n", Some("c\n")),
@@ -169,6 +195,6 @@ mod tests {
         for (before, after, now, expected) in cases {
             check_back(before, after, now, expected);
         }
-        assert_eq!(cases.len(), 12);
+        assert_eq!(cases.len(), 16);
     }
 }
