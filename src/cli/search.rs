@@ -147,6 +147,9 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let store = session.store()?;
     let asked = args.asked.request(args.query.join(" "), store.now())?;
     let (filter, path) = (asked.filter.clone(), asked.path.clone());
+    // A program that reads the list must get what meets the condition, or nothing.
+    let asked =
+        if args.shape.is_given() { SearchRequest { fallback: Fallback::Never, ..asked } } else { asked };
     let mut reply = store.search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
     if reply.results.is_empty() {
         reply.notes.extend(store.absent(&filter, None, path.as_deref())?);

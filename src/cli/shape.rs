@@ -31,6 +31,11 @@ enum Piece {
 }
 
 impl Shape {
+    /// Says whether a shape was asked for, as programs that read the output do.
+    pub(super) fn is_given(&self) -> bool {
+        self.format.is_some() || self.print0
+    }
+
     /// Prints a reply whose items these are: in the shape that was asked for, else as `show` makes it.
     ///
     /// # Errors
@@ -42,7 +47,7 @@ impl Shape {
         items: impl FnOnce(&R) -> &[T],
         show: impl FnOnce(&R) -> String,
     ) -> Result<()> {
-        if self.format.is_none() && !self.print0 {
+        if !self.is_given() {
             return out.reply(reply, show);
         }
         if out.is_json() {

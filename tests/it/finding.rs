@@ -105,6 +105,11 @@ fn the_command_points_at_a_syntax_error_and_falls_back_where_nothing_is_found() 
     assert!(reply["notes"].to_string().contains("no note meets the whole condition"), "{reply}");
     let hits = told(&vault, NOW, &["memory", "search", "\"tournament plans\" season"]);
     assert_eq!(hits[0]["path"], "Games.md", "{hits}");
+    // A list for another program holds what meets the condition, or nothing.
+    for shape in [&["-0"][..], &["--format", "{path}"]] {
+        let done = vault.run(&[&["search", "\"tournament plans\" season"], shape].concat());
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "", "{shape:?}");
+    }
     let mut checked = 0;
     // Nothing to rank by, or every word asked for: nothing found is the answer.
     for query in [&["tag:#absent"][..], &["[absent]"], &["--all", "tournament absent"]] {
