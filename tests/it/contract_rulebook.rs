@@ -121,8 +121,7 @@ fn a_search_gives_a_line_of_each() {
     // Without a model meaning finds nothing.
     let vector =
         client.text("rulebook_memory_search", json!({ "query": "keeping storage", "mode": "vector" }));
-    let nothing =
-        r#"{"success":true,"results":[],"total":0,"notices":["no embedder is set, so words alone answer"]}"#;
+    let nothing = r#"{"success":true,"results":[],"total":0,"notices":["no embedder is set, so meaning finds nothing"]}"#;
     assert_eq!(vector, nothing);
     for (arguments, says) in [
         (json!({}), "query"),

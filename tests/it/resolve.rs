@@ -165,8 +165,37 @@ fn removed_files_are_gone() {
     assert_eq!(show(names.resolve("n", &source)), "c/n.md");
 }
 
-/// Reads spec/obsidian.md 3.3 step by step over the plain list of files.
+/// Reads spec/obsidian.md 3.3 step by step over the plain list of files. Of files that differ by case alone, the one
+/// whose path and the link have the longest common ending is meant, where there is one such.
 fn naive<'a>(files: &'a [NotePath], linkpath: &str, source: &'a NotePath) -> Option<(&'a str, bool)> {
+    let (found, ambiguous) = naive_by_key(files, linkpath, source)?;
+    let link = clean(linkpath);
+    let extension = |text: &str| {
+        let name = text.rsplit('/').next().unwrap_or("");
+        name.rsplit_once('.').map(|(_, extension)| extension.to_lowercase())
+    };
+    let common_ending = |path: &str| {
+        let is_whole = extension(path) == extension(&link);
+        let path = if is_whole { path } else { path.trim_end_matches(".md") };
+        (0..=path.len().min(link.len()))
+            .rev()
+            .find(|len| path.as_bytes().ends_with(&link.as_bytes()[link.len() - len..]))
+            .unwrap_or(0)
+    };
+    if !ambiguous {
+        return Some((found, ambiguous));
+    }
+    let twins = files.iter().filter(|file| file.key() == key(found)).map(NotePath::as_str);
+    let mut rated: Vec<(usize, &str)> = twins.map(|twin| (common_ending(twin), twin)).collect();
+    rated.sort();
+    match rated.as_slice() {
+        [.., (second, _), (first, twin)] if first > second => Some((twin, true)),
+        _ => Some((found, true)),
+    }
+}
+
+/// As [`naive`], where case decides nothing.
+fn naive_by_key<'a>(files: &'a [NotePath], linkpath: &str, source: &'a NotePath) -> Option<(&'a str, bool)> {
     let l = clean(linkpath);
     if l.is_empty() {
         return Some((source.as_str(), false));
