@@ -318,11 +318,11 @@ pub struct BackupConfig {
 pub struct TiersConfig {
     /// A note is HOT so many hours long.
     pub hot_hours: u32,
-    /// It is WARM after so many uses,
+    /// A note is WARM after this many uses on enough days.
     pub warm_uses: usize,
-    /// on so many days,
+    /// The uses that make a note WARM lie on this many days at least.
     pub warm_use_days: usize,
-    /// for so many days after the last of them.
+    /// A note stays WARM for this many days after its last use.
     pub warm_days: u32,
 }
 

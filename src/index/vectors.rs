@@ -21,9 +21,9 @@ use crate::nofollow;
 /// Up to this many vectors are compared one by one; a graph over fewer would cost more than it saves.
 const LARGEST_TAIL: usize = 8192;
 const KEY_RECORD: usize = 16;
-/// How many bytes the file of keys may have: for a hundred million passages,
+/// The file of keys has at most this many bytes, enough for a hundred million passages.
 const MAX_KEYS: u64 = 1_600_000_016;
-/// and the note of the graph.
+/// The file that describes the graph has at most this many bytes.
 const MAX_NOTE: u64 = 65_536;
 const MAGIC: &[u8; 8] = b"SNVEC001";
 const HEADER: usize = 16;

@@ -6,9 +6,9 @@ use serde_json::Value;
 pub(super) const LONGEST: usize = 20_000;
 /// What is longer than this is cut to [`LONGEST`], whichever tool gave it.
 const BOUND: usize = 26_000;
-/// Texts of a reply are cut to these lengths, one after the other, until it fits,
+/// Texts of a reply are cut to these lengths, one after the other, until the reply fits.
 const TEXTS: [usize; 7] = [12_000, 6_000, 3_000, 1_500, 700, 350, 200];
-/// and then lists and the properties of objects to these numbers.
+/// Lists and the properties of objects are cut to these numbers, where cutting texts was not enough.
 const ITEMS: [usize; 8] = [250, 120, 60, 30, 15, 7, 3, 1];
 /// A name of a property is no longer than this.
 const NAME: usize = 200;

@@ -33,9 +33,9 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.'
 const PAGE: usize = 200;
 /// A file of more bytes than this is not sent.
 const LARGEST: u64 = 8 << 20;
-/// A session has at most so many subscriptions,
+/// A session has at most this many subscriptions.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
-/// and the address of each has at most so many bytes.
+/// The address of a subscription has at most this many bytes.
 const LONGEST_URI: usize = 4096;
 /// A connection that lags so many steps behind is told of everything it asked for.
 const STEPS: usize = 64;

@@ -19,10 +19,11 @@ use crate::store::{
 };
 use crate::text::media::{is_shown_image, media_type};
 
-/// A note's links, and its frontmatter, take at most so many characters of a reply,
+/// The links of a note take at most this many characters of a reply.
 const LINKS: usize = 2_500;
+/// The frontmatter of a note takes at most this many characters of a reply.
 const FRONTMATTER: usize = 4_000;
-/// and at most so many notes are told of that could not be read, or had no room.
+/// A reply names at most this many notes that could not be read or had no room.
 const OTHERS: usize = 50;
 /// Images of more bytes are named, but not shown.
 const LARGEST_IMAGE: u64 = 3 << 20;
@@ -230,10 +231,10 @@ struct NoteOutput {
     outgoing: Vec<String>,
     /// Where other notes link to it, as `path:line`.
     backlinks: Vec<String>,
-    /// The line to go on from, where the text was cut,
+    /// The line to go on from, where the text was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_line: Option<usize>,
-    /// and the column, where that line itself was cut.
+    /// The column of that line to go on from, where the line itself was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_column: Option<usize>,
     /// What its text does not show as it is.
@@ -614,9 +615,9 @@ fn fitting_texts(texts: impl Iterator<Item = String>, mut left: usize) -> Vec<St
 /// A text that was cut to the room that a reply has for it.
 struct Cut {
     text: String,
-    /// The line to go on from, where there is more,
+    /// The line to go on from, where there is more.
     next_line: Option<usize>,
-    /// and the column, where that line was cut.
+    /// The column of that line to go on from, where the line itself was cut.
     next_column: Option<usize>,
 }
 
