@@ -12,7 +12,7 @@ use toml::{Table, Value};
 use toml_edit::{DocumentMut, Item};
 
 use crate::error::{Error, Result};
-use crate::nofollow;
+use crate::safe_open;
 
 const DEFAULTS: &str = include_str!("config.toml");
 
@@ -754,14 +754,14 @@ fn unflatten(values: &BTreeMap<String, (Value, Origin)>) -> Table {
 /// Reads a vault's own settings; empty where it has none.
 fn vault_file(root: &Path) -> Result<String> {
     let path = root.join(VAULT_FILE);
-    let bytes = match nofollow::read(root, VAULT_FILE, MAX_VAULT_FILE) {
+    let bytes = match safe_open::read(root, VAULT_FILE, MAX_VAULT_FILE) {
         Ok(bytes) => bytes,
         Err(error)
             if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
         {
             return Ok(String::new());
         }
-        Err(error) => return Err(nofollow::failed("read", &path, error)),
+        Err(error) => return Err(safe_open::failed("read", &path, error)),
     };
     String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} is not UTF-8", path.display())))
 }

@@ -2,9 +2,9 @@
 //!
 //! Lines stay as they were written, but for the uses of old months, which `compact` writes shorter.
 
-pub mod book;
-mod compact;
-mod read;
+mod compaction;
+pub mod projection;
+mod reader;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -19,11 +19,11 @@ use crate::error::{Error, Result};
 use crate::text::edit::{ChangeSet, ContentHash, FolderMove, Place};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::beneath::Folder;
-use crate::vault::kept::Kept;
-use crate::vault::write::{Applied, WriteLock};
+use crate::vault::apply::{Applied, WriteLock};
+use crate::vault::dir::Folder;
+use crate::vault::undo_log::Kept;
 
-pub use read::{Events, Order, read_lines};
+pub use crate::journal::reader::{Events, Order, read_lines};
 
 /// The operation of files that somebody else moved, and that were only seen to have moved.
 pub const MOVED: &str = "moved";

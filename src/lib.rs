@@ -2,7 +2,7 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`mod@error`], [`cores`], [`nofollow`], [`clock`], [`config`]: failures, sharing of work, files that are not
+//! - [`mod@error`], [`parallel`], [`safe_open`], [`clock`], [`config`]: failures, sharing of work, files that are not
 //!   to be links, time, settings
 //! - [`text`]: what one file says; pure
 //! - [`memory`]: what a note is worth; pure
@@ -14,8 +14,6 @@
 //! - [`mcp`] and [`cli`]: translations of it
 
 pub mod error;
-pub mod cores;
-pub mod nofollow;
 pub mod clock;
 pub mod config;
 pub mod text;
@@ -27,3 +25,5 @@ pub mod search;
 pub mod store;
 pub mod mcp;
 pub mod cli;
+pub mod parallel;
+pub mod safe_open;

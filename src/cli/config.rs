@@ -5,10 +5,10 @@ use clap_complete::Shell;
 use serde::Serialize;
 
 use super::change::DryPlan;
-use super::{Session, complete, output, screen};
+use crate::cli::{Session, complete, output, terminal};
 use crate::config::{self, Config, Edited};
 use crate::error::{Error, Result};
-use crate::index::embed::choice;
+use crate::index::embed::model_selection;
 use crate::search::Mode;
 use crate::search::fuse::Fusion;
 use crate::vault::Vault;
@@ -95,7 +95,7 @@ fn check_name(key: &str, value: &str) -> Result<()> {
     match key {
         "search.mode" => Mode::parse(value).map(drop),
         "search.fusion" => Fusion::parse(value).map(drop),
-        "embed.provider" => choice::refuse_unknown(value),
+        "embed.provider" => model_selection::refuse_unknown(value),
         _ => Ok(()),
     }
 }
@@ -126,7 +126,7 @@ fn show(session: &Session) -> Result<()> {
     session.out.reply(&settings, |settings| {
         let rows = settings.iter().flat_map(|setting| {
             // A long value goes on below itself, so that the origin stays in sight.
-            let mut lines = screen::wrap(&setting.value, VALUE_WIDTH).into_iter();
+            let mut lines = terminal::wrap(&setting.value, VALUE_WIDTH).into_iter();
             let first = vec![setting.key.clone(), lines.next().unwrap_or_default(), setting.origin.clone()];
             std::iter::once(first).chain(lines.map(|line| vec![String::new(), line, String::new()]))
         });

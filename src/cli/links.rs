@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::list::show_notes;
-use super::shape::Shape;
 use super::{Session, output};
+use crate::cli::format::Shape;
 use crate::error::Result;
 use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
 

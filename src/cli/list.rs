@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use super::search::FilterArgs;
-use super::shape::Shape;
 use super::{Session, output};
+use crate::cli::format::Shape;
 use crate::error::{Error, Result};
 use crate::store::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
 

@@ -5,7 +5,7 @@ use console::style;
 
 use super::change::{Dry, DryPlan, show_change, text_or_stdin};
 use super::search::FilterArgs;
-use super::{Session, keep, output, screen};
+use crate::cli::{Session, maintenance, output, terminal};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
@@ -51,10 +51,10 @@ enum MemoryCommand {
     ByTags(ByTagsArgs),
     ByDate(ByDateArgs),
     Audit(AuditArgs),
-    Maintain(keep::MaintainArgs),
-    Cleanup(keep::CleanupArgs),
-    Export(keep::ExportArgs),
-    Import(keep::ImportArgs),
+    Maintain(maintenance::MaintainArgs),
+    Cleanup(maintenance::CleanupArgs),
+    Export(maintenance::ExportArgs),
+    Import(maintenance::ImportArgs),
 }
 
 /// Keep a text as a memory. Prints its path.
@@ -370,10 +370,10 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
                 output::columns(&rows.collect::<Vec<_>>())
             })
         }
-        MemoryCommand::Maintain(args) => keep::maintain(session, &args),
-        MemoryCommand::Cleanup(args) => keep::cleanup(session, &args),
-        MemoryCommand::Export(args) => keep::export(session, &args),
-        MemoryCommand::Import(args) => keep::import(session, &args),
+        MemoryCommand::Maintain(args) => maintenance::maintain(session, &args),
+        MemoryCommand::Cleanup(args) => maintenance::cleanup(session, &args),
+        MemoryCommand::Export(args) => maintenance::export(session, &args),
+        MemoryCommand::Import(args) => maintenance::import(session, &args),
         MemoryCommand::ByType(args) => {
             let mut request = important(args.limit);
             request.filter.note_type = Some(args.kind);
@@ -497,7 +497,7 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
                 ));
             }
             for line in hit.snippet.lines() {
-                out.push_str(&screen::indented("    ", &output::plain(line)));
+                out.push_str(&terminal::indented("    ", &output::plain(line)));
             }
         }
         out

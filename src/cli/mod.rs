@@ -8,7 +8,6 @@ mod config;
 mod eval;
 mod hook;
 mod index;
-mod keep;
 mod links;
 mod list;
 mod mcp;
@@ -18,12 +17,13 @@ mod open;
 mod output;
 mod read;
 mod related;
-mod screen;
 mod search;
-mod shape;
 mod status;
 mod tasks;
 mod watch;
+mod format;
+mod maintenance;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,7 +75,7 @@ struct Global {
     json: bool,
     /// When colours are used.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
-    color: screen::Color,
+    color: terminal::Color,
     /// Print what is longer than the screen without a pager. $SIDENOTE_PAGER or $PAGER names the pager; else it is less.
     #[arg(long, global = true)]
     no_pager: bool,
@@ -109,18 +109,18 @@ enum Command {
     #[command(flatten)]
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
-    Handoff(keep::HandoffArgs),
-    Backup(keep::BackupArgs),
-    Backups(keep::BackupsArgs),
-    RestoreBackup(keep::RestoreBackupArgs),
+    Handoff(maintenance::HandoffArgs),
+    Backup(maintenance::BackupArgs),
+    Backups(maintenance::BackupsArgs),
+    RestoreBackup(maintenance::RestoreBackupArgs),
     #[command(hide = true)]
-    Maintain(keep::MaintainArgs),
+    Maintain(maintenance::MaintainArgs),
     #[command(hide = true)]
-    Cleanup(keep::CleanupArgs),
+    Cleanup(maintenance::CleanupArgs),
     #[command(hide = true)]
-    Export(keep::ExportArgs),
+    Export(maintenance::ExportArgs),
     #[command(hide = true)]
-    Import(keep::ImportArgs),
+    Import(maintenance::ImportArgs),
     Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
     Model(model::ModelArgs),
@@ -317,14 +317,14 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
             Ok(())
         }
         Command::Memory(args) => memory::run(&session, args),
-        Command::Handoff(args) => keep::handoff(&session, args),
-        Command::Backup(args) => keep::backup(&session, &args),
-        Command::Backups(args) => keep::backups(&session, &args),
-        Command::RestoreBackup(args) => keep::restore_backup(&session, &args),
-        Command::Maintain(args) => keep::maintain(&session, &args),
-        Command::Cleanup(args) => keep::cleanup(&session, &args),
-        Command::Export(args) => keep::export(&session, &args),
-        Command::Import(args) => keep::import(&session, &args),
+        Command::Handoff(args) => maintenance::handoff(&session, args),
+        Command::Backup(args) => maintenance::backup(&session, &args),
+        Command::Backups(args) => maintenance::backups(&session, &args),
+        Command::RestoreBackup(args) => maintenance::restore_backup(&session, &args),
+        Command::Maintain(args) => maintenance::maintain(&session, &args),
+        Command::Cleanup(args) => maintenance::cleanup(&session, &args),
+        Command::Export(args) => maintenance::export(&session, &args),
+        Command::Import(args) => maintenance::import(&session, &args),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Model(args) => model::run(&session, &args),
         Command::Config(args) => config::run(&session, &args),

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use console::style;
 use serde::Serialize;
 
-use super::screen;
+use crate::cli::terminal;
 use crate::error::{Error, Result};
 
 /// How this process answers.
@@ -45,7 +45,7 @@ impl Output {
 
     /// Prints what a person reads, through a pager where it is longer than the screen.
     fn page(self, text: &str) -> Result<()> {
-        if self.pages && screen::overflows(text) && screen::page(text) {
+        if self.pages && terminal::overflows(text) && terminal::page(text) {
             return Ok(());
         }
         self.print(text)
@@ -211,7 +211,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
         let mut start = 0;
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if column + 1 == row.len() {
-                line.push_str(&screen::wrapped_cell(cell, start));
+                line.push_str(&terminal::wrapped_cell(cell, start));
                 break;
             }
             line.push_str(&console::pad_str(cell, *width, console::Alignment::Left, None));

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::shape::Shape;
 use super::{Session, output, split_lines};
+use crate::cli::format::Shape;
 use crate::error::Result;
 use crate::store::{InspectReply, ReadRequest};
 use crate::text::note::Heading;

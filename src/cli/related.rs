@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use console::style;
 
 use super::search::AskedArgs;
-use super::shape::Shape;
 use super::{Session, output};
+use crate::cli::format::Shape;
 use crate::error::Result;
 use crate::store::{Kinship, MentionsReply, RelatedReply, RelatedRequest, WhyReply, WhyRequest};
 

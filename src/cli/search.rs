@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use console::style;
 
-use super::shape::Shape;
-use super::{Session, output, screen};
+use crate::cli::format::Shape;
+use crate::cli::{Session, output, terminal};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
@@ -202,7 +202,7 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
         bare.is_empty() || bare == own || bare == result.title
     };
     for line in marked.lines().filter(|line| !repeats(line)).take(4) {
-        text.push_str(&screen::indented("    ", line.trim_end()));
+        text.push_str(&terminal::indented("    ", line.trim_end()));
     }
     if let Some(parts) = &result.explain {
         let found_by = match result.match_type {

@@ -4,8 +4,8 @@ use clap::Args;
 use console::style;
 
 use super::search::FilterArgs;
-use super::shape::Shape;
 use super::{Session, output};
+use crate::cli::format::Shape;
 use crate::error::Result;
 use crate::store::{TaskItem, TasksRequest};
 

@@ -1,16 +1,16 @@
 //! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
 
 mod analysis;
-mod column;
 mod directory;
-mod files;
-mod inflections;
-mod inverter;
-mod places;
 mod ranking;
 mod statistics;
-mod vocabulary;
-mod words;
+mod bitset;
+mod bulk_inverter;
+mod posting_buffer;
+mod stem_expansion;
+mod substring_candidates;
+mod term_dictionary;
+mod term_lookup;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 use self::analysis::Listing;
 use self::directory::Unwaited;
-pub use self::files::FileSet;
-use self::inflections::Inflections;
-use self::inverter::Inverter;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
 use self::statistics::Lengths;
-use self::vocabulary::{Held, Vocabulary, nothing_held};
+pub use crate::index::bm25::bitset::FileSet;
+use crate::index::bm25::bulk_inverter::Inverter;
+use crate::index::bm25::stem_expansion::Inflections;
+use crate::index::bm25::substring_candidates::{Held, Vocabulary, nothing_held};
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;

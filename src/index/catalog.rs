@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::roster::Entry;
+use crate::index::file_table::Entry;
 use crate::text::path::{NotePath, is_segment, key};
 
 pub use filter::Filter;

@@ -4,20 +4,20 @@
 
 pub mod bm25;
 pub mod catalog;
-mod difference;
-pub mod document;
 pub mod embed;
-mod folder;
 mod leb128;
-mod look;
-mod recent;
-pub mod roster;
-mod seal;
-mod serving;
-mod unwritten;
 pub mod vectors;
-mod worker;
 mod writer;
+mod active_model;
+mod checksums;
+mod diff;
+mod directory;
+mod disk_file;
+pub mod file_table;
+pub mod indexed_document;
+mod read_only;
+mod recent_vectors;
+mod writer_thread;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -30,21 +30,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::active_model::{Served, Serving, named};
 use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
 use crate::index::catalog::{Catalog, Hash};
 use crate::index::embed::Embed;
-use crate::index::embed::choice::{Earlier, key_of};
-use crate::index::recent::Urgent;
-use crate::index::roster::Roster;
-use crate::index::serving::{Served, Serving, named};
+use crate::index::embed::model_selection::{Earlier, key_of};
+use crate::index::file_table::Roster;
+use crate::index::recent_vectors::Urgent;
 use crate::index::vectors::{VectorWriter, Vectors};
-use crate::index::worker::Worker;
+use crate::index::writer_thread::Worker;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
-pub use difference::{Drift, SyncReport};
-pub use folder::Holder;
-use folder::{Identity, folder_size, holder, identity_of, kept_folder, own_folder, refuse_links, take_lock};
+pub use crate::index::diff::{Drift, SyncReport};
+pub use crate::index::directory::Holder;
+use crate::index::directory::{
+    Identity, folder_size, holder, identity_of, kept_folder, own_folder, refuse_links, take_lock,
+};
 use writer::Writer;
 
 /// How often a process that waits for its change looks whether the files are still as it left them.
@@ -451,13 +453,13 @@ impl Index {
             return Ok(false);
         }
         tracing::warn!("{}; the index is rebuilt from the notes", damage.message());
-        folder::wipe(&self.shared.folder)?;
+        directory::wipe(&self.shared.folder)?;
         self.promote()
     }
 
     /// Lists the files that differ from the index right now, without changing anything.
     pub fn drift(&self, vault: &Vault) -> Result<Drift> {
-        difference::drift(vault, &self.catalog())
+        diff::drift(vault, &self.catalog())
     }
 
     /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.
@@ -767,36 +769,36 @@ fn open_to_write(
 ) -> Result<Opened> {
     let vector_folder = serving.place();
     let mut notices = Vec::new();
-    let mut verdict = seal::check(folder)?;
-    if let seal::Verdict::Damaged(files) = &verdict {
+    let mut verdict = checksums::check(folder)?;
+    if let checksums::Verdict::Damaged(files) = &verdict {
         if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
             if !options.rebuild {
                 notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
             }
-            folder::wipe(folder)?;
+            directory::wipe(folder)?;
         } else if let Some(file) = files.first() {
             notices.push(format!(
                 "{file} in the index was damaged; vectors that fail their check are made again"
             ));
         }
     }
-    let is_doubtful = matches!(verdict, seal::Verdict::Unsealed | seal::Verdict::Touched);
+    let is_doubtful = matches!(verdict, checksums::Verdict::Unsealed | checksums::Verdict::Touched);
     let (catalog, bm25) = match open_sides(folder, is_doubtful) {
         Ok(sides) => sides,
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             if !options.rebuild {
                 notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
             }
-            folder::wipe(folder)?;
-            verdict = seal::Verdict::Unsealed;
+            directory::wipe(folder)?;
+            verdict = checksums::Verdict::Unsealed;
             open_sides(folder, false)?
         }
         Err(error) => return Err(error),
     };
-    let whole = verdict == seal::Verdict::Whole && !options.rebuild;
+    let whole = verdict == checksums::Verdict::Whole && !options.rebuild;
     if !whole {
-        seal::break_open(folder)?;
-        folder::remove_staged(folder)?;
+        checksums::break_open(folder)?;
+        directory::remove_staged(folder)?;
         let former = serving.now(named(&catalog)?).former_place();
         let mended = mend_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
         notices.extend(mended.filter(|_| notices.is_empty()));
@@ -832,12 +834,12 @@ fn mend_vectors(
     folder: &Path,
     model: Option<&(PathBuf, usize)>,
     former: Option<&(PathBuf, usize)>,
-    verdict: &seal::Verdict,
+    verdict: &checksums::Verdict,
 ) -> Result<Option<String>> {
     if let Some((path, dimensions)) = former {
         VectorWriter::open(path, *dimensions, true)?;
     }
-    let damaged: &[String] = if let seal::Verdict::Damaged(files) = verdict { files } else { &[] };
+    let damaged: &[String] = if let checksums::Verdict::Damaged(files) = verdict { files } else { &[] };
     for path in damaged.iter().filter(|file| file.starts_with("vectors")).map(|file| folder.join(file)) {
         let is_of =
             |place: Option<&(PathBuf, usize)>| path.parent() == place.map(|(folder, _)| folder.as_path());

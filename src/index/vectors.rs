@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 
 use crate::error::{Error, Result};
-use crate::nofollow;
+use crate::safe_open;
 
 /// Up to this many vectors are compared one by one; a graph over fewer would cost more than it saves.
 const LARGEST_TAIL: usize = 8192;
@@ -80,7 +80,7 @@ struct GraphNote {
 /// Gives device, inode and change time of a file. Nobody can give a file a change time that they choose, so a file that
 /// still has these is the one that it was. The graph's reader trusts every byte, so it gets no other.
 fn file_of(path: &Path) -> Option<(u64, u64, i64, i64)> {
-    let found = std::fs::symlink_metadata(path).ok().filter(nofollow::is_regular)?;
+    let found = std::fs::symlink_metadata(path).ok().filter(safe_open::is_regular)?;
     Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
@@ -183,20 +183,20 @@ fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
     let is_fine =
-        |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| nofollow::is_regular(&found));
+        |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
     if !is_fine(&path) || !is_fine(&log_path(folder)) {
         return Ok(empty);
     }
-    let bytes = match nofollow::read_in_place(&path, MAX_KEYS) {
+    let bytes = match safe_open::read_in_place(&path, MAX_KEYS) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
-        Err(error) => return Err(nofollow::failed("read", &path, error)),
+        Err(error) => return Err(safe_open::failed("read", &path, error)),
     };
     let path = log_path(folder);
-    let mut file = match nofollow::open_in_place(&path) {
+    let mut file = match safe_open::open_in_place(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
-        Err(error) => return Err(nofollow::failed("open", &path, error)),
+        Err(error) => return Err(safe_open::failed("open", &path, error)),
     };
     let mut head = [0; HEADER];
     if bytes.get(..HEADER) != Some(header(dimensions).as_slice())
@@ -481,7 +481,7 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
 }
 
 fn read_graph_note(folder: &Path) -> Option<GraphNote> {
-    let text = nofollow::read_in_place(&graph_note_path(folder), MAX_NOTE).ok()?;
+    let text = safe_open::read_in_place(&graph_note_path(folder), MAX_NOTE).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
@@ -561,7 +561,7 @@ impl VectorWriter {
         if !path.exists() && !graph_note_path(&self.folder).exists() {
             return false;
         }
-        let hashed = nofollow::open_in_place(&path).and_then(|file| {
+        let hashed = safe_open::open_in_place(&path).and_then(|file| {
             let mut hasher = blake3::Hasher::new();
             hasher.update_reader(file)?;
             Ok(hasher.finalize().to_hex())
@@ -706,16 +706,16 @@ impl VectorWriter {
 }
 
 fn open_to_write(path: &Path) -> Result<File> {
-    nofollow::open_to_write(path).map_err(|error| nofollow::failed("open", path, error))
+    safe_open::open_to_write(path).map_err(|error| safe_open::failed("open", path, error))
 }
 
 /// Writes a file of the sidecar anew, whole or not at all.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let fresh = path.with_extension("tmp");
-    let written = nofollow::create(&fresh).and_then(|mut file| file.write_all(bytes));
+    let written = safe_open::create(&fresh).and_then(|mut file| file.write_all(bytes));
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
     let written = written.and_then(|()| std::fs::rename(&fresh, path));
-    written.map_err(|error| nofollow::failed("write", path, error))
+    written.map_err(|error| safe_open::failed("write", path, error))
 }
 
 pub(crate) fn remove_if_there(path: &Path) -> Result<()> {

@@ -17,14 +17,14 @@ use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analysis, Bm25, Bm25Writer};
 use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
-use crate::index::difference::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
-use crate::index::document::{Document, Reading};
+use crate::index::diff::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
+use crate::index::directory::{Identity, STAGED, displaced, remove_staged, sealed_files};
 use crate::index::embed::{Effort, Embed};
-use crate::index::folder::{Identity, STAGED, displaced, remove_staged, sealed_files};
+use crate::index::indexed_document::{Document, Reading};
 use crate::index::vectors::{VectorWriter, passage_key};
-use crate::index::{Changes, Phase, Progress, seal, serving};
+use crate::index::{Changes, Phase, Progress, active_model, checksums};
 use crate::journal::Journal;
-use crate::journal::book::Book;
+use crate::journal::projection::Book;
 use crate::memory::usage::Subject;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::Names;
@@ -180,7 +180,7 @@ impl Writer {
 
     pub(crate) fn break_seal(&mut self) -> Result<()> {
         if self.sealed {
-            seal::break_open(&self.folder)?;
+            checksums::break_open(&self.folder)?;
             self.sealed = false;
         }
         Ok(())
@@ -287,7 +287,7 @@ impl Writer {
     fn place_staged(&mut self) -> Result<()> {
         let staged = self.folder.join(STAGED);
         // Nothing would show later that an old version of a page is all that a loss of power left.
-        let synced = crate::nofollow::open_in_place(&staged).and_then(|file| file.sync_data());
+        let synced = crate::safe_open::open_in_place(&staged).and_then(|file| file.sync_data());
         synced.map_err(|error| Error::io("write", &staged, error))?;
         self.wait_for_log();
         let path = self.folder.join("catalog.db");
@@ -645,17 +645,17 @@ impl Writer {
 
     /// Lets the vectors that were there serve on after a change of model, and the new ones once none is missing.
     fn keep_serving(&mut self, pending: i64) -> Result<()> {
-        let serving = serving::named(&self.catalog)?;
+        let serving = active_model::named(&self.catalog)?;
         let before = self.catalog.meta("model")?.unwrap_or(0);
         if self.model == 0 || serving == self.model {
             return Ok(());
         }
         // A catalog that holds nothing yet misses nothing, and says nothing.
         if pending == 0 && self.catalog.generation()? > 0 {
-            self.catalog.set_meta(serving::SERVING, self.model)?;
+            self.catalog.set_meta(active_model::SERVING, self.model)?;
             self.has_taken_over = serving != 0 || before != self.model;
         } else if serving == 0 && before != self.model {
-            self.catalog.set_meta(serving::SERVING, before)?;
+            self.catalog.set_meta(active_model::SERVING, before)?;
         }
         Ok(())
     }
@@ -663,7 +663,7 @@ impl Writer {
     /// Removes the vectors of the model that served before, once nobody here looks at them any more.
     pub(crate) fn drop_replaced(&mut self) -> Result<()> {
         if let (true, Some((folder, _))) = (self.has_taken_over, &self.vector_folder) {
-            serving::remove_others(&self.folder, folder)?;
+            active_model::remove_others(&self.folder, folder)?;
         }
         self.has_taken_over = false;
         Ok(())
@@ -752,7 +752,7 @@ impl Writer {
             // A reader still looks at the log; without a seal the next writer checks the files itself.
             return Ok(());
         }
-        seal::close(&self.folder, &sealed_files(&self.folder)?)?;
+        checksums::close(&self.folder, &sealed_files(&self.folder)?)?;
         self.sealed = true;
         Ok(())
     }

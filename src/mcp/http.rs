@@ -4,7 +4,7 @@
 //! that says `initialize` and accepts streams gets a session (spec/security.md, HTTP).
 
 mod cors;
-mod intake;
+mod admission;
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -39,9 +39,9 @@ use uuid::Uuid;
 
 use super::{Server, asked_to_end};
 use crate::error::{Error, Result};
+pub(super) use crate::mcp::http::admission::Reserved;
+use crate::mcp::http::admission::{ARRIVAL, Intake, LARGEST};
 use cors::{Cors, origin};
-pub(super) use intake::Reserved;
-use intake::{ARRIVAL, Intake, LARGEST};
 
 /// The header by which a client names its session.
 const SESSION: &str = "mcp-session-id";

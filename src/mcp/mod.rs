@@ -6,19 +6,15 @@
 #[cfg(feature = "conformance")]
 mod conformance;
 mod http;
-mod limit;
-mod longterm;
-mod mem;
 mod notes;
 mod prompts;
 mod resources;
-mod room;
-mod rulebook;
 mod stdio;
-mod tiered;
 mod tool;
-mod vector;
 mod words;
+mod compat;
+mod reply_limit;
+mod text_budget;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -174,11 +170,11 @@ impl Toolset {
         match self {
             Self::Notes => notes::tools(),
             Self::More => notes::more::tools(),
-            Self::Mem => mem::tools(),
-            Self::Longterm => longterm::tools(),
-            Self::Vector => vector::tools(),
-            Self::Tiered => tiered::tools(),
-            Self::Rulebook => rulebook::tools(),
+            Self::Mem => compat::mem::tools(),
+            Self::Longterm => compat::longterm::tools(),
+            Self::Vector => compat::vector::tools(),
+            Self::Tiered => compat::tiered::tools(),
+            Self::Rulebook => compat::rulebook::tools(),
         }
     }
 }

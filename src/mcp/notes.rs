@@ -6,8 +6,8 @@ mod graph;
 mod memory;
 pub(super) mod more;
 
-use super::limit::LONGEST;
 use super::tool::{Does, Tool};
+use crate::mcp::reply_limit::LONGEST;
 
 /// Lists its tools.
 pub(super) fn tools() -> Vec<Tool> {

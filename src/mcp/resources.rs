@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 use crate::error::{Error, Result};
 use crate::index::SyncReport;
 use crate::store::{FileContent, FileItem, Store};
-use crate::text::media::media_type;
+use crate::text::media_type::media_type;
 use crate::text::path::NotePath;
 
 /// What every resource's address begins with.

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{limit, resources, words};
 use crate::error::{Error, Result};
+use crate::mcp::{reply_limit, resources, words};
 use crate::store::{EarlierCall, Intent, Store};
 
 /// The argument by which a caller names an operation that it may repeat; every tool that writes takes it.
@@ -186,16 +186,16 @@ impl Answer {
 
     /// Writes the answer for the protocol. What is longer than any reply is cut here, and says so.
     pub(super) fn into_result(mut self) -> CallToolResult {
-        let mut is_cut = self.structured.as_mut().is_some_and(limit::fit);
+        let mut is_cut = self.structured.as_mut().is_some_and(reply_limit::fit);
         let mut content = Vec::new();
         for part in self.parts {
             match part {
                 Part::Text(mut text) => {
-                    is_cut |= limit::fit_text(&mut text);
+                    is_cut |= reply_limit::fit_text(&mut text);
                     content.push(ContentBlock::text(text));
                 }
                 Part::Json(mut value, is_pretty) => {
-                    is_cut |= limit::fit(&mut value);
+                    is_cut |= reply_limit::fit(&mut value);
                     let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
                     content.push(ContentBlock::text(text));
                 }
@@ -203,7 +203,7 @@ impl Answer {
             }
         }
         if is_cut {
-            content.push(ContentBlock::text(limit::CUT));
+            content.push(ContentBlock::text(reply_limit::CUT));
         }
         let mut result =
             if self.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
@@ -224,7 +224,7 @@ fn behind(files: usize) -> String {
 fn told(error: &Error) -> String {
     let mut told = error.to_string();
     // What was given may be as long as a caller likes, and is told again.
-    if limit::cut(&mut told, LONGEST_ERROR) {
+    if reply_limit::cut(&mut told, LONGEST_ERROR) {
         told.push('…');
     }
     match error.hint() {

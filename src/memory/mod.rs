@@ -5,14 +5,14 @@
 
 pub mod capture;
 pub mod duplicate;
-pub mod evict;
 pub mod handoff;
-pub mod kind;
-pub mod likeness;
 pub mod preview;
-pub mod private;
 pub mod recall;
 pub mod score;
 pub mod secrets;
 pub mod state;
 pub mod usage;
+pub mod eviction;
+pub mod privacy;
+pub mod similarity;
+pub mod types;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::config::WeightsConfig;
-use crate::memory::kind::Kind;
 use crate::memory::state::{State, Tier, days};
+use crate::memory::types::Kind;
 
 /// What counts how much in the composite score.
 pub type Weights = WeightsConfig;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::memory::kind::Kind;
+use crate::memory::types::Kind;
 use crate::memory::usage::{Usage, What};
 
 const DAY: i64 = 86_400_000;

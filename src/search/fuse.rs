@@ -115,7 +115,7 @@ const LEAST_COVERAGE: f32 = 0.02;
 /// ones.
 const DEPTH: usize = 50;
 
-/// Merges the text list and the vector list; equal scores by file number, until [`order`](crate::search::order) has looked
+/// Merges the text list and the vector list; equal scores by file number, until [`order`](crate::search::tie_order) has looked
 /// up their paths.
 ///
 /// A note without an entry in `known` has what its lists say. Where notes lack vectors ([`Known::missing`]), the vectors

@@ -1,15 +1,15 @@
 //! Answers a query from one snapshot: ranked lists of full text and vectors, fused, filtered, tied deterministically.
 
 pub mod fuse;
-mod javascript;
-pub mod judge;
-pub mod order;
-pub mod pattern;
 pub mod query;
-pub mod select;
 pub mod snippet;
 pub mod syntax;
-pub mod unheard;
+pub mod candidates;
+mod javascript_regex;
+pub mod out_of_vocabulary;
+pub mod predicate;
+pub mod text_match;
+pub mod tie_order;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::index::bm25::{Ask, FileSet, Ranking, Tuning};
 use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
 use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Fused, Fusion, Known, Nearness, Ranked};
-use crate::search::order::best_first;
 use crate::search::query::Query;
+use crate::search::tie_order::best_first;
 
 /// Which lists answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -309,7 +309,8 @@ fn text_list(
     limit: usize,
 ) -> Result<Ranking> {
     // What holds a condition holds the words as they were typed.
-    let heard = if query.asks.is_some() { None } else { unheard::heard(&query.words, &snapshot.bm25)? };
+    let heard =
+        if query.asks.is_some() { None } else { out_of_vocabulary::heard(&query.words, &snapshot.bm25)? };
     let ask = Ask { words: heard.as_deref().unwrap_or(&query.words), allowed, limit };
     let mut ranking = snapshot.bm25.rank(&ask, &Tuning::default())?;
     best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::index::bm25::Word;
-use crate::index::document::Reading;
+use crate::index::indexed_document::Reading;
 use crate::text::Span;
 use crate::text::note::PieceKind;
 use crate::text::passage::Passage;

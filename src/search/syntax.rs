@@ -6,8 +6,8 @@ use std::fmt;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::memory::state::Tier;
-use crate::search::javascript::Pattern;
-use crate::search::pattern::{Term, TermKind};
+use crate::search::javascript_regex::Pattern;
+use crate::search::text_match::{Term, TermKind};
 
 /// Groups and operators within each other, beyond which a query is refused.
 const DEEPEST: usize = 64;

@@ -2,48 +2,14 @@
 //!
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
-mod absent;
-mod ask;
-mod backup;
-mod change;
-mod check;
-mod create;
-mod edit;
-mod evidence;
-mod content;
-mod files;
 mod follow;
-mod graph;
-mod handoff;
-mod judge;
-mod keep;
-mod list;
-mod maintain;
-mod memory;
-mod merge;
-mod model;
-mod moves;
-mod once;
-mod privacy;
-mod read;
-mod recall;
-mod relate;
-mod related;
-mod remember;
-mod rename;
-mod rerank;
-mod revise;
-mod scope;
-mod search;
-mod tasks;
-mod texts;
-mod transfer;
-mod undo;
-mod unite;
-mod unseen;
 mod view;
-mod why;
-mod write;
+mod change;
+mod memory;
+mod query;
+mod read;
+mod unindexed;
+mod upkeep;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -57,10 +23,11 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Counts, FileRow};
-use crate::index::embed::choice::{self, Chosen, Earlier};
+use crate::index::embed::model_selection;
+use crate::index::embed::model_selection::{Chosen, Earlier};
 use crate::index::embed::{Embed, Rerank};
 use crate::index::{Changes, Holder, Index, Options, Progress, Snapshot, SyncReport};
-use crate::journal::book::Book;
+use crate::journal::projection::Book;
 use crate::text::path::{NotePath, key};
 use crate::vault::watch::Watch;
 use crate::vault::{Vault, real_place};
@@ -69,48 +36,54 @@ pub use crate::journal::Event;
 pub use crate::memory::recall::{Context, Form as RecallForm, Item, within, xml};
 pub use crate::memory::score::{Intent, Part as ScorePart};
 pub use crate::memory::state::Tier;
-pub use ask::Sifted;
-pub use backup::{BackupItem, RestoreReply};
-use change::end_unfinished_at_start;
-pub use change::{ChangeReply, Operation};
-pub use check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severity};
-pub use content::MemoryContent;
-pub use create::NewRequest;
-pub use edit::{EditRequest, Edited, NoteEdit};
-pub use files::{FileContent, FileItem};
-pub use follow::{Followed, Follower};
-pub use graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
-pub use handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
-pub use judge::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
-pub use keep::{KeepRequest, Kept};
-pub use list::{FieldsItem, ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
-pub use maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
-pub use memory::{Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
-pub use merge::{ExtractRequest, MergeRequest};
-pub use model::{
-    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
-    ModelsShown, Verified,
+use crate::store::change::apply::end_unfinished_at_start;
+pub use crate::store::change::apply::{ChangeReply, Operation};
+pub use crate::store::change::create::NewRequest;
+pub use crate::store::change::edit::{EditRequest, Edited, NoteEdit};
+pub use crate::store::change::idempotency::EarlierCall;
+pub use crate::store::change::merge::{ExtractRequest, MergeRequest};
+pub use crate::store::change::move_files::{MoveRequest, PartKind, PartRequest};
+pub use crate::store::change::relate::{DanglingLinks, DeleteRequest, RelateRequest, shown};
+pub use crate::store::change::rename::{RenameRequest, Renamed};
+pub use crate::store::change::revise::ReviseRequest;
+pub use crate::store::change::undo::UndoRequest;
+pub use crate::store::change::write::{WriteReply, WriteRequest};
+pub use crate::store::memory::content::MemoryContent;
+pub use crate::store::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
+pub use crate::store::memory::insert::{KeepRequest, Kept};
+pub use crate::store::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
+pub use crate::store::memory::memories::{
+    Memory, MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem,
 };
-pub use moves::{MoveRequest, PartKind, PartRequest};
-pub use once::EarlierCall;
-pub use read::{InspectReply, ReadReply, ReadRequest};
-pub use recall::{
+pub use crate::store::memory::recall::{
     ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchReply, MemorySearchRequest, RecallReply,
     RecallRequest, Recalled, RecalledReply,
 };
-pub use relate::{DanglingLinks, DeleteRequest, RelateRequest, shown};
-pub use related::{Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest};
-pub use remember::{Alike, SaveReply, SaveRequest, number};
-pub use rename::{RenameRequest, Renamed};
-pub use revise::ReviseRequest;
-pub use search::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, WordWeight};
-pub use tasks::{TaskItem, TasksRequest};
-pub use texts::{MemoryText, MostLike, TextOrder, TextsRequest};
-pub use transfer::{ExportReply, Form as ExportForm, ImportReply};
-pub use undo::UndoRequest;
-use unseen::{Call, Unseen};
-pub use why::{Condition, WhyReply, WhyRequest};
-pub use write::{WriteReply, WriteRequest};
+pub use crate::store::memory::save::{Alike, SaveReply, SaveRequest, number};
+pub use crate::store::memory::texts::{MemoryText, MostLike, TextOrder, TextsRequest};
+pub use crate::store::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
+pub use crate::store::query::related::{
+    Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
+};
+pub use crate::store::query::search::{
+    Explained, Fallback, SearchReply, SearchRequest, SearchResult, WordWeight,
+};
+pub use crate::store::query::verify::Sifted;
+pub use crate::store::query::why::{Condition, WhyReply, WhyRequest};
+pub use crate::store::read::files::{FileContent, FileItem};
+pub use crate::store::read::graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
+pub use crate::store::read::list::{FieldsItem, ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
+pub use crate::store::read::note::{InspectReply, ReadReply, ReadRequest};
+pub use crate::store::read::tasks::{TaskItem, TasksRequest};
+use crate::store::unindexed::{Call, Unseen};
+pub use crate::store::upkeep::backup::{BackupItem, RestoreReply};
+pub use crate::store::upkeep::check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severity};
+pub use crate::store::upkeep::models::{
+    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
+    ModelsShown, Verified,
+};
+pub use crate::store::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use follow::{Followed, Follower};
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]
@@ -253,9 +226,9 @@ impl Store {
             None => vault,
         };
         let vault = Arc::new(vault);
-        let Chosen { model: embedder, why_not } = choice::embedder(&config.embed)?;
+        let Chosen { model: embedder, why_not } = model_selection::embedder(&config.embed)?;
         if let Some(embedder) = &embedder {
-            choice::remember(&config.embed, embedder.model());
+            model_selection::remember(&config.embed, embedder.model());
         }
         let options = Options {
             folder: index_folder,
@@ -277,7 +250,7 @@ impl Store {
         let mut shared = Shared {
             notices: index.notices().to_vec(),
             made_state: made_state.then_some(state),
-            reranker: choice::reranker(&config.rerank, &config.embed),
+            reranker: model_selection::reranker(&config.rerank, &config.embed),
             embed_trouble: why_not,
             vault,
             index,

@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::Store;
-use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Drift;
 use crate::index::catalog::{Catalog, FileKind, path_id};
+use crate::parallel;
 use crate::text::edit::{ContentHash, Remark};
 use crate::text::frontmatter;
 use crate::text::note::{Note, decode};
@@ -266,7 +266,7 @@ impl<'a> View<'a> {
         };
         let mut sources = Vec::with_capacity(paths.len());
         for group in paths.chunks(GROUP) {
-            let read = cores::each(group, 16, || (), read).into_iter().filter_map(Result::transpose);
+            let read = parallel::each(group, 16, || (), read).into_iter().filter_map(Result::transpose);
             sources.extend(read.collect::<Result<Vec<_>>>()?);
             self.go_on_after(group.len())?;
         }

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use crate::text::Span;
+use crate::text::escapes::{Quote, Unquoted, escaped};
 use crate::text::link::{Escape, Host, Link, LinkForm, Place};
-use crate::text::mention;
 use crate::text::note::{Joint, Note, Piece, PieceKind, Problem, Tag};
-use crate::text::quoted::{Quote, Unquoted, escaped};
+use crate::text::unlinked_reference;
 
 type Object<'a> = HashMap<String, &'a RawValue>;
 
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Note {
     match serde_json::from_str::<&RawValue>(json) {
         Ok(whole) => reader.canvas(whole),
         Err(error) => {
-            reader.note.mentions = mention::in_broken_canvas(text);
+            reader.note.mentions = unlinked_reference::in_broken_canvas(text);
             reader.note.problems.push(Problem {
                 code: "json-unparsable",
                 message: format!("the canvas is no JSON: {error}"),

@@ -6,8 +6,8 @@
 pub mod edit;
 mod list;
 mod scalar;
-mod usual;
 mod yaml;
+mod simple;
 
 pub use self::scalar::{encode_in, encode_scalar};
 
@@ -18,11 +18,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::text::Span;
+use crate::text::escapes::{Quote, Unquoted};
 use crate::text::inline;
 use crate::text::link::Link;
 use crate::text::note::Tag;
 use crate::text::path;
-use crate::text::quoted::{Quote, Unquoted};
 
 /// The YAML block at the top of a note.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -198,7 +198,7 @@ pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
     let span = Span::new(start, end);
     let mut frontmatter = Frontmatter { span, yaml_span, ..Frontmatter::default() };
     let yaml = yaml_span.of(text);
-    match usual::read(yaml, yaml_span.start).map_or_else(|| yaml::read(yaml, yaml_span.start), Ok) {
+    match simple::read(yaml, yaml_span.start).map_or_else(|| yaml::read(yaml, yaml_span.start), Ok) {
         Ok(block) => {
             frontmatter.tags = tags(text, &block.properties);
             frontmatter.aliases = aliases(&block.properties);

@@ -1,29 +1,29 @@
 //! What one file says, and edits of it. Pure: strings in, values out; no files, no clock.
 
 pub mod canvas;
-pub mod compose;
 pub mod edit;
-mod eight;
 pub mod frontmatter;
 pub mod inline;
-pub mod limits;
 pub mod link;
 pub mod markdown;
-pub mod media;
-pub mod mention;
-pub mod moment;
 pub mod note;
 pub mod passage;
 pub mod path;
-pub mod pieces;
-pub mod quoted;
-pub mod related;
 pub mod resolve;
-pub mod reverse;
 pub mod rewrite;
 pub mod subpath;
 pub mod tag;
 pub mod terms;
+mod ascii;
+pub mod body_edit;
+pub mod date_format;
+pub mod escapes;
+pub mod media_type;
+pub mod pattern_limits;
+pub mod piece_table;
+pub mod related_section;
+pub mod revert;
+pub mod unlinked_reference;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::text::frontmatter::{self, Frontmatter};
 use crate::text::link::Link;
-use crate::text::mention::{self, Mention};
 use crate::text::subpath::Parts;
+use crate::text::unlinked_reference;
+use crate::text::unlinked_reference::Mention;
 use crate::text::{Span, markdown};
 
 /// Everything that one Markdown note or canvas says.
@@ -209,7 +210,7 @@ impl Note {
         }
         note.frontmatter = frontmatter;
         markdown::read(text, body_start, &lines, &mut note);
-        note.mentions = mention::in_note(text, &note, &lines);
+        note.mentions = unlinked_reference::in_note(text, &note, &lines);
         note
     }
 

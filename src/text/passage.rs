@@ -4,7 +4,7 @@
 
 use crate::text::note::{Joint, Note, Piece, PieceKind};
 use crate::text::terms::{Class, is_unspaced};
-use crate::text::{Span, eight};
+use crate::text::{Span, ascii};
 
 /// A passage closes before it would grow beyond this many estimated tokens.
 const LONGEST: usize = 220;
@@ -249,9 +249,9 @@ pub fn estimate_tokens(text: &str) -> usize {
     if text.is_ascii() {
         let mut add = |eight: [u8; 8]| {
             let eight = u64::from_le_bytes(eight);
-            let word = eight::letters(eight);
-            let signs = eight::ALL & !word & !eight::spaces(eight);
-            let step = &STEPS[letters][usize::from(eight::gathered(word))];
+            let word = ascii::letters(eight);
+            let signs = ascii::ALL & !word & !ascii::spaces(eight);
+            let step = &STEPS[letters][usize::from(ascii::gathered(word))];
             tokens += signs.count_ones() as usize + usize::from(step.tokens);
             letters = usize::from(step.letters);
         };

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashSet};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
 use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external};
-use crate::text::mention::{Mention, MentionKind};
 use crate::text::note::{Lines, Note, Target, heading_key};
 use crate::text::path::{NotePath, clean};
 use crate::text::resolve::{LinkFormat, Names};
 use crate::text::subpath::Parts;
+use crate::text::unlinked_reference::{Mention, MentionKind};
 use crate::text::{Span, canvas};
 
 /// Reads a note or a canvas.

@@ -9,7 +9,7 @@ use frostem::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::text::eight::small_run;
+use crate::text::ascii::small_run;
 
 /// Words longer than this many bytes are data, not language, and are left out.
 const LONGEST_WORD: usize = 128;

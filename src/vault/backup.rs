@@ -13,10 +13,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cores;
 use crate::error::{Error, ErrorKind, Result};
-use crate::nofollow;
-use crate::vault::write::WriteLock;
+use crate::parallel;
+use crate::safe_open;
+use crate::vault::apply::WriteLock;
 use crate::vault::{STATE_DIR, Vault, real_place};
 
 /// Names of backups begin so; the time follows.
@@ -146,8 +146,8 @@ impl<'a> Draft<'a> {
     pub fn begin(vault: &'a Vault, folder: &Path) -> Result<Self> {
         let failed = |error| Error::io("write the backup in", folder, error);
         if let Ok(inner) = folder.strip_prefix(vault.root())
-            && let Err(error) = nofollow::folder(vault.root(), inner)
-            && nofollow::is_refusal(&error)
+            && let Err(error) = safe_open::folder(vault.root(), inner)
+            && safe_open::is_refusal(&error)
         {
             let folder = folder.display();
             return Err(Error::invalid(format!("no backup is made in {folder}: a symbolic link leads there (symlink)"))
@@ -163,8 +163,8 @@ impl<'a> Draft<'a> {
         fs::create_dir_all(&real).map_err(failed)?;
         let folder = real;
         let path = folder.join(".lock");
-        let lock = nofollow::open_or_create(&path, 0o600)
-            .map_err(|error| nofollow::failed("write", &path, error))?;
+        let lock = safe_open::open_or_create(&path, 0o600)
+            .map_err(|error| safe_open::failed("write", &path, error))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -207,7 +207,7 @@ impl<'a> Draft<'a> {
         let fresh: Vec<(&String, &Item)> =
             tree.items.iter().filter(|(path, item)| self.looks.get(*path) != Some(&item.look)).collect();
         let aside = self.aside.join(NOTES);
-        let copied = cores::each(
+        let copied = parallel::each(
             &fresh,
             64,
             || vec![0_u8; 1 << 18],
@@ -448,10 +448,10 @@ fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
         return Ok(Taken::Copied(Copied { bytes: 0, blake3: None, link: Some(link.clone()) }));
     }
     for _ in 0..ATTEMPTS {
-        let mut from = match nofollow::open_in_place(&item.disk) {
+        let mut from = match safe_open::open_in_place(&item.disk) {
             Ok(from) => from,
             // Something else took its place since it was listed.
-            Err(error) if nofollow::is_refusal(&error) => {
+            Err(error) if safe_open::is_refusal(&error) => {
                 remove(to)?;
                 return Ok(Taken::Gone);
             }
@@ -530,8 +530,8 @@ pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
 /// `NotFound` where there is none, `Corrupt` where its list cannot be read.
 pub fn open(backup: &Path) -> Result<Manifest> {
     let path = backup.join(LIST);
-    let bytes = nofollow::read_in_place(&path, MAX_LIST)
-        .map_err(|error| nofollow::failed("open the backup", &path, error))?;
+    let bytes = safe_open::read_in_place(&path, MAX_LIST)
+        .map_err(|error| safe_open::failed("open the backup", &path, error))?;
     serde_json::from_slice(&bytes)
         .map_err(|error| Error::corrupt(format!("{} is damaged", path.display())).with_source(error))
 }
@@ -556,8 +556,8 @@ fn prune(folder: &Path, vault: &Path, keep: usize, made: &Path) -> Result<()> {
 pub fn read(backup: &Path, path: &str, file: &Copied) -> Result<Vec<u8>> {
     let disk = backup.join(path);
     regular(&disk, file)?;
-    let bytes = match nofollow::read(backup, path, file.bytes) {
-        Err(error) if nofollow::is_refusal(&error) => return Err(damaged(&disk)),
+    let bytes = match safe_open::read(backup, path, file.bytes) {
+        Err(error) if safe_open::is_refusal(&error) => return Err(damaged(&disk)),
         read => read.map_err(|error| Error::io("read", &disk, error))?,
     };
     if file.blake3.as_deref() == Some(blake3::hash(&bytes).to_hex().as_str()) {
@@ -659,7 +659,7 @@ fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
         }
         let disk = backup.join(path);
         let found = regular(&disk, file)?;
-        if nofollow::folder(backup, Path::new(path).parent().unwrap_or(Path::new(""))).is_err() {
+        if safe_open::folder(backup, Path::new(path).parent().unwrap_or(Path::new(""))).is_err() {
             return Err(damaged(&disk));
         }
         let item = Item { look: look_of(&found), disk: disk.clone(), link: None };

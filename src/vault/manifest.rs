@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::text::edit::{Content, ContentHash, Edit, FolderMove, Place, between};
 use crate::text::path::{NotePath, key};
-use crate::vault::beneath::split;
+use crate::vault::dir::split;
 
 /// How every temporary name ends.
 pub(crate) const TEMPORARY: &str = ".sidenote-tmp";

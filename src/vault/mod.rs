@@ -3,16 +3,16 @@
 //! `write` alone changes notes; everything else here reads.
 
 pub mod backup;
-pub(crate) mod beneath;
-pub mod kept;
-mod land;
-mod links;
 mod manifest;
 pub mod obsidian;
 pub mod recover;
 pub mod scan;
 pub mod watch;
-pub mod write;
+pub mod apply;
+mod commit;
+pub(crate) mod dir;
+mod symlinks;
+pub mod undo_log;
 
 use std::collections::HashSet;
 use std::io::{self, Read as _};
@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::nofollow;
+use crate::safe_open;
 use crate::text::path::NotePath;
-use crate::vault::beneath::Folder;
+use crate::vault::dir::Folder;
 use crate::vault::obsidian::Settings;
 use crate::vault::scan::{FollowedLink, ScanOptions};
 
@@ -163,8 +163,8 @@ impl Vault {
     pub fn refuse_linked_state(&self) -> Result<()> {
         for inner in ["", "/records", "/records/pending", "/records/undo", "/records/conflicts"] {
             let inner = format!("{STATE_DIR}{inner}");
-            match nofollow::folder(&self.root, Path::new(&inner)) {
-                Err(error) if nofollow::is_refusal(&error) => {
+            match safe_open::folder(&self.root, Path::new(&inner)) {
+                Err(error) if safe_open::is_refusal(&error) => {
                     let folder = self.root.join(inner);
                     return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
                         .with_hint(
@@ -184,13 +184,13 @@ impl Vault {
     /// `Invalid` where a symbolic link leads to it; `Io` where it cannot be opened.
     pub(crate) fn open_records(&self, records: &Path) -> Result<Option<Folder>> {
         let opened = match records.strip_prefix(&self.root) {
-            Ok(inner) => nofollow::folder(&self.root, inner).map(Folder::from),
+            Ok(inner) => safe_open::folder(&self.root, inner).map(Folder::from),
             Err(_) => Folder::open(records),
         };
         match opened {
             Ok(folder) => Ok(Some(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(nofollow::failed("open", records, error)),
+            Err(error) => Err(safe_open::failed("open", records, error)),
         }
     }
 
@@ -239,9 +239,9 @@ impl Vault {
     /// # Errors
     /// `NotFound` where it is gone; `Invalid` where it is no regular file or too large; `Io` otherwise.
     pub fn read(&self, path: &NotePath) -> Result<Vec<u8>> {
-        let read = self.open_file(path).and_then(|file| nofollow::read_open(file, self.max_file_size));
+        let read = self.open_file(path).and_then(|file| safe_open::read_open(file, self.max_file_size));
         read.map_err(|error| {
-            if nofollow::is_refusal(&error) {
+            if safe_open::is_refusal(&error) {
                 Error::new(ErrorKind::Invalid, format!("{path} is not read: {error}"))
             } else {
                 Error::io("read", path.as_str(), error)
@@ -289,7 +289,7 @@ impl Vault {
     /// Says whether the file `.rulebook` at the root turns memory off. One that is not there, cannot be read or says
     /// something else does not.
     pub fn turns_memory_off(&self) -> bool {
-        let Ok(bytes) = nofollow::read(&self.root, RULEBOOK, MAX_RULEBOOK) else { return false };
+        let Ok(bytes) = safe_open::read(&self.root, RULEBOOK, MAX_RULEBOOK) else { return false };
         let said: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
         said.and_then(|said| said.pointer("/memory/enabled")?.as_bool()) == Some(false)
     }

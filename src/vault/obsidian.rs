@@ -10,12 +10,12 @@ use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::nofollow;
+use crate::safe_open;
 use crate::text::frontmatter::PropertyType;
-use crate::text::limits::check_pattern;
 use crate::text::path::{self, NotePath};
+use crate::text::pattern_limits::check_pattern;
 use crate::text::resolve::LinkFormat;
-use crate::vault::links::HOW_TO_FOLLOW;
+use crate::vault::symlinks::HOW_TO_FOLLOW;
 
 /// How many bytes a file of settings may have.
 const MAX_SIZE: u64 = 10_000_000;
@@ -120,9 +120,9 @@ enum Filter {
 fn read(root: &Path, config_dir: &str, name: &str, follow: bool) -> io::Result<Vec<u8>> {
     let inner = Path::new(config_dir).join(name);
     if !follow {
-        return nofollow::read(root, inner, MAX_SIZE);
+        return safe_open::read(root, inner, MAX_SIZE);
     }
-    nofollow::read_in_place(&root.join(inner).canonicalize()?, MAX_SIZE)
+    safe_open::read_in_place(&root.join(inner).canonicalize()?, MAX_SIZE)
 }
 
 /// The most bytes of a compiled pattern, and the most steps on one path.
@@ -174,8 +174,8 @@ impl Settings {
     pub fn read(root: &Path, config_dir: &str, follow: bool) -> Self {
         let mut settings = Self::default();
         if !follow
-            && let Err(error) = nofollow::folder(root, Path::new(config_dir))
-            && nofollow::is_refusal(&error)
+            && let Err(error) = safe_open::folder(root, Path::new(config_dir))
+            && safe_open::is_refusal(&error)
         {
             settings.warnings.push(format!(
                 "Obsidian's settings in {config_dir} are not read, so its defaults are used: {error}; {HOW_TO_FOLLOW}"

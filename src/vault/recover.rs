@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::vault::Vault;
-use crate::vault::beneath::{Folder, Tree};
-use crate::vault::land::{Unlanded, discard, land, roll_back};
+use crate::vault::apply::{Applied, COMMITTED, CONFLICTS, MANIFEST, PENDING, WriteLock, close};
+use crate::vault::commit::{Unlanded, discard, land, roll_back};
+use crate::vault::dir::{Folder, Tree};
 use crate::vault::manifest::Manifest;
-use crate::vault::write::{Applied, COMMITTED, CONFLICTS, MANIFEST, PENDING, WriteLock, close};
 
 /// How many bytes a manifest may have.
 const MAX_MANIFEST: u64 = 1 << 30;

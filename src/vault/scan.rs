@@ -16,7 +16,7 @@ use std::thread;
 use crate::error::{Error, Result};
 use crate::text::path::{MOST_PARTS, NotePath, is_too_deep};
 use crate::vault::Vault;
-use crate::vault::links::{HOW_TO_FOLLOW, Target, target};
+use crate::vault::symlinks::{HOW_TO_FOLLOW, Target, target};
 
 /// What to scan, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

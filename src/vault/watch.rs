@@ -16,7 +16,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind,
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
-use crate::nofollow;
+use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
@@ -263,7 +263,7 @@ impl Watch {
         }
         let number = self.pulses.fetch_add(1, Ordering::SeqCst) + 1;
         let mark = self.pulse.join(mark(number));
-        nofollow::create(&mark).ok()?;
+        safe_open::create(&mark).ok()?;
         let end = Instant::now() + PULSE;
         let mut pending = self.shared.lock();
         while pending.pulse < number && pending.blind.is_none() && !pending.stopped {

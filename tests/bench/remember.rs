@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use sidenote::journal::Journal;
-use sidenote::journal::book::Book;
+use sidenote::journal::projection::Book;
 use sidenote::store::{Intent, MemorySearchRequest, RecallRequest, SearchRequest};
 use sidenote::vault::Vault;
 

@@ -15,7 +15,7 @@ use sidenote::journal::{Event, Journal};
 use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FolderMove, Place};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
-use sidenote::vault::write::Applied;
+use sidenote::vault::apply::Applied;
 use tempfile::TempDir;
 
 use crate::support::{TestVault, permissions_hold, say};

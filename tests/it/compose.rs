@@ -1,7 +1,7 @@
 //! Edits of a note's body: where text comes in, what is replaced, and what becomes of tags.
 
 use proptest::prelude::*;
-use sidenote::text::compose::{
+use sidenote::text::body_edit::{
     add_tags, append, append_to_section, prepend, prepend_to_section, remove_tags, rename_tag, replace,
 };
 use sidenote::text::edit::{Edit, apply};
@@ -379,7 +379,7 @@ proptest! {
 
 #[test]
 fn replacements_beyond_what_a_note_may_have_are_refused() {
-    use sidenote::text::compose::{replace, replace_pattern};
+    use sidenote::text::body_edit::{replace, replace_pattern};
     let text = "a".repeat(20_000);
     let long = "b".repeat(10_000);
     assert_eq!(replace(&text, "a", &long, None).unwrap_err().code, "too-large");

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sidenote::index::document::Reading;
 use sidenote::index::embed::{Effort, Embed as _, MiniLm};
+use sidenote::index::indexed_document::Reading;
 use sidenote::memory::duplicate::{agree, digest};
 use sidenote::text::frontmatter;
 use sidenote::text::path::NotePath;

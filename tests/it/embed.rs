@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 use sidenote::config::Config;
-use sidenote::index::embed::choice::Earlier;
+use sidenote::index::embed::model_selection::Earlier;
 use sidenote::index::embed::wordpiece::WordPiece;
 use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
 use sidenote::index::{Changes, Index, Options, silent};

@@ -8,7 +8,7 @@ use sidenote::error::ErrorKind;
 use sidenote::journal::{Event, Journal, Order};
 use sidenote::text::edit::{ChangeSet, Content, ContentHash, FileChange};
 use sidenote::vault::Vault;
-use sidenote::vault::kept::Kept;
+use sidenote::vault::undo_log::Kept;
 
 use crate::apply::{at, change, folder, path, plan, snapshot, whole};
 use crate::support::TestVault;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
-use sidenote::memory::evict::{Candidate, choose};
+use sidenote::memory::eviction::{Candidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 

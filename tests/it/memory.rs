@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use serde_json::json;
 use sidenote::clock::Timestamp;
-use sidenote::memory::kind::{Kind, Kinds};
 use sidenote::memory::preview::preview;
-use sidenote::memory::private::without_private;
+use sidenote::memory::privacy::without_private;
 use sidenote::memory::recall::{
     Context, Form, Item, Share, choose, is_injected, key_terms, tokens, within, without_injected, xml,
 };
 use sidenote::memory::score::{Chance, Intent, Weights, composite, intended, normalised};
 use sidenote::memory::secrets::without_secrets;
 use sidenote::memory::state::{Said, State, Tier, faded, fold, to_half};
+use sidenote::memory::types::{Kind, Kinds};
 use sidenote::memory::usage::{Deed, Happening, Ledger, Subject, Usage, What};
 use sidenote::memory::{capture, duplicate};
 

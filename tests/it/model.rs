@@ -12,8 +12,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use sidenote::config::Config;
-use sidenote::index::document::Reading;
 use sidenote::index::embed::{Effort, Embed, MiniLm, OnnxEmbedder};
+use sidenote::index::indexed_document::Reading;
 use sidenote::text::path::NotePath;
 use tokenizers::Tokenizer;
 use tokenizers::models::wordpiece::WordPiece;

@@ -5,9 +5,9 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sidenote::text::Span;
-use sidenote::text::compose::replace_pattern;
+use sidenote::text::body_edit::replace_pattern;
 use sidenote::text::edit::{Edit, apply};
-use sidenote::text::pieces::PieceTable;
+use sidenote::text::piece_table::PieceTable;
 
 use crate::client::Client;
 use crate::support::TestVault;

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::{prop_assert, proptest};
-use sidenote::index::document::Reading;
+use sidenote::index::indexed_document::Reading;
 use sidenote::text::note::Note;
 use sidenote::text::passage::{estimate_tokens, passages};
 use sidenote::text::path::NotePath;

@@ -9,9 +9,9 @@ use tantivy::schema::{Field, Value};
 use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
 
 use super::Fields;
-use super::places::Places;
-use super::vocabulary::{INCOMPLETE, as_term};
 use crate::index::bm25::Entry;
+use crate::index::bm25::substring_candidates::{INCOMPLETE, as_term};
+use crate::index::bm25::term_lookup::Places;
 use crate::index::catalog::FileId;
 use crate::text::terms::Terms;
 

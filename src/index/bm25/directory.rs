@@ -17,7 +17,7 @@ use tantivy::directory::{
 };
 
 use crate::index::vectors::remove_if_there;
-use crate::nofollow;
+use crate::safe_open;
 
 /// A folder that is read through memory maps and written without waiting for the disk.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Directory for Unwaited {
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
         let fresh = self.folder.join(path.with_extension("tmp"));
-        nofollow::create(&fresh)?.write_all(data)?;
+        safe_open::create(&fresh)?.write_all(data)?;
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         std::fs::rename(&fresh, self.folder.join(path))
     }

@@ -16,7 +16,7 @@ use super::rows::no_path;
 use super::{Catalog, FILE_COLUMNS, FileId, FileKind, Hash, INDEXES, SCHEMA, sql};
 use crate::error::{Error, Result};
 use crate::index::bm25::FileSet;
-use crate::nofollow::is_regular;
+use crate::safe_open::is_regular;
 use crate::text::path::{NotePath, key};
 
 /// File numbers end here: a set of files takes one bit for each number up to the highest.
@@ -26,7 +26,7 @@ const LARGEST: i64 = 1 << 48;
 /// Milliseconds since the Unix epoch at the begin of the year −9999 and the end of the year 9999.
 const TIMES: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
 /// Names of numbers in `meta`.
-const META: &[&str] = &["schema", "generation", "pending", "model", crate::index::serving::SERVING];
+const META: &[&str] = &["schema", "generation", "pending", "model", crate::index::active_model::SERVING];
 
 /// An object of the schema: type, name, table, and its SQL.
 type Object = (String, String, String, Option<String>);

@@ -2,15 +2,15 @@
 //!
 //! No type of a runtime, tokenizer or HTTP client crosses this trait.
 
-pub mod choice;
 mod http;
-pub mod hub;
-pub mod kept;
 pub mod minilm;
 pub mod onnx;
 pub mod openai;
 pub mod rerank;
 pub mod wordpiece;
+pub mod download;
+pub mod model_files;
+pub mod model_selection;
 
 use std::fmt;
 

@@ -14,10 +14,10 @@ use fastembed::{
     TextEmbedding, TextRerank, TokenizerFiles, UserDefinedEmbeddingModel, UserDefinedRerankingModel,
 };
 
-use super::kept::{Kept, Note, Pooling, folder_of};
 use super::{Effort, Embed, ModelId, OTHER_THRESHOLD, Rerank, lower_priority, unit};
 use crate::config::{EmbedConfig, RerankConfig};
 use crate::error::{Error, Result};
+use crate::index::embed::model_files::{Kept, Note, Pooling, folder_of};
 use crate::text::passage::estimate_tokens;
 
 /// Bytes that a batch may take on its way through a model,

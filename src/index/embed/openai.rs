@@ -13,7 +13,7 @@ use super::http::{Http, Reply, Trouble};
 use super::{Effort, Embed, ModelId, OTHER_THRESHOLD, unit};
 use crate::config::{EmbedConfig, Secret};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::private::without_private;
+use crate::memory::privacy::without_private;
 use crate::memory::secrets::without_secrets;
 use crate::text::passage::estimate_tokens;
 

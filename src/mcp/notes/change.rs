@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::limit::cut;
 use super::super::tool::Answer;
 use super::super::words::for_agents;
 use super::LONGEST;
 use crate::error::{Error, Result};
+use crate::mcp::reply_limit::cut;
 use crate::store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Operation,
     RelateRequest, Store, WriteRequest,

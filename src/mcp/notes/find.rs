@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::limit::{cost, json_length, length};
 use super::super::resources::uri_of;
 use super::super::tool::{Answer, IntentInput, sentence_in_ours, within};
 use super::super::words::for_agents;
@@ -12,12 +11,13 @@ use super::LONGEST;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
+use crate::mcp::reply_limit::{cost, json_length, length};
 use crate::search::Mode;
 use crate::store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest,
     MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
 };
-use crate::text::media::{is_shown_image, media_type};
+use crate::text::media_type::{is_shown_image, media_type};
 
 /// The links of a note take at most this many characters of a reply.
 const LINKS: usize = 2_500;

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::limit::json_length;
 use super::super::tool::{Answer, within};
 use super::LONGEST;
 use super::find::offset;
 use crate::error::{Error, Result};
+use crate::mcp::reply_limit::json_length;
 use crate::store::Store;
 
 /// So many links of each kind are on a page, or fewer where they are long.

@@ -11,9 +11,9 @@ use super::scalar::{spell, spell_key};
 use super::{Frontmatter, Property, Style, line_at, named, read};
 use crate::text::Span;
 use crate::text::edit::{Edit, Remark, apply};
+use crate::text::escapes::{Quote, Unquoted};
 use crate::text::note::Lines;
 use crate::text::path::{self, NotePath};
-use crate::text::quoted::{Quote, Unquoted};
 
 /// Why an edit was not planned; nothing of it must be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use serde_json::{Map, Number, Value};
 
 use super::{Property, Scalar, Style, kind_of};
 use crate::text::Span;
+use crate::text::escapes::{Quote, Unquoted};
 use crate::text::link::{self, Escape, Host, Link};
-use crate::text::quoted::{Quote, Unquoted};
 
 /// How deep collections may nest, those behind aliases included. JSON readers stop at 128.
 const MAX_DEPTH: usize = 100;

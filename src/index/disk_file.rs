@@ -1,0 +1,37 @@
+//! Describes single files as they are on the disk, where the catalog does not hold them as they are.
+
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::{FileKind, FileRow};
+use crate::index::indexed_document::Document;
+use crate::index::{Index, diff};
+use crate::text::path::NotePath;
+use crate::vault::obsidian::Settings;
+use crate::vault::scan;
+
+impl Index {
+    /// Describes a file as it is on the disk, whatever the catalog holds of it; nothing where it is gone.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be read; `Corrupt` where the catalog cannot.
+    pub fn look_at(&self, path: &NotePath, settings: &Settings) -> Result<Option<FileRow>> {
+        let known = self.catalog().row_at(path.as_str())?;
+        let Some(stat) = scan::stat(&self.vault, path)? else { return Ok(None) };
+        let (stat, excluded) = (diff::stat_of(&stat), settings.is_excluded(path));
+        if FileKind::of(path) == FileKind::Attachment {
+            return Ok(Some(
+                known.unwrap_or_else(|| Document::attachment(path, stat, false, excluded).record.row),
+            ));
+        }
+        let bytes = match self.vault.read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let hash = *blake3::hash(&bytes).as_bytes();
+        let id = known.as_ref().map_or(0, |known| known.id);
+        match known.filter(|known| known.hash == Some(hash)) {
+            Some(known) => Ok(Some(known)),
+            None => Ok(Some(FileRow { id, ..Document::row_of(path, bytes, stat, excluded) })),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Owns compaction: the uses of an old month, a line each, become one line for each note. Every use keeps its name,
+//! its time and what it came by; only the session that it was of goes. So a journal that was compacted on one branch merges with one that was not.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::journal::projection::number;
+use crate::journal::{Event, Journal, MAX_MONTH, made_at};
+use crate::memory::usage::DeedId;
+use crate::vault::apply::WriteLock;
+
+/// The operation of a line that stands for the uses of one note.
+pub(super) const SNAPSHOT: &str = "snapshot";
+/// The month that runs and so many before it stay as they are.
+const KEPT_MONTHS: i64 = 2;
+/// What the uses of a month may say, so that nothing else goes with them.
+const KNOWN: &[&str] = &["notes", "by", "session"];
+
+/// Reads the uses that a snapshot stands for: when, and the name of each.
+pub(super) fn uses_of(event: &Event) -> Vec<(i64, DeedId)> {
+    let uses = event.more.get("uses").and_then(Value::as_array);
+    let read = |text: &str| {
+        let (id, at) = text.rsplit_once('@').map_or((text, None), |(id, at)| (id, at.parse().ok()));
+        Some((at.or_else(|| made_at(id))?, number(id)))
+    };
+    uses.into_iter().flatten().filter_map(Value::as_str).filter_map(read).collect()
+}
+
+/// Writes the name of a use; its time too, where the name does not tell it.
+fn name(id: &str, at: Timestamp) -> String {
+    if made_at(id) == Some(at.millis()) { id.to_owned() } else { format!("{id}@{}", at.millis()) }
+}
+
+/// Rewrites one month; `None` where there is nothing to be made shorter.
+fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
+    let (mut kept, mut uses, mut lines) =
+        (Vec::new(), BTreeMap::<(String, Option<String>), Vec<(i64, String)>>::new(), 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let event = serde_json::from_slice::<Event>(line).ok().filter(is_plain);
+        let Some(event) = event else {
+            // What cannot be read stays, too.
+            kept.extend_from_slice(line);
+            if !line.ends_with(b"\n") {
+                kept.push(b'\n');
+            }
+            continue;
+        };
+        let named: Vec<(i64, String)> = if event.op == SNAPSHOT {
+            let texts = event.more.get("uses").and_then(Value::as_array).into_iter().flatten();
+            let texts = texts.filter_map(Value::as_str).map(str::to_owned);
+            uses_of(&event).into_iter().map(|(at, _)| at).zip(texts).collect()
+        } else {
+            lines += 1;
+            vec![(event.at.millis(), name(&event.id, event.at))]
+        };
+        let by = event.more.get("by").and_then(Value::as_str).map(str::to_owned);
+        for note in event.more.get("notes").and_then(Value::as_array).into_iter().flatten() {
+            uses.entry((note.to_string(), by.clone())).or_default().extend(named.iter().cloned());
+        }
+    }
+    if lines == 0 {
+        return Ok(None);
+    }
+    for ((note, by), mut named) in uses {
+        named.sort_unstable();
+        named.dedup();
+        let last = named.last().map_or(0, |(at, _)| *at);
+        let names: Vec<&str> = named.iter().map(|(_, name)| name.as_str()).collect();
+        let note: Value = serde_json::from_str(&note)
+            .map_err(|error| Error::internal("a note of a use is no JSON").with_source(error))?;
+        let mut event = Event::new(SNAPSHOT, Timestamp::from_millis(last));
+        // Two machines that compact the same uses write the same line.
+        let digest = blake3::hash(json!([note, by, names]).to_string().as_bytes()).to_hex();
+        event.id = digest.as_str().get(..32).unwrap_or_default().to_owned();
+        event.more.insert("notes".to_owned(), Value::from(vec![note]));
+        event.more.extend(by.map(|by| ("by".to_owned(), Value::from(by))));
+        event.more.insert("uses".to_owned(), Value::from(names));
+        serde_json::to_writer(&mut kept, &event)
+            .map_err(|error| Error::internal("an event cannot be written").with_source(error))?;
+        kept.push(b'\n');
+    }
+    Ok(Some(kept))
+}
+
+/// Says whether an event is a use, or a snapshot of uses, and nothing besides.
+fn is_plain(event: &Event) -> bool {
+    let is_bare =
+        event.files.is_empty() && event.folders.is_empty() && event.undoes.is_none() && event.note.is_none();
+    let is_known = |known: &[&str]| event.more.keys().all(|key| known.contains(&key.as_str()));
+    let notes = event.more.get("notes").and_then(Value::as_array);
+    let names = |note: &Value| ["id", "path"].iter().any(|name| note.get(name).is_some_and(Value::is_string));
+    if !notes.is_some_and(|notes| !notes.is_empty() && notes.iter().all(names)) {
+        return false;
+    }
+    match event.op.as_str() {
+        "use" => is_bare && is_known(KNOWN),
+        SNAPSHOT => {
+            let uses = event.more.get("uses").and_then(Value::as_array);
+            is_bare && is_known(&["notes", "by", "uses"]) && uses.map(Vec::len) == Some(uses_of(event).len())
+        }
+        _ => false,
+    }
+}
+
+impl Journal {
+    /// Writes the uses of old months shorter; gives how many months were rewritten. Edits, votes and all else stay as
+    /// they are, line by line.
+    ///
+    /// # Errors
+    /// `Io` where a month cannot be read or written; the month is as it was then.
+    pub fn compact(&self, lock: &WriteLock, now: Timestamp) -> Result<usize> {
+        let months = self.months()?;
+        // Nobody appends to a month but the newest.
+        let Some((newest, older)) = months.split_last() else { return Ok(0) };
+        let today = now.rfc3339();
+        let mut done = 0;
+        for month in older.iter().filter(|month| is_old(month, &today) && *month < newest) {
+            let path = self.records.join(month);
+            let failed = |error| Error::io("compact the journal", &path, error);
+            let bytes = lock.folder.read_at_most(month, MAX_MONTH).map_err(failed)?;
+            let Some(shorter) = compacted(&bytes)? else { continue };
+            let fresh = format!("{month}.tmp");
+            match lock.folder.remove(&fresh) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
+            let mut file = lock.folder.create(&fresh, 0o666).map_err(failed)?;
+            file.write_all(&shorter).and_then(|()| file.sync_all()).map_err(failed)?;
+            lock.folder.rename_over(&fresh, &lock.folder, month).map_err(failed)?;
+            lock.folder.sync().map_err(failed)?;
+            done += 1;
+        }
+        Ok(done)
+    }
+}
+
+/// Says whether a month, such as `2026-09.jsonl`, lies far enough before a day.
+fn is_old(month: &str, today: &str) -> bool {
+    let count = |text: &str| -> Option<i64> {
+        let (year, rest) = text.split_once('-')?;
+        Some(year.parse::<i64>().ok()? * 12 + rest.get(..2)?.parse::<i64>().ok()?)
+    };
+    count(month).zip(count(today)).is_some_and(|(month, today)| month + KEPT_MONTHS < today)
+}

@@ -1,0 +1,225 @@
+//! Reads the journal line by line, from either end, one block of a file at a time: no file is held whole.
+//!
+//! Lines that cannot be read are passed over and counted; they stay in their files.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+
+use crate::error::Result;
+use crate::journal::Event;
+use crate::safe_open;
+use crate::vault::dir::Folder;
+
+/// So many bytes are read at once.
+const BLOCK: u64 = 256 * 1024;
+/// A line is no longer than this; what is, is no journal of ours.
+const LONGEST_LINE: usize = 256 * 1024 * 1024;
+/// One of these stands in the line of every event that changed files, or took such a change back.
+const CHANGES: &[&str] = &["\"files\":", "\"folders\":", "\"undoes\":"];
+
+/// Which events come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As they happened.
+    OldestFirst,
+    /// The other way round.
+    NewestFirst,
+}
+
+/// Events as they are read.
+#[derive(Debug)]
+pub struct Events {
+    records: PathBuf,
+    folder: Option<Folder>,
+    order: Order,
+    /// Names of files; the next one last.
+    months: Vec<String>,
+    open: Option<Month>,
+    /// Lines that were read, the next one last.
+    lines: Vec<Vec<u8>>,
+    /// Lines without one of these texts are passed over unread, unless there is none.
+    needles: Vec<memmem::Finder<'static>>,
+    corrupt: usize,
+    bytes: u64,
+}
+
+/// A file of the journal that is being read.
+#[derive(Debug)]
+struct Month {
+    path: PathBuf,
+    file: File,
+    /// The part that was not read yet: from here, to here.
+    left: std::ops::Range<u64>,
+    /// What was read of a line whose other part was not.
+    part: Vec<u8>,
+}
+
+impl Events {
+    pub(super) fn new(records: &Path, folder: Option<Folder>, order: Order, mut months: Vec<String>) -> Self {
+        if order == Order::OldestFirst {
+            months.reverse();
+        }
+        let (records, lines, needles) = (records.to_owned(), Vec::new(), Vec::new());
+        Self { records, folder, order, months, open: None, lines, needles, corrupt: 0, bytes: 0 }
+    }
+
+    /// Reads only the events that changed files, or took such a change back.
+    #[must_use]
+    pub fn of_changes(self) -> Self {
+        self.with_any(CHANGES)
+    }
+
+    /// Reads only events in whose lines one of these texts stands.
+    #[must_use]
+    pub fn with_any(mut self, texts: &[&str]) -> Self {
+        self.needles = texts.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
+        self
+    }
+
+    /// Counts the lines so far that were no events.
+    pub fn corrupt(&self) -> usize {
+        self.corrupt
+    }
+
+    /// Counts the bytes that were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads a line; nothing where it is no event, or none that was asked for.
+    fn event(&mut self, line: &[u8]) -> Option<Event> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        let is_whole = line.starts_with(b"{") && line.ends_with(b"}");
+        if is_whole
+            && !self.needles.is_empty()
+            && !self.needles.iter().any(|needle| needle.find(line).is_some())
+        {
+            return None;
+        }
+        let event = serde_json::from_slice(line).ok().filter(|_| is_whole);
+        self.corrupt += usize::from(event.is_none());
+        event
+    }
+
+    /// Reads the next lines; says whether there may be more.
+    fn fill(&mut self) -> Result<bool> {
+        let Some(month) = &mut self.open else {
+            let (Some(name), Some(folder)) = (self.months.pop(), &self.folder) else { return Ok(false) };
+            let path = self.records.join(&name);
+            let failed = |error| safe_open::failed("read the journal", &path, error);
+            let file = folder.file(&name).map_err(failed)?;
+            let left = 0..file.metadata().map_err(failed)?.len();
+            self.open = Some(Month { path, file, left, part: Vec::new() });
+            return Ok(true);
+        };
+        let read = match self.order {
+            Order::OldestFirst => month.next_lines(),
+            Order::NewestFirst => month.last_lines(),
+        };
+        let failed = |error| safe_open::failed("read the journal", &month.path, error);
+        let (lines, bytes) = read.map_err(failed)?;
+        self.bytes += bytes;
+        self.lines = lines;
+        if month.left.is_empty() {
+            self.open = None;
+        }
+        Ok(true)
+    }
+}
+
+impl Month {
+    /// Reads a part of the file; a line longer than a block doubles it.
+    fn read(&mut self, from: u64, len: u64) -> std::io::Result<Vec<u8>> {
+        if self.part.len() > LONGEST_LINE {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        let mut bytes = Vec::new();
+        self.file.seek(SeekFrom::Start(from))?;
+        (&mut self.file).take(len).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn size(&self) -> u64 {
+        BLOCK.max(self.part.len() as u64).min(self.left.end - self.left.start)
+    }
+
+    /// Reads from the beginning on; gives the lines, the first one last.
+    fn next_lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, u64)> {
+        let size = self.size();
+        let read = self.read(self.left.start, size)?;
+        let bytes = read.len() as u64;
+        self.part.extend_from_slice(&read);
+        self.left.start += size;
+        let whole = if self.left.is_empty() {
+            std::mem::take(&mut self.part)
+        } else {
+            let end = memchr::memrchr(b'\n', &self.part).map_or(0, |at| at + 1);
+            let rest = self.part.split_off(end);
+            std::mem::replace(&mut self.part, rest)
+        };
+        let mut lines = split(&whole);
+        lines.reverse();
+        Ok((lines, bytes))
+    }
+
+    /// Reads from the end on; gives the lines, the last one last.
+    fn last_lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, u64)> {
+        let size = self.size();
+        let mut whole = self.read(self.left.end - size, size)?;
+        let bytes = whole.len() as u64;
+        whole.append(&mut self.part);
+        self.left.end -= size;
+        if !self.left.is_empty() {
+            // The first line goes on before this block.
+            let begin = memchr::memchr(b'\n', &whole).unwrap_or(whole.len());
+            let rest = whole.split_off(begin);
+            self.part = std::mem::replace(&mut whole, rest);
+        }
+        Ok((split(&whole), bytes))
+    }
+}
+
+fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(<[u8]>::to_vec).collect()
+}
+
+impl Iterator for Events {
+    type Item = Result<Event>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            while let Some(line) = self.lines.pop() {
+                if let Some(event) = self.event(&line) {
+                    return Some(Ok(event));
+                }
+            }
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.open = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+/// Reads the lines of one file of the journal; gives the events, and how many lines were none.
+pub fn read_lines(bytes: &[u8]) -> (Vec<Event>, usize) {
+    let (mut events, mut corrupt) = (Vec::new(), 0);
+    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        match serde_json::from_slice::<Event>(line) {
+            Ok(event) => events.push(event),
+            Err(_) => corrupt += 1,
+        }
+    }
+    (events, corrupt)
+}

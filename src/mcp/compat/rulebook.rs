@@ -1,0 +1,393 @@
+//! The toolset `rulebook` (spec/toolsets.md): memories disclosed in three layers, as JSON that says whether it went well.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::index::catalog::Filter;
+use crate::mcp::tool::{Answer, Does, Tool, sentence};
+use crate::search::{MatchType, Mode};
+use crate::store::{KeepRequest, Memory, MemorySearchReply, MemorySearchRequest, SearchRequest, Store};
+
+/// Told by every tool while memory is off.
+const DISABLED: &str = "Memory system is not enabled. Set memory.enabled=true in .rulebook";
+
+/// No more memories to each side have room in a reply.
+const WIDEST: usize = 40;
+
+const ID_EXAMPLE: &str = r#"{"ids": ["0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23"]}"#;
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ModeInput {
+    Bm25,
+    Vector,
+    Hybrid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SearchInput {
+    /// What to look for, in words.
+    query: String,
+    /// At most this many memories (default 20).
+    limit: Option<usize>,
+    /// bm25 (words), vector (meaning) or hybrid (both, default).
+    mode: Option<ModeInput>,
+    /// Only memories of this type, such as decision.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TimelineInput {
+    /// The memory's id.
+    memory_id: String,
+    /// So many memories before it and as many after it (default 5).
+    window: Option<usize>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct GetInput {
+    /// Ids of memories.
+    ids: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SaveInput {
+    /// Such as bugfix, feature, refactor, decision, discovery, change or observation.
+    #[serde(rename = "type")]
+    kind: String,
+    /// Its title.
+    title: String,
+    /// Its text; what stands between <private> and </private> is never written.
+    content: String,
+    /// Its tags.
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct NoInput {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct CleanupInput {
+    /// Evict although there is room (default false).
+    force: Option<bool>,
+}
+
+/// A call that went well.
+#[derive(Debug, Serialize)]
+struct Done<T> {
+    success: bool,
+    #[serde(flatten)]
+    reply: T,
+}
+
+/// A call that did not.
+#[derive(Debug, Serialize)]
+struct Failed<'a> {
+    success: bool,
+    error: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct SearchOutput {
+    results: Vec<FoundOutput>,
+    total: usize,
+    /// What the answer lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundOutput {
+    id: String,
+    title: String,
+    #[serde(rename = "type")]
+    kind: String,
+    score: f64,
+    match_type: MatchType,
+    created_at: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct TimelineOutput {
+    timeline: Vec<NearOutput>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NearOutput {
+    id: String,
+    title: String,
+    #[serde(rename = "type")]
+    kind: String,
+    created_at: i64,
+    position: &'static str,
+    /// In milliseconds, as `createdAt` is.
+    distance_from_anchor: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct GetOutput {
+    memories: Vec<WholeOutput>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WholeOutput {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+    content: String,
+    tags: Vec<String>,
+    created_at: i64,
+    updated_at: i64,
+    accessed_at: Option<i64>,
+    path: String,
+    importance: f64,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    metadata: Map<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct SaveOutput {
+    memory: SavedOutput,
+}
+
+#[derive(Debug, Serialize)]
+struct SavedOutput {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+}
+
+#[derive(Debug, Serialize)]
+struct StatsOutput {
+    stats: Stats,
+    /// The same once more, for clients that look there.
+    #[serde(flatten)]
+    same: Stats,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stats {
+    db_size_bytes: u64,
+    memory_count: usize,
+    session_count: usize,
+    oldest_memory: Option<i64>,
+    newest_memory: Option<i64>,
+    max_size_bytes: u64,
+    usage_percent: f64,
+    index_health: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CleanupOutput {
+    evicted_count: usize,
+    freed_bytes: u64,
+}
+
+/// Lists its tools.
+pub(in crate::mcp) fn tools() -> Vec<Tool> {
+    let tools = vec![
+        Tool::new(
+            "rulebook_memory_search",
+            Does::Reads,
+            "Search memories, and get a line of each: the first layer. Go on with rulebook_memory_timeline or rulebook_memory_get.",
+            r#"{"query": "why plain files", "limit": 5, "type": "decision"}"#,
+            |store, input: SearchInput| answer(store, || search(store, input)),
+        ),
+        Tool::new(
+            "rulebook_memory_timeline",
+            Does::Reads,
+            "List what was remembered before and after a memory: the second layer.",
+            r#"{"memoryId": "0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23", "window": 3}"#,
+            |store, input: TimelineInput| answer(store, || timeline(store, &input)),
+        ),
+        Tool::new(
+            "rulebook_memory_get",
+            Does::Reads,
+            "Read memories whole: the third layer. Counts as a use of each.",
+            ID_EXAMPLE,
+            |store, input: GetInput| answer(store, || get(store, &input)),
+        ),
+        Tool::new(
+            "rulebook_memory_save",
+            Does::Adds,
+            "Save a memory as a note of its own.",
+            r#"{"type": "decision", "title": "Plain files", "content": "We chose plain files over a database."}"#,
+            |store, input: SaveInput| answer(store, || save(store, input)),
+        ),
+        Tool::new(
+            "rulebook_memory_stats",
+            Does::Reads,
+            "Count memories and sessions, and tell how much room they take and how the index is.",
+            "{}",
+            |store, _: NoInput| answer(store, || stats(store)),
+        ),
+        Tool::new(
+            "rulebook_memory_cleanup",
+            Does::Changes,
+            "Move the least used memories to the trash where they take more room than they may.",
+            r#"{"force": true}"#,
+            |store, input: CleanupInput| answer(store, || cleanup(store, &input)),
+        ),
+    ];
+    tools.into_iter().map(|tool| tool.refusing(refusal)).collect()
+}
+
+/// Answers unless memory is off, which is looked up at each call.
+fn answer<T: Serialize>(store: &Store, work: impl FnOnce() -> Result<T>) -> Result<Answer> {
+    if !store.is_memory_enabled() {
+        return Err(Error::invalid(DISABLED));
+    }
+    Answer::json(&Done { success: true, reply: work()? })
+}
+
+fn refusal(error: &Error) -> Answer {
+    let error = sentence(error);
+    // A text is always JSON.
+    Answer::json_refusal(&Failed { success: false, error: &error }).unwrap_or_else(|_| Answer::refusal(error))
+}
+
+fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
+    let mode = match input.mode {
+        None | Some(ModeInput::Hybrid) => Mode::Hybrid,
+        Some(ModeInput::Bm25) => Mode::Bm25,
+        Some(ModeInput::Vector) => Mode::Vector,
+    };
+    let mut filter = store.scoped(Filter::default());
+    filter.note_type = input.kind;
+    let search = SearchRequest {
+        query: input.query,
+        plain: true,
+        mode: Some(mode),
+        limit: Some(input.limit.unwrap_or(20)),
+        filter,
+        ..SearchRequest::default()
+    };
+    let MemorySearchReply { hits, notices } =
+        store.search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
+    let results: Vec<FoundOutput> = hits
+        .into_iter()
+        .map(|hit| FoundOutput {
+            id: hit.memory.id,
+            title: hit.memory.title,
+            kind: hit.memory.kind,
+            score: hit.score,
+            match_type: hit.found.match_type,
+            created_at: hit.memory.created.millis(),
+        })
+        .collect();
+    Ok(SearchOutput { total: results.len(), results, notices })
+}
+
+fn known(store: &Store, id: &str) -> Result<Memory> {
+    store.freshen()?;
+    store.memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+}
+
+fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
+    let anchor = known(store, &input.memory_id)?;
+    let window = input.window.unwrap_or(5).min(WIDEST);
+    let reply = store.timeline_among(&anchor.path, window, &store.scoped(Filter::default()))?;
+    let near = |(at, memory): (usize, Memory)| NearOutput {
+        id: memory.id,
+        title: memory.title,
+        kind: memory.kind,
+        created_at: memory.created.millis(),
+        position: match at.cmp(&reply.anchor) {
+            std::cmp::Ordering::Less => "before",
+            std::cmp::Ordering::Equal => "anchor",
+            std::cmp::Ordering::Greater => "after",
+        },
+        distance_from_anchor: memory.created.millis().abs_diff(anchor.created.millis()),
+    };
+    Ok(TimelineOutput { timeline: reply.memories.into_iter().enumerate().map(near).collect() })
+}
+
+fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
+    store.freshen()?;
+    let found = input.ids.iter().map(|id| store.memory_of_id(id)).collect::<Result<Vec<_>>>()?;
+    let found: Vec<Memory> = found.into_iter().flatten().collect();
+    let mut memories = Vec::new();
+    for memory in &found {
+        let content = match store.content(memory) {
+            Ok(content) => content,
+            Err(error) => {
+                tracing::warn!("{error}, so it is left out");
+                continue;
+            }
+        };
+        let metadata = content.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        memories.push(WholeOutput {
+            id: memory.id.clone(),
+            kind: memory.kind.clone(),
+            title: memory.title.clone(),
+            content: content.text,
+            tags: memory.tags.clone(),
+            created_at: memory.created.millis(),
+            updated_at: memory.updated.millis(),
+            accessed_at: memory.state.last_use.map(Timestamp::millis),
+            path: memory.path.clone(),
+            importance: memory.state.importance,
+            metadata,
+        });
+    }
+    store.used_all(found.iter(), "rulebook_memory_get");
+    Ok(GetOutput { memories })
+}
+
+fn save(store: &Store, input: SaveInput) -> Result<SaveOutput> {
+    for (name, text) in [("type", &input.kind), ("title", &input.title)] {
+        if text.trim().is_empty() {
+            return Err(Error::invalid(format!("{name} is empty")).with_hint("Give a word or more"));
+        }
+    }
+    let request = KeepRequest {
+        text: input.content,
+        title: Some(input.title),
+        kind: Some(input.kind),
+        tags: input.tags.unwrap_or_default(),
+        ..KeepRequest::default()
+    };
+    let made = store.keep(std::slice::from_ref(&request))?.pop();
+    let memory = made.ok_or_else(|| Error::internal("a new note is not there"))?;
+    Ok(SaveOutput { memory: SavedOutput { id: memory.id, kind: memory.kind, title: memory.title } })
+}
+
+fn stats(store: &Store) -> Result<StatsOutput> {
+    let behind = store.freshen()?;
+    let stats = store.memory_stats_among(&store.scoped(Filter::default()))?;
+    let (missing, all) = store.missing()?;
+    let index_health = match missing {
+        // A tenth of the notes cannot be found.
+        missing if missing.saturating_mul(10) > all => "needs-rebuild",
+        0 if behind == 0 && stats.pending == 0 => "good",
+        _ => "degraded",
+    };
+    let stats = Stats {
+        db_size_bytes: stats.bytes,
+        memory_count: stats.memories,
+        session_count: store.sessions()?,
+        oldest_memory: stats.oldest.map(Timestamp::millis),
+        newest_memory: stats.newest.map(Timestamp::millis),
+        max_size_bytes: stats.max_bytes,
+        usage_percent: stats.usage_percent,
+        index_health,
+    };
+    Ok(StatsOutput { same: stats.clone(), stats })
+}
+
+fn cleanup(store: &Store, input: &CleanupInput) -> Result<CleanupOutput> {
+    let done = store.cleanup(input.force.unwrap_or(false), false)?;
+    Ok(CleanupOutput { evicted_count: done.evicted_count, freed_bytes: done.freed_bytes })
+}

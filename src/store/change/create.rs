@@ -1,0 +1,548 @@
+//! Planning new notes: their place, their frontmatter, templates and daily notes.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::clock::Timestamp;
+use crate::config::{Ids, Layout};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::path_id_at;
+use crate::store::Store;
+use crate::store::change::merge_properties::{MADE, Uniting, is_blank, value_of};
+use crate::store::change::move_files::{add_edits, follow};
+use crate::store::memory::save::title_of;
+use crate::store::view::View;
+use crate::text::body_edit;
+use crate::text::date_format;
+use crate::text::edit::{ChangeSet, FileChange, Remark, apply, between};
+use crate::text::frontmatter::{self, edit::set};
+use crate::text::note::Note;
+use crate::text::path::{NotePath, key};
+use crate::text::rewrite::{Moves, Options};
+use crate::text::tag::{ORIGINALS, Stored};
+use crate::vault::obsidian::Location;
+
+/// So many ids are tried for one place and time.
+const NAMESAKES: i64 = 10_000;
+
+/// A note that is to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewRequest {
+    /// Its title; a daily note's is its date.
+    pub title: String,
+    /// Its text, without frontmatter.
+    pub content: String,
+    /// The folder, from the vault's root; else the category, else where Obsidian puts new notes.
+    pub folder: Option<String>,
+    /// Its `category`.
+    pub category: Option<String>,
+    /// Its `tags`.
+    pub tags: Vec<String>,
+    /// Its `type`.
+    pub note_type: Option<String>,
+    /// Other properties, in order.
+    pub properties: Vec<(String, Value)>,
+    /// The template that it starts from, by any of its names.
+    pub template: Option<String>,
+    /// Make the daily note of today; where there is one, the text is added to it.
+    pub daily: bool,
+    /// Whether another note of this name is no obstacle: the file of the new one gets a number then.
+    pub numbered: bool,
+    /// Whether the text is text alone, whatever it begins with: it brings no properties along, and no title.
+    pub verbatim: bool,
+    /// Whether it gets an id and a date whatever `notes.ids` says, as memories do.
+    pub identified: bool,
+}
+
+impl Store {
+    /// Plans a new note; links that its name would capture are lengthened. What its text says in a frontmatter of its own
+    /// and what is asked for are united.
+    ///
+    /// # Errors
+    /// `Exists` where a note is there already; `Invalid` for a title that gives no file name; `NotFound` for a
+    /// template that is not there.
+    pub(in crate::store) fn plan_new(
+        &self,
+        view: &View<'_>,
+        request: &NewRequest,
+        now: Timestamp,
+    ) -> Result<ChangeSet> {
+        let settings = self.vault.settings();
+        let local = now.local();
+        let mut named = self.name(request, now)?;
+        named.path = self.vault.settle(&named.path)?;
+        let path = named.path.clone();
+        if request.daily && view.holds(&path)? {
+            return self.plan_again(view, request, &path);
+        }
+        self.refuse_taken(&path, None)?;
+        let template = match (&request.template, request.daily) {
+            (Some(template), _) => Some(self.template(template)?),
+            (None, true) if !settings.daily_notes.template.is_empty() => {
+                Some(self.template(&settings.daily_notes.template)?)
+            }
+            _ => None,
+        };
+        let templates = &settings.templates;
+        let fill = |text: String| {
+            date_format::fill(&text, &named.title, local, &templates.date_format, &templates.time_format)
+        };
+        let tags = Stored::of(&request.tags);
+        let with_id = self.gets_id(request, &path);
+        let mut remarks = converted(&path, &tags);
+        let text = if request.verbatim {
+            let properties = properties(request, &named, &tags, with_id, now).into_iter();
+            let properties = properties.map(|(name, value, _)| (name, value)).collect();
+            with_properties(String::new(), &path, properties)? + &ended(request.content.clone())
+        } else {
+            let (start, brought) = brought(template.map(fill).unwrap_or_default(), &request.content);
+            let mut uniting = Uniting::of(&path, ended(start));
+            for (name, value) in &brought {
+                uniting.ask(name, value)?;
+            }
+            if !with_id && value_of(&uniting.text, "id").is_some_and(|id| !is_blank(&id)) {
+                self.identify(request, &mut uniting, &Value::from(named.id.as_str()))?;
+            }
+            for (name, value, from) in properties(request, &named, &tags, with_id, now) {
+                match from {
+                    Source::Asked => uniting.ask(&name, &value)?,
+                    Source::Made if name == "id" => self.identify(request, &mut uniting, &value)?,
+                    Source::Made if MADE.contains(&name.as_str()) && says_when(&uniting.text) => {}
+                    Source::Made => uniting.offer(&name, &value)?,
+                }
+            }
+            remarks.append(&mut uniting.remarks);
+            uniting.text
+        };
+        let mut plan = ChangeSet::new("new");
+        plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
+        let options = Options { format: settings.link_format, ..Options::default() };
+        follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
+        plan.remarks.splice(0..0, remarks);
+        Ok(plan)
+    }
+
+    /// Plans what comes to a daily note that is there already.
+    fn plan_again(&self, view: &View<'_>, request: &NewRequest, path: &NotePath) -> Result<ChangeSet> {
+        let source = view.source(path)?;
+        if let Some(refusal) = source.refusal() {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        let mut plan = ChangeSet::new("append");
+        let (added, own): (&str, Properties) = match frontmatter::read(&request.content) {
+            (Some(front), at) if front.error.is_none() => {
+                (request.content.get(at..).unwrap_or(""), front.values().into_iter().collect())
+            }
+            _ => (request.content.as_str(), Properties::new()),
+        };
+        let edits =
+            if added.trim().is_empty() { Ok(Vec::new()) } else { body_edit::append(&source.text, added) };
+        let edits = edits.map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+        let text = String::from_utf8(apply(source.text.as_bytes(), &edits)?)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        let mut uniting = Uniting::of(path, text);
+        let tags = Stored::of(&request.tags);
+        for (name, value) in own.iter().chain(&asked(request, &tags)) {
+            uniting.ask(name, value)?;
+        }
+        let edit = between(&source.text, &uniting.text).into_iter().collect();
+        let mut remarks = converted(path, &tags);
+        remarks.append(&mut uniting.remarks);
+        add_edits(&mut plan, &source, None, edit, remarks);
+        Ok(plan)
+    }
+
+    /// Gives the path of today's daily note.
+    ///
+    /// # Errors
+    /// `Invalid` where Obsidian's settings give no path.
+    pub fn daily_note(&self) -> Result<NotePath> {
+        let daily = &self.vault.settings().daily_notes;
+        let name = date_format::format(&daily.format, self.clock.now().local());
+        let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
+        self.vault.settle(&NotePath::parse_new(&format!("{path}.md"), false)?)
+    }
+
+    /// Says whether a new note gets an id and a date (`notes.ids`).
+    fn gets_id(&self, request: &NewRequest, path: &NotePath) -> bool {
+        let is_memory = self.config.vault.layout == Layout::Memories;
+        if request.identified || is_memory && !request.daily {
+            return true;
+        }
+        match self.config.notes.ids {
+            Ids::Always => true,
+            Ids::Never => false,
+            Ids::Auto => {
+                let templates = self.vault.settings().templates.folder.trim_matches('/').to_owned();
+                let is_template = !templates.is_empty()
+                    && path.as_str().strip_prefix(&templates).is_some_and(|rest| rest.starts_with('/'));
+                !request.daily && request.template.is_none() && !is_template && !self.is_of_site(path)
+            }
+        }
+    }
+
+    /// Says whether a note is a page of a site or book, whose generator would show or choke on an id.
+    fn is_of_site(&self, path: &NotePath) -> bool {
+        let folders = std::iter::successors(Some(path.folder()), |folder| {
+            (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
+        });
+        folders.into_iter().any(|folder| {
+            let disk = self.vault.root().join(folder);
+            GENERATORS.iter().any(|name| disk.join(name).symlink_metadata().is_ok())
+        })
+    }
+
+    /// Gives a note the id that is meant for it, unless its text brings one that no note has. The id of a template is
+    /// none: every note made of it would have it.
+    fn identify(&self, request: &NewRequest, uniting: &mut Uniting<'_>, id: &Value) -> Result<()> {
+        let brought = value_of(&request.content, "id").filter(|brought| !is_blank(brought));
+        let known = match &brought {
+            Some(Value::String(brought)) => self.index.catalog().with_id(brought)?.len(),
+            Some(brought) => self.index.catalog().with_id(&brought.to_string())?.len(),
+            None => return uniting.set("id", id),
+        };
+        if known == 0 { Ok(()) } else { uniting.ask("id", id) }
+    }
+
+    /// Says where a new note goes and what it is called.
+    fn name(&self, request: &NewRequest, now: Timestamp) -> Result<Named> {
+        let settings = self.vault.settings();
+        let is_memory =
+            self.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
+        let title = request.title.trim().to_owned();
+        if is_memory {
+            let stem = memory_stem(request.category.as_deref(), &title)?;
+            let id = self.new_id(&NotePath::parse_new(&format!("{stem}.md"), false)?, now)?;
+            let path = NotePath::parse_new(&format!("{stem}-{id}.md"), false)?;
+            return Ok(Named { path, title, id, is_memory });
+        }
+        let (path, title) = if request.daily {
+            let path = self.daily_note()?;
+            let title = path.stem().to_owned();
+            (path, title)
+        } else {
+            let name = file_name(&title)?;
+            let place = match (&request.folder, &request.category, &settings.new_files) {
+                // A path from the root of the system is none in the vault.
+                (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_end_matches('/').to_owned(),
+                (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
+                _ => String::new(),
+            };
+            let path = if request.numbered {
+                self.numbered(&place, &name)?
+            } else {
+                NotePath::parse_new(&placed(&place, &name), false)?
+            };
+            (path, title)
+        };
+        let id = self.new_id(&path, now)?;
+        Ok(Named { path, title, id, is_memory })
+    }
+
+    /// Makes an id for a note that is made at a path and time: it follows from these, so that a dry run tells it, too.
+    fn new_id(&self, path: &NotePath, now: Timestamp) -> Result<String> {
+        // What had this place at this moment may have gone elsewhere, with its id.
+        for later in 0..NAMESAKES {
+            let id = path_id_at(path, Timestamp::from_millis(now.millis().saturating_add(later)));
+            if self.index.catalog().with_id(&id)?.is_empty() {
+                return Ok(id);
+            }
+        }
+        Err(Error::internal(format!("no id is free for {path}")))
+    }
+
+    /// Finds a path in a folder for a note of this name: where others have it, with a number behind it.
+    pub(in crate::store) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
+        let path = NotePath::parse_new(&placed(folder, name), false)?;
+        let disk = self.vault.root().join(path.folder());
+        let mut taken = HashSet::new();
+        match std::fs::read_dir(&disk) {
+            Ok(entries) => {
+                for entry in entries {
+                    let entry = entry.map_err(|error| Error::io("list", &disk, error))?;
+                    taken.insert(key(&entry.file_name().to_string_lossy()));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("list", &disk, error)),
+        }
+        let mut number = 1;
+        let mut free = path;
+        while taken.contains(&key(free.name())) {
+            number += 1;
+            free = NotePath::parse_new(&placed(folder, &format!("{name} {number}")), false)?;
+        }
+        Ok(free)
+    }
+
+    fn template(&self, name: &str) -> Result<String> {
+        let folder = self.vault.settings().templates.folder;
+        let inside = format!("{}/{name}", folder.trim_matches('/'));
+        let row = self.find(&inside).or_else(|_| self.find(name))?;
+        let bytes = self.read_bytes(&row.path)?;
+        String::from_utf8(bytes)
+            .map_err(|_| Error::invalid(format!("the template {} is not UTF-8", row.path)))
+    }
+
+    /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
+    pub(in crate::store) fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
+        if self.vault.hides(to) {
+            return Err(Error::invalid(format!("{to} lies in the folder of the index"))
+                .with_hint("choose another folder"));
+        }
+        let mut known = String::new();
+        let mut rest = to.as_str();
+        loop {
+            let (name, behind) =
+                rest.split_once('/').map_or((rest, None), |(name, behind)| (name, Some(behind)));
+            let folder = self.vault.root().join(&known);
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(Error::io("list", &folder, error)),
+            };
+            let path = if known.is_empty() { name.to_owned() } else { format!("{known}/{name}") };
+            let wanted = key(name);
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("list", &folder, error))?;
+                let held = entry.file_name();
+                let Some(held) = held.to_str().filter(|held| key(held) == wanted) else { continue };
+                let place = if known.is_empty() { held.to_owned() } else { format!("{known}/{held}") };
+                // What moves is not in its own way, and a folder of this very name takes in what comes.
+                let is_itself = from.is_some_and(|from| from.as_str() == place);
+                if is_itself || (behind.is_some() && held == name) {
+                    continue;
+                }
+                let (code, why) = if held == name {
+                    ("target-exists", "is there already".to_owned())
+                } else {
+                    (
+                        "case-collision",
+                        format!("differs only in spelling from {held}, which is there already"),
+                    )
+                };
+                return Err(Error::new(ErrorKind::Exists, format!("{path} {why} ({code})"))
+                    .with_hint("choose another name, or move that one away first"));
+            }
+            match behind {
+                Some(behind) => (known, rest) = (path, behind),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Where a new note goes and what it is called.
+struct Named {
+    path: NotePath,
+    title: String,
+    id: String,
+    /// Whether it is written in the layout `memories`.
+    is_memory: bool,
+}
+
+type Properties = Vec<(String, Value)>;
+
+/// Where a property of a new note comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Somebody asks for it.
+    Asked,
+    /// It is made, unless the text has one.
+    Made,
+}
+
+/// Files that mark the folder of a site or book, whose pages are read by a generator.
+const GENERATORS: &[&str] = &[
+    "book.toml",
+    "mkdocs.yml",
+    "mkdocs.yaml",
+    "docusaurus.config.js",
+    "docusaurus.config.ts",
+    "docusaurus.config.mjs",
+    "docusaurus.config.cjs",
+    "_config.yml",
+];
+
+/// Gives the properties of a new note, in order.
+fn properties(
+    request: &NewRequest,
+    named: &Named,
+    tags: &Stored,
+    with_id: bool,
+    now: Timestamp,
+) -> Vec<(String, Value, Source)> {
+    if named.is_memory {
+        return memory_properties(request, named, tags, now);
+    }
+    let mut properties = Vec::new();
+    if with_id {
+        properties.push(("id".to_owned(), Value::from(named.id.as_str()), Source::Made));
+    }
+    // A title that was given is said where the text says another one, and where it says the same: so it stays when the
+    // text changes.
+    let is_made_of_text = || title_of(&request.content) == named.title;
+    let opens_otherwise = || {
+        let note = Note::parse(&request.content);
+        note.headings.first().is_some_and(|heading| heading.level == 1 && heading.text != named.title)
+    };
+    let is_said = request.verbatim && (opens_otherwise() || is_made_of_text());
+    if named.title != named.path.stem() || is_said {
+        properties.push(("title".to_owned(), Value::from(named.title.as_str()), Source::Asked));
+    }
+    properties.extend(asked(request, tags).into_iter().map(|(name, value)| (name, value, Source::Asked)));
+    if with_id {
+        // Before what is asked for by name.
+        let at = properties.len() - request.properties.len();
+        properties.insert(at, ("created_at".to_owned(), Value::from(now.rfc3339()), Source::Made));
+    }
+    properties
+}
+
+/// Gives the properties that somebody asks for.
+fn asked(request: &NewRequest, tags: &Stored) -> Properties {
+    let mut properties = Properties::new();
+    if !tags.tags.is_empty() {
+        properties.push(("tags".to_owned(), Value::from(tags.tags.clone())));
+    }
+    properties.extend(originals(tags));
+    let given = [("category", &request.category), ("type", &request.note_type)];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
+    properties.extend(given);
+    properties.extend(request.properties.iter().cloned());
+    properties
+}
+
+/// Gives the properties of a note in the layout `memories`: all that its contract names (spec/toolsets.md `mem`).
+fn memory_properties(
+    request: &NewRequest,
+    named: &Named,
+    tags: &Stored,
+    now: Timestamp,
+) -> Vec<(String, Value, Source)> {
+    let at = Value::from(now.rfc3339());
+    let category = request.category.as_ref().map_or(Source::Made, |_| Source::Asked);
+    let fixed = [
+        // The name of the file holds the id.
+        ("id", Value::from(named.id.as_str()), Source::Asked),
+        ("title", Value::from(named.title.as_str()), Source::Asked),
+        ("tags", Value::from(tags.tags.clone()), Source::Asked),
+        ("category", Value::from(request.category.clone().unwrap_or_default()), category),
+        ("created_at", at.clone(), Source::Made),
+        ("updated_at", at.clone(), Source::Made),
+        ("last_reviewed", at, Source::Made),
+        ("links", Value::Array(Vec::new()), Source::Made),
+    ];
+    let fixed = fixed.into_iter().map(|(name, value, from)| (name.to_owned(), value, from));
+    let kind = request.note_type.clone().map(|kind| ("type".to_owned(), Value::from(kind)));
+    let more = originals(tags).into_iter().chain(kind).chain(request.properties.iter().cloned());
+    fixed.chain(more.map(|(name, value)| (name, value, Source::Asked))).collect()
+}
+
+/// Joins a template and a text: gives the whole, and the properties of the text where both have some.
+fn brought(template: String, content: &str) -> (String, Properties) {
+    if frontmatter::read(&template).0.is_some()
+        && let (Some(front), at) = frontmatter::read(content)
+        && front.error.is_none()
+    {
+        let body = content.get(at..).unwrap_or("");
+        return (template + body, front.values().into_iter().collect());
+    }
+    (template + content, Properties::new())
+}
+
+/// Gives a text that ends with a line end, unless it is empty.
+fn ended(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Says whether a text tells when it was made.
+fn says_when(text: &str) -> bool {
+    MADE.iter().any(|name| value_of(text, name).is_some_and(|value| !is_blank(&value)))
+}
+
+/// Gives the property that holds tags as they were given, where that is needed.
+pub(in crate::store) fn originals(tags: &Stored) -> Option<(String, Value)> {
+    let is_needed = !tags.originals.is_empty();
+    is_needed.then(|| (ORIGINALS.to_owned(), Value::from(tags.originals.clone())))
+}
+
+/// Tells of tags that are stored in another form.
+pub(in crate::store) fn converted(path: &NotePath, stored: &Stored) -> Vec<Remark> {
+    let remark = |(given, tag): (&str, Option<String>)| Remark {
+        code: "tag-converted".to_owned(),
+        path: path.clone(),
+        line: 1,
+        column: 1,
+        message: match tag {
+            Some(tag) => format!(
+                "Obsidian does not read the tag {given:?}; it is stored as {tag:?}, and as given in {ORIGINALS}"
+            ),
+            None => format!("Obsidian does not read the tag {given:?}; it is stored in {ORIGINALS} alone"),
+        },
+    };
+    stored.converted().map(remark).collect()
+}
+
+/// Writes properties into the frontmatter of a text.
+pub(in crate::store) fn with_properties(
+    mut text: String,
+    path: &NotePath,
+    properties: Properties,
+) -> Result<String> {
+    for (name, value) in properties {
+        let edits = set(&text, &name, &value)
+            .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+        text = String::from_utf8(apply(text.as_bytes(), &edits)?)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+    }
+    Ok(text)
+}
+
+/// Gives the path of a note in a folder.
+fn placed(folder: &str, name: &str) -> String {
+    if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") }
+}
+
+/// Gives the file name, without its ending, of a note in the layout `memories`.
+pub(in crate::store) fn memory_stem(category: Option<&str>, title: &str) -> Result<String> {
+    let parts = category.filter(|category| !category.trim().is_empty()).into_iter().chain([title]);
+    Ok(parts.map(slug).collect::<Result<Vec<_>>>()?.join("-"))
+}
+
+/// Makes a part of a file name in the layout `memories`: lower-case letters, digits and hyphens.
+pub(in crate::store) fn slug(text: &str) -> Result<String> {
+    /// With category, id and ending, a name stays below what file systems take.
+    const LONGEST: usize = 80;
+    let mut slug = slug::slugify(text);
+    slug.truncate(LONGEST);
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() {
+        return Err(Error::invalid(format!("{text:?} gives no file name"))
+            .with_hint("give a title with a letter or digit in it"));
+    }
+    Ok(slug.to_owned())
+}
+
+/// Makes a file name of a title: without the signs that Obsidian forbids and those that break links.
+pub(in crate::store) fn file_name(title: &str) -> Result<String> {
+    let kept = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\\' | '/' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '#' | '^' | '[' | ']')
+    };
+    let plain: String = title.replace("%%", " ").chars().map(|c| if kept(c) { c } else { ' ' }).collect();
+    let name = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut name = name.trim_matches(['.', ' ']).to_owned();
+    while name.len() > 240 {
+        name.pop();
+    }
+    if name.is_empty() {
+        return Err(Error::invalid(format!("{title:?} gives no file name"))
+            .with_hint("give a title with a letter or digit in it"));
+    }
+    Ok(name)
+}

@@ -1,0 +1,393 @@
+//! Planning the edit of one note: its text, and its properties.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::journal::Event;
+use crate::store::Store;
+use crate::store::change::create::converted;
+use crate::store::change::merge_properties::value_of;
+use crate::store::change::move_files::add_edits;
+use crate::store::change::revise::titled;
+use crate::store::view::{Source, View, body_of};
+use crate::text::body_edit;
+use crate::text::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
+use crate::text::frontmatter::edit::{self, Refusal};
+use crate::text::note::{Note, Target, Task};
+use crate::text::path::{NotePath, key};
+use crate::text::piece_table::PieceTable;
+use crate::text::rewrite::heading_linktext;
+use crate::text::tag::{ORIGINALS, Stored, sanitize};
+use crate::vault::undo_log::Kept;
+
+/// What changes in a note.
+#[derive(Debug, Clone)]
+pub enum NoteEdit {
+    /// Text comes at the end of the note, or of the section of this heading.
+    Append(String, Option<String>),
+    /// Text comes at the beginning, behind the frontmatter or the heading.
+    Prepend(String, Option<String>),
+    /// Text is replaced.
+    Replace {
+        /// The text as it is.
+        old: String,
+        /// The text as it shall be.
+        new: String,
+        /// How often it must occur.
+        count: usize,
+    },
+    /// What a regular expression matches in the body is replaced.
+    ReplacePattern {
+        /// The expression, in the syntax of the `regex` crate.
+        pattern: String,
+        /// The text as it shall be; `$1` stands for what the first group matched.
+        new: String,
+        /// How often it must match; any number of times where not given.
+        count: Option<usize>,
+    },
+    /// All that stands below a heading is replaced: the heading, and the text.
+    ReplaceSection(String, String),
+    /// A property gets a value.
+    Set(String, Value),
+    /// A property goes.
+    Unset(String),
+    /// A list property gets one more value.
+    Add(String, Value),
+    /// A task gets another status: the one on this line, or the only one whose text holds this.
+    Task {
+        /// The line, counted from 1, or a part of the text.
+        task: String,
+        /// The status; nothing: an open task is done, any other is open again.
+        status: Option<char>,
+    },
+    /// Tags come and go in the `tags` property.
+    Tags {
+        /// Tags that come.
+        add: Vec<String>,
+        /// Tags that go.
+        remove: Vec<String>,
+    },
+}
+
+/// An edit of one note.
+#[derive(Debug, Clone)]
+pub struct EditRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// What changes.
+    pub edit: NoteEdit,
+    /// The hash that the note's bytes must have.
+    pub expect: Option<ContentHash>,
+}
+
+impl NoteEdit {
+    fn operation(&self) -> &'static str {
+        match self {
+            Self::Append(..) => "append",
+            Self::Prepend(..) => "prepend",
+            Self::Replace { .. } | Self::ReplacePattern { .. } | Self::ReplaceSection(..) => "replace",
+            Self::Set(..) => "set",
+            Self::Unset(..) => "unset",
+            Self::Add(..) => "add",
+            Self::Task { .. } => "task",
+            Self::Tags { .. } => "tag",
+        }
+    }
+}
+
+impl Store {
+    /// Plans an edit of one note.
+    ///
+    /// # Errors
+    /// `Conflict` where the note has other bytes than expected; `Invalid`, with the code of spec/obsidian.md 4.7, where
+    /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
+    pub(in crate::store) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
+        let source = editable(view, request)?;
+        let path = source.path.clone();
+        let edits = edits_of(&source, &request.edit)?;
+        let remarks = remarks_of(&path, &request.edit);
+        let mut plan = ChangeSet::new(request.edit.operation());
+        if matches!(
+            request.edit,
+            NoteEdit::Replace { .. } | NoteEdit::ReplacePattern { .. } | NoteEdit::ReplaceSection(..)
+        ) {
+            let text = apply(source.text.as_bytes(), &edits)?;
+            // What is taken out of a memory does not stay in a name that was made of it.
+            if let Some(title) = self.retitled(&source, Some(&body_of(&text))) {
+                let to = self.retitled_place(&path, &title)?;
+                self.plan_text(view, &mut plan, &source, &to, |followed| {
+                    let edits =
+                        edits_of(&Source::unplaced(path.clone(), followed.as_bytes()), &request.edit)?;
+                    let text = String::from_utf8(apply(followed.as_bytes(), &edits)?)
+                        .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                    titled(text, &to, &title)
+                })?;
+                return Ok(plan);
+            }
+        }
+        add_edits(&mut plan, &source, None, edits, remarks);
+        Ok(plan)
+    }
+
+    /// Plans edits of any number of notes as one operation: all of them land, or none. Edits of one note are made in
+    /// their order, each on the text that the one before it leaves; expected hashes are those before the operation.
+    ///
+    /// # Errors
+    /// As [`Store::plan_edit`], with the number of the edit that cannot be made.
+    pub(in crate::store) fn plan_edits(
+        &self,
+        view: &View<'_>,
+        requests: &[EditRequest],
+    ) -> Result<ChangeSet> {
+        let mut sources: Vec<(Source, Vec<(usize, &NoteEdit)>)> = Vec::new();
+        let numbered = |at: usize, error: Error| error.of(&format!("edit {} of {}", at + 1, requests.len()));
+        for (at, request) in requests.iter().enumerate() {
+            let source = editable(view, request).map_err(|error| numbered(at, error))?;
+            match sources.iter_mut().find(|(known, _)| known.path == source.path) {
+                Some((_, edits)) => edits.push((at, &request.edit)),
+                None => sources.push((source, vec![(at, &request.edit)])),
+            }
+        }
+        let mut plan = ChangeSet::new("edit");
+        for (source, edits) in sources {
+            let mut remarks = Vec::new();
+            let mut table = PieceTable::new(&source.text);
+            let mut current = Source::unplaced(source.path.clone(), source.text.as_bytes());
+            for (at, edit) in edits {
+                let edits = edits_of(&current, edit).map_err(|error| numbered(at, error))?;
+                remarks.extend(remarks_of(&source.path, edit));
+                table.apply(&edits)?;
+                current = Source::unplaced(source.path.clone(), table.text().as_bytes());
+            }
+            add_edits(&mut plan, &source, None, table.edits(), remarks);
+        }
+        Ok(plan)
+    }
+}
+
+/// Tells of tags that an edit stores in another form.
+fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
+    match edit {
+        NoteEdit::Tags { add, .. } => converted(path, &Stored::of(&bare(add))),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads the note that an edit is about, as it is on disk.
+///
+/// # Errors
+/// `Conflict` where it has other bytes than expected; `Invalid` where its text cannot be edited.
+fn editable(view: &View<'_>, request: &EditRequest) -> Result<Source> {
+    let path = view.find(&request.note)?;
+    let source = view.source(&path)?;
+    if request.expect.is_some_and(|expect| expect != source.hash) {
+        return Err(Error::new(ErrorKind::Conflict, format!("{path} changed: its hash is {}", source.hash))
+            .with_hint("read it again, and make the change anew"));
+    }
+    if !path.is_note() {
+        return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+    }
+    if let Some(refusal) = source.refusal() {
+        return Err(Error::invalid(refusal.to_string()));
+    }
+    Ok(source)
+}
+
+/// What an editor did to a note.
+#[derive(Debug, Clone, Serialize)]
+pub struct Edited {
+    /// Whether the note is other than before.
+    pub changed: bool,
+    /// The number of the change in the journal, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+impl Store {
+    /// Gives a note's bytes as they are, to be handed to [`Store::edited`] once an editor is through with it.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn before_edit(&self, name: &str) -> Result<(NotePath, Vec<u8>)> {
+        let path = self.find(name)?.path;
+        let bytes = self.read_bytes(&path)?;
+        Ok((path, bytes))
+    }
+
+    /// Writes down that an editor changed a note, so that `history` tells of it and `undo` takes it back, and brings the
+    /// index in line.
+    ///
+    /// # Errors
+    /// `NotFound` where the note is gone; `Io` where the journal cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn edited(&self, path: &NotePath, before: &[u8]) -> Result<Edited> {
+        let after = self.read_bytes(path)?;
+        if after == before {
+            return Ok(Edited { changed: false, operation: None });
+        }
+        let records = self.vault.records();
+        let lock = self.vault.lock(&records)?;
+        let now = self.clock.now();
+        let id = Event::new("edit", now).id;
+        let applied = Kept::keep(&lock, &id, "edit", path, (before, &after), now)?;
+        let mut event = Event::of(&applied);
+        self.sign(&mut event);
+        self.journal().record(&event)?;
+        drop(lock);
+        self.freshen()?;
+        Ok(Edited { changed: true, operation: Some(id) })
+    }
+}
+
+fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
+    let (text, note) = (source.text.as_str(), &source.note);
+    let planned = match edit {
+        NoteEdit::Append(added, None) => body_edit::append(text, added),
+        NoteEdit::Append(added, Some(section)) => {
+            body_edit::append_to_section(text, note, heading(source, section)?, added)
+        }
+        NoteEdit::Prepend(added, None) => body_edit::prepend(text, added),
+        NoteEdit::Prepend(added, Some(section)) => {
+            body_edit::prepend_to_section(text, note, heading(source, section)?, added)
+        }
+        NoteEdit::Replace { old, new, count } => body_edit::replace(text, old, new, Some(*count)),
+        NoteEdit::ReplacePattern { pattern, new, count } => {
+            body_edit::replace_pattern(text, pattern, new, *count)
+        }
+        NoteEdit::ReplaceSection(section, new) => {
+            let heading = heading(source, section)?;
+            body_edit::replace_section(text, note, heading, without_heading(note, heading, new))
+        }
+        NoteEdit::Set(name, value) => edit::set(text, name, value),
+        NoteEdit::Unset(name) => edit::unset(text, name),
+        NoteEdit::Add(name, value) => edit::add(text, name, std::slice::from_ref(value)),
+        NoteEdit::Task { task, status } => return Ok(vec![task_edit(source, task, *status)?]),
+        NoteEdit::Tags { add, remove } => return tags(source, add, remove),
+    };
+    planned.map_err(|refusal| refused(source, &refusal))
+}
+
+/// Plans the change of the character between the brackets of a task.
+fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> {
+    let tasks = &source.note.tasks;
+    let line: Option<usize> = name.trim().parse().ok();
+    let wanted = key(name);
+    let fits =
+        |task: &&Task| line.map_or_else(|| key(&task.text).contains(&wanted), |line| task.line == line);
+    let found: Vec<&Task> = tasks.iter().filter(fits).collect();
+    let listed = |tasks: &[&Task]| {
+        let tasks = tasks.iter().take(12).map(|task| format!("{}: {}", task.line, task.text));
+        tasks.collect::<Vec<_>>().join(" / ")
+    };
+    let task = match found.as_slice() {
+        [task] => *task,
+        [] => {
+            let all: Vec<&Task> = tasks.iter().collect();
+            let hint = if all.is_empty() { "the note has no tasks".to_owned() } else { listed(&all) };
+            return Err(Error::not_found(format!("{} has no task {name:?}", source.path)).with_hint(hint));
+        }
+        several => {
+            let said = format!("{} tasks of {} hold {name:?}", several.len(), source.path);
+            return Err(Error::new(ErrorKind::Exists, said)
+                .with_hint(format!("give the line of one: {}", listed(several))));
+        }
+    };
+    let status = status.unwrap_or(if task.status == ' ' { 'x' } else { ' ' });
+    if status.is_control() || matches!(status, '[' | ']') {
+        return Err(Error::invalid(format!("{status:?} is no status of a task"))
+            .with_hint("a status is one character, such as x, / or a space"));
+    }
+    let bracket = format!("[{}]", task.status);
+    let at = task.span.of(&source.text).find(&bracket);
+    let start = task.span.start + 1 + at.ok_or_else(|| Error::internal("a task has lost its brackets"))?;
+    let span = crate::text::Span::new(start, start + task.status.len_utf8());
+    Ok(Edit::replace(span, status.to_string()))
+}
+
+/// Gives tags without the `#` that may stand before them.
+fn bare(tags: &[String]) -> Vec<&str> {
+    tags.iter().map(|tag| bare_one(tag)).collect()
+}
+
+/// Leaves out the heading of a section where its new text begins with it: the heading stays.
+fn without_heading<'a>(note: &Note, heading: usize, new: &'a str) -> &'a str {
+    let begun = Note::parse(new);
+    let Some((kept, first)) = note.headings.get(heading).zip(begun.headings.first()) else { return new };
+    let opens = new.get(..first.span.start).is_some_and(|before| before.trim().is_empty());
+    if !opens || (first.level, &first.text) != (kept.level, &kept.text) {
+        return new;
+    }
+    new.get(first.span.end..).unwrap_or("").trim_start_matches(['\n', '\r'])
+}
+
+/// Plans tags that go and tags that come, one after the other, as one edit of what both change.
+fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>> {
+    let mut text = source.text.clone();
+    let mut step = |plan: &dyn Fn(&str) -> std::result::Result<Vec<Edit>, Refusal>| -> Result<()> {
+        let edits = plan(&text).map_err(|refusal| refused(source, &refusal))?;
+        let changed = apply(text.as_bytes(), &edits)?;
+        text = String::from_utf8(changed)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        Ok(())
+    };
+    let originals = source.note.frontmatter.as_ref().and_then(|front| front.get(ORIGINALS));
+    let originals = originals.and_then(|property| property.value.as_array()).into_iter().flatten();
+    let originals: Vec<&str> = originals.filter_map(Value::as_str).collect();
+    let mut going: Vec<String> = bare(remove).into_iter().map(str::to_owned).collect();
+    if !going.is_empty() {
+        let names: Vec<String> = going.iter().map(|tag| key(tag)).collect();
+        let goes = |original: &str| names.contains(&key(bare_one(original)));
+        let (gone, kept): (Vec<&str>, Vec<&str>) = originals.into_iter().partition(|text| goes(text));
+        // A tag that another original stands for, too, stays.
+        let stays: Vec<String> = kept.iter().filter_map(|text| sanitize(text)).collect();
+        going.extend(gone.iter().filter_map(|text| sanitize(text)).filter(|tag| !stays.contains(tag)));
+        let going: Vec<&str> = going.iter().map(String::as_str).collect();
+        step(&|text| body_edit::remove_tags(text, &going))?;
+        step(&|text| edit::remove_items(text, ORIGINALS, |item| item.as_str().is_some_and(goes)))?;
+    }
+    let coming = Stored::of(&bare(add));
+    if !coming.tags.is_empty() {
+        let tags: Vec<&str> = coming.tags.iter().map(String::as_str).collect();
+        step(&|text| body_edit::add_tags(text, &tags))?;
+    }
+    if !coming.originals.is_empty() {
+        let held = value_of(&source.text, ORIGINALS);
+        let is_held = |text: &&String| {
+            let held = held.as_ref().and_then(Value::as_array).into_iter().flatten();
+            held.filter_map(Value::as_str).any(|held| held == text.as_str())
+        };
+        let new: Vec<Value> =
+            coming.originals.iter().filter(|text| !is_held(text)).map(|text| text.as_str().into()).collect();
+        step(&|text| edit::add(text, ORIGINALS, &new))?;
+    }
+    Ok(crate::text::edit::between(&source.text, &text).into_iter().collect())
+}
+
+fn bare_one(tag: &str) -> &str {
+    tag.trim().trim_start_matches('#')
+}
+
+pub(in crate::store) fn heading(source: &Source, name: &str) -> Result<usize> {
+    let wanted = name.trim_start_matches('#').trim();
+    let exact = source.note.headings.iter().position(|heading| heading.text == wanted);
+    let by_key = || match source.note.subpath(&format!("#{}", heading_linktext(wanted))) {
+        Some(Target::Heading(at)) => Some(at),
+        _ => None,
+    };
+    exact.or_else(by_key).ok_or_else(|| {
+        let there: Vec<&str> =
+            source.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
+        let hint = if there.is_empty() { "the note has no headings".to_owned() } else { there.join(" / ") };
+        Error::not_found(format!("{} has no heading {name:?}", source.path)).with_hint(hint)
+    })
+}
+
+fn refused(source: &Source, refusal: &Refusal) -> Error {
+    let remark = refusal.remark(source.path.clone(), &source.text);
+    let kind = match refusal.code {
+        "text-not-found" | "no-heading" => ErrorKind::NotFound,
+        _ => ErrorKind::Invalid,
+    };
+    Error::new(kind, remark.to_string())
+}

@@ -1,0 +1,205 @@
+//! Uniting properties that come from two places: lists become one, and no value goes without a remark.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::text::edit::{Remark, apply};
+use crate::text::frontmatter::{self, Property, PropertyType, edit, kind_of, tag_name};
+use crate::text::path::{NotePath, key};
+use crate::text::tag::ORIGINALS;
+
+/// Properties that hold a list in every note.
+const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS];
+/// Properties that say when a note was made: the earlier time is right.
+pub(in crate::store) const MADE: &[&str] = &["created_at", "created", "date"];
+/// Properties that say when a note was changed: the later time is right.
+const CHANGED: &[&str] = &["updated_at", "updated", "modified", "last_reviewed"];
+/// Properties of which sidenote reads one value.
+const SINGLE: &[&str] = &[
+    "id",
+    "title",
+    "category",
+    "type",
+    "importance",
+    "tier",
+    "pinned",
+    "forgotten",
+    "superseded_by",
+    "usefulness",
+    "summary",
+    "source",
+    "session",
+];
+
+/// Says whether a property holds a list in every note.
+pub(in crate::store) fn is_list(name: &str) -> bool {
+    LISTS.contains(&key(name).as_str())
+}
+
+/// Says whether a value says nothing.
+pub(in crate::store) fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// Gives the value of a property of a text.
+pub(in crate::store) fn value_of(text: &str, name: &str) -> Option<Value> {
+    let (block, _) = frontmatter::read(text);
+    block?.get(name).map(|property| property.value.clone())
+}
+
+/// Lists the items of one value that another one lacks; tags are compared without case.
+fn lacking(name: &str, held: &Value, coming: &Value) -> Vec<Value> {
+    let is_tags = key(name) == "tags";
+    let same = |value: &Value| match value {
+        Value::String(text) if is_tags => key(tag_name(text).unwrap_or(text.trim())),
+        value => value.to_string(),
+    };
+    let mut known: HashSet<String> = items(held).iter().map(same).collect();
+    items(coming).iter().filter(|item| !item.is_null() && known.insert(same(item))).cloned().collect()
+}
+
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Null => &[],
+        Value::Array(items) => items,
+        value => std::slice::from_ref(value),
+    }
+}
+
+/// A text whose properties are being united, with what there is to say of that.
+pub(in crate::store) struct Uniting<'a> {
+    /// The note that the text becomes.
+    pub(in crate::store) path: &'a NotePath,
+    /// Its text.
+    pub(in crate::store) text: String,
+    /// What somebody should know.
+    pub(in crate::store) remarks: Vec<Remark>,
+}
+
+impl<'a> Uniting<'a> {
+    /// Begins with a text.
+    pub(in crate::store) fn of(path: &'a NotePath, text: String) -> Self {
+        Self { path, text, remarks: Vec::new() }
+    }
+
+    fn change(
+        &mut self,
+        edits: std::result::Result<Vec<crate::text::edit::Edit>, edit::Refusal>,
+    ) -> Result<()> {
+        let edits = edits.map_err(|refusal| Error::invalid(format!("{}: {}", self.path, refusal.message)))?;
+        self.text = String::from_utf8(apply(self.text.as_bytes(), &edits)?)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        Ok(())
+    }
+
+    fn say(&mut self, code: &str, message: String) {
+        let code = code.to_owned();
+        self.remarks.push(Remark { code, path: self.path.clone(), line: 1, column: 1, message });
+    }
+
+    /// Writes a property, whatever it was.
+    pub(in crate::store) fn set(&mut self, name: &str, value: &Value) -> Result<()> {
+        let edits = edit::set(&self.text, name, value);
+        self.change(edits)
+    }
+
+    /// Writes a property that somebody asks for: a list is added to the one that is there, another value takes the
+    /// place of the former one, which is told.
+    pub(in crate::store) fn ask(&mut self, name: &str, value: &Value) -> Result<()> {
+        let Some(held) = value_of(&self.text, name).filter(|held| !is_blank(held)) else {
+            return self.set(name, value);
+        };
+        if is_list(name) || held.is_array() && value.is_array() {
+            return self.add(name, &held, value);
+        }
+        if held != *value {
+            self.say("property-replaced", format!("{name} is {value}; the text said {held}"));
+        }
+        self.set(name, value)
+    }
+
+    /// Writes a property unless the text has it.
+    pub(in crate::store) fn offer(&mut self, name: &str, value: &Value) -> Result<()> {
+        match value_of(&self.text, name) {
+            Some(held) if !is_blank(&held) => Ok(()),
+            _ => self.set(name, value),
+        }
+    }
+
+    fn add(&mut self, name: &str, held: &Value, coming: &Value) -> Result<()> {
+        let new = lacking(name, held, coming);
+        let edits = if new.is_empty() { Ok(Vec::new()) } else { edit::add(&self.text, name, &new) };
+        self.change(edits)
+    }
+
+    /// Takes over a property of a note that goes into this one. Lists are united and two texts become a list; of other
+    /// values that differ the one that comes is kept under a name of its own.
+    pub(in crate::store) fn merge(
+        &mut self,
+        from: &NotePath,
+        coming: &Property,
+        declared: Option<PropertyType>,
+    ) -> Result<()> {
+        let (name, value) = (coming.key.as_str(), &coming.value);
+        let held = match value_of(&self.text, name) {
+            None => return self.set(name, value),
+            Some(held) if is_blank(&held) && !is_blank(value) => return self.set(name, value),
+            Some(held) if held == *value || is_blank(value) => return Ok(()),
+            Some(held) => held,
+        };
+        let name_key = key(name);
+        let path = self.path.clone();
+        if is_list(name) || held.is_array() && value.is_array() {
+            return self.add(name, &held, value);
+        }
+        if name_key == "id" {
+            self.say("property-conflict", format!("{path} keeps its id; the id {value} of {from} goes"));
+            return Ok(());
+        }
+        let (is_made, is_changed) = (MADE.contains(&name_key.as_str()), CHANGED.contains(&name_key.as_str()));
+        if let Some(is_later) = later(&held, value).filter(|_| is_made || is_changed) {
+            let (kept, gone) = if is_later == is_changed { (value, &held) } else { (&held, value) };
+            self.say("property-conflict", format!("{name} is {kept}; {gone} goes"));
+            let kept = kept.clone();
+            return self.set(name, &kept);
+        }
+        let is_text = |value: &Value| {
+            !value.is_object() && kind_of(name, value, declared) == PropertyType::Text || value.is_array()
+        };
+        let may_list = declared.is_none_or(|kind| kind == PropertyType::List)
+            && !SINGLE.contains(&name_key.as_str())
+            && !is_made
+            && !is_changed;
+        if may_list && is_text(&held) && is_text(value) {
+            self.say("property-united", format!("{name} is a list now, of {held} and the {value} of {from}"));
+            let edits = if lacking(name, &held, value).is_empty() {
+                Ok(Vec::new())
+            } else {
+                edit::add(&self.text, name, &lacking(name, &held, value))
+            };
+            return self.change(edits);
+        }
+        let mut own = format!("merged_{name}");
+        let mut number = 1;
+        while value_of(&self.text, &own).is_some_and(|held| held != *value) {
+            number += 1;
+            own = format!("merged_{name}_{number}");
+        }
+        self.say("property-conflict", format!("{name} stays {held}; the {value} of {from} is kept as {own}"));
+        self.set(&own, value)
+    }
+}
+
+/// Says whether the second of two times is later; `None` where one of them is no time.
+fn later(one: &Value, other: &Value) -> Option<bool> {
+    let time = |value: &Value| crate::clock::Timestamp::parse(value.as_str()?);
+    Some(time(other)? > time(one)?)
+}

@@ -1,0 +1,449 @@
+//! Planning what moves and what gets another name: files, folders, headings and blocks, with every link to them.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
+use crate::store::Store;
+use crate::store::change::edit::heading;
+use crate::store::view::{GROUP, Source, View, table};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark, apply};
+use crate::text::frontmatter::edit::{self, Refusal};
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::name_keys;
+use crate::text::rewrite::{
+    Moves, Options, Part, World, heading_clashes, heading_linktext, rename_part, stands_in_wikilink,
+};
+
+/// A file or folder that goes to another place, or gets another name.
+#[derive(Debug, Clone, Default)]
+pub struct MoveRequest {
+    /// What moves: a note by any of its names, or the path of a file or folder.
+    pub from: String,
+    /// Where it goes: a path from the vault's root; a folder that is there, or a path with a slash at its end, keeps
+    /// the name.
+    pub to: String,
+    /// Keep the folder where `to` is a name alone; one with a slash is a path all the same.
+    pub in_place: bool,
+    /// Allow names that only Windows forbids.
+    pub relaxed: bool,
+    /// Go ahead where links to the new name cannot be written.
+    pub force: bool,
+    /// Leave every link as it is.
+    pub no_update_links: bool,
+    /// See [`Options::keep_lookup_links`].
+    pub keep_lookup_links: bool,
+    /// See [`Options::stabilise`].
+    pub stabilise: bool,
+    /// See [`Options::partial_properties`].
+    pub partial_properties: bool,
+    /// Add a note's old name to its `aliases`.
+    pub keep_alias: bool,
+}
+
+/// What kind of part of a note gets another name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// A heading.
+    Heading,
+    /// A block id.
+    Block,
+}
+
+/// A heading or block that gets another name.
+#[derive(Debug, Clone)]
+pub struct PartRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// Which kind of part.
+    pub kind: PartKind,
+    /// The text of the heading, or the block's id, as it is.
+    pub old: String,
+    /// The same, as it will be.
+    pub new: String,
+    /// Go ahead where the new name is that of another part of the note.
+    pub force: bool,
+}
+
+impl Store {
+    /// Plans a move of a file or folder, with the links that must follow.
+    ///
+    /// # Errors
+    /// `NotFound` for what is not there; `Exists` where something is at the new place; `Invalid` for a name that is
+    /// none.
+    pub(in crate::store) fn plan_move(&self, view: &View<'_>, request: &MoveRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("move");
+        let (moves, moved) = match self.folder_named(&request.from) {
+            Some(folder) => {
+                let to = self.new_place(&folder, request, "")?;
+                if to == folder {
+                    return Ok(plan);
+                }
+                if to.as_str().starts_with(&format!("{folder}/")) {
+                    return Err(Error::invalid(format!("{folder} cannot move into itself")));
+                }
+                self.refuse_taken(&to, Some(&folder))?;
+                let mut moves = Moves::default();
+                let inside = view.below(&folder)?;
+                for path in &inside {
+                    let rest = path.as_str().strip_prefix(folder.as_str()).unwrap_or_default();
+                    moves.insert(path.clone(), NotePath::parse(&format!("{to}{rest}"))?);
+                }
+                plan.folders.push(FolderMove { from: folder, to });
+                (moves, inside)
+            }
+            None => {
+                let from = self.file_named(view, &request.from)?;
+                let to = self.new_place(&from, request, from.extension())?;
+                if to == from {
+                    return Ok(plan);
+                }
+                self.refuse_taken(&to, Some(&from))?;
+                let mut moves = Moves::default();
+                moves.insert(from.clone(), to.clone());
+                let places = (Some(Place::Vault(from.clone())), Some(Place::Vault(to)));
+                plan.files.push(FileChange {
+                    from: places.0,
+                    to: places.1,
+                    before: None,
+                    content: Content::Keep,
+                });
+                (moves, vec![from])
+            }
+        };
+        if !request.no_update_links {
+            let options = Options {
+                format: self.vault.settings().link_format,
+                keep_lookup_links: request.keep_lookup_links,
+                stabilise: request.stabilise,
+                partial_properties: request.partial_properties,
+            };
+            follow(view, &moves, &moved, &[], options, &mut plan)?;
+        }
+        if request.keep_alias {
+            keep_name(view, &moves, &mut plan)?;
+        }
+        self.mentions(&moves, &mut plan)?;
+        Ok(plan)
+    }
+
+    /// Tells of what names a moved file and is never rewritten: bases and bookmarks (spec/obsidian.md 2.10, 4.6).
+    fn mentions(&self, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
+        let remark = |code: &str, path: &NotePath, (line, column): (usize, usize), message: String| Remark {
+            code: code.to_owned(),
+            path: path.clone(),
+            line,
+            column,
+            message,
+        };
+        let bases = self.index.catalog().paths_ending(".base")?;
+        let is_cancellable = moves.iter().count() >= GROUP;
+        for base in bases {
+            let text = match self.read_bytes(&base) {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Err(error) => {
+                    tracing::warn!("{error}, so whether it names what moves is not known");
+                    continue;
+                }
+            };
+            if is_cancellable {
+                self.go_on()?;
+            }
+            for (from, at) in moves.iter().filter_map(|(from, _)| Some((from, text.find(from.stem())?))) {
+                let before = text.get(..at).unwrap_or("");
+                let line = 1 + before.matches('\n').count();
+                let place = (line, 1 + at - before.rfind('\n').map_or(0, |end| end + 1));
+                let message =
+                    format!("the base holds the name {:?}; look whether it means {from}", from.stem());
+                plan.remarks.push(remark("base-mention", &base, place, message));
+            }
+        }
+        plan.remarks.extend(self.unread(&moves.iter().map(|(from, _)| from).collect::<Vec<_>>())?);
+        let bookmarks = self.vault.bookmarks();
+        for (from, to) in moves.iter().filter(|(from, _)| bookmarks.contains(from.as_str())) {
+            let message = format!("a bookmark in Obsidian names {from}; change it there to {to}");
+            plan.remarks.push(remark("bookmark", from, (1, 1), message));
+        }
+        Ok(())
+    }
+
+    /// Tells of notes that are too large to be read and hold the name of one of these files: a link there is not seen.
+    pub(in crate::store) fn unread(&self, names: &[&NotePath]) -> Result<Vec<Remark>> {
+        /// For more names than these no file is searched.
+        const MOST: usize = 64;
+        let limit = self.vault.max_file_size();
+        let large = self.index.catalog().larger_than(limit)?;
+        let mut remarks = Vec::new();
+        for path in large.into_iter().filter(|path| !names.contains(&path)) {
+            let stems: Vec<&str> = names.iter().map(|name| name.stem()).collect();
+            let what = if names.len() > MOST {
+                "so whether it links to what changes is not known".to_owned()
+            } else {
+                match self.vault.holds_any(&path, &stems) {
+                    Ok(true) => "so a link in it that names what changes was left as it is".to_owned(),
+                    Ok(false) => continue,
+                    Err(error) => format!("so whether it links to what changes is not known: {error}"),
+                }
+            };
+            let message = format!("it has more than {limit} bytes (vault.max_file_bytes), {what}");
+            let code = "too-large".to_owned();
+            remarks.push(Remark { code, path, line: 1, column: 1, message });
+        }
+        Ok(remarks)
+    }
+
+    /// Finds a folder by its path.
+    fn folder_named(&self, name: &str) -> Option<NotePath> {
+        let path = NotePath::parse(name.trim_end_matches('/')).ok()?;
+        self.vault.disk_path(&path).is_dir().then_some(path)
+    }
+
+    /// Finds a file: a note by any of its names, any other by its path.
+    pub(in crate::store) fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
+        if let Ok(path) = NotePath::parse(name)
+            && view.holds(&path)?
+        {
+            return Ok(path);
+        }
+        view.find(name)
+    }
+
+    fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
+        // White space around a path is never meant, and a name that ends with it is none of a note.
+        let to = request.to.trim();
+        let wanted = to.trim_end_matches('/');
+        let stays = request.in_place && !to.contains('/');
+        let into =
+            !stays && (to.ends_with('/') || self.folder_named(wanted).is_some_and(|folder| folder != *from));
+        let mut text = if stays && !from.folder().is_empty() {
+            format!("{}/{wanted}", from.folder())
+        } else if into && wanted.is_empty() {
+            from.name().to_owned()
+        } else if into {
+            format!("{wanted}/{}", from.name())
+        } else {
+            wanted.to_owned()
+        };
+        let given = NotePath::parse(&text)?;
+        let is_named = if from.is_note() { given.is_note() } else { !given.extension().is_empty() };
+        if !extension.is_empty() && !is_named {
+            text = format!("{text}.{extension}");
+        }
+        let path = self.vault.settle(&NotePath::parse(&text)?)?;
+        // Parts that are there already are read, whatever their names.
+        let mut known = String::new();
+        for segment in path.as_str().split('/') {
+            let parent = known.clone();
+            known = if parent.is_empty() { segment.to_owned() } else { format!("{parent}/{segment}") };
+            let is_there = from.as_str() == known
+                || from.as_str().starts_with(&format!("{known}/"))
+                || self.vault.root().join(&known).exists()
+                || segment == from.name();
+            if !is_there && (!request.force || stands_in_wikilink(segment)) {
+                NotePath::parse_new(segment, request.relaxed)?;
+            }
+        }
+        Ok(path)
+    }
+
+    /// Plans another name for a heading or block, with the links to it.
+    ///
+    /// # Errors
+    /// `NotFound` for a part that is not there; `Exists` where the new name is that of another part.
+    pub(in crate::store) fn plan_part(&self, view: &View<'_>, request: &PartRequest) -> Result<ChangeSet> {
+        let path = view.find(&request.note)?;
+        let own = view.source(&path)?;
+        let (part, definition) = part_of(&own, request)?;
+        let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
+        sources.retain(|source| source.path != path);
+        sources.push(view.source(&path)?);
+        let files = view.names(&sources, BTreeSet::from([key(path.name())]))?;
+        let names = table(files.iter());
+        let operation = if request.kind == PartKind::Heading { "rename-heading" } else { "rename-block" };
+        let mut plan = ChangeSet::new(operation);
+        plan.remarks.extend(self.unread(&[&path])?);
+        for source in sources {
+            let is_target = |link: &crate::text::link::Link| {
+                names.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
+            };
+            let mut rewritten =
+                rename_part(&source.path, &source.text, &source.note, &own.note, &part, is_target);
+            if source.path == path {
+                rewritten.edits.push(definition.clone());
+            }
+            add_edits(&mut plan, &source, None, rewritten.edits, rewritten.remarks);
+        }
+        plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        Ok(plan)
+    }
+}
+
+/// Finds the part that is meant, and the edit of the part itself.
+fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
+    // Links must not follow a part that keeps its name.
+    if let Some(refusal) = own.refusal() {
+        return Err(Error::invalid(refusal.to_string()));
+    }
+    match request.kind {
+        PartKind::Heading => {
+            let at = heading(own, &request.old)?;
+            let new = request.new.trim();
+            let is_more =
+                new.ends_with('#') || new.rsplit_once(" ^").is_some_and(|(_, id)| !id.contains(' '));
+            if new.is_empty() || new.contains(['\n', '\r']) || heading_linktext(new).is_empty() || is_more {
+                return Err(Error::invalid(format!("{:?} is no text for a heading", request.new)));
+            }
+            if heading_clashes(&own.note, at, new) && !request.force {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("{} has another heading that links to {new:?} would mean", own.path),
+                )
+                .with_hint("choose another text, or --force"));
+            }
+            let held = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading vanished"))?;
+            let raw = held.span.of(&own.text);
+            let inside = raw.find(held.text.as_str()).ok_or_else(|| {
+                Error::invalid(format!("the heading {:?} of {} runs over several lines", held.text, own.path))
+            })?;
+            let start = held.span.start + inside;
+            let span = crate::text::Span::new(start, start + held.text.len());
+            Ok((Part::Heading(at, new.to_owned()), Edit::replace(span, new)))
+        }
+        PartKind::Block => {
+            let old = request.old.trim_start_matches('^');
+            let new = request.new.trim_start_matches('^');
+            let Some(at) = own.note.blocks.iter().position(|block| block.id.eq_ignore_ascii_case(old)) else {
+                let there: Vec<&str> =
+                    own.note.blocks.iter().take(12).map(|block| block.id.as_str()).collect();
+                let hint =
+                    if there.is_empty() { "the note has no block ids".to_owned() } else { there.join(" / ") };
+                return Err(Error::not_found(format!("{} has no block {old:?}", own.path)).with_hint(hint));
+            };
+            if new.is_empty() || !new.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                return Err(Error::invalid(format!("{new:?} is no block id"))
+                    .with_hint("a block id has letters A to Z, digits and hyphens"));
+            }
+            let clash = |(index, block): (usize, &crate::text::note::Block)| {
+                index != at && block.id.eq_ignore_ascii_case(new)
+            };
+            if own.note.blocks.iter().enumerate().any(clash) && !request.force {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("{} has a block ^{new} already", own.path),
+                )
+                .with_hint("choose another id, or --force"));
+            }
+            let block = own.note.blocks.get(at).ok_or_else(|| Error::internal("a block vanished"))?;
+            let raw = block.id_span.of(&own.text);
+            let sign = usize::from(raw.starts_with('^'));
+            let span = crate::text::Span::new(block.id_span.start + sign, block.id_span.end);
+            Ok((Part::Block(at, new.to_owned()), Edit::replace(span, new)))
+        }
+    }
+}
+
+/// Adds the old name of each note that gets another to its `aliases` (spec/obsidian.md 4.4).
+fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
+    let renamed = moves.iter().filter(|(from, to)| from.is_note() && from.stem() != to.stem());
+    for (from, _) in renamed {
+        let source = view.source(from)?;
+        let front = source.note.frontmatter.as_ref();
+        if front.is_some_and(|front| front.aliases.iter().any(|alias| key(alias) == key(from.stem()))) {
+            continue;
+        }
+        let place = Some(Place::Vault(from.clone()));
+        let Some(change) = plan.files.iter_mut().find(|change| change.from == place) else { continue };
+        if let Some(refusal) = source.refusal() {
+            plan.remarks.push(refusal);
+            continue;
+        }
+        let planned = match &change.content {
+            Content::Edits(edits) => edits.clone(),
+            _ => Vec::new(),
+        };
+        let added = edit::add(&source.text, "aliases", &[from.stem().into()]).and_then(|edits| {
+            let all: Vec<Edit> = planned.into_iter().chain(edits.iter().cloned()).collect();
+            let at = edits.first().map_or(0, |edit| edit.span.start);
+            let together = apply(source.text.as_bytes(), &all).map(|_| edits);
+            together.map_err(|_| Refusal::new("yaml-style", at, "`aliases` holds a link that changes too"))
+        });
+        match added {
+            Ok(edits) => {
+                change.before = Some(source.hash);
+                match &mut change.content {
+                    Content::Edits(earlier) => earlier.extend(edits),
+                    content => *content = Content::Edits(edits),
+                }
+            }
+            Err(refusal) => plan.remarks.push(refusal.remark(from.clone(), &source.text)),
+        }
+    }
+    Ok(())
+}
+
+/// Adds to a plan the links that must change when files move or come.
+pub(in crate::store) fn follow(
+    view: &View<'_>,
+    moves: &Moves,
+    moved: &[NotePath],
+    added: &[NotePath],
+    options: Options,
+    plan: &mut ChangeSet,
+) -> Result<()> {
+    let old_names: BTreeSet<String> = moves.iter().map(|(from, _)| key(from.name())).collect();
+    let coming = || moves.iter().map(|(_, to)| to).chain(added);
+    let new_names: BTreeSet<String> = coming().map(|path| key(path.name())).collect();
+    let bare = |names: &BTreeSet<String>| -> BTreeSet<String> {
+        names.iter().flat_map(|name| name_keys(name)).collect()
+    };
+    let sources = view.sources(view.concerned(moved, &new_names)?)?;
+    let mut keys: BTreeSet<String> = old_names.union(&new_names).cloned().collect();
+    keys.extend(bare(&keys));
+    let files = view.names(&sources, keys)?;
+    let before = table(files.iter());
+    let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
+    let world = World { before: &before, after: &after, moves, place: None, options };
+    let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
+    let mut rewritten = Vec::with_capacity(sources.len());
+    for group in sources.chunks(GROUP) {
+        rewritten.extend(parallel::each(group, 16, || (), retarget));
+        view.go_on_after(group.len())?;
+    }
+    for (source, rewritten) in sources.into_iter().zip(rewritten) {
+        let to = moves.of(&source.path).clone();
+        add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
+    }
+    plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+    Ok(())
+}
+
+/// Adds the edits of one file to a plan, where there are any.
+pub(in crate::store) fn add_edits(
+    plan: &mut ChangeSet,
+    source: &Source,
+    to: Option<NotePath>,
+    edits: Vec<Edit>,
+    remarks: Vec<Remark>,
+) {
+    plan.remarks.extend(remarks);
+    if edits.is_empty() {
+        return;
+    }
+    if let Some(refusal) = source.refusal() {
+        return plan.remarks.push(refusal);
+    }
+    let from = Place::Vault(source.path.clone());
+    // The file that moves, if there is one, is the first.
+    match plan.files.first_mut().filter(|change| change.from.as_ref() == Some(&from)) {
+        Some(change) => {
+            change.before = Some(source.hash);
+            change.content = Content::Edits(edits);
+        }
+        None => plan.files.push(FileChange {
+            to: Some(to.map_or_else(|| from.clone(), Place::Vault)),
+            from: Some(from),
+            before: Some(source.hash),
+            content: Content::Edits(edits),
+        }),
+    }
+}

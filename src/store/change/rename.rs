@@ -1,0 +1,128 @@
+//! Planning another name for a tag or a property, in every note that has it.
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::index::catalog::Filter;
+use crate::store::Store;
+use crate::store::change::move_files::add_edits;
+use crate::store::view::{Source, View};
+use crate::text::body_edit::rename_tag;
+use crate::text::edit::{ChangeSet, Edit, apply, between};
+use crate::text::frontmatter::{self, edit::Refusal};
+use crate::text::note::Note;
+use crate::text::path::{NotePath, key};
+use crate::text::tag::{ORIGINALS, sanitize};
+
+/// A tag or property that gets another name.
+#[derive(Debug, Clone)]
+pub struct RenameRequest {
+    /// Which kind of thing.
+    pub kind: Renamed,
+    /// Its name.
+    pub old: String,
+    /// Its new name.
+    pub new: String,
+}
+
+/// What has a name all over the vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renamed {
+    /// A tag, with the tags below it.
+    Tag,
+    /// A property.
+    Property,
+}
+
+/// Plans the new name of a tag in one note. One that was converted has it in the form that Obsidian reads.
+fn renamed_tag(source: &Source, old: &str, new: &str) -> std::result::Result<Vec<Edit>, Refusal> {
+    let edits = rename_tag(&source.text, &source.note, old, new)?;
+    let is_old = |item: &Value| {
+        item.as_str().is_some_and(|text| key(text.trim().trim_start_matches('#')) == key(old.trim()))
+    };
+    let originals = source.note.frontmatter.as_ref().and_then(|front| front.get(ORIGINALS));
+    let originals = originals.and_then(|property| property.value.as_array());
+    let converted = sanitize(old).filter(|_| originals.is_some_and(|items| items.iter().any(is_old)));
+    let Some(converted) = converted else { return Ok(edits) };
+    let mut text = changed(&source.text, &edits)?;
+    text = changed(&text, &rename_tag(&text, &Note::parse(&text), &converted, new)?)?;
+    text = changed(&text, &frontmatter::edit::remove_items(&text, ORIGINALS, is_old)?)?;
+    Ok(between(&source.text, &text).into_iter().collect())
+}
+
+fn changed(text: &str, edits: &[Edit]) -> std::result::Result<String, Refusal> {
+    let broken = || Refusal::new("reparse-mismatch", 0, "the edits of the tag do not fit together");
+    let bytes = apply(text.as_bytes(), edits).map_err(|_| broken())?;
+    String::from_utf8(bytes).map_err(|_| broken())
+}
+
+impl Store {
+    /// Plans the change of every note that has the tag or property.
+    ///
+    /// # Errors
+    /// `NotFound` where no note has it; `Invalid` for a name that is none.
+    pub(in crate::store) fn plan_rename(
+        &self,
+        view: &View<'_>,
+        request: &RenameRequest,
+    ) -> Result<ChangeSet> {
+        let (old, new) = (request.old.trim_start_matches('#'), request.new.trim_start_matches('#'));
+        let what = match request.kind {
+            Renamed::Tag => "tag",
+            Renamed::Property => "property",
+        };
+        if request.kind == Renamed::Tag && frontmatter::tag_name(new) != Some(new) {
+            return Err(Error::invalid(format!("{new:?} is no tag"))
+                .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+        }
+        let mut plan = ChangeSet::new(format!("rename-{what}"));
+        for source in view.sources(self.holding(view, request.kind, old)?)? {
+            let edited = match request.kind {
+                Renamed::Tag => renamed_tag(&source, old, new),
+                Renamed::Property => frontmatter::edit::rename(&source.text, old, new),
+            };
+            match edited {
+                Ok(edits) => add_edits(&mut plan, &source, None, edits, Vec::new()),
+                // A note that changed since it was indexed may not have it at all.
+                Err(refusal) if refusal.code == "not-found" => {}
+                Err(refusal) => plan.remarks.push(refusal.remark(source.path.clone(), &source.text)),
+            }
+        }
+        if plan.is_empty() && plan.remarks.is_empty() {
+            return Err(Error::not_found(format!("no note has the {what} {old:?}")).with_hint(format!(
+                "`sidenote {}` lists them",
+                if what == "tag" { "tags" } else { "properties" }
+            )));
+        }
+        Ok(plan)
+    }
+
+    /// Lists the notes that have a tag or property, and those that changed since they were indexed.
+    fn holding(&self, view: &View<'_>, kind: Renamed, name: &str) -> Result<Vec<NotePath>> {
+        let catalog = self.index.catalog();
+        let mut paths: std::collections::BTreeSet<NotePath> = view.unindexed().collect();
+        match kind {
+            Renamed::Tag => {
+                let filter = Filter { tags: vec![name.to_owned()], ..Filter::default() };
+                paths.extend(catalog.select(&filter)?.into_iter().map(|row| row.path));
+            }
+            Renamed::Property => {
+                let wanted = key(name);
+                let mut holding = Vec::new();
+                catalog.each_properties(|file, map| {
+                    if map.keys().any(|held| key(held.split('.').next().unwrap_or(held)) == wanted) {
+                        holding.push(file);
+                    }
+                })?;
+                paths.extend(catalog.rows(&holding)?.into_iter().map(|row| row.path));
+            }
+        }
+        let mut held = Vec::new();
+        for path in paths.into_iter().filter(NotePath::is_note) {
+            if view.is_there(&path) {
+                held.push(path);
+            }
+        }
+        Ok(held)
+    }
+}

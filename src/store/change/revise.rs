@@ -1,0 +1,341 @@
+//! Revising one note: title, text and properties at once, with the links to it.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::clock::Timestamp;
+use crate::config::Layout;
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::store::change::apply::Operation;
+use crate::store::change::create::{converted, file_name, memory_stem, originals};
+use crate::store::change::move_files::follow;
+use crate::store::memory::insert::Kept;
+use crate::store::memory::maintain::Written;
+use crate::store::memory::memories::Memory;
+use crate::store::memory::save::{named_after, title_of};
+use crate::store::view::{Source, View};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
+use crate::text::frontmatter;
+use crate::text::frontmatter::edit::{Refusal, line_end, set, unset};
+use crate::text::path::NotePath;
+use crate::text::related_section;
+use crate::text::related_section::Section;
+use crate::text::rewrite::{Moves, Options, parse};
+use crate::text::tag::{ORIGINALS, Stored};
+
+/// Properties that say when a note was changed.
+const CHANGED: &[&str] = &["updated_at", "updated", "modified"];
+
+/// What becomes different in a note; what is not given stays.
+#[derive(Debug, Clone, Default)]
+pub struct ReviseRequest {
+    /// The note, by any of its names.
+    pub note: String,
+    /// Its title: its file gets another name with it, and links follow.
+    pub title: Option<String>,
+    /// Its text; bullets of its related section that the text lacks are kept. A title that was made of the former text is
+    /// made anew.
+    pub content: Option<String>,
+    /// Its `category`.
+    pub category: Option<String>,
+    /// All of its `tags`.
+    pub tags: Option<Vec<String>>,
+    /// Other properties; null takes one away.
+    pub properties: Vec<(String, Value)>,
+}
+
+impl Store {
+    /// Revises a note, and gives it as it is then. An importance that is given counts from now on, whatever happened
+    /// before.
+    ///
+    /// # Errors
+    /// As [`Store::change`].
+    #[tracing::instrument(skip_all)]
+    pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
+        match self.revise_if(request, || Ok(None))? {
+            Kept::New(memory) | Kept::Known(memory, _) => Ok(*memory),
+        }
+    }
+
+    /// As [`Store::revise`], unless another note says exactly the same as the new text: that one is given then.
+    ///
+    /// # Errors
+    /// As [`Store::revise`].
+    #[tracing::instrument(skip_all)]
+    pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<Kept> {
+        let own = self.find(&request.note)?.note_id;
+        self.revise_if(request, || match &request.content {
+            Some(content) => self.duplicate_of(content, Some(&own)),
+            None => Ok(None),
+        })
+    }
+
+    /// As [`Store::revise`], unless `known` finds the note that says the same, asked under the write lock.
+    fn revise_if(
+        &self,
+        request: &ReviseRequest,
+        known: impl FnOnce() -> Result<Option<Memory>>,
+    ) -> Result<Kept> {
+        let (operation, _) = self.clean_operation(&Operation::Revise(request.clone()));
+        let Operation::Revise(clean) = operation else {
+            return Err(Error::internal("a cleaned revision is none any more"));
+        };
+        let importance = request.properties.iter().find(|(name, _)| name == "importance");
+        let importance = importance.and_then(|(_, value)| value.as_f64());
+        let mut held = None;
+        let mut place = None;
+        let done = self.carry_out(
+            |_| {
+                let view = View::new(self)?;
+                held = known()?;
+                if held.is_some() {
+                    return Ok(ChangeSet::new("revise"));
+                }
+                let now = self.clock.now();
+                let path = view.find(&clean.note)?;
+                let row = self.row_at(path.as_str())?;
+                let plan = self.plan_revise(&view, &path, &clean, now)?;
+                // Told first: a number that the note does not have yet counts for nothing.
+                if let Some((importance, row)) = importance.zip(row).filter(|_| !plan.is_empty()) {
+                    let written = Written::from([((importance.to_bits(), 0), vec![row])]);
+                    self.note_written(written, now)?;
+                }
+                place = Some(Place::Vault(path));
+                Ok(plan)
+            },
+            false,
+        )?;
+        if let Some(held) = held {
+            return Ok(Kept::Known(Box::new(held), 1.0));
+        }
+        let own = done.plan.files.iter().find(|change| change.from == place);
+        let now = own.and_then(|change| change.to.as_ref()).or(place.as_ref());
+        let now = now.ok_or_else(|| Error::internal("a revised note has no place"))?;
+        Ok(Kept::New(Box::new(self.landed(&done, &now.to_string())?)))
+    }
+
+    /// Plans the revision of one note, and the links that follow its new name.
+    ///
+    /// # Errors
+    /// `Invalid` where the note cannot be edited for certain, or a title gives no file name.
+    pub(in crate::store) fn plan_revise(
+        &self,
+        view: &View<'_>,
+        path: &NotePath,
+        request: &ReviseRequest,
+        now: Timestamp,
+    ) -> Result<ChangeSet> {
+        let path = path.clone();
+        let source = view.source(&path)?;
+        if !path.is_note() {
+            return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+        }
+        if let Some(refusal) = source.refusal() {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        let mut plan = ChangeSet::new("revise");
+        let retitled =
+            request.title.is_none().then(|| self.retitled(&source, request.content.as_deref())).flatten();
+        let to = match &retitled {
+            Some(title) => self.retitled_place(&path, title)?,
+            None => self.revised_place(&source, request)?,
+        };
+        self.plan_text(view, &mut plan, &source, &to, |followed| {
+            self.revised(&to, followed, request, retitled.as_deref(), to != path, now)
+        })?;
+        plan.remarks.extend(request.tags.iter().flat_map(|tags| converted(&to, &Stored::of(tags))));
+        Ok(plan)
+    }
+
+    /// Plans a note's other place, with the links that follow it, and its other text, which is made of the text in which
+    /// its own links have followed.
+    pub(in crate::store) fn plan_text(
+        &self,
+        view: &View<'_>,
+        plan: &mut ChangeSet,
+        source: &Source,
+        to: &NotePath,
+        change: impl FnOnce(&str) -> Result<String>,
+    ) -> Result<()> {
+        let path = &source.path;
+        let places = (Some(Place::Vault(path.clone())), Some(Place::Vault(to.clone())));
+        if to != path {
+            self.refuse_taken(to, Some(path))?;
+            let mut moves = Moves::default();
+            moves.insert(path.clone(), to.clone());
+            let (from, to) = places.clone();
+            plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
+            let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+            follow(view, &moves, std::slice::from_ref(path), &[], options, plan)?;
+            plan.remarks.extend(self.unread(&[path])?);
+        }
+        let own = plan.files.iter().position(|change| change.from == places.0);
+        let followed = match own.and_then(|at| plan.files.get(at)).map(|change| &change.content) {
+            Some(Content::Edits(edits)) => applied(&source.text, edits)?,
+            _ => source.text.clone(),
+        };
+        let text = change(&followed)?;
+        if let Some(edit) = between(&source.text, &text) {
+            let (from, to) = places;
+            let content = Content::Edits(vec![edit]);
+            let change = FileChange { from, to, before: Some(source.hash), content };
+            match own.and_then(|at| plan.files.get_mut(at)) {
+                Some(held) => *held = change,
+                None => plan.files.push(change),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says where a revised note goes: a file is called after its title, and in the layout `memories` after its category.
+    fn revised_place(&self, source: &Source, request: &ReviseRequest) -> Result<NotePath> {
+        let path = &source.path;
+        let own = |name: &str| {
+            let front = source.note.frontmatter.as_ref()?;
+            front.get(name)?.value.as_str().map(str::to_owned)
+        };
+        let is_memory = self.config.vault.layout == Layout::Memories;
+        let id = source.own_id().filter(|id| is_memory && path.stem().ends_with(&format!("-{id}")));
+        if let Some(id) = id {
+            if request.title.is_none() && request.category.is_none() {
+                return Ok(path.clone());
+            }
+            let title = request.title.clone().or_else(|| own("title")).unwrap_or_default();
+            let category = request.category.clone().or_else(|| own("category"));
+            let stem = memory_stem(category.as_deref(), title.trim())?;
+            let folder = if path.folder().is_empty() { String::new() } else { format!("{}/", path.folder()) };
+            return NotePath::parse_new(&format!("{folder}{stem}-{id}.md"), false);
+        }
+        let Some(title) = request.title.as_deref().map(str::trim) else { return Ok(path.clone()) };
+        let name = file_name(title)?;
+        // Of several notes with one title only one is called just so.
+        if name == path.stem() || own("title").as_deref() == Some(title) {
+            return Ok(path.clone());
+        }
+        self.numbered(path.folder(), &name)
+    }
+
+    /// Gives the new title of a memory whose title was made of its text, where the new text gives another one.
+    pub(in crate::store) fn retitled(&self, source: &Source, content: Option<&str>) -> Option<String> {
+        let folder = self.config.memory.folder.trim_matches('/');
+        let is_kept = source.path.as_str().strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let new = named_after(content?.trim());
+        let old = [title_of(source.body()), named_after(source.body())].into_iter().find(|old| {
+            let Ok(name) = file_name(old) else { return false };
+            let stem = source.path.stem();
+            let number = stem.strip_prefix(&name).and_then(|rest| rest.strip_prefix(' '));
+            let is_numbered = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+            // A title that need not be said was given by somebody.
+            let said = source.note.frontmatter.as_ref().and_then(|front| front.get("title"));
+            let is_made = said.is_none_or(|said| said.value.as_str() == Some(old) && stem != old);
+            (stem == name || is_numbered) && is_made
+        })?;
+        (is_kept && old != new).then_some(new)
+    }
+
+    /// Says where a memory with a new title goes: where it is, if the name fits, else where it is free.
+    pub(in crate::store) fn retitled_place(&self, path: &NotePath, title: &str) -> Result<NotePath> {
+        let name = file_name(title)?;
+        let number = path.stem().strip_prefix(&name).map(|rest| rest.trim_start());
+        let fits = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        if fits { Ok(path.clone()) } else { self.numbered(path.folder(), &name) }
+    }
+
+    /// Gives the text of a revised note; `retitled` is a title that was made of its new text.
+    fn revised(
+        &self,
+        path: &NotePath,
+        old: &str,
+        request: &ReviseRequest,
+        retitled: Option<&str>,
+        is_moved: bool,
+        now: Timestamp,
+    ) -> Result<String> {
+        let before = parse(path, old);
+        let held = |name: &str| before.frontmatter.as_ref().is_some_and(|front| front.get(name).is_some());
+        let mut text = old.to_owned();
+        if let Some(category) = &request.category {
+            put(&mut text, path, "category", &Value::from(category.as_str()))?;
+        }
+        if let Some(tags) = &request.tags {
+            let tags = Stored::of(tags);
+            if !tags.tags.is_empty() || held("tags") {
+                put(&mut text, path, "tags", &Value::from(tags.tags.clone()))?;
+            }
+            let originals = originals(&tags).map_or(Value::Null, |(_, value)| value);
+            put(&mut text, path, ORIGINALS, &originals)?;
+        }
+        for (name, value) in &request.properties {
+            put(&mut text, path, name, value)?;
+        }
+        if let Some(content) = &request.content {
+            text = with_body(path, &text, content, &self.related_section())?;
+        }
+        if let Some(title) = request.title.as_deref().map(str::trim) {
+            let opening = parse(path, &text).headings.into_iter().next().filter(|heading| heading.level == 1);
+            let is_told = held("title") || path.stem() != title;
+            if is_told || opening.is_some_and(|opening| opening.text != title) {
+                put(&mut text, path, "title", &Value::from(title))?;
+            }
+        }
+        if let Some(title) = retitled {
+            text = titled(text, path, title)?;
+        }
+        // Only a note that tells when it was made or changed goes on telling it.
+        let tells =
+            CHANGED.iter().find(|name| held(name)).or_else(|| CHANGED.first().filter(|_| held("created_at")));
+        if let Some(name) = tells.filter(|_| text != old || is_moved) {
+            put(&mut text, path, name, &Value::from(now.rfc3339()))?;
+        }
+        Ok(text)
+    }
+}
+
+/// Gives a text the title that was made of it, which is said only where the name of the file does not say it.
+pub(in crate::store) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
+    let value = if path.stem() == title { Value::Null } else { Value::from(title) };
+    put(&mut text, path, "title", &value)?;
+    Ok(text)
+}
+
+/// Sets a property of a text, or takes it away where the value is null.
+fn put(text: &mut String, path: &NotePath, name: &str, value: &Value) -> Result<()> {
+    let edits = if value.is_null() { unset(text, name) } else { set(text, name, value) };
+    let refused = |refusal: Refusal| Error::invalid(refusal.remark(path.clone(), text).to_string());
+    *text = applied(text, &edits.map_err(refused)?)?;
+    Ok(())
+}
+
+fn applied(text: &str, edits: &[Edit]) -> Result<String> {
+    String::from_utf8(apply(text.as_bytes(), edits)?)
+        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
+}
+
+/// Puts a text in the place of a note's own, and adds the related notes that it lacks.
+fn with_body(path: &NotePath, old: &str, content: &str, section: &Section) -> Result<String> {
+    let note = parse(path, old);
+    let (head, body) = old.split_at(frontmatter::read(old).1);
+    let lead = body.get(..body.len() - body.trim_start().len()).unwrap_or("");
+    let content = content.trim();
+    let end = line_end(old);
+    let content =
+        if end == "\n" { content.to_owned() } else { content.replace("\r\n", "\n").replace('\n', end) };
+    let last = if content.is_empty() { "" } else { end };
+    let mut text = format!("{head}{lead}{content}{last}");
+    // What the text begins with is text, also where it looks like frontmatter.
+    if head.is_empty() && frontmatter::read(&text).1 > 0 {
+        text.insert_str(0, end);
+    }
+    let now = parse(path, &text);
+    let mut there: HashSet<&str> = now.links.iter().map(|link| link.path.as_str()).collect();
+    let alone = related_section::alone(old, &note, section).into_iter();
+    let lacking: Vec<&str> =
+        alone.filter(|link| there.insert(&link.path)).map(|link| link.span.of(old)).collect();
+    if lacking.is_empty() {
+        return Ok(text);
+    }
+    let bullets = related_section::add(&text, &now, section, &lacking.join(&format!("{end}- ")));
+    applied(&text, &[bullets])
+}

@@ -1,0 +1,361 @@
+//! Taking operations back: the last ones, or one by its name. What an operation wrote and nobody changed since is put back,
+//! also in files that others changed elsewhere; a file in which that cannot be told is a conflict, and nothing lands.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::journal::{Event, Journal, LookBack, MOVED, Standing};
+use crate::store::Store;
+use crate::store::change::apply::ChangeReply;
+use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place, apply};
+use crate::text::revert::take_back;
+use crate::vault::apply::WriteLock;
+use crate::vault::undo_log::{Change, Kept, opposite};
+
+/// The operation that takes back an undo.
+const REDO: &str = "redo";
+/// An operation may be named by so many letters of its id, where no other begins with them.
+const SHORTEST_NAME: usize = 8;
+/// Of the files that cannot be taken back, so many are named.
+const NAMED: usize = 10;
+
+/// What is to be taken back.
+#[derive(Debug, Clone, Default)]
+pub struct UndoRequest {
+    /// One operation, by its id or the beginning of it; else the last ones.
+    pub id: Option<String>,
+    /// How many of the last ones, at least 1.
+    pub count: usize,
+    /// Pass over what cannot be taken back.
+    pub skip: bool,
+    /// Files that stay as they are.
+    pub keep: Vec<String>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+impl Store {
+    /// Takes back the last `count` operations that can be, the newest first.
+    ///
+    /// # Errors
+    /// As [`Store::undo_by`].
+    pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
+        self.undo_by(&UndoRequest { count, dry_run, ..UndoRequest::default() })
+    }
+
+    /// Takes operations back. What took them back is an operation of its own, which can be taken back, too.
+    ///
+    /// # Errors
+    /// `NotFound` where there is nothing to take back, or no such operation; `Conflict` naming the files in which it cannot
+    /// be told what the operation wrote.
+    #[tracing::instrument(skip_all)]
+    pub fn undo_by(&self, request: &UndoRequest) -> Result<Vec<ChangeReply>> {
+        if let Some(id) = &request.id {
+            let reply = self.undo_with(request, |journal| named(journal, id))?;
+            return Ok(vec![reply]);
+        }
+        let count = request.count.max(1);
+        let mut notices = self.passed(count)?;
+        let mut replies: Vec<ChangeReply> = Vec::new();
+        let mut skipped: HashSet<String> = HashSet::new();
+        while replies.len() < count {
+            let tried = RefCell::new(None);
+            let next = |journal: &Journal| {
+                let is_next = |standing: &Standing| standing.is_kept && !skipped.contains(&standing.event.id);
+                let found = journal.look_back(is_next)?.standing.into_iter().find(is_next);
+                let event = found.ok_or_else(nothing)?.event;
+                *tried.borrow_mut() = Some(event.clone());
+                Ok(event)
+            };
+            match self.undo_with(request, next) {
+                Ok(reply) => replies.push(reply),
+                Err(error) => {
+                    let tried = tried.into_inner().filter(|_| request.skip && error.kind() != ErrorKind::Io);
+                    let Some(event) = tried else {
+                        // What was taken back before stays so, and is told.
+                        if error.kind() != ErrorKind::NotFound || replies.is_empty() && skipped.is_empty() {
+                            return Err(error);
+                        }
+                        if replies.is_empty() {
+                            let said = format!("nothing can be taken back: {}", notices.join("; "));
+                            return Err(
+                                Error::not_found(said).with_hint("`sidenote history` lists what was done")
+                            );
+                        }
+                        break;
+                    };
+                    notices.push(format!("{} is passed over: {}", shown(&event), error.message()));
+                    skipped.insert(event.id);
+                }
+            }
+            if request.dry_run && !replies.is_empty() {
+                break;
+            }
+        }
+        if let Some(first) = replies.first_mut() {
+            first.notices.splice(0..0, notices);
+        }
+        Ok(replies)
+    }
+
+    /// Takes back the last undo, as long as nothing else was done since.
+    ///
+    /// # Errors
+    /// `NotFound` where nothing was undone since the last change; as [`Store::undo_by`].
+    #[tracing::instrument(skip_all)]
+    pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
+        let request = UndoRequest { dry_run, ..UndoRequest::default() };
+        self.undo_with(&request, |journal| {
+            let LookBack { standing, undos, .. } = journal.look_back(|_| false)?;
+            let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
+            let is_last = |newer: usize| standing.iter().take(newer).all(|newer| newer.event.op == MOVED);
+            let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
+            undo.ok_or_else(|| {
+                Error::not_found("there is nothing to redo")
+                    .with_hint("only what was undone last comes back, before anything else is done")
+            })
+        })
+    }
+
+    /// Says which operations are newer than those that are taken back, and stay.
+    fn passed(&self, count: usize) -> Result<Vec<String>> {
+        let mut there = 0;
+        let found = self.journal().look_back(|standing| {
+            there += usize::from(standing.is_kept);
+            there >= count
+        })?;
+        let there = found.standing.iter().filter(|standing| standing.is_kept).count();
+        if there < count && there > 0 {
+            return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
+                .with_hint("`sidenote history` lists what was done"));
+        }
+        // What cannot be taken back any more must not look as if it had been.
+        let stays = |standing: &&Standing| {
+            let event = &standing.event;
+            !standing.is_kept && event.op != MOVED && !(event.files.is_empty() && event.folders.is_empty())
+        };
+        let said = |standing: &Standing| {
+            format!("{} is newer and stays: its before-images are not kept any more", shown(&standing.event))
+        };
+        let mut notices: Vec<String> = found.standing.iter().filter(stays).map(said).collect();
+        if found.corrupt > 0 {
+            notices.push(format!(
+                "{} newer lines of the journal cannot be read; what was done there is told by its before-images, where they are kept",
+                found.corrupt
+            ));
+        }
+        Ok(notices)
+    }
+
+    /// Takes one event back that `choose` finds.
+    fn undo_with(
+        &self,
+        request: &UndoRequest,
+        choose: impl FnOnce(&Journal) -> Result<Event>,
+    ) -> Result<ChangeReply> {
+        let notices = RefCell::new(Vec::new());
+        let plan = |_: Option<&WriteLock>| {
+            let event = choose(&self.journal())?;
+            let (plan, said) = self.plan_undo(&event, &request.keep)?;
+            *notices.borrow_mut() = said;
+            Ok(plan)
+        };
+        let mut reply = self.carry_out(plan, request.dry_run)?;
+        reply.notices.splice(0..0, notices.into_inner());
+        Ok(reply)
+    }
+
+    /// Plans the way back of an operation, and says what of it others changed since.
+    fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
+        let record = Kept::open(&self.vault.records())?.record(&event.id)?;
+        // Whoever takes back an undo does the operation once more.
+        let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
+        let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };
+        plan.folders = opposite(&record.folders);
+        let left: HashSet<Place> = record.files.iter().filter_map(|change| change.to.clone()).collect();
+        let ends = record.files.iter().filter_map(|change| change.to.clone());
+        let moved_on = self.journal().moved_on(&event.id, ends)?;
+        let (mut notices, mut conflicts) = (Vec::new(), Vec::new());
+        let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
+        for change in record.files {
+            let places: Vec<String> = change.from.iter().chain(&change.to).map(ToString::to_string).collect();
+            let is_of =
+                |name: &&str| places.iter().any(|place| place == name || *place == format!("{name}.md"));
+            let kept: Vec<&str> = unmet.keys().copied().filter(is_of).collect();
+            if !kept.is_empty() {
+                unmet.extend(kept.into_iter().map(|name| (name, false)));
+                continue;
+            }
+            let shown = places.last().cloned().unwrap_or_default();
+            match self.way_back(change, &left, &moved_on, !plan.folders.is_empty())? {
+                Back::Plain(change) => plan.files.push(change),
+                Back::Around(change) => {
+                    notices.push(format!("{shown} was changed since; only what the operation wrote goes"));
+                    plan.files.push(change);
+                }
+                Back::Conflict(why) => conflicts.push((shown, why)),
+            }
+        }
+        if let Some((name, _)) = unmet.iter().find(|(_, is_unmet)| **is_unmet) {
+            return Err(Error::invalid(format!("{} touched no {name:?}", shown(event)))
+                .with_hint("give a path as `sidenote history` shows it"));
+        }
+        if conflicts.is_empty() {
+            return Ok((plan, notices));
+        }
+        let mut said: Vec<String> =
+            conflicts.iter().take(NAMED).map(|(path, why)| format!("{path} {why}")).collect();
+        if conflicts.len() > NAMED {
+            said.push(format!("{} more", conflicts.len() - NAMED));
+        }
+        let kept: Vec<String> =
+            conflicts.iter().take(NAMED).map(|(path, _)| format!("--keep {path:?}")).collect();
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "{} cannot be taken back (changed-on-disk): {}; nothing was written",
+                shown(event),
+                said.join("; ")
+            ),
+        )
+        .with_hint(format!(
+            "leave these files as they are: sidenote undo {} {}; or pass over the operation: sidenote undo --skip",
+            event.id,
+            kept.join(" ")
+        )))
+    }
+
+    /// Finds the way back of one file. `left` are the places where the operation left files, `moved_on` says where they
+    /// went since.
+    fn way_back(
+        &self,
+        change: Change,
+        left: &HashSet<Place>,
+        moved_on: &HashMap<Place, Option<Place>>,
+        with_folders: bool,
+    ) -> Result<Back> {
+        let is_there = |place: &Place| self.place_on_disk(place).symlink_metadata().is_ok();
+        // What comes back below a folder is looked at when the plan is carried out: the folder itself may come back.
+        let occupied = change.from.as_ref().filter(|from| {
+            change.to.as_ref() != Some(*from) && !left.contains(*from) && !with_folders && is_there(from)
+        });
+        if let Some(from) = occupied {
+            return Ok(Back::Conflict(format!("would come back to {from}, where something else is now")));
+        }
+        let Some(to) = change.to.clone() else { return Ok(Back::Plain(change.inverse())) };
+        let Some(path) = to.in_vault() else {
+            if with_folders || is_there(&to) {
+                return Ok(Back::Plain(change.inverse()));
+            }
+            return Ok(Back::Conflict("is gone from the trash".to_owned()));
+        };
+        // Another note may have got the name that this one left.
+        let elsewhere = match moved_on.get(&to) {
+            Some(Some(other)) if is_there(other) => match other.in_vault() {
+                Some(path) => Some(path.clone()),
+                None => return Ok(Back::Conflict(format!("is gone: it is {other} now"))),
+            },
+            _ if is_there(&to) => None,
+            _ => match self.journal().whereabouts(path)? {
+                Some(path) if is_there(&Place::Vault(path.clone())) => Some(path),
+                _ => return Ok(Back::Conflict("is gone".to_owned())),
+            },
+        };
+        let is_moved = elsewhere.is_some();
+        let path = elsewhere.unwrap_or_else(|| path.clone());
+        if is_moved && (with_folders || change.from.as_ref().is_some_and(|from| *from != to)) {
+            return Ok(Back::Conflict(format!("was moved on to {path}")));
+        }
+        let now = match self.read_bytes(&path) {
+            Ok(now) => now,
+            // What is too large to be read was only moved.
+            Err(error) if error.kind() == ErrorKind::Invalid && change.image.is_none() => {
+                return Ok(Back::Plain(change.inverse()));
+            }
+            Err(error) => return Err(error),
+        };
+        let hash = ContentHash::of(&now);
+        let here = Some(Place::Vault(path.clone()));
+        // A file that moved since goes back to the bytes, not to the place.
+        let from = if is_moved { change.from.as_ref().and(here.clone()) } else { change.from.clone() };
+        if change.after.is_none_or(|after| after == hash) {
+            let back = FileChange { from: here, to: from, ..change.inverse() };
+            return Ok(if is_moved { Back::Around(back) } else { Back::Plain(back) });
+        }
+        if change.from.is_none() {
+            return Ok(Back::Conflict("is new and was changed since".to_owned()));
+        }
+        let Some(image) = &change.image else {
+            // Only its place was changed.
+            return Ok(Back::Around(FileChange {
+                from: here,
+                to: from,
+                before: None,
+                content: Content::Keep,
+            }));
+        };
+        let edits = edits_back(image, &change, &now);
+        Ok(edits.map_or_else(
+            || Back::Conflict("was changed since where the operation wrote".to_owned()),
+            |content| Back::Around(FileChange { from: here, to: from, before: Some(hash), content }),
+        ))
+    }
+
+    fn place_on_disk(&self, place: &Place) -> std::path::PathBuf {
+        self.vault.root().join(place.to_string())
+    }
+}
+
+/// How a file is taken back.
+enum Back {
+    /// It is as the operation left it.
+    Plain(FileChange),
+    /// Others changed it elsewhere.
+    Around(FileChange),
+    /// It cannot be; what happened to it since.
+    Conflict(String),
+}
+
+/// Takes what an operation wrote out of bytes that others changed since.
+fn edits_back(image: &[u8], change: &Change, now: &[u8]) -> Option<Content> {
+    let after = apply(image, &change.patch).ok()?;
+    if change.patch.is_empty() || Some(ContentHash::of(&after)) != change.after {
+        return None;
+    }
+    let (before, after) = (std::str::from_utf8(image).ok()?, std::str::from_utf8(&after).ok()?);
+    let edits = take_back(before, &change.patch, after, std::str::from_utf8(now).ok()?)?;
+    Some(Content::Edits(edits))
+}
+
+/// Finds an event by its id, or by the beginning of it.
+fn named(journal: &Journal, id: &str) -> Result<Event> {
+    let wanted = id.trim().to_ascii_lowercase();
+    let unknown = || {
+        Error::not_found(format!("there is no operation {id:?} that can be undone"))
+            .with_hint("`sidenote history` lists what was done, with the id of each")
+    };
+    if wanted.len() < SHORTEST_NAME {
+        return Err(unknown());
+    }
+    let LookBack { standing, undos, .. } = journal.look_back(|_| false)?;
+    let all =
+        standing.into_iter().map(|standing| standing.event).chain(undos.into_iter().map(|(_, event)| event));
+    let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();
+    match found.len() {
+        1 => found.pop().ok_or_else(unknown),
+        0 => Err(unknown()),
+        count => Err(Error::new(ErrorKind::Exists, format!("{count} operations begin with {id:?}"))
+            .with_hint("give more of the id")),
+    }
+}
+
+/// Names an operation for a person.
+fn shown(event: &Event) -> String {
+    let subject = event.subject().map(|subject| format!(" of {subject}")).unwrap_or_default();
+    format!("{}{subject}", event.op)
+}
+
+fn nothing() -> Error {
+    Error::not_found("there is nothing to undo").with_hint("`sidenote history` lists what was done")
+}

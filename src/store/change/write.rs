@@ -1,0 +1,64 @@
+//! Writing a new note with an eye on what other notes say already.
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::store::change::apply::{ChangeReply, Operation};
+use crate::store::change::create::NewRequest;
+use crate::store::change::relate::RelateRequest;
+use crate::store::memory::save::{Alike, Comparison};
+
+/// A note that is to be written.
+#[derive(Debug, Clone, Default)]
+pub struct WriteRequest {
+    /// The note.
+    pub new: NewRequest,
+    /// Whether it is written although another note says exactly the same.
+    pub allow_duplicate: bool,
+}
+
+/// What became of a note that was written.
+#[derive(Debug, Clone, Serialize)]
+pub struct WriteReply {
+    /// Its path.
+    pub path: String,
+    /// The note that says nearly the same, which is linked to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<Alike>,
+    /// What changed, or would.
+    pub change: ChangeReply,
+}
+
+impl Store {
+    /// Writes a new note, unless another one says exactly the same. One that says nearly the same is linked.
+    ///
+    /// # Errors
+    /// `Exists` where a note is there already, or says exactly the same; as [`Store::change`] otherwise.
+    #[tracing::instrument(skip_all)]
+    pub fn write_note(&self, request: &WriteRequest, dry_run: bool) -> Result<WriteReply> {
+        self.freshen()?;
+        let mut text = request.new.content.clone();
+        self.clean(&mut text);
+        let text = text.trim().to_owned();
+        let mut alike = if text.is_empty() { Comparison::none() } else { self.alike(&text)? };
+        alike.refuse(request.allow_duplicate, "note")?;
+        let allowed = || {
+            if !text.is_empty() {
+                self.renew(&mut alike, &text)?;
+            }
+            alike.refuse(request.allow_duplicate, "note")
+        };
+        let mut change = self.change_if(&Operation::New(request.new.clone()), dry_run, allowed)?;
+        let near = alike.near;
+        let path = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
+        if let Some(near) = near.as_ref().filter(|_| !dry_run) {
+            let link = RelateRequest { a: path.clone(), b: near.path.clone(), text: None };
+            match self.change(&Operation::Link(link), false) {
+                Ok(linked) => change.notices.extend(linked.notices),
+                Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
+            }
+        }
+        Ok(WriteReply { path, near, change })
+    }
+}

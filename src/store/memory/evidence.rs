@@ -1,0 +1,171 @@
+//! What speaks for a note being about a text, in absolute terms, so that recall can stay silent and nothing is forgotten
+//! that merely comes nearest.
+
+use std::collections::HashSet;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Snapshot;
+use crate::index::bm25::Word;
+use crate::index::catalog::{FileKind, Filter, PutAway};
+use crate::index::indexed_document::Reading;
+use crate::memory::recall::Evidence;
+use crate::parallel;
+use crate::search::Found;
+use crate::search::query::Query;
+use crate::search::snippet::{excerpt_of, words_met};
+use crate::store::Store;
+use crate::store::memory::memories::Memory;
+use crate::store::memory::recall::Candidates;
+use crate::store::memory::scope::is_uuid;
+use crate::store::query::search::hide;
+use crate::text::path::{NotePath, key};
+use crate::text::terms::Stem;
+
+/// So many of the best hits are looked at for the one to forget.
+const LOOKED_AT: usize = 10;
+/// Notes whose shares of a text's words differ by less are meant as well as each other.
+const AS_GOOD: f32 = 0.1;
+
+/// A note that was read for a text.
+pub(in crate::store) struct Weighed {
+    /// What speaks for it.
+    pub(in crate::store) evidence: Evidence,
+    /// The part of it that matches.
+    pub(in crate::store) passage: String,
+}
+
+impl Store {
+    /// Reads notes for the words of a text and weighs what speaks for each; nothing for one that is gone. `length` is
+    /// that of the passages, in bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` where the index cannot be read.
+    pub(in crate::store) fn weighed(
+        &self,
+        hits: &[Found],
+        words: &[Word],
+        length: usize,
+    ) -> Result<Vec<Option<Weighed>>> {
+        let snapshot = self.index.snapshot()?;
+        let weights = weights_of(words, &snapshot)?;
+        let weigh = |stem: &mut Stem, hit: &Found| self.weighed_one(hit, words, &weights, length, stem);
+        Ok(parallel::each(hits, 2, Stem::default, weigh))
+    }
+
+    fn weighed_one(
+        &self,
+        hit: &Found,
+        words: &[Word],
+        weights: &[f32],
+        length: usize,
+        stem: &mut Stem,
+    ) -> Option<Weighed> {
+        if hit.row.kind == FileKind::Attachment {
+            return None;
+        }
+        // What is gone since is not given.
+        let bytes = self.read_bytes(&hit.row.path).ok()?;
+        let reading = Reading::new(&hit.row.path, &bytes);
+        let shown = excerpt_of(&reading, words, hit.passage, length, stem);
+        let aliases =
+            reading.note.frontmatter.as_ref().map_or_else(String::new, |front| front.aliases.join("\n"));
+        // An identifier stands beside its parts, which are counted.
+        let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
+        let names = words_met(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
+        let text = words_met(&[shown.trail.as_str(), &shown.passage].join("\n"), words, stem);
+        let met: HashSet<usize> = names.union(&text).copied().filter(|&at| is_word(at)).collect();
+        let sum: f32 = met.iter().filter_map(|&at| weights.get(at)).sum();
+        let all: f32 = weights.iter().sum();
+        let evidence = Evidence {
+            cosine: hit.components.cosine,
+            words: if all > 0.0 { sum / all } else { 0.0 },
+            count: met.len(),
+            in_name: names.into_iter().filter(|&at| is_word(at)).count(),
+            is_named: hit.components.from_name.is_some(),
+        };
+        let (cosine, words) = (evidence.cosine, evidence.words);
+        tracing::debug!("{}: cosine {cosine:?}, words {words:.3} ({})", hit.row.path, evidence.count);
+        let passage = if shown.is_cut { format!("{} …", shown.snippet) } else { shown.snippet };
+        Some(Weighed { evidence, passage })
+    }
+
+    /// Finds the memory that a name or, failing that, a query means; only one that the query is clearly about. Says
+    /// whether it was found by the query. What names a note is never taken for a query.
+    ///
+    /// # Errors
+    /// `NotFound` where no memory has the name, or none is about the query; as [`Store::find`] otherwise.
+    #[tracing::instrument(skip_all)]
+    pub fn meant(&self, text: &str, include: PutAway) -> Result<(Memory, bool)> {
+        let unknown = match self.memory(text) {
+            Err(error) if error.kind() == ErrorKind::NotFound => error,
+            found => return Ok((found?, false)),
+        };
+        if is_name(text) {
+            return Err(unknown);
+        }
+        match self.best_for(text, hide(&Filter::default(), include))? {
+            Some(memory) => Ok((memory, true)),
+            None => Err(Error::not_found(format!("no memory is called {text:?}, or clearly meant by it"))
+                .with_hint(
+                    "`sidenote memory search` finds what is near; give the path or id of the one you mean",
+                )),
+        }
+    }
+
+    /// Finds the memory that a query is clearly about; nothing where none is, or where the text names a note.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    pub fn best_for(&self, query: &str, filter: Filter) -> Result<Option<Memory>> {
+        if is_name(query) {
+            return Ok(None);
+        }
+        self.freshen()?;
+        let query = Query::plain(query);
+        self.embed_recent(None, &query)?;
+        let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
+        let weighed = self.weighed(&found, &query.words, 0)?;
+        let Some(row) = only_certain(&weighed).map(|at| found.swap_remove(at).row) else { return Ok(None) };
+        Ok(self.weigh(vec![row], self.clock.now())?.pop())
+    }
+}
+
+/// Finds the one note that a text is certainly about; nothing where it could as well be another.
+fn only_certain(weighed: &[Option<Weighed>]) -> Option<usize> {
+    let evidence = |at: &usize| weighed.get(*at).and_then(Option::as_ref).map(|weighed| weighed.evidence);
+    // What the text names holds all of it.
+    let weight =
+        |evidence: Evidence| if evidence.is_named { 1.0 + AS_GOOD + evidence.words } else { evidence.words };
+    let certain: Vec<(usize, f32)> = (0..weighed.len())
+        .filter_map(|at| Some((at, evidence(&at).filter(Evidence::is_certain).map(weight)?)))
+        .collect();
+    let best = certain.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
+    let mut as_good = certain.into_iter().filter(|(_, weight)| *weight > best - AS_GOOD);
+    let (at, _) = as_good.next()?;
+    as_good.next().is_none().then_some(at)
+}
+
+/// Gives the inverse document frequency of each word; that of one that no note holds is that of the rarest.
+fn weights_of(words: &[Word], snapshot: &Snapshot) -> Result<Vec<f32>> {
+    let notes = snapshot.bm25.documents() as f32;
+    let idf = |word: &Word| {
+        // A word that no note holds weighs as much as the rarest.
+        let holding = snapshot.bm25.holding(word)?.max(1) as f32;
+        // Whole identifiers stand beside their parts, and would count twice.
+        let weight = if word.single { 1.0 } else { 0.0 };
+        Ok(weight * (1.0 + (notes - holding + 0.5).max(0.0) / (holding + 0.5)).ln())
+    };
+    words.iter().map(idf).collect()
+}
+
+/// Says whether a text is made like an id, a path or a link. Such a text names one note, or none.
+pub(in crate::store) fn is_name(text: &str) -> bool {
+    let text = text.trim();
+    let is_path = text.contains(['/', '\\'])
+        || NotePath::parse(text).is_ok_and(|path| path.is_note() || path.is_canvas());
+    let is_link = text.starts_with("[[") || text.starts_with("![[");
+    let is_hex = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_id = is_uuid(text)
+        || (text.len() >= 8 && text.chars().all(is_hex) && text.contains(|c: char| c.is_ascii_digit()));
+    !text.contains('\n') && (is_link || is_id || (is_path && !key(text).is_empty()))
+}

@@ -1,0 +1,250 @@
+//! Handoffs: one note for each project that says where its work stands.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
+use crate::journal::Order;
+use crate::memory::handoff::markdown;
+use crate::store::Store;
+use crate::store::change::apply::ChangeReply;
+use crate::store::change::create::{file_name, with_properties};
+use crate::store::change::redact::Cleaned;
+use crate::store::memory::memories::Memory;
+use crate::store::view::{Source, View, body_of};
+use crate::text::edit::{ChangeSet, FileChange, apply, between};
+use crate::text::frontmatter;
+use crate::text::frontmatter::edit::unset;
+use crate::text::path::{NotePath, key};
+
+pub use crate::memory::handoff::Handoff;
+
+/// The type of a handoff.
+const KIND: &str = "handoff";
+/// What the former handoff of a project said for itself alone: the new one stands in its place.
+const REPLACED: &[&str] = &["metadata", "forgotten"];
+
+/// A handoff to keep.
+#[derive(Debug, Clone, Default)]
+pub struct HandoffRequest {
+    /// What it says.
+    pub handoff: Handoff,
+    /// Other properties of its note.
+    pub properties: Map<String, Value>,
+}
+
+/// What became of a handoff.
+#[derive(Debug, Clone, Serialize)]
+pub struct HandoffReply {
+    /// Its note; nothing after a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// What changed, or would.
+    pub change: ChangeReply,
+}
+
+/// A handoff as it was kept.
+#[derive(Debug, Clone, Serialize)]
+pub struct HandoffText {
+    /// The id of its note.
+    pub id: String,
+    /// Its path.
+    pub path: String,
+    /// What is worked on.
+    pub project: String,
+    /// When it was written.
+    pub updated: Timestamp,
+    /// Its Markdown.
+    pub text: String,
+    /// The memories that it names, with their texts; nothing for one that is gone.
+    pub memories: Vec<(String, Option<String>)>,
+}
+
+impl HandoffText {
+    /// Gives the Markdown, with the memories that it names behind it.
+    pub fn with_memories(&self) -> String {
+        let mut text = self.text.trim_end().to_owned();
+        if !self.memories.is_empty() {
+            text.push_str("\n\n## Referenced Memories");
+        }
+        for (id, content) in &self.memories {
+            let content = content.as_deref().unwrap_or("(gone)").trim();
+            text.push_str(&format!("\n\n### Memory: {id}\n\n{content}"));
+        }
+        text + "\n"
+    }
+}
+
+impl Store {
+    /// Keeps a handoff in place of the former one of its project; `undo` brings that one back. The memories that it
+    /// names are used by that.
+    ///
+    /// # Errors
+    /// `Invalid` where the project gives no file name or the summary is empty.
+    #[tracing::instrument(skip_all)]
+    pub fn store_handoff(&self, request: &HandoffRequest, dry_run: bool) -> Result<HandoffReply> {
+        let mut request = request.clone();
+        let Handoff { project, branch, summary, completed, in_progress, decisions, next, memories } =
+            &mut request.handoff;
+        let texts = [project, summary].into_iter().chain(branch);
+        let mut lists = [completed, in_progress, decisions, next, memories];
+        let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
+        for list in &mut lists {
+            for text in list.iter_mut() {
+                // A lone carriage return is nothing that anybody means.
+                *text = text.replace("\r\n", "\n").replace('\r', "\n");
+                cleaned += self.clean(text);
+            }
+            list.retain(|text| !text.trim().is_empty());
+        }
+        cleaned += request.properties.values_mut().map(|value| self.clean_value(value)).sum();
+        let handoff = &mut request.handoff;
+        handoff.project = handoff.project.trim().to_owned();
+        if handoff.summary.trim().is_empty() {
+            return Err(Error::invalid("the handoff has no summary").with_hint("say where the work stands"));
+        }
+        let folder = self.config.memory.handoffs.trim_matches('/');
+        let name = file_name(&handoff.project)?;
+        let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
+        let path = self.vault.settle(&NotePath::parse_new(&path, false)?)?;
+        self.freshen()?;
+        let mut notices = Vec::new();
+        let mut named: Vec<FileRow> = Vec::new();
+        for id in &mut handoff.memories {
+            match self.find(id) {
+                Ok(row) => {
+                    id.clone_from(&row.note_id);
+                    named.push(row);
+                }
+                Err(error) => notices.push(format!("{error}; it is named all the same")),
+            }
+        }
+        let now = self.clock.now();
+        let mut change = self.carry_out(|_| self.plan_handoff(&request, &path, now), dry_run)?;
+        notices.extend(cleaned.notices());
+        change.notices.extend(notices);
+        if dry_run {
+            return Ok(HandoffReply { memory: None, change });
+        }
+        self.note_use(named.iter(), KIND);
+        Ok(HandoffReply { memory: Some(self.landed(&change, path.as_str())?), change })
+    }
+
+    fn plan_handoff(&self, request: &HandoffRequest, path: &NotePath, now: Timestamp) -> Result<ChangeSet> {
+        let view = View::new(self)?;
+        let handoff = &request.handoff;
+        let mut plan = ChangeSet::new(KIND);
+        let old = match view.source(path) {
+            Ok(source) => Some(source),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(refusal) = old.as_ref().and_then(|old| old.refusal()) {
+            return Err(Error::invalid(refusal.to_string()));
+        }
+        if let Some(old) = &old {
+            let get = |name: &str| old.note.frontmatter.as_ref()?.get(name)?.value.as_str();
+            let is_ours =
+                get("type") == Some(KIND) && get("project").is_none_or(|own| own == handoff.project);
+            if !is_ours {
+                return Err(Error::new(
+                    ErrorKind::Exists,
+                    format!("{path} is no handoff of {}", handoff.project),
+                )
+                .with_hint("move that note away, or name the project otherwise"));
+            }
+        }
+        let mut properties: Vec<(String, Value)> = Vec::new();
+        if old.is_none() {
+            self.refuse_taken(path, None)?;
+            properties.push(("id".to_owned(), Value::from(path_id_at(path, now))));
+            properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
+        }
+        properties.push(("type".to_owned(), Value::from(KIND)));
+        properties.push(("project".to_owned(), Value::from(handoff.project.as_str())));
+        let branch = handoff.branch.as_deref().map_or(Value::Null, Value::from);
+        properties.push(("branch".to_owned(), branch));
+        properties.push(("updated_at".to_owned(), Value::from(now.rfc3339())));
+        properties.push(("memories".to_owned(), Value::from(handoff.memories.clone())));
+        properties.extend(request.properties.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let head = old.as_ref().map_or("", |old| {
+            let begin = frontmatter::read(&old.text).1;
+            old.text.get(..begin).unwrap_or("")
+        });
+        let body = markdown(handoff, now);
+        let body = if head.contains("\r\n") { body.replace('\n', "\r\n") } else { body };
+        let mut text = format!("{head}{body}");
+        for name in REPLACED.iter().filter(|name| !request.properties.contains_key(**name)) {
+            let edits = unset(&text, name)
+                .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+            text = String::from_utf8(apply(text.as_bytes(), &edits)?)
+                .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+        }
+        let text = with_properties(text, path, properties)?;
+        plan.files.extend(match &old {
+            Some(old) => {
+                between(&old.text, &text).map(|edit| FileChange::edit(path.clone(), old.hash, vec![edit]))
+            }
+            None => Some(FileChange::create(path.clone(), text.into_bytes())),
+        });
+        Ok(plan)
+    }
+
+    /// Chooses among handoffs of one second the one that the journal tells of last; else the first by path.
+    fn stored_last(&self, mut rows: Vec<FileRow>) -> Result<Option<FileRow>> {
+        if rows.len() > 1 {
+            for event in self.journal().events(Order::NewestFirst)?.of_changes() {
+                let files = event?.files;
+                let is_touched =
+                    |row: &FileRow| files.iter().any(|file| file.end().in_vault() == Some(&row.path));
+                if let Some(at) = rows.iter().position(is_touched) {
+                    return Ok(Some(rows.swap_remove(at)));
+                }
+            }
+        }
+        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(rows.into_iter().next())
+    }
+
+    /// Gives the handoff of a project, or the newest of all.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none.
+    #[tracing::instrument(skip_all)]
+    pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
+        // One that was forgotten is none any more.
+        let hidden = PutAway { forgotten: true, archived: false };
+        let filter = Filter { note_type: Some(KIND.to_owned()), hidden, ..Filter::default() };
+        let mut rows = self.index.catalog().select(&filter)?;
+        let wanted = project.map(|project| file_name(project).map(|name| key(&name))).transpose()?;
+        rows.retain(|row| wanted.as_ref().is_none_or(|wanted| key(row.path.stem()) == *wanted));
+        let newest = rows.iter().map(|row| row.updated).max();
+        rows.retain(|row| Some(row.updated) == newest);
+        let row = self.stored_last(rows)?.ok_or_else(|| {
+            Error::not_found(project.map_or_else(
+                || "there is no handoff".to_owned(),
+                |project| format!("there is no handoff of {project}"),
+            ))
+            .with_hint("`sidenote handoff store` keeps one")
+        })?;
+        let source = Source::unplaced(row.path.clone(), &self.read_bytes(&row.path)?);
+        let front = source.note.frontmatter.as_ref();
+        let get = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
+        let ids = get("memories").and_then(Value::as_array).into_iter().flatten();
+        let read = |id: &str| {
+            let row = self.find(id).ok()?;
+            Some(body_of(&self.read_bytes(&row.path).ok()?))
+        };
+        let memories = ids.filter_map(Value::as_str).map(|id| (id.to_owned(), read(id))).collect();
+        Ok(HandoffText {
+            project: get("project").and_then(Value::as_str).unwrap_or(row.path.stem()).to_owned(),
+            text: source.body().to_owned(),
+            id: row.note_id,
+            path: row.path.to_string(),
+            updated: row.updated,
+            memories,
+        })
+    }
+}

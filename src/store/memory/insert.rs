@@ -1,0 +1,183 @@
+//! Keeping memories as somebody gives them: whatever other notes say, or unless one says the same already.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::memory::state::{LEAST, MOST};
+use crate::store::Store;
+use crate::store::memory::memories::Memory;
+use crate::store::memory::save::{Comparison, UNNAMED, title_of};
+use crate::store::upkeep::transfer::Incoming;
+use crate::store::view::View;
+use crate::text::path::{NotePath, key};
+
+/// A memory that is to be kept as it is given.
+#[derive(Debug, Clone, Default)]
+pub struct KeepRequest {
+    /// Its text.
+    pub text: String,
+    /// Its title; else its first heading, or its first words.
+    pub title: Option<String>,
+    /// Its type; else what its words tell.
+    pub kind: Option<String>,
+    /// Its tags, as they shall be given back.
+    pub tags: Vec<String>,
+    /// 1 to 10.
+    pub importance: Option<f64>,
+    /// Other properties, in order.
+    pub properties: Map<String, Value>,
+}
+
+/// What became of a memory that is kept unless a note says the same.
+#[derive(Debug, Clone)]
+pub enum Kept {
+    /// It is a note now.
+    New(Box<Memory>),
+    /// This note says it already, and how alike they are: 1 where they are the same.
+    Known(Box<Memory>, f32),
+}
+
+impl Store {
+    /// Keeps memories, each as a note of its own in the folder of memories, all of them or none, whatever other notes
+    /// say. What is private in them goes, and so does what looks like a key.
+    ///
+    /// # Errors
+    /// `Invalid` for a text without anything to keep, or an importance out of bounds.
+    #[tracing::instrument(skip_all)]
+    pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
+        let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
+        self.freshen()?;
+        self.keep_all(incoming, |_| Ok(()))
+    }
+
+    /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    #[tracing::instrument(skip_all)]
+    pub fn keep_new(&self, request: &KeepRequest) -> Result<Kept> {
+        let incoming = self.incoming(request)?;
+        self.freshen()?;
+        let text = incoming.content.clone();
+        let mut alike = self.alike(&text)?;
+        let known = |alike: &Comparison| match (&alike.same, &alike.near) {
+            (Some(same), _) => Some((same.path.as_str().to_owned(), 1.0)),
+            (None, Some(near)) => Some((near.path.clone(), near.cosine)),
+            (None, None) => None,
+        };
+        if let Some((path, cosine)) = known(&alike) {
+            return Ok(Kept::Known(Box::new(self.memory(&path)?), cosine));
+        }
+        self.keep_one(incoming, || {
+            self.renew(&mut alike, &text)?;
+            match known(&alike) {
+                Some((path, cosine)) => Ok(Some((self.memory(&path)?, cosine))),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// Keeps a memory, unless a note that is not forgotten says exactly the same.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    #[tracing::instrument(skip_all)]
+    pub fn keep_unless_said(&self, request: &KeepRequest) -> Result<Kept> {
+        let incoming = self.incoming(request)?;
+        self.freshen()?;
+        let text = incoming.content.clone();
+        self.keep_one(incoming, || Ok(self.duplicate_of(&text, None)?.map(|memory| (memory, 1.0))))
+    }
+
+    /// Keeps one memory, unless `known` finds the note that says it, asked under the write lock.
+    fn keep_one(
+        &self,
+        incoming: Incoming,
+        known: impl FnOnce() -> Result<Option<(Memory, f32)>>,
+    ) -> Result<Kept> {
+        let mut held = None;
+        let made = self.keep_all(vec![incoming], |incoming| {
+            held = known()?;
+            if held.is_some() {
+                incoming.clear();
+            }
+            Ok(())
+        })?;
+        match (held, made.into_iter().next()) {
+            (Some((memory, likeness)), _) => Ok(Kept::Known(Box::new(memory), likeness)),
+            (None, Some(memory)) => Ok(Kept::New(Box::new(memory))),
+            (None, None) => Err(Error::internal("a new note is not there")),
+        }
+    }
+
+    /// Takes what is private out of a memory, and refuses what cannot be kept.
+    fn incoming(&self, request: &KeepRequest) -> Result<Incoming> {
+        if let Some(importance) = request.importance.filter(|number| !(LEAST..=MOST).contains(number)) {
+            return Err(
+                Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
+            );
+        }
+        let mut memory = Incoming {
+            title: request.title.clone(),
+            content: request.text.clone(),
+            kind: request.kind.clone(),
+            tags: request.tags.clone(),
+            importance: request.importance,
+            properties: request.properties.clone(),
+            ..Incoming::default()
+        };
+        let cleaned = self.clean_incoming(&mut memory);
+        for notice in cleaned.notices() {
+            tracing::info!("{notice}");
+        }
+        memory.content = memory.content.trim().to_owned();
+        if memory.content.is_empty() {
+            return Err(Error::invalid("there is no text to keep").with_hint("give the text of the memory"));
+        }
+        memory.title = memory.title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
+        if memory.title.is_none() && title_of(&memory.content).is_empty() {
+            memory.title = Some(UNNAMED.to_owned());
+        }
+        memory.kind = memory.kind.map(|kind| kind.trim().to_owned()).filter(|kind| !kind.is_empty());
+        Ok(memory)
+    }
+
+    /// Keeps memories, all of them or none; `checked` may take some out, under the write lock.
+    fn keep_all(
+        &self,
+        mut incoming: Vec<Incoming>,
+        checked: impl FnOnce(&mut Vec<Incoming>) -> Result<()>,
+    ) -> Result<Vec<Memory>> {
+        let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
+        let now = self.clock.now();
+        // Names are given out under the lock, so that two processes do not choose one name.
+        let plan = |_: Option<&_>| {
+            let view = View::new(self)?;
+            checked(&mut incoming)?;
+            let mut numbers = HashMap::new();
+            for memory in incoming {
+                let is_taken = |name: &str| {
+                    made.iter().any(|(path, _)| key(path.as_str()) == key(name)) || self.is_taken(name)
+                };
+                let note = self.note_of(memory, &is_taken, &mut numbers, now)?;
+                made.push(note);
+            }
+            self.plan_notes(&view, "new", &made)
+        };
+        let change = self.carry_out(plan, false)?;
+        for notice in &change.notices {
+            tracing::info!("{notice}");
+        }
+        made.iter().map(|(path, _)| self.landed(&change, path.as_str())).collect()
+    }
+
+    /// Says whether a file has this path, also under another spelling of it.
+    fn is_taken(&self, name: &str) -> bool {
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let known = self.index.catalog().paths_named(&[key(file)]);
+        known.is_ok_and(|known| known.iter().any(|(path, _)| key(path.as_str()) == key(name)))
+            || self.vault.root().join(name).symlink_metadata().is_ok()
+    }
+}

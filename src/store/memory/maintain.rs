@@ -1,0 +1,455 @@
+//! Maintenance: writing down how tiers changed, writing importance back, making room, and shortening the journal.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::clock::Timestamp;
+use crate::config::Layout;
+use crate::error::Result;
+use crate::index::catalog::{FileRow, path_id};
+use crate::journal::{Event, Order as Reading};
+use crate::memory::eviction::{Candidate, choose};
+use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold_by};
+use crate::store::Store;
+use crate::store::change::apply::ChangeReply;
+use crate::store::change::move_files::add_edits;
+use crate::store::memory::memories::Memory;
+use crate::store::memory::save::number;
+use crate::store::view::{Source, View};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
+use crate::text::frontmatter::edit::{Refusal, set};
+use crate::text::path::NotePath;
+use crate::vault::apply::WriteLock;
+
+/// A backup by itself is thought of no more often than this.
+const RETRY: i64 = 600_000;
+/// A note was made so long before the event that tells of it, at most: its own time has whole seconds, and many come in
+/// at once.
+const AROUND: i64 = 3_600_000;
+/// Properties that say when a note was made.
+const DATES: &[&str] = &["created_at", "created", "date"];
+/// One event names so many notes at most.
+const NAMED: usize = 500;
+/// So many notes go to the trash in one operation.
+const BATCH: usize = 200;
+
+/// A note whose tier is not what was written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TierChange {
+    /// Its id.
+    pub id: String,
+    /// Its path.
+    pub path: String,
+    /// The tier that it was in.
+    pub from: Tier,
+    /// The tier that it is in.
+    pub to: Tier,
+}
+
+/// How maintenance is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MaintainRequest {
+    /// Also write importance as it is now into frontmatter.
+    pub write_back: bool,
+    /// Although it was done a short while ago.
+    pub force: bool,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Write down that it was done only where something was.
+    pub quiet: bool,
+}
+
+/// What maintenance did, or would do.
+#[derive(Debug, Clone, Serialize)]
+pub struct MaintainReply {
+    /// Whether tiers were looked at; not where that was done a short while ago.
+    pub ran: bool,
+    /// When it was done before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// Notes that came into another tier.
+    pub tiers: Vec<TierChange>,
+    /// Months of the journal that were written shorter.
+    pub compacted: usize,
+    /// What went to make room, where settings say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evicted: Option<CleanupReply>,
+    /// What was written into frontmatter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeReply>,
+}
+
+/// What was evicted, or would be.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CleanupReply {
+    /// Notes that went to the trash.
+    pub evicted_count: usize,
+    /// Bytes that they had.
+    pub freed_bytes: u64,
+    /// Bytes of memories before.
+    pub bytes: u64,
+    /// How many they may be.
+    pub max_bytes: u64,
+    /// Operations that it took: so many `undo` takes back.
+    pub operations: usize,
+    /// Where the notes were.
+    pub evicted: Vec<String>,
+    /// Where they are now.
+    pub trashed: Vec<String>,
+}
+
+/// Importance as bits, and uses that have not taken effect, with the notes that have them.
+pub(in crate::store) type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
+
+impl Store {
+    /// Writes down which notes came into another tier since this was done last; writes importance back where that is
+    /// asked for; evicts where settings say so; shortens old months of the journal.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes; `Io` where the journal or the notes cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn maintain(&self, request: MaintainRequest) -> Result<MaintainReply> {
+        self.freshen()?;
+        let now = self.clock.now();
+        let mut reply = if request.dry_run {
+            self.look_at_tiers(request, None, now)?
+        } else {
+            let lock = self.vault.lock(&self.vault.records())?;
+            self.look_at_tiers(request, Some(&lock), now)?
+        };
+        if request.write_back {
+            let plan = |lock: Option<&WriteLock>| {
+                let (plan, written) = self.plan_write_back(now)?;
+                // Told first: a number that the note does not have yet counts for nothing.
+                if lock.is_some() {
+                    self.note_written(written, now)?;
+                }
+                Ok(plan)
+            };
+            reply.change = Some(self.carry_out(plan, request.dry_run)?);
+        }
+        if self.config.memory.evict {
+            let evicted = self.cleanup(false, request.dry_run)?;
+            reply.evicted = Some(evicted).filter(|evicted| evicted.evicted_count > 0);
+        }
+        Ok(reply)
+    }
+
+    /// Gives the milliseconds for which maintenance that was done is not done again.
+    fn interval(&self) -> i64 {
+        i64::from(self.config.memory.maintain_hours.max(1)) * 3_600_000
+    }
+
+    /// Does what a process that stays does by itself: maintenance each six hours, and backups where settings ask for them.
+    ///
+    /// # Errors
+    /// As [`Store::maintain`] and [`Store::backup`].
+    pub fn tend(&self) -> Result<()> {
+        if self.vault.is_read_only() {
+            return Ok(());
+        }
+        let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
+        let tended = self.tended.load(Ordering::Relaxed);
+        let now = self.clock.now().millis();
+        // Where nothing changed, nothing was written down.
+        let last =
+            last.map(Timestamp::millis).filter(|last| *last <= now).map_or(tended, |last| last.max(tended));
+        if !(0..self.interval()).contains(&(now - last)) {
+            self.maintain(MaintainRequest { quiet: true, ..MaintainRequest::default() })?;
+            self.tended.store(now, Ordering::Relaxed);
+        }
+        // Where it fails, it is not tried again at once.
+        if !(0..RETRY).contains(&(now - self.backed_up.swap(now, Ordering::Relaxed))) {
+            self.backup_if_due()?;
+        }
+        Ok(())
+    }
+
+    fn look_at_tiers(
+        &self,
+        request: MaintainRequest,
+        lock: Option<&WriteLock>,
+        now: Timestamp,
+    ) -> Result<MaintainReply> {
+        let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
+        // One of the future is that of a clock that went wrong.
+        let interval = self.interval();
+        let is_due = |last: Timestamp| !(0..interval).contains(&(now.millis() - last.millis()));
+        let ran = request.force || last.is_none_or(is_due);
+        let mut reply =
+            MaintainReply { ran, last, tiers: Vec::new(), compacted: 0, evicted: None, change: None };
+        if !ran {
+            return Ok(reply);
+        }
+        let memories = self.all_memories(now)?;
+        let changes = self.tier_changes(&memories, last)?;
+        let mut events = Vec::new();
+        let mut steps: BTreeMap<(Tier, Tier), Vec<&FileRow>> = BTreeMap::new();
+        for (memory, from) in &changes {
+            steps.entry((*from, memory.state.tier)).or_default().push(&memory.row);
+        }
+        for ((from, to), rows) in steps {
+            for rows in rows.chunks(NAMED) {
+                let op = if to < from { "promote" } else { "demote" };
+                let mut event = self.event_of(op, now, rows.iter().copied());
+                event.more.insert("from".to_owned(), Value::from(from.name()));
+                event.more.insert("to".to_owned(), Value::from(to.name()));
+                events.push(event);
+            }
+        }
+        let change = |(memory, from): &(&Memory, Tier)| TierChange {
+            id: memory.id.clone(),
+            path: memory.path.clone(),
+            from: *from,
+            to: memory.state.tier,
+        };
+        reply.tiers = changes.iter().map(change).collect();
+        let Some(lock) = lock else { return Ok(reply) };
+        if !events.is_empty() || !request.quiet {
+            let mut event = Event::new("maintain", now);
+            self.sign(&mut event);
+            events.push(event);
+            self.journal().append_all(&events)?;
+        }
+        reply.compacted = self.journal().compact(lock, now)?;
+        Ok(reply)
+    }
+
+    /// Finds the notes whose tier is not the one that was written down, with that one. Where nothing was written down,
+    /// a note was in the tier that its age and use gave it when this was done last; one that came after the journal
+    /// began, began hot; and what was there before is no change.
+    fn tier_changes<'a>(
+        &self,
+        memories: &'a [Memory],
+        last: Option<Timestamp>,
+    ) -> Result<Vec<(&'a Memory, Tier)>> {
+        let kinds = self.kinds();
+        let begin = self.book()?.as_ref().and_then(|book| book.ledger().begin());
+        let before = |memory: &Memory| {
+            let then = match last {
+                Some(last) if memory.said.created <= last => last,
+                _ if begin.is_some_and(|begin| memory.said.created.millis() >= begin.millis() - AROUND) => {
+                    return Tier::Hot;
+                }
+                _ => return memory.state.tier,
+            };
+            let said = Said { pinned: false, archived: false, ..memory.said.clone() };
+            fold_by(&self.thresholds(), &said, &kinds.get(&memory.kind), &memory.usage, then).tier
+        };
+        let found =
+            memories.iter().map(|memory| (memory, memory.usage.tier().unwrap_or_else(|| before(memory))));
+        Ok(found.filter(|(memory, from)| memory.state.tier != *from).collect())
+    }
+
+    /// Plans to write importance as it is now into the frontmatter of notes that say one, and of memories; gives the plan
+    /// and what it writes. A note that does not say when it was made says so then, for its file's time goes.
+    fn plan_write_back(&self, now: Timestamp) -> Result<(ChangeSet, Written)> {
+        let view = View::new(self)?;
+        let memories = self.all_memories(now)?;
+        let mut plan = ChangeSet::new("importance");
+        let mut written: BTreeMap<(u64, u8), Vec<&FileRow>> = BTreeMap::new();
+        for memory in &memories {
+            let given = memory.said.importance;
+            let is_told = given.is_some() || (self.is_own(memory) && !memory.said.is_garbled);
+            let is_same = (memory.state.importance - given.unwrap_or(DEFAULT_IMPORTANCE)).abs() < 0.5;
+            if !is_told || is_same || memory.said.is_protected() {
+                continue;
+            }
+            let source = view.source(&memory.row.path)?;
+            match with_importance(&source, memory) {
+                Ok(edits) => add_edits(&mut plan, &source, None, edits, Vec::new()),
+                Err(refusal) => {
+                    plan.remarks.push(refusal.remark(source.path.clone(), &source.text));
+                    continue;
+                }
+            }
+            // What stays as it is has a remark that says why.
+            let from = Some(Place::Vault(source.path.clone()));
+            if plan.files.last().is_none_or(|change| change.from != from) {
+                continue;
+            }
+            let key = (memory.state.importance.to_bits(), memory.state.tenths);
+            written.entry(key).or_default().push(&memory.row);
+        }
+        Ok((
+            plan,
+            written.into_iter().map(|(key, rows)| (key, rows.into_iter().cloned().collect())).collect(),
+        ))
+    }
+
+    /// Tells the journal what importance was written into notes, so that what happened before does not count again.
+    pub(in crate::store) fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
+        let mut events = Vec::new();
+        for ((importance, tenths), rows) in written {
+            for rows in rows.chunks(NAMED) {
+                let mut event = self.event_of("importance", now, rows.iter());
+                event.more.insert("importance".to_owned(), Value::from(f64::from_bits(importance)));
+                event.more.insert("tenths".to_owned(), Value::from(tenths));
+                events.push(event);
+            }
+        }
+        self.journal().append_all(&events)
+    }
+
+    /// Moves the least used memories to the trash: where they take more than they may, down to 85 % of that; with
+    /// `force` 15 % of them although there is room. What is pinned or protected stays, and so do this session's own.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
+    #[tracing::instrument(skip_all)]
+    pub fn cleanup(&self, force: bool, dry_run: bool) -> Result<CleanupReply> {
+        self.freshen()?;
+        let mut memories = self.all_memories(self.clock.now())?;
+        memories.retain(|memory| self.is_own(memory));
+        let ours = self.made_in_session()?;
+        let kinds = self.kinds();
+        let candidates: Vec<Candidate> = memories
+            .iter()
+            .map(|memory| Candidate {
+                bytes: memory.row.size,
+                last: memory.state.last_use.map_or(memory.said.created, |last| last.max(memory.said.created)),
+                created: memory.said.created,
+                path: memory.path.clone(),
+                stays: memory.state.protected
+                    || kinds.get(&memory.kind).protected
+                    || ours.contains(&memory.path),
+            })
+            .collect();
+        let max_bytes = self.config.memory.max_bytes;
+        let chosen = choose(&candidates, max_bytes, force);
+        let going: Vec<&Memory> = chosen.into_iter().filter_map(|at| memories.get(at)).collect();
+        let mut reply = CleanupReply {
+            bytes: candidates.iter().map(|candidate| candidate.bytes).sum(),
+            max_bytes,
+            ..CleanupReply::default()
+        };
+        for batch in going.chunks(BATCH) {
+            let done = self.carry_out(|_| self.plan_trash("evict", batch), dry_run)?;
+            reply.operations += usize::from(done.applied);
+            for change in &done.plan.files {
+                let gone = batch
+                    .iter()
+                    .find(|memory| change.from.as_ref().and_then(Place::in_vault) == Some(&memory.row.path));
+                reply.freed_bytes += gone.map_or(0, |memory| memory.row.size);
+                reply.trashed.extend(change.to.iter().map(ToString::to_string));
+                reply.evicted.extend(gone.map(|memory| memory.path.clone()));
+            }
+        }
+        reply.evicted_count = reply.evicted.len();
+        Ok(reply)
+    }
+
+    fn plan_trash(&self, operation: &str, batch: &[&Memory]) -> Result<ChangeSet> {
+        let view = View::new(self)?;
+        let mut plan = ChangeSet::new(operation);
+        let mut taken = BTreeSet::new();
+        for memory in batch {
+            let path: &NotePath = &memory.row.path;
+            if !view.holds(path)? {
+                continue;
+            }
+            let to = self.free_in_trash(path, &taken)?;
+            taken.insert(to.clone());
+            plan.files.push(FileChange {
+                from: Some(Place::Vault(path.clone())),
+                to: Some(Place::Trash(to)),
+                before: None,
+                content: Content::Keep,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Moves every note that sidenote made as a memory in their folder to the trash; gives how many went. What somebody
+    /// else put there, or what came there from elsewhere, stays, whatever id it has.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
+    #[tracing::instrument(skip_all)]
+    pub fn discard_memories(&self) -> Result<usize> {
+        self.freshen()?;
+        let mut memories = self.all_memories(self.clock.now())?;
+        let made = self.made_as_memories()?;
+        // What sidenote makes says its id; another note may stand where one was that somebody else removed.
+        let says_its_id = |memory: &Memory| memory.id != path_id(&memory.row.path);
+        memories.retain(|memory| self.is_own(memory) && says_its_id(memory) && made.contains(&memory.path));
+        let all: Vec<&Memory> = memories.iter().collect();
+        let mut gone = 0;
+        for batch in all.chunks(BATCH) {
+            gone += self.carry_out(|_| self.plan_trash("delete", batch), false)?.plan.files.len();
+        }
+        Ok(gone)
+    }
+
+    /// Lists the notes that were made in the folder of memories, as the journal tells, by the paths that they have now.
+    fn made_as_memories(&self) -> Result<HashSet<String>> {
+        let folder = self.config.memory.folder.trim_matches('/');
+        let is_flat = self.config.vault.layout == Layout::Memories || folder.is_empty();
+        let is_there = |place: &Place| {
+            let inside = place.in_vault().and_then(|path| path.as_str().strip_prefix(folder));
+            place.in_vault().is_some() && (is_flat || inside.is_some_and(|rest| rest.starts_with('/')))
+        };
+        let mut made: HashSet<Place> = HashSet::new();
+        for event in self.journal().events(Reading::OldestFirst)?.of_changes() {
+            let event = event?;
+            for folder in &event.folders {
+                let inside = |place: &Place| {
+                    let rest = place.in_vault()?.as_str().strip_prefix(folder.from.as_str())?;
+                    let to = rest.starts_with('/').then(|| format!("{}{rest}", folder.to))?;
+                    NotePath::parse(&to).ok().map(Place::Vault)
+                };
+                let moved: Vec<(Place, Place)> =
+                    made.iter().filter_map(|place| Some((place.clone(), inside(place)?))).collect();
+                for (from, to) in moved {
+                    made.remove(&from);
+                    made.insert(to);
+                }
+            }
+            for file in &event.files {
+                let is_new = file.before.is_none() && file.to.is_none() && file.after.is_some();
+                if is_new && event.undoes.is_none() && is_there(&file.path) {
+                    made.insert(file.path.clone());
+                } else if (file.to.is_some() || file.after.is_none()) && made.remove(&file.path) {
+                    // One that was removed for good is made no more, whatever comes in its place.
+                    made.extend(file.to.clone());
+                }
+            }
+        }
+        Ok(made.into_iter().filter_map(|place| Some(place.in_vault()?.as_str().to_owned())).collect())
+    }
+
+    /// Lists the notes that this session made or changed.
+    fn made_in_session(&self) -> Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        let Some(session) = &self.session else { return Ok(found) };
+        for event in self.journal().events(Reading::NewestFirst)?.of_changes() {
+            let event = event?;
+            if event.more.get("session").and_then(Value::as_str) == Some(session) {
+                let ends = event.files.iter().map(|file| file.to.as_ref().unwrap_or(&file.path));
+                found.extend(ends.filter_map(Place::in_vault).map(ToString::to_string));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Plans the bytes by which a note says what it is worth now, and since when it is there.
+fn with_importance(source: &Source, memory: &Memory) -> std::result::Result<Vec<Edit>, Refusal> {
+    let worth = set(&source.text, "importance", &number(memory.state.importance))?;
+    let front = source.note.frontmatter.as_ref();
+    let is_dated = front.is_some_and(|front| DATES.iter().any(|name| front.get(name).is_some()));
+    let Some(text) =
+        apply(source.text.as_bytes(), &worth).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+    else {
+        return Ok(worth);
+    };
+    if is_dated {
+        return Ok(worth);
+    }
+    let dated = set(&text, "created_at", &Value::from(memory.created.rfc3339()))?;
+    let both = apply(text.as_bytes(), &dated).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(both.and_then(|both| between(&source.text, &both)).into_iter().collect())
+}

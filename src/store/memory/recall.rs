@@ -1,0 +1,449 @@
+//! Recalling memories for a prompt, searching them with an intent, and explaining what they are worth.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::index::catalog::{Filter, PutAway};
+use crate::memory::recall::{Context, Form, Item, Share, choose_by, prompt_terms, within};
+use crate::memory::score::{Chance, Composite, Intended, Intent, composite, intended, normalised};
+use crate::memory::state::Tier;
+use crate::memory::types::Kind;
+use crate::search::fuse::Fusion;
+use crate::search::query::Query;
+use crate::search::{Found, Mode, Request};
+use crate::store::Store;
+use crate::store::memory::content::MemoryContent;
+use crate::store::memory::memories::Memory;
+use crate::store::query::search::{SearchRequest, SearchResult, WORDS_INSTEAD, hide, without_remedy};
+use crate::text::path::NotePath;
+
+/// So many memories are given where nothing else is said.
+const MOST_ITEMS: usize = 10;
+/// So much of a memory is given, in bytes.
+const LONGEST: usize = 600;
+
+/// A wish for memories that help with a prompt.
+#[derive(Debug, Clone, Default)]
+pub struct RecallRequest {
+    /// The prompt.
+    pub prompt: String,
+    /// How many at most.
+    pub limit: Option<usize>,
+    /// So long it may take to look at the files; as long as it needs where not given. Then the index answers as it is.
+    pub patience: Option<Duration>,
+    /// How many tokens the context and the memories may have together, in the form in which they are sent.
+    pub budget: Option<usize>,
+    /// The form in which they are sent.
+    pub form: Form,
+}
+
+/// What is recalled.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecallReply {
+    /// What somebody works on.
+    pub context: Option<Context>,
+    /// Best first.
+    pub memories: Vec<Item>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// A search of memories.
+#[derive(Debug, Clone, Default)]
+pub struct MemorySearchRequest {
+    /// The search.
+    pub search: SearchRequest,
+    /// What it is for; by relevance alone where nothing is said.
+    pub intent: Option<Intent>,
+    /// Only of this tier.
+    pub tier: Option<Tier>,
+    /// Decides what chance does.
+    pub seed: Option<u64>,
+}
+
+/// What a search of memories gives.
+#[derive(Debug, Clone)]
+pub struct MemorySearchReply {
+    /// Best first.
+    pub hits: Vec<MemoryHit>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    pub notices: Vec<String>,
+}
+
+/// A memory that answers.
+#[derive(Debug, Clone, Serialize)]
+pub struct MemoryHit {
+    /// The memory.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// Source text around the best matches.
+    pub snippet: String,
+    /// Where these are.
+    #[serde(skip)]
+    pub found: SearchResult,
+    /// Comparable within one reply.
+    pub score: f64,
+    /// How the score came about, where an intent was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Intended>,
+}
+
+/// A search of memories that are given at once, with all that they say, which is a use of each.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryRecallRequest {
+    /// Words alone, in which no sign has a meaning.
+    pub query: String,
+    /// How many at most.
+    pub limit: usize,
+    /// Only of this tier.
+    pub tier: Option<Tier>,
+    /// What is given although it is put away.
+    pub include: PutAway,
+    /// Conditions on the note.
+    pub filter: Filter,
+}
+
+/// What recalling memories by a query gives.
+#[derive(Debug, Clone)]
+pub struct RecalledReply {
+    /// Best first.
+    pub memories: Vec<Recalled>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    pub notices: Vec<String>,
+}
+
+/// A memory that is given.
+#[derive(Debug, Clone)]
+pub struct Recalled {
+    /// The memory.
+    pub memory: Memory,
+    /// How its score came about.
+    pub score: Composite,
+    /// What it says.
+    pub content: MemoryContent,
+}
+
+/// What a memory is worth, and why.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainReply {
+    /// The memory.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// Days after which half of its importance is gone.
+    pub half_life_days: f64,
+    /// The importance that stays.
+    pub floor: f64,
+    /// How its score in recall came about; likeness is 0 without a query.
+    pub score: Composite,
+    /// Whether recall may give it,
+    pub eligible: bool,
+    /// and why, or why not.
+    pub reason: String,
+}
+
+/// Likeness is measured against this many of the best, so that it does not depend on how many are asked for.
+const COMPARED: usize = 30;
+
+/// Gives each score's place between the best and the last of those compared, 0 to 1; fused scores as such say little
+/// of how unlike the others are.
+fn likeness(found: &[Found]) -> Vec<f64> {
+    // A note that the query names stands above all others, and would make them look alike.
+    let score = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+    let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
+    let best = compared.iter().map(score).fold(0.0, f64::max);
+    let least = compared.iter().map(score).reduce(f64::min).unwrap_or(0.0);
+    let place = |score: f64| if best > least { ((score - least) / (best - least)).max(0.0) } else { 1.0 };
+    let of = |hit: &Found| if hit.components.from_name.is_some() { 1.0 } else { place(score(hit)) };
+    found.iter().map(of).collect()
+}
+
+/// Memories, each with its composite score.
+type Scored = Vec<(Memory, Composite)>;
+
+/// Notes that a query brings up, before they are weighed as memories.
+pub(in crate::store) struct Candidates {
+    /// Best first.
+    pub(in crate::store) found: Vec<Found>,
+    /// Sentences about what the answer lacks.
+    pub(in crate::store) notices: Vec<String>,
+}
+
+impl Store {
+    /// Ranks notes by a query, without excerpts.
+    pub(in crate::store) fn candidates(
+        &self,
+        query: &Query,
+        mode: Option<Mode>,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Candidates> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.config.search.mode), Ok)?;
+        let snapshot = self.index.snapshot()?;
+        let request = Request {
+            query: Some(query),
+            mode: asked,
+            fusion: Fusion::parse(&self.config.search.fusion)?,
+            limit,
+            // What ranks these anew looks at all of them, and so need not look deeper.
+            depth: Some(limit),
+            filter,
+            ..Request::default()
+        };
+        let mut notices = Vec::new();
+        let vector = || Ok(self.vector_for(asked, query, &snapshot, &mut notices)?.1);
+        let found = self.found(&snapshot, &request, vector)?.found;
+        Ok(Candidates { found, notices: notices.into_iter().map(without_remedy).collect() })
+    }
+
+    /// Gives memories that help with a prompt, best first, and counts a use of each. Nothing is given, and nothing is
+    /// counted, where no memory is about the prompt.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
+        let context = self.context()?;
+        let most = request.limit.unwrap_or(MOST_ITEMS);
+        let words = prompt_terms(&request.prompt);
+        let (mut memories, mut notices) = (Vec::new(), Vec::new());
+        if !words.is_empty() && most > 0 {
+            (memories, notices) = self.recalled(request, &words, most)?;
+        }
+        let (context, memories) = match request.budget {
+            None => (context, memories),
+            Some(budget) => within(budget, request.form, context, memories),
+        };
+        let paths = memories.iter().map(|item| NotePath::parse(&item.path));
+        let rows = {
+            let catalog = self.index.catalog();
+            let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
+            paths.map(row).collect::<Result<Vec<_>>>()?
+        };
+        self.note_use(rows.iter().flatten(), "recall");
+        Ok(RecallReply { context, memories, notices })
+    }
+
+    /// Finds the memories that the words of a prompt are about.
+    fn recalled(
+        &self,
+        request: &RecallRequest,
+        words: &[String],
+        most: usize,
+    ) -> Result<(Vec<Item>, Vec<String>)> {
+        match request.patience {
+            Some(patience) => self.freshen_within(patience)?,
+            None => drop(self.freshen()?),
+        }
+        let query = Query::plain(&words.join(" "));
+        if request.patience.is_none() {
+            self.embed_recent(None, &query)?;
+        }
+        let filter = hide(&Filter::default(), PutAway::default());
+        let Candidates { found, notices } =
+            self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
+        let mut weighed = self.weighed(&found, &query.words, LONGEST)?;
+        let floor = self.recall_floor()?;
+        let scored = self.compose(found, self.clock.now())?;
+        let about: Vec<usize> = (0..scored.len())
+            .filter(|&at| {
+                let weighed = weighed.get(at).and_then(Option::as_ref);
+                weighed.is_some_and(|weighed| weighed.evidence.is_about(floor))
+            })
+            .collect();
+        let share = |memory: &Memory| {
+            if memory.state.pinned { Share::Pinned } else { Share::Tier(memory.state.tier) }
+        };
+        let shares: Vec<(Share, f64)> = about
+            .iter()
+            .filter_map(|&at| scored.get(at))
+            .map(|(memory, score)| (share(memory), score.total))
+            .collect();
+        let mut items = Vec::new();
+        for at in choose_by(&self.shares(), &shares, most).into_iter().filter_map(|at| about.get(at).copied())
+        {
+            let Some((memory, score)) = scored.get(at) else { continue };
+            let Some(weighed) = weighed.get_mut(at).and_then(Option::take) else { continue };
+            items.push(Item {
+                id: memory.id.clone(),
+                path: memory.path.clone(),
+                title: memory.title.clone(),
+                kind: memory.kind.clone(),
+                tier: memory.state.tier,
+                score: score.total,
+                text: weighed.passage,
+            });
+        }
+        Ok((items, notices))
+    }
+
+    /// Gives the cosine from which a passage is taken to be about a prompt, where the model that answers was measured.
+    fn recall_floor(&self) -> Result<Option<f32>> {
+        Ok(self.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
+    }
+
+    /// Finds memories by words and meaning, with the composite score of each, for `most` to be given.
+    fn scored(
+        &self,
+        query: &Query,
+        filter: Filter,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<(Scored, Vec<String>)> {
+        let Candidates { found, notices } =
+            self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
+        Ok((self.compose(found, now)?, notices))
+    }
+
+    /// Gives the composite score of each note found.
+    fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, Composite)>> {
+        let likeness = likeness(&found);
+        let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let kinds = self.kinds();
+        let weights = self.config.memory.weights;
+        let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
+            let kind = kinds.get(&memory.kind);
+            let score = composite(likeness, &memory.state, &kind, memory.said.created, now, &weights);
+            (memory, score)
+        });
+        Ok(scored.collect())
+    }
+
+    /// Gives the memories that answer a query, those with the best composite score first, and counts a use of each.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<RecalledReply> {
+        self.freshen()?;
+        let now = self.clock.now();
+        let filter = hide(&request.filter, request.include);
+        let query = Query::plain(&request.query);
+        self.embed_recent(None, &query)?;
+        let (mut scored, notices) = self.scored(&query, filter, request.limit, now)?;
+        scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
+        // Of equals the one that was found first stays first.
+        scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
+        scored.truncate(request.limit);
+        let (mut memories, scores): (Vec<Memory>, Vec<Composite>) = scored.into_iter().unzip();
+        self.complete(&mut memories, now)?;
+        let mut given = Vec::new();
+        for (memory, score) in memories.into_iter().zip(scores) {
+            // What is gone since is not given.
+            let Ok(content) = self.content(&memory) else { continue };
+            given.push(Recalled { memory, score, content });
+        }
+        self.note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
+        Ok(RecalledReply { memories: given, notices })
+    }
+
+    /// Searches memories, by relevance or for an intent. A search is no use.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn search_memories(&self, request: &MemorySearchRequest) -> Result<MemorySearchReply> {
+        let limit = request.search.limit.unwrap_or(self.config.search.limit);
+        let reranks = request.intent.is_some() || request.tier.is_some();
+        let most = if reranks { limit.saturating_mul(5) } else { limit };
+        if !request.search.no_sync {
+            self.freshen()?;
+        }
+        let now = self.clock.now();
+        let mut said = Vec::new();
+        let mut query = request.search.understood(self.clock.now(), &mut said)?;
+        if !request.search.no_sync {
+            self.embed_recent(request.search.mode, &query)?;
+        }
+        let filter = hide(&request.search.filter, request.search.include);
+        let mut candidates = self.candidates(&query, request.search.mode, filter.clone(), most)?;
+        if let Some(words) = request.search.words_of(&query).filter(|_| candidates.found.is_empty()) {
+            said.push(WORDS_INSTEAD.to_owned());
+            query = words;
+            candidates = self.candidates(&query, request.search.mode, filter, most)?;
+        }
+        let Candidates { found, notices } = candidates;
+        said.extend(notices);
+        let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();
+        // A note that the query names stands above all others, and would make them look alike.
+        let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+        let unnamed: Vec<f64> = found.iter().map(unnamed).collect();
+        let memories = self.weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
+        let mut chance = Chance::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
+        let relevance = normalised(&unnamed);
+        let mut hits: Vec<(Memory, Found, f64, Option<Intended>)> = Vec::with_capacity(found.len());
+        for ((memory, hit), (score, relevance)) in
+            memories.into_iter().zip(found).zip(scores.iter().zip(relevance))
+        {
+            let drawn = chance.draw();
+            let parts = request
+                .intent
+                .map(|intent| intended(intent, relevance, &memory.state, memory.said.created, now, drawn));
+            hits.push((memory, hit, parts.map_or(*score, |parts| parts.total), parts));
+        }
+        hits.retain(|(memory, ..)| request.tier.is_none_or(|tier| memory.state.tier == tier));
+        if request.intent.is_some() {
+            // What the query names stays first, whatever it is asked for.
+            let is_named = |hit: &Found| hit.components.from_name.is_some();
+            hits.sort_by(|(_, one, for_one, _), (_, other, for_other, _)| {
+                is_named(other).cmp(&is_named(one)).then(for_other.total_cmp(for_one))
+            });
+        }
+        hits.truncate(limit);
+        let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
+        let shown = self.show(&page, &query, false);
+        let (mut memories, scores): (Vec<_>, Vec<_>) =
+            hits.into_iter().map(|(memory, _, score, parts)| (memory, (score, parts))).unzip();
+        self.complete(&mut memories, now)?;
+        let hits = memories.into_iter().zip(scores).filter_map(|(memory, (score, parts))| {
+            let found = shown.iter().find(|shown| shown.path == memory.path)?.clone();
+            Some(MemoryHit { memory, snippet: found.snippet.clone(), found, score, parts })
+        });
+        Ok(MemorySearchReply { hits: hits.collect(), notices: said })
+    }
+
+    /// Explains what a memory is worth, and how it would score for a query.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
+        let memory = self.memory(name)?;
+        let kind: Kind = self.kind_of(&memory);
+        let now = self.clock.now();
+        let similarity = match query {
+            None => 0.0,
+            Some(text) => {
+                let found = self.candidates(&Query::plain(text), None, Filter::default(), 1000)?.found;
+                let likeness = likeness(&found);
+                let at = found.iter().position(|hit| hit.row.id == memory.row.id);
+                at.and_then(|at| likeness.get(at).copied()).unwrap_or(0.0)
+            }
+        };
+        let score = composite(
+            similarity,
+            &memory.state,
+            &kind,
+            memory.said.created,
+            now,
+            &self.config.memory.weights,
+        );
+        let (eligible, reason) = match (memory.state.forgotten, memory.state.tier) {
+            (true, _) => (false, "it is forgotten; `restore` brings it back".to_owned()),
+            (_, Tier::Archive) => (false, "it is archived; `restore` or `pin` brings it back".to_owned()),
+            (_, tier) if memory.state.pinned => (true, format!("it is pinned ({tier})")),
+            (_, tier) => (true, format!("it is {tier}")),
+        };
+        Ok(ExplainReply {
+            memory,
+            half_life_days: kind.half_life_days,
+            floor: kind.floor,
+            score,
+            eligible,
+            reason,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! What the toolsets of other memory servers see (`memory.scope`), and how they name it: by id.
+
+use crate::config::{Layout, Scope};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileRow, Filter, path_id};
+use crate::store::Store;
+use crate::store::change::create::slug;
+use crate::store::memory::memories::Memory;
+use crate::text::path::key;
+
+impl Store {
+    /// Narrows a filter to what other servers' toolsets see.
+    pub fn scoped(&self, mut filter: Filter) -> Filter {
+        let folder = self.config.memory.folder.trim_matches('/');
+        // In the layout `memories` the vault is the folder of memories.
+        let is_narrow = self.config.memory.scope == Scope::Memories
+            && self.config.vault.layout != Layout::Memories
+            && !folder.is_empty();
+        if is_narrow && filter.folder.is_none() {
+            filter.folder = Some(folder.to_owned());
+        }
+        filter
+    }
+
+    /// Says whether other servers' toolsets see a note.
+    pub(in crate::store) fn is_in_scope(&self, row: &FileRow) -> bool {
+        let Some(folder) = self.scoped(Filter::default()).folder else { return true };
+        row.path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// Finds the memory that has an id: nothing else that it may be called counts.
+    ///
+    /// # Errors
+    /// `Exists` where several notes say that they have it.
+    pub fn memory_of_id(&self, id: &str) -> Result<Option<Memory>> {
+        let mut rows = self.rows_with_id(id.trim())?;
+        rows.retain(|row| self.is_in_scope(row));
+        if rows.len() > 1 {
+            let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
+            return Err(Error::new(ErrorKind::Exists, format!("{} notes have the id {id}", rows.len()))
+                .with_hint(format!("change the id in all but one of {}", paths.join(", "))));
+        }
+        rows.iter().for_each(|row| self.resolved(row));
+        Ok(self.weigh(rows, self.clock.now())?.pop())
+    }
+
+    /// As [`Store::memory_of_id`], by the UUID that [`crate::store::MemoryText::uuid`] gives.
+    ///
+    /// # Errors
+    /// As [`Store::memory_of_id`].
+    pub fn memory_of_uuid(&self, uuid: &str) -> Result<Option<Memory>> {
+        if let Some(memory) = self.memory_of_id(uuid)? {
+            return Ok(Some(memory));
+        }
+        let wanted = uuid.to_ascii_lowercase();
+        let row = self.index.catalog().with_id_of_path(&wanted)?;
+        let rows = self.with_unseen(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
+        // One with a UUID of its own answers to that alone.
+        let is_meant = |row: &FileRow| self.is_in_scope(row) && !is_uuid(&row.note_id);
+        let rows: Vec<FileRow> = rows.into_iter().filter(is_meant).collect();
+        rows.iter().for_each(|row| self.resolved(row));
+        Ok(self.weigh(rows, self.clock.now())?.pop())
+    }
+
+    /// Finds the memories that an id, a title or the slug of one names, the newest first.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read.
+    pub fn memories_called(&self, name: &str) -> Result<Vec<Memory>> {
+        let name = name.trim();
+        if let Some(memory) = self.memory_of_id(name)? {
+            return Ok(vec![memory]);
+        }
+        let rows = self.index.catalog().select(&self.scoped(Filter::default()))?;
+        let mut rows = self.with_unseen(rows, |_| true)?;
+        rows.retain(|row| row.path.is_note() && !row.excluded && self.is_in_scope(row));
+        let wanted = key(name);
+        let slugged = slug(name).ok();
+        let is_slug = |row: &FileRow| {
+            let is = |text: &str| slug(text).is_ok_and(|slug| Some(slug) == slugged);
+            let with_category = row.category.as_ref().map(|category| format!("{category} {}", row.title));
+            is(&row.title) || is(row.path.stem()) || with_category.is_some_and(|text| is(&text))
+        };
+        let ways: [&dyn Fn(&FileRow) -> bool; 3] =
+            [&|row| key(&row.title) == wanted, &|row| key(row.path.stem()) == wanted, &is_slug];
+        let mut found: Vec<FileRow> = Vec::new();
+        for way in ways {
+            if found.is_empty() {
+                found = rows.iter().filter(|row| way(row)).cloned().collect();
+            }
+        }
+        if found.is_empty() {
+            // By alias or path.
+            let is_seen = |row: &FileRow| row.path.is_note() && !row.excluded && self.is_in_scope(row);
+            found.extend(self.find(name).ok().filter(is_seen));
+        }
+        self.sort_by_birth(&mut found, true, |row| row)?;
+        self.weigh(found, self.clock.now())
+    }
+}
+
+pub(in crate::store) fn is_uuid(id: &str) -> bool {
+    id.len() == 36 && uuid::Uuid::try_parse(id).is_ok()
+}

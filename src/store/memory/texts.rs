@@ -1,0 +1,319 @@
+//! Memories with what they say: lists of them, and the ones whose text is most like a query.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
+use crate::memory::duplicate::digest;
+use crate::memory::recall::key_terms;
+use crate::memory::similarity::likeness;
+use crate::memory::types::GENERAL;
+use crate::search::query::Query;
+use crate::search::{Found, Mode};
+use crate::store::Store;
+use crate::store::memory::memories::Memory;
+use crate::store::memory::recall::Candidates;
+use crate::store::memory::scope::is_uuid;
+use crate::store::query::search::hide;
+use crate::store::view::{Source, body_of};
+use crate::text::note::{Joint, Note, PieceKind};
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::{Names, name_keys};
+use crate::text::tag;
+
+/// So many notes that answer a query are looked at, at least.
+const POOL: usize = 100;
+/// A text may be that of the query itself where their cosine is as high as this, titles and rounding considered.
+const ALMOST: f64 = 0.5;
+/// Of a query longer than this, in bytes, the key terms alone are looked for.
+const SHORT: usize = 1000;
+/// A memory and what its note says.
+#[derive(Debug, Clone)]
+pub struct MemoryText {
+    /// The memory.
+    pub memory: Memory,
+    /// Its id where that is a UUID, else the one that its path makes.
+    pub uuid: String,
+    /// Its text, without frontmatter and without white space around it.
+    pub content: String,
+    /// The same without markup.
+    pub plain: String,
+    /// Its tags: those of the frontmatter first, in their order.
+    pub tags: Vec<String>,
+    /// Its `metadata`.
+    pub metadata: Map<String, Value>,
+    /// All properties.
+    pub properties: Map<String, Value>,
+}
+
+/// The memories whose text is most like a query.
+#[derive(Debug, Clone, Default)]
+pub struct MostLike {
+    /// The most like first, each with its likeness from 0 to 1.
+    pub memories: Vec<(MemoryText, f64)>,
+    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    pub notices: Vec<String>,
+}
+
+/// What a list of memories is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextOrder {
+    /// The newest first.
+    #[default]
+    Newest,
+    /// The most important first, then the newest.
+    Important,
+}
+
+/// Which memories to list.
+#[derive(Debug, Clone, Default)]
+pub struct TextsRequest {
+    /// Of this type; one without a type is general.
+    pub kind: Option<String>,
+    /// With any of these tags, where there are some.
+    pub any_tag: Vec<String>,
+    /// Made at or after.
+    pub from: Option<Timestamp>,
+    /// Made at or before.
+    pub to: Option<Timestamp>,
+    /// The order.
+    pub order: TextOrder,
+    /// Leave out this many of the first.
+    pub skip: usize,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl Store {
+    /// Reads what one of many memories says; nothing where it is gone, or cannot be read, which is told in the log: one
+    /// note must not hide all others.
+    fn text_if_readable(&self, memory: Memory) -> Option<MemoryText> {
+        self.text_of(memory).unwrap_or_else(|error| {
+            self.warn_unless_gone(&error);
+            None
+        })
+    }
+
+    /// Tells the log of a note that is left out because it cannot be read.
+    pub(in crate::store) fn warn_unless_gone(&self, error: &Error) {
+        if error.kind() != ErrorKind::NotFound {
+            tracing::warn!("{error}, so it is left out");
+        }
+    }
+
+    /// Reads what a memory says; nothing where it is gone.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be read.
+    pub fn text_of(&self, memory: Memory) -> Result<Option<MemoryText>> {
+        let bytes = match self.bytes_of(&memory.row) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let source = Source::unplaced(memory.row.path.clone(), &bytes);
+        let note = &source.note;
+        let mut known = HashSet::new();
+        let tags = note.tags.iter().filter(|tag| known.insert(key(&tag.name)));
+        let front = note.frontmatter.as_ref();
+        let names = tags.map(|tag| tag.name.clone()).chain(front.into_iter().flat_map(tag::unread)).collect();
+        let value = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
+        let tags = tag::as_given(names, value("tags"), value(tag::ORIGINALS));
+        let properties = note.frontmatter.as_ref().map(|front| front.values()).unwrap_or_default();
+        let metadata = properties.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        let plain = plain_of(&source.text, note);
+        let uuid = uuid_of(&memory.row);
+        let content = source.body().to_owned();
+        Ok(Some(MemoryText { memory, uuid, content, plain, tags, metadata, properties }))
+    }
+
+    /// Lists memories with what they say, and counts all that there are beside this page. Forgotten ones are left out.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read; `Io` where a note cannot.
+    #[tracing::instrument(skip_all)]
+    pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
+        self.freshen()?;
+        let hidden = PutAway { forgotten: true, archived: false };
+        let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
+        let mut rows = self.with_any_tag(&self.scoped(filter), &request.any_tag)?;
+        rows.retain(|row| {
+            let kind = row.note_type.as_deref().unwrap_or(GENERAL);
+            request.to.is_none_or(|to| row.created <= to)
+                && request.kind.as_ref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
+        });
+        self.sort_by_birth(&mut rows, true, |row| row)?;
+        let now = self.clock.now();
+        let total = rows.len();
+        let page = if request.order == TextOrder::Newest {
+            self.weigh(rows.into_iter().skip(request.skip).take(request.limit).collect(), now)?
+        } else {
+            let mut memories = self.weigh(rows, now)?;
+            if request.order == TextOrder::Important {
+                memories.sort_by(|one, other| other.state.importance.total_cmp(&one.state.importance));
+            }
+            memories.into_iter().skip(request.skip).take(request.limit).collect()
+        };
+        Ok((total, page.into_iter().filter_map(|memory| self.text_if_readable(memory)).collect()))
+    }
+
+    /// Selects notes with one of these tags, or all where none is given.
+    fn with_any_tag(&self, filter: &Filter, tags: &[String]) -> Result<Vec<FileRow>> {
+        let catalog = self.index.catalog();
+        if tags.is_empty() {
+            return catalog.select(filter);
+        }
+        let mut known = HashSet::new();
+        let mut rows = Vec::new();
+        for tag in tags {
+            let tagged = catalog.select(&Filter { tags: vec![tag.clone()], ..filter.clone() })?;
+            rows.extend(tagged.into_iter().filter(|row| known.insert(row.id)));
+        }
+        Ok(rows)
+    }
+
+    /// Finds the memories whose text is most like a query, from 0 to 1: by the cosine of the two, or, without a model,
+    /// by the words that they share. Those below the threshold are left out. Counts a use of each.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    #[tracing::instrument(skip_all)]
+    pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<MostLike> {
+        self.freshen()?;
+        let query = query.trim();
+        if query.is_empty() {
+            return Ok(MostLike::default());
+        }
+        let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
+        let plain = Query::plain(if words.is_empty() { query } else { &words });
+        let asked = Query { meaning: query.to_owned(), ..plain };
+        self.embed_recent(Some(Mode::Hybrid), &asked)?;
+        let live = hide(&self.scoped(Filter::default()), PutAway::default());
+        let most = limit.saturating_mul(3).max(POOL);
+        let Candidates { found, notices } = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
+        let mut scored = Vec::with_capacity(found.len());
+        for (score, hit) in self.scores(&found, query)?.into_iter().zip(found) {
+            // What is shown is what is compared.
+            let score = (score.clamp(0.0, 1.0) * 1000.0).round() / 1000.0;
+            if score >= threshold {
+                scored.push((hit.row, score));
+            }
+        }
+        // What scores the same stays in this order: the newest first.
+        self.sort_by_birth(&mut scored, true, |(row, _)| row)?;
+        scored.sort_by(|one, other| other.1.total_cmp(&one.1));
+        scored.truncate(limit);
+        let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
+        let memories = self.weigh(rows.clone(), self.clock.now())?;
+        self.note_use(rows.iter(), "search");
+        let texts = memories
+            .into_iter()
+            .zip(scores)
+            .filter_map(|(memory, score)| Some((self.text_if_readable(memory)?, score)));
+        Ok(MostLike { memories: texts.collect(), notices })
+    }
+
+    /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
+    /// there is none. What says the same is wholly like it, whatever title stands in its vector.
+    fn scores(&self, found: &[Found], query: &str) -> Result<Vec<f64>> {
+        let snapshot = self.index.snapshot()?;
+        let vectors = &snapshot.vectors;
+        let asked = match self.query_vector(snapshot.model.as_ref(), query) {
+            Ok(asked) => asked.filter(|_| !vectors.is_empty()),
+            Err(error) => {
+                tracing::warn!("words alone answer: {error}");
+                None
+            }
+        };
+        let wanted = digest(query);
+        let score = |hit: &Found| {
+            let nearest = match &asked {
+                None => None,
+                Some(asked) => {
+                    let keys = self.index.catalog().passages_of(hit.row.id)?;
+                    let cosines = vectors.compare(asked, &keys)?.into_iter().map(|near| near.cosine);
+                    cosines.max_by(f32::total_cmp).map(f64::from)
+                }
+            };
+            if let Some(cosine) = nearest.filter(|cosine| *cosine < ALMOST) {
+                return Ok(cosine);
+            }
+            let body = match self.read_bytes(&hit.row.path) {
+                Ok(bytes) => body_of(&bytes),
+                Err(error) => {
+                    self.warn_unless_gone(&error);
+                    return Ok(-1.0);
+                }
+            };
+            let is_same = digest(&body) == wanted;
+            Ok(if is_same { 1.0 } else { nearest.unwrap_or_else(|| likeness(query, &body)) })
+        };
+        found.iter().map(score).collect()
+    }
+
+    /// Gives the ids of the memories that a memory is linked to: those that its `links` name, then those that its text
+    /// links to.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn linked_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
+        let named = text.properties.get("links").and_then(Value::as_array).into_iter().flatten();
+        let mut ids: Vec<String> = named.filter_map(Value::as_str).map(str::to_owned).collect();
+        for path in self.linked_from(&text.memory.row.path)? {
+            let row = self.row_at(path.as_str())?;
+            let row = row.filter(|row| row.path.is_note() && row.path != text.memory.row.path);
+            ids.extend(row.map(|row| row.note_id).filter(|id| !ids.contains(id)));
+        }
+        Ok(ids)
+    }
+
+    /// Lists the files that a note links to, as it is on the disk.
+    fn linked_from(&self, path: &NotePath) -> Result<Vec<NotePath>> {
+        let source = match self.read_bytes(path) {
+            Ok(bytes) => Source::unplaced(path.clone(), &bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let links = source.note.links.iter().filter(|link| !link.path.is_empty());
+        let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
+        let mut names = Names::default();
+        let known = self.index.catalog().paths_named(&keys)?;
+        let unseen = self.unseen();
+        let known = known.iter().map(|(path, _)| path).filter(|path| !unseen.is_gone(path));
+        known.chain(unseen.notes()).for_each(|path| names.insert(path));
+        let found = links.filter_map(|link| Some(names.resolve(&link.path, path)?.path.clone()));
+        let found: BTreeSet<NotePath> = found.collect();
+        Ok(found.into_iter().collect())
+    }
+}
+
+/// Gives the text of a note without markup; a link is what it shows.
+fn plain_of(text: &str, note: &Note) -> String {
+    let mut plain = String::new();
+    let mut is_link = false;
+    for piece in note.pieces.iter().filter(|piece| piece.kind != PieceKind::Comment) {
+        let before = text.get(..piece.span.start).unwrap_or("");
+        if piece.kind == PieceKind::Url && (before.ends_with('(') || before.ends_with("(<")) {
+            is_link = true;
+            continue;
+        }
+        let said = piece.span.of(text);
+        match piece.joint {
+            _ if plain.is_empty() => {}
+            Joint::Block => plain.push('\n'),
+            // The address of a link was set off from what is around it.
+            Joint::Line if !is_link => plain.push(' '),
+            Joint::Line | Joint::None => {}
+        }
+        is_link = false;
+        plain.push_str(said);
+    }
+    plain
+}
+
+fn uuid_of(row: &FileRow) -> String {
+    if is_uuid(&row.note_id) { row.note_id.clone() } else { path_id(&row.path) }
+}

@@ -1,0 +1,346 @@
+//! Measuring search: a set of notes, queries and judgements in; nDCG, recall, MRR and times out (spec/search.md, Proof).
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::index::Snapshot;
+use crate::index::bm25::FileSet;
+use crate::index::catalog::{FileId, Filter};
+use crate::search::fuse::Fusion;
+use crate::search::query::Query;
+use crate::search::{Mode, Request, run};
+use crate::store::Store;
+
+/// What to measure.
+#[derive(Debug, Clone, Default)]
+pub struct EvalRequest {
+    /// The modes, all where empty.
+    pub modes: Vec<Mode>,
+    /// Only notes whose `seq` is below the query's `before_seq` count.
+    pub causal: bool,
+    /// Keep each query's scores.
+    pub per_query: bool,
+    /// Measure hybrid with this fusion as well, and compare the two query by query.
+    pub against: Option<Fusion>,
+    /// Measure hybrid also as if only this percentage of the notes had vectors, each of these.
+    pub shares: Vec<u8>,
+}
+
+/// The quality of hybrid search where only some of the notes have vectors.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShareScores {
+    /// The percentage of the notes that have vectors.
+    pub percent: u8,
+    /// nDCG@10 of words alone, which does not depend on it.
+    pub bm25: f64,
+    /// nDCG@10 of hybrid.
+    pub hybrid: f64,
+    /// How much better hybrid is.
+    pub paired: Paired,
+}
+
+/// The quality of one mode: means over the queries.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModeScores {
+    /// The mode.
+    pub mode: Mode,
+    /// How hybrid merged its lists, and how the other modes made scores of theirs.
+    pub fusion: Fusion,
+    /// Normalised discounted cumulative gain of the first 10 (Järvelin & Kekäläinen 2002).
+    pub ndcg_at_10: f64,
+    /// Share of the relevant notes among the first 10.
+    pub recall_at_10: f64,
+    /// Share of the relevant notes among the first 100.
+    pub recall_at_100: f64,
+    /// Reciprocal rank of the first relevant note among the first 10.
+    pub mrr_at_10: f64,
+    /// Mean milliseconds a query, its embedding included.
+    pub ms_per_query: f64,
+    /// nDCG@10 of each query, by its id, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queries: Vec<(String, f64)>,
+}
+
+/// How much better hybrid is than something else, query by query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Paired {
+    /// What hybrid is compared with: a mode, or hybrid with another fusion.
+    pub against: String,
+    /// Mean difference of nDCG@10.
+    pub mean: f64,
+    /// Lower end of its 95 % confidence interval, by bootstrap over the queries (Efron 1979), 10,000 samples.
+    pub low: f64,
+    /// Upper end of the same.
+    pub high: f64,
+}
+
+/// The quality of search on a set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EvalReply {
+    /// Notes in the set.
+    pub notes: u64,
+    /// Judged queries.
+    pub queries: usize,
+    /// Passages without a vector; scores of the vector mode are low until there are none.
+    pub pending: usize,
+    /// One entry a mode.
+    pub modes: Vec<ModeScores>,
+    /// Hybrid compared with each of the others.
+    pub pairs: Vec<Paired>,
+    /// Hybrid with vectors for some of the notes, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareScores>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Judged {
+    qid: String,
+    text: String,
+    scope: Option<String>,
+    before_seq: Option<f64>,
+}
+
+impl Store {
+    /// Measures search on the judged queries beside the vault, which is the set's `notes` folder.
+    ///
+    /// # Errors
+    /// `Io` or `Invalid` where `queries.jsonl` or `qrels.tsv` cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn eval(&self, set: &Path, request: &EvalRequest) -> Result<EvalReply> {
+        let queries = read_queries(&set.join("queries.jsonl"))?;
+        let grades = read_grades(&set.join("qrels.tsv"))?;
+        let queries: Vec<Judged> =
+            queries.into_iter().filter(|query| grades.contains_key(&query.qid)).collect();
+        let snapshot = self.index.snapshot()?;
+        let order = self.sequence()?;
+        let modes = match request.modes.as_slice() {
+            [] => &[Mode::Bm25, Mode::Vector, Mode::Hybrid][..],
+            modes => modes,
+        };
+        let fusion = Fusion::parse(&self.config.search.fusion)?;
+        let mut runs: Vec<(Mode, Fusion)> = modes.iter().map(|&mode| (mode, fusion)).collect();
+        runs.extend(request.against.map(|other| (Mode::Hybrid, other)));
+        let run = |mode, fusion, snapshot: &Snapshot| {
+            self.forget_query_vectors();
+            let mut total = Totals::default();
+            let started = std::time::Instant::now();
+            for query in &queries {
+                let among = self.scope_of(query, request.causal, &order)?;
+                let found = self.ranked_ids(query, (mode, fusion), &among, snapshot)?;
+                if let Some(grades) = grades.get(&query.qid) {
+                    total.add(&query.qid, &found, grades);
+                }
+            }
+            let elapsed = started.elapsed().as_secs_f64() * 1000.0;
+            Ok::<_, Error>(total.mean(mode, fusion, elapsed))
+        };
+        let mut scores = Vec::new();
+        for (mode, fusion) in runs {
+            scores.push(run(mode, fusion, &snapshot)?);
+        }
+        let pairs = pairs(&scores, fusion);
+        let mut shares = Vec::new();
+        if !request.shares.is_empty() {
+            let bm25 = run(Mode::Bm25, fusion, &snapshot)?;
+            for &percent in &request.shares {
+                let partly = self.index.partly(&snapshot, |path| is_in_share(path.as_str(), percent))?;
+                let hybrid = run(Mode::Hybrid, fusion, &partly)?;
+                let paired = compared(&hybrid, &bm25);
+                let (bm25, hybrid) = (bm25.ndcg_at_10, hybrid.ndcg_at_10);
+                shares.push(ShareScores { percent, bm25, hybrid, paired });
+            }
+        }
+        if !request.per_query {
+            scores.iter_mut().for_each(|scores| scores.queries.clear());
+        }
+        Ok(EvalReply {
+            notes: snapshot.bm25.documents(),
+            queries: queries.len(),
+            pending: snapshot.pending,
+            modes: scores,
+            pairs,
+            shares,
+        })
+    }
+
+    fn ranked_ids(
+        &self,
+        query: &Judged,
+        (mode, fusion): (Mode, Fusion),
+        among: &FileSet,
+        snapshot: &Snapshot,
+    ) -> Result<Vec<String>> {
+        let parsed = Query::plain(&query.text);
+        let request = Request {
+            query: Some(&parsed),
+            mode,
+            fusion,
+            limit: 100,
+            among: Some(among),
+            ..Request::default()
+        };
+        let mut found = run(&self.index, snapshot, &request, || {
+            Ok(self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?.1)
+        })?;
+        self.rerank(mode, &parsed, &mut found, &mut Vec::new());
+        Ok(found.into_iter().map(|hit| hit.row.note_id).collect())
+    }
+
+    fn scope_of(&self, query: &Judged, causal: bool, order: &HashMap<FileId, f64>) -> Result<FileSet> {
+        let filter = Filter { folder: query.scope.clone(), ..Filter::default() };
+        let files = self.index.catalog().select_ids(&filter)?;
+        let before = query.before_seq.filter(|_| causal);
+        let counts =
+            |file: &FileId| before.is_none_or(|before| order.get(file).is_some_and(|seq| *seq < before));
+        Ok(files.into_iter().map(|(file, _)| file).filter(counts).collect())
+    }
+
+    /// Reads each note's `seq`.
+    fn sequence(&self) -> Result<HashMap<FileId, f64>> {
+        let mut order = HashMap::new();
+        self.index.catalog().each_properties(|file, map| {
+            if let Some(seq) = map.get("seq").and_then(Value::as_f64) {
+                order.insert(file, seq);
+            }
+        })?;
+        Ok(order)
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    ndcg: f64,
+    recall_10: f64,
+    recall_100: f64,
+    mrr: f64,
+    queries: Vec<(String, f64)>,
+}
+
+impl Totals {
+    fn add(&mut self, qid: &str, found: &[String], grades: &HashMap<String, f64>) {
+        let gain = |id: &String| grades.get(id).copied().unwrap_or(0.0);
+        let discount = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
+        let dcg: f64 = found.iter().take(10).enumerate().map(|(rank, id)| gain(id) * discount(rank)).sum();
+        let mut ideal: Vec<f64> = grades.values().copied().filter(|grade| *grade > 0.0).collect();
+        ideal.sort_by(|a, b| b.total_cmp(a));
+        let best: f64 = ideal.iter().take(10).enumerate().map(|(rank, grade)| grade * discount(rank)).sum();
+        let ndcg = if best > 0.0 { dcg / best } else { 0.0 };
+        let relevant: HashSet<&String> =
+            grades.iter().filter(|(_, grade)| **grade > 0.0).map(|(id, _)| id).collect();
+        let met = |depth: usize| found.iter().take(depth).filter(|id| relevant.contains(id)).count();
+        let share = |depth: usize| met(depth) as f64 / relevant.len().max(1) as f64;
+        self.ndcg += ndcg;
+        self.recall_10 += share(10);
+        self.recall_100 += share(100);
+        let first = found.iter().take(10).position(|id| relevant.contains(id));
+        self.mrr += first.map_or(0.0, |rank| 1.0 / (rank + 1) as f64);
+        self.queries.push((qid.to_owned(), ndcg));
+    }
+
+    fn mean(self, mode: Mode, fusion: Fusion, elapsed_ms: f64) -> ModeScores {
+        let count = self.queries.len().max(1) as f64;
+        ModeScores {
+            mode,
+            fusion,
+            ndcg_at_10: self.ndcg / count,
+            recall_at_10: self.recall_10 / count,
+            recall_at_100: self.recall_100 / count,
+            mrr_at_10: self.mrr / count,
+            ms_per_query: elapsed_ms / count,
+            queries: self.queries,
+        }
+    }
+}
+
+/// Compares hybrid with each of the other runs.
+fn pairs(scores: &[ModeScores], fusion: Fusion) -> Vec<Paired> {
+    let is_hybrid = |run: &&ModeScores| run.mode == Mode::Hybrid && run.fusion == fusion;
+    let Some(hybrid) = scores.iter().find(is_hybrid) else {
+        return Vec::new();
+    };
+    let others = scores.iter().filter(|run| !std::ptr::eq(*run, hybrid));
+    others.map(|run| compared(hybrid, run)).collect()
+}
+
+/// Compares two runs, query by query.
+fn compared(one: &ModeScores, other: &ModeScores) -> Paired {
+    let each = one.queries.iter().zip(&other.queries).map(|((_, a), (_, b))| a - b);
+    let (mean, low, high) = bootstrap(&each.collect::<Vec<f64>>());
+    Paired { against: other.label(), mean, low, high }
+}
+
+/// Says whether a note is in a share of all notes; the same notes are in every larger share.
+fn is_in_share(path: &str, percent: u8) -> bool {
+    let hash = blake3::hash(path.as_bytes());
+    let [a, b, c, d, ..] = *hash.as_bytes();
+    u32::from_le_bytes([a, b, c, d]) % 100 < u32::from(percent)
+}
+
+impl ModeScores {
+    /// Names the run: its mode, and the fusion of hybrid.
+    pub fn label(&self) -> String {
+        let mode = format!("{:?}", self.mode).to_lowercase();
+        match self.mode {
+            Mode::Hybrid => format!("{mode} {}", format!("{:?}", self.fusion).to_lowercase()),
+            _ => mode,
+        }
+    }
+}
+
+/// Gives the mean of some differences and the 2.5th and 97.5th percentile of the means of samples drawn from them; the
+/// same for the same differences.
+fn bootstrap(each: &[f64]) -> (f64, f64, f64) {
+    const SAMPLES: usize = 10_000;
+    if each.is_empty() {
+        return (0.0, 0.0, 0.0);
+    }
+    let mut seed = 1u64;
+    // Knuth's linear congruential generator (MMIX); its upper half is random enough to draw with.
+    let mut draw = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        each.get((seed >> 33) as usize % each.len()).copied().unwrap_or(0.0)
+    };
+    let count = each.len() as f64;
+    let mut means: Vec<f64> =
+        (0..SAMPLES).map(|_| (0..each.len()).map(|_| draw()).sum::<f64>() / count).collect();
+    means.sort_by(f64::total_cmp);
+    let at = |share: f64| means.get((share * SAMPLES as f64) as usize).copied().unwrap_or(0.0);
+    (each.iter().sum::<f64>() / count, at(0.025), at(0.975))
+}
+
+fn read_lines(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Error::io("read", path, error).with_hint("a set holds notes/, queries.jsonl and qrels.tsv")
+    })
+}
+
+fn read_queries(path: &Path) -> Result<Vec<Judged>> {
+    let text = read_lines(path)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                Error::invalid(format!("{}:{} is no query", path.display(), at + 1)).with_source(error)
+            })
+        })
+        .collect()
+}
+
+fn read_grades(path: &Path) -> Result<HashMap<String, HashMap<String, f64>>> {
+    let text = read_lines(path)?;
+    let mut grades: HashMap<String, HashMap<String, f64>> = HashMap::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let mut parts = line.split_whitespace();
+        let entry = (parts.next(), parts.next(), parts.next().and_then(|grade| grade.parse().ok()));
+        let (Some(query), Some(note), Some(grade)) = entry else {
+            return Err(Error::invalid(format!("{}:{} is no judgement", path.display(), at + 1))
+                .with_hint("a line holds query id, note id and grade, with tabs between them"));
+        };
+        grades.entry(query.to_owned()).or_default().insert(note.to_owned(), grade);
+    }
+    Ok(grades)
+}

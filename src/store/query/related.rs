@@ -1,0 +1,369 @@
+//! What belongs to a note although nothing says so: notes that are near in meaning, that share links with it, and
+//! that name it without linking to it.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Snapshot;
+use crate::index::bm25::FileSet;
+use crate::index::catalog::{Catalog, FileId, FileKind, FileRow, Filter, PutAway};
+use crate::index::indexed_document::Reading;
+use crate::parallel;
+use crate::search::fuse::{Fused, Fusion, Known, Ranked, fuse};
+use crate::search::text_match::{Term, TermKind};
+use crate::search::tie_order::best_first;
+use crate::store::Store;
+use crate::store::query::search::{CHOICE, REMEDY};
+use crate::text::Span;
+use crate::text::note::PieceKind;
+
+/// How far the two lists go before they are merged.
+const DEPTH: usize = 100;
+/// A note with more neighbours than this says little about any two of them, and much time would go into it.
+const HUB: usize = 2_000;
+/// Names shorter than this stand everywhere.
+const SHORTEST_NAME: usize = 2;
+/// So many of the notes in between are named.
+const MOST_COMMON: usize = 5;
+
+/// What makes two notes kin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kinship {
+    /// Meaning and links.
+    #[default]
+    Both,
+    /// Meaning.
+    Vector,
+    /// Links in common.
+    Links,
+}
+
+impl Kinship {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// `Invalid` for any other word.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "both" => Ok(Self::Both),
+            "vector" => Ok(Self::Vector),
+            "links" => Ok(Self::Links),
+            _ => Err(Error::invalid(format!("{name:?} makes no notes related"))
+                .with_hint("use both, vector or links")),
+        }
+    }
+}
+
+/// What to find relatives of.
+#[derive(Debug, Clone, Default)]
+pub struct RelatedRequest {
+    /// The note: path, id, title, alias, file name or `[[wikilink]]`.
+    pub note: String,
+    /// What counts.
+    pub by: Kinship,
+    /// How many; the configured number of search where not given.
+    pub limit: Option<usize>,
+}
+
+/// A relative.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RelatedItem {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Comparable within one reply: reciprocal ranks, summed over the lists.
+    pub score: f32,
+    /// Cosine between the mean of the note's passages and the nearest passage of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
+    /// Notes that both are linked with, those that say most first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub common: Vec<String>,
+    /// Whether the two are linked already.
+    pub linked: bool,
+}
+
+/// The relatives of a note.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RelatedReply {
+    /// Vault path of the note.
+    pub path: String,
+    /// Best first.
+    pub related: Vec<RelatedItem>,
+    /// Sentences about what the reply lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A place that names a note without linking to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MentionItem {
+    /// Vault path.
+    pub path: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// The name that stands there.
+    pub name: String,
+    /// That line's text, trimmed.
+    pub text: String,
+}
+
+/// Where a note is named without a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MentionsReply {
+    /// Vault path of the note.
+    pub path: String,
+    /// The names that were looked for: title, file name and aliases.
+    pub names: Vec<String>,
+    /// By path and line.
+    pub mentions: Vec<MentionItem>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// Notes that are linked with one, and how much each says about what it joins.
+type Shared = HashMap<FileId, Vec<(FileId, f32)>>;
+
+impl Store {
+    /// Finds the notes that belong to a note: by the meaning of their passages, and by the notes that both are linked
+    /// with, of which one with few links says more (Adamic & Adar 2003, *Friends and neighbors on the web*).
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn related(&self, request: &RelatedRequest) -> Result<RelatedReply> {
+        self.freshen()?;
+        let row = self.find(&request.note)?;
+        let snapshot = self.index.snapshot()?;
+        let mut notes = Vec::new();
+        let hidden = PutAway { archived: true, forgotten: true };
+        let catalog = self.index.catalog();
+        let others: FileSet = catalog
+            .select_ids(&Filter { hidden, with_canvases: true, ..Filter::default() })?
+            .into_iter()
+            .map(|(id, _)| id)
+            .filter(|&id| id != row.id)
+            .collect();
+        let near = if request.by == Kinship::Links {
+            Vec::new()
+        } else {
+            let near = near(&catalog, &snapshot, &row, &others)?;
+            if near.is_none() {
+                let remedy = if self.index.embedder().is_some() { REMEDY } else { CHOICE };
+                let so =
+                    if request.by == Kinship::Both { "links alone answer" } else { "meaning finds nothing" };
+                notes.push(format!("{} has no vector, so {so}{remedy}", row.path));
+            }
+            near.unwrap_or_default()
+        };
+        let shared = if request.by == Kinship::Vector { Shared::new() } else { shared(&catalog, row.id)? };
+        let linked: HashSet<FileId> = catalog.neighbours(row.id)?.into_iter().collect();
+        let mut joined: Vec<Ranked> = shared
+            .iter()
+            .filter(|(file, _)| others.contains(**file))
+            .map(|(&file, joints)| Ranked { file, score: sum(joints) })
+            .collect();
+        best_first(&catalog, &mut joined, |hit| (hit.score, hit.file))?;
+        joined.truncate(DEPTH);
+        let known = if near.is_empty() { HashMap::new() } else { lacking(&catalog, &snapshot, &joined)? };
+        let mut fused = fuse(&joined, &near, &known, Fusion::Rrf);
+        best_first(&catalog, &mut fused, |hit| (hit.score, hit.file))?;
+        fused.truncate(request.limit.unwrap_or(self.config.search.limit));
+        let related = fused
+            .iter()
+            .filter_map(|hit| item(&catalog, hit, &shared, &linked).transpose())
+            .collect::<Result<_>>()?;
+        Ok(RelatedReply { path: row.path.as_str().to_owned(), related, notes })
+    }
+
+    /// Lists the places that name a note by title, file name or alias and do not link to it.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn unlinked_mentions(&self, note: &str, limit: usize) -> Result<MentionsReply> {
+        self.freshen()?;
+        let row = self.find(note)?;
+        let names = self.names_of(&row)?;
+        let terms: Vec<Term> = names.iter().map(|name| Term::new(TermKind::Phrase, name, false)).collect();
+        let snapshot = self.index.snapshot()?;
+        let mut rows = Vec::new();
+        {
+            let catalog = self.index.catalog();
+            let mut seen = HashSet::from([row.id]);
+            for name in &names {
+                let files: Vec<FileId> = match snapshot.bm25.may_hold(name)? {
+                    Some(files) => files.iter().collect(),
+                    None => catalog.newest_first(None)?,
+                };
+                rows.extend(
+                    catalog.rows(&files)?.into_iter().filter(|row| !row.excluded && seen.insert(row.id)),
+                );
+            }
+        }
+        rows.sort_by(|a, b| a.path.as_str().cmp(b.path.as_str()));
+        let found = parallel::each(&rows, 4, || (), |(), other| self.mentions_in(other, &terms));
+        let mut mentions = Vec::new();
+        for place in found {
+            mentions.extend(place?);
+        }
+        let more = mentions.len() > limit;
+        mentions.truncate(limit);
+        Ok(MentionsReply { path: row.path.as_str().to_owned(), names, mentions, more })
+    }
+
+    /// Gives the names that a note goes by, each once.
+    fn names_of(&self, row: &FileRow) -> Result<Vec<String>> {
+        let mut names = vec![row.title.clone(), row.path.stem().to_owned()];
+        if row.kind == FileKind::Note {
+            let reading = Reading::new(&row.path, &self.read_bytes(&row.path)?);
+            names.extend(reading.note.frontmatter.into_iter().flat_map(|front| front.aliases));
+        }
+        let mut seen = HashSet::new();
+        names.retain(|name| {
+            name.trim().chars().count() >= SHORTEST_NAME && seen.insert(name.trim().to_lowercase())
+        });
+        Ok(names)
+    }
+
+    fn mentions_in(&self, row: &FileRow, terms: &[Term]) -> Result<Vec<MentionItem>> {
+        let bytes = match self.read_bytes(&row.path) {
+            Ok(bytes) => bytes,
+            // What is gone since the sync mentions nothing.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => {
+                tracing::warn!("{error}, so it is left out");
+                return Ok(Vec::new());
+            }
+        };
+        let reading = Reading::new(&row.path, &bytes);
+        let plain = unlinked(&reading);
+        let mut found: Vec<MentionItem> = Vec::new();
+        for term in terms {
+            // A phrase is no pattern, and so takes no steps.
+            for line in term.lines_in(&plain).unwrap_or_default() {
+                let text = reading.text.lines().nth(line).unwrap_or("").trim().to_owned();
+                if found.iter().all(|item| item.line != line + 1) {
+                    found.push(MentionItem {
+                        path: row.path.as_str().to_owned(),
+                        line: line + 1,
+                        name: term.text.clone(),
+                        text,
+                    });
+                }
+            }
+        }
+        found.sort_by_key(|item| item.line);
+        Ok(found)
+    }
+}
+
+/// Gives a note's running text at its own places, with everything else blanked: links, code, comments, properties.
+fn unlinked(reading: &Reading) -> String {
+    let text = reading.prose();
+    let mut plain: Vec<u8> =
+        text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { byte } else { 0 }).collect();
+    let is_prose = |kind| matches!(kind, PieceKind::Prose | PieceKind::Heading);
+    for piece in reading.note.pieces.iter().filter(|piece| is_prose(piece.kind)) {
+        let (from, to) = (piece.span.start, piece.span.end);
+        if let (Some(here), Some(there)) = (plain.get_mut(from..to), text.as_bytes().get(from..to)) {
+            here.copy_from_slice(there);
+        }
+    }
+    let tags = reading.note.tags.iter().map(|tag| tag.span);
+    for Span { start, end } in reading.note.links.iter().map(|link| link.span).chain(tags) {
+        if let Some(link) = plain.get_mut(start..end) {
+            link.iter_mut().filter(|byte| !matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = 0);
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages; nothing where it has no
+/// vector.
+fn near(
+    catalog: &Catalog,
+    snapshot: &Snapshot,
+    row: &FileRow,
+    others: &FileSet,
+) -> Result<Option<Vec<Ranked>>> {
+    let own = catalog.passages_of(row.id)?;
+    let Some(mean) = snapshot.vectors.mean(&own)? else { return Ok(None) };
+    let mut list: Vec<Ranked> = Vec::new();
+    let mut seen = HashSet::new();
+    for passage in snapshot.vectors.search(&mean, DEPTH * 2 + own.len(), None)? {
+        for (_, file, _) in catalog.passages_at(&[passage.key])? {
+            if others.contains(file) && seen.insert(file) {
+                list.push(Ranked { file, score: passage.cosine });
+            }
+        }
+    }
+    best_first(catalog, &mut list, |hit| (hit.score, hit.file))?;
+    list.truncate(DEPTH);
+    Ok(Some(list))
+}
+
+/// Tells which of these notes lack vectors, so that they lose no place for it.
+fn lacking(catalog: &Catalog, snapshot: &Snapshot, list: &[Ranked]) -> Result<HashMap<FileId, Known>> {
+    let mut known = HashMap::new();
+    for hit in list.iter().filter(|_| snapshot.pending > 0) {
+        let keys = catalog.passages_of(hit.file)?;
+        let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
+        let missing = missing as f32 / keys.len().max(1) as f32;
+        known.insert(hit.file, Known { missing, ..Known::default() });
+    }
+    Ok(known)
+}
+
+/// Adds up what joints say, the most first: then the order in which files came makes no difference.
+fn sum(joints: &[(FileId, f32)]) -> f32 {
+    let mut weights: Vec<f32> = joints.iter().map(|(_, weight)| *weight).collect();
+    weights.sort_by(|one, other| other.total_cmp(one));
+    weights.into_iter().sum()
+}
+
+/// Finds the notes two links away, and what lies in between.
+fn shared(catalog: &Catalog, id: FileId) -> Result<Shared> {
+    catalog.at_once(|| {
+        let mut found = Shared::new();
+        for between in catalog.neighbours(id)? {
+            let around = catalog.neighbours(between)?;
+            if around.len() > HUB {
+                continue;
+            }
+            let weight = 1.0 / (around.len().max(2) as f32).ln();
+            for other in around.into_iter().filter(|&other| other != id) {
+                found.entry(other).or_default().push((between, weight));
+            }
+        }
+        Ok(found)
+    })
+}
+
+fn item(
+    catalog: &Catalog,
+    hit: &Fused,
+    shared: &Shared,
+    linked: &HashSet<FileId>,
+) -> Result<Option<RelatedItem>> {
+    let Some(row) = catalog.rows(&[hit.file])?.pop() else { return Ok(None) };
+    let mut joints = shared.get(&hit.file).cloned().unwrap_or_default();
+    best_first(catalog, &mut joints, |&(file, weight)| (weight, file))?;
+    let between: Vec<FileId> = joints.into_iter().take(MOST_COMMON).map(|(file, _)| file).collect();
+    let common = catalog.rows(&between)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
+    Ok(Some(RelatedItem {
+        path: row.path.as_str().to_owned(),
+        id: row.note_id,
+        title: row.title,
+        score: hit.score,
+        cosine: hit.components.cosine,
+        common,
+        linked: linked.contains(&hit.file),
+    }))
+}

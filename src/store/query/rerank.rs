@@ -1,0 +1,84 @@
+//! The best hits, read once more by a cross-encoder: the new order, and what there is to say where it failed.
+
+use std::time::Duration;
+
+use crate::index::catalog::FileKind;
+use crate::index::embed::rerank::order_by;
+use crate::index::indexed_document::Reading;
+use crate::parallel;
+use crate::search::query::Query;
+use crate::search::snippet::best_passage;
+use crate::search::{Found, Mode};
+use crate::store::Store;
+use crate::text::terms::Stem;
+
+impl Store {
+    /// Says how many hits a search needs so that `limit` are left when the best were read once more.
+    pub(in crate::store) fn rerank_depth(&self, asked: Mode, query: &Query, limit: usize) -> usize {
+        if self.reranks(asked, query) { limit.max(self.config.rerank.top) } else { limit }
+    }
+
+    /// Words alone and vectors alone are asked for by whoever wants to see just these.
+    fn reranks(&self, asked: Mode, query: &Query) -> bool {
+        asked == Mode::Hybrid && self.reranker.model.is_some() && !query.meaning.trim().is_empty()
+    }
+
+    /// Reads the best hits of a hybrid search and orders them anew, as many as the time allows. The scores stay the same
+    /// as a whole: the hits that were read change places among themselves, and each takes the score of its new place.
+    pub(in crate::store) fn rerank(
+        &self,
+        asked: Mode,
+        query: &Query,
+        found: &mut [Found],
+        notes: &mut Vec<String>,
+    ) {
+        let Some(model) = self.reranker.model.as_ref().filter(|_| self.reranks(asked, query)) else {
+            return;
+        };
+        let config = &self.config.rerank;
+        // A note that the query names stays first, whatever its text says.
+        let named = found.iter().take_while(|hit| hit.components.from_name.is_some()).count();
+        let rest = found.get_mut(named..).unwrap_or_default();
+        let most = config.top.min(rest.len());
+        let top = rest.get_mut(..most).unwrap_or_default();
+        let texts = parallel::each(top, 2, Stem::default, |stem, hit| self.passage_text(hit, query, stem));
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        match model.rerank(&query.meaning, &texts, Duration::from_millis(config.budget_ms)) {
+            Ok(scores) => {
+                if scores.is_empty() && !texts.is_empty() {
+                    notes.push(format!("{} had no time to read any hit", model.name()));
+                }
+                reorder(top, &scores);
+            }
+            Err(error) => notes.push(format!("the hits are in the order of words and meaning: {error}")),
+        }
+    }
+
+    /// Gives the passage that is shown of a hit, with its title and headings.
+    fn passage_text(&self, hit: &Found, query: &Query, stem: &mut Stem) -> String {
+        if hit.row.kind == FileKind::Attachment {
+            return String::new();
+        }
+        // What went away since is left out when it is to be shown.
+        let Ok(bytes) = self.read_bytes(&hit.row.path) else { return String::new() };
+        let reading = Reading::new(&hit.row.path, &bytes);
+        let place = best_passage(&reading, &query.words, hit.passage, stem);
+        reading.embedded_texts().into_iter().nth(place).unwrap_or_default()
+    }
+}
+
+/// Orders the hits that have a score, which are the first ones, by it.
+fn reorder(hits: &mut [Found], scores: &[f32]) {
+    let read = hits.get_mut(..scores.len().min(hits.len())).unwrap_or_default();
+    let shares: Vec<f32> = read.iter().map(|hit| hit.score).collect();
+    let mut sorted: Vec<Found> = Vec::with_capacity(read.len());
+    for (place, &at) in order_by(scores).iter().enumerate() {
+        let (Some(hit), Some(&share)) = (read.get(at), shares.get(place)) else { continue };
+        let mut hit = hit.clone();
+        hit.components.rerank = scores.get(at).copied();
+        hit.components.from_rerank = Some(share - hit.score);
+        hit.score = hit.components.total();
+        sorted.push(hit);
+    }
+    read.iter_mut().zip(sorted).for_each(|(old, new)| *old = new);
+}

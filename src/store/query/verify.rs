@@ -1,0 +1,393 @@
+//! Queries that are a condition: which files hold what is asked, found by the index and made sure of in the files.
+//!
+//! Files are read in the order of the results, and no more of them than it takes to fill the page.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::error::{ErrorKind, Result};
+use crate::index::Snapshot;
+use crate::index::bm25::FileSet;
+use crate::index::catalog::{FileId, FileKind, FileRow};
+use crate::index::file_table::Roster;
+use crate::memory::state::Tier;
+use crate::parallel;
+use crate::search::candidates::{Bounds, Known, Selector, is_within};
+use crate::search::fuse::Fused;
+use crate::search::predicate::{Content, Judge, Subject};
+use crate::search::syntax::{Node, Own, Part, Place};
+use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_files, path_glob, rank, run};
+use crate::store::Store;
+use crate::text::path::{NotePath, key};
+
+/// So many files are looked at at once; twice as many the next time.
+const FIRST: usize = 16;
+/// No more than this at once: their texts are held meanwhile.
+const MOST: usize = 1_024;
+
+/// What answers a request.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Sought {
+    /// Best first.
+    pub(in crate::store) found: Vec<Found>,
+    /// What could not be decided, as a sentence.
+    pub(in crate::store) undecided: Option<String>,
+    /// How a condition was met, where the query is one.
+    pub(in crate::store) sifted: Option<Sifted>,
+}
+
+/// How the files were sifted by a condition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Sifted {
+    /// Files that hold it for sure, as far as the index tells.
+    pub sure: usize,
+    /// Files that may hold it, those included.
+    pub maybe: usize,
+    /// How many were looked at for this page.
+    pub judged: usize,
+    /// How many of these did not hold it.
+    pub dropped: usize,
+    /// The first of those, in the order in which they would have come.
+    pub first_dropped: Vec<String>,
+}
+
+/// So many of the files that were dropped are named.
+const NAMED: usize = 5;
+
+/// The files that a query is about, before any was read.
+struct Scope {
+    bounds: Bounds,
+    /// Attachments that their name brings in.
+    attachments: FileSet,
+    known: Known,
+}
+
+impl Store {
+    /// Finds what answers a request, best first, and tells what could not be decided.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    pub(in crate::store) fn found(
+        &self,
+        snapshot: &Snapshot,
+        request: &Request<'_>,
+        meaning: impl FnOnce() -> Result<QueryVector>,
+    ) -> Result<Sought> {
+        let Some(asks) = request.query.and_then(|query| query.asks.as_ref()) else {
+            let found = run(&self.index, snapshot, request, meaning)?;
+            return Ok(Sought { found, ..Sought::default() });
+        };
+        let roster = self.index.roster(snapshot)?;
+        let scope = self.narrowed(asks, request, snapshot, &roster)?;
+        let among = Request { among: Some(&scope.bounds.maybe), ..request.clone() };
+        let ranking = rank(&self.index, snapshot, &among, meaning)?;
+        self.made_sure(asks, &scope, &ranking, &roster, request.limit)
+    }
+
+    fn narrowed(
+        &self,
+        asks: &Node,
+        request: &Request<'_>,
+        snapshot: &Snapshot,
+        roster: &Roster,
+    ) -> Result<Scope> {
+        let known = self.known(asks, snapshot)?;
+        let catalog = self.index.catalog();
+        let selector = Selector::new(snapshot, &catalog, roster, &known);
+        let mut bounds = selector.bounds(asks)?;
+        let mut attachments = selector.attachments(asks);
+        let allowed = allowed_files(&catalog, request)?;
+        // Filters speak of notes; a path alone fits any file.
+        let glob = request.path.as_deref().map(path_glob).transpose()?;
+        let loose: FileSet = roster
+            .entries()
+            .iter()
+            .filter(|entry| entry.kind == FileKind::Attachment && request.filter.is_open())
+            .filter(|entry| glob.as_ref().is_none_or(|glob| glob.is_match(entry.path.as_str())))
+            .filter(|entry| request.among.is_none_or(|among| among.contains(entry.id)))
+            .map(|entry| entry.id)
+            .collect();
+        attachments = attachments.and(&loose);
+        if let Some(allowed) = allowed {
+            let kept = |files: &FileSet| files.and(&allowed).or(&files.and(&loose));
+            bounds = Bounds { sure: kept(&bounds.sure), maybe: kept(&bounds.maybe) };
+        }
+        drop(catalog);
+        Ok(Scope { bounds, attachments, known })
+    }
+
+    /// Looks up what the catalog tells about links and states.
+    fn known(&self, asks: &Node, snapshot: &Snapshot) -> Result<Known> {
+        let mut wanted: Vec<Own> = Vec::new();
+        each_own(asks, &mut |own| wanted.push(own.clone()));
+        let mut known = HashMap::new();
+        for own in wanted {
+            let files: Vec<FileId> = match &own {
+                Own::LinksTo(name) => {
+                    let row = self.find(name)?;
+                    self.index.catalog().links_to(row.id)?.into_iter().map(|link| link.source).collect()
+                }
+                Own::LinkedFrom(name) => {
+                    let row = self.find(name)?;
+                    let links = self.index.catalog().links_from(row.id)?;
+                    links.into_iter().filter_map(|link| link.target).collect()
+                }
+                Own::Orphan => self.index.catalog().orphans()?.into_iter().map(|row| row.id).collect(),
+                Own::Pinned => {
+                    let having = snapshot.bm25.with_property(&["pinned".to_owned()])?;
+                    let ids: Vec<FileId> = having.iter().collect();
+                    let properties = self.index.catalog().properties_of(&ids)?;
+                    properties.into_iter().filter(|(_, map)| is_pinned(map)).map(|(id, _)| id).collect()
+                }
+                _ => continue,
+            };
+            known.insert(own, files.into_iter().collect());
+        }
+        Ok(known)
+    }
+
+    /// Judges one file, whatever the index expects of it; says whether it holds what is asked, and whether that could
+    /// not be decided.
+    ///
+    /// # Errors
+    /// As [`Store::search`].
+    pub(in crate::store) fn judged(
+        &self,
+        asks: &Node,
+        row: &FileRow,
+        snapshot: &Snapshot,
+    ) -> Result<(bool, bool)> {
+        let scope = Scope {
+            bounds: Bounds::default(),
+            attachments: FileSet::default(),
+            known: self.known(asks, snapshot)?,
+        };
+        let hit = Fused { file: row.id, score: 0.0, components: Components::default() };
+        match self.candidates_of(asks, &[hit], &scope)?.first() {
+            Some(candidate) => candidate.verdict(self, asks, &scope),
+            None => Ok((false, false)),
+        }
+    }
+
+    /// Goes through the files in the order of the results and keeps those that hold what is asked.
+    fn made_sure(
+        &self,
+        asks: &Node,
+        scope: &Scope,
+        ranking: &Merged,
+        roster: &Roster,
+        limit: usize,
+    ) -> Result<Sought> {
+        let ranked: FileSet = ranking.fused.iter().map(|hit| hit.file).collect();
+        let unranked = roster.entries().iter().map(|entry| entry.id).filter(|&id| {
+            !ranked.contains(id) && (scope.bounds.maybe.contains(id) || scope.attachments.contains(id))
+        });
+        let by_name = unranked.map(|file| Fused { file, score: 0.0, components: Components::default() });
+        let mut order = ranking.fused.iter().copied().chain(by_name);
+        let (sure, maybe) = (&scope.bounds.sure, &scope.bounds.maybe);
+        let mut sifted = Sifted {
+            sure: sure.len() + scope.attachments.len(),
+            maybe: maybe.len() + scope.attachments.len(),
+            ..Sifted::default()
+        };
+        let mut found = Vec::new();
+        let mut gave_up: Vec<NotePath> = Vec::new();
+        let mut count = FIRST;
+        while found.len() < limit {
+            let hits: Vec<Fused> = order.by_ref().take(count).collect();
+            if hits.is_empty() {
+                break;
+            }
+            count = count.saturating_mul(2).min(MOST);
+            let candidates = self.candidates_of(asks, &hits, scope)?;
+            let verdicts =
+                parallel::each(&candidates, 2, || (), |(), candidate| candidate.verdict(self, asks, scope));
+            for (candidate, verdict) in candidates.into_iter().zip(verdicts) {
+                let (holds, unsure) = verdict?;
+                if unsure {
+                    gave_up.push(candidate.row.path.clone());
+                }
+                if found.len() >= limit {
+                    break;
+                }
+                sifted.judged += 1;
+                if holds {
+                    found.push(ranking.found(candidate.row, &candidate.hit));
+                    continue;
+                }
+                sifted.dropped += 1;
+                if sifted.first_dropped.len() < NAMED {
+                    sifted.first_dropped.push(candidate.row.path.as_str().to_owned());
+                }
+            }
+        }
+        let undecided = gave_up.first().map(|first| {
+            format!("a regular expression takes too many steps in {} files, such as {first}", gave_up.len())
+        });
+        Ok(Sought { found, undecided, sifted: Some(sifted) })
+    }
+
+    /// Gathers what the catalog tells of files, as far as the query asks.
+    fn candidates_of(&self, asks: &Node, hits: &[Fused], scope: &Scope) -> Result<Vec<Candidate>> {
+        let asks_property = asks.has(&|node| matches!(node, Node::Property(..)));
+        let asks_tag = asks.has(&|node| matches!(node, Node::Text(Place::Tag, _)));
+        let asks_section = asks.has(&|node| matches!(node, Node::Within(Part::Section, _)));
+        let catalog = self.index.catalog();
+        let mut candidates = catalog.at_once(|| {
+            let mut candidates = Vec::with_capacity(hits.len());
+            for &hit in hits {
+                let ids = [hit.file];
+                // What is gone since the index was asked is not there.
+                let Some(row) = catalog.rows(&ids)?.pop() else { continue };
+                let is_sure = scope.bounds.sure.contains(row.id) || scope.attachments.contains(row.id);
+                let mut candidate = Candidate {
+                    row,
+                    hit,
+                    is_sure,
+                    properties: Map::new(),
+                    tags: Vec::new(),
+                    sections: None,
+                    tier: None,
+                };
+                if asks_property && !is_sure {
+                    let mut found = catalog.properties_of(&ids)?;
+                    candidate.properties = found.remove(&hit.file).unwrap_or_default();
+                }
+                if asks_tag && !is_sure {
+                    candidate.tags = catalog.tags_of(hit.file)?;
+                }
+                if asks_section && !is_sure && candidate.row.kind == FileKind::Note {
+                    candidate.sections = catalog.sections_of(hit.file)?;
+                }
+                candidates.push(candidate);
+            }
+            Ok(candidates)
+        })?;
+        drop(catalog);
+        if asks.has(&|node| matches!(node, Node::Own(Own::Tier(_)))) {
+            let rows = candidates.iter().map(|candidate| candidate.row.clone());
+            let notes = rows.filter(|row| row.kind == FileKind::Note).collect();
+            let weighed = self.weigh_roughly(notes, self.clock.now())?;
+            let tiers: HashMap<FileId, Tier> =
+                weighed.into_iter().map(|memory| (memory.row.id, memory.state.tier)).collect();
+            for candidate in &mut candidates {
+                candidate.tier = tiers.get(&candidate.row.id).copied();
+            }
+        }
+        Ok(candidates)
+    }
+}
+
+/// A file that may hold what is asked, and what the catalog tells of it.
+struct Candidate {
+    row: FileRow,
+    hit: Fused,
+    is_sure: bool,
+    properties: Map<String, Value>,
+    tags: Vec<String>,
+    /// Where its sections began when it was indexed.
+    sections: Option<Vec<usize>>,
+    tier: Option<Tier>,
+}
+
+impl Candidate {
+    /// Says whether the file holds what is asked, and whether that could not be decided.
+    fn verdict(&self, store: &Store, asks: &Node, scope: &Scope) -> Result<(bool, bool)> {
+        if self.is_sure {
+            return Ok((true, false));
+        }
+        let file = File { candidate: self, store, known: &scope.known, content: OnceCell::new() };
+        let judge = Judge::new(&file);
+        let holds = judge.holds(asks)?;
+        Ok((holds, judge.gave_up()))
+    }
+}
+
+/// A file as the judge sees it; it is read when the judge looks into it.
+struct File<'a> {
+    candidate: &'a Candidate,
+    store: &'a Store,
+    known: &'a Known,
+    content: OnceCell<Option<Content>>,
+}
+
+impl Subject for File<'_> {
+    fn path(&self) -> &NotePath {
+        &self.candidate.row.path
+    }
+
+    fn properties(&self) -> Result<&Map<String, Value>> {
+        Ok(&self.candidate.properties)
+    }
+
+    fn tags(&self) -> Result<&[String]> {
+        Ok(&self.candidate.tags)
+    }
+
+    fn content(&self) -> Option<&Content> {
+        let row = &self.candidate.row;
+        let read = || {
+            // What the index could not read is not read here either: it is too large, or out of reach.
+            if row.kind != FileKind::Attachment && row.hash.is_none() {
+                return None;
+            }
+            match self.store.read_bytes(&row.path) {
+                Ok(bytes) => {
+                    let content = Content::new(&row.path, &bytes);
+                    // The file may have changed since it was indexed.
+                    let is_as_indexed = || row.hash.is_some_and(|hash| blake3::hash(&bytes) == hash);
+                    Some(match &self.candidate.sections {
+                        Some(sections) if is_as_indexed() => content.with_sections(sections.clone()),
+                        _ => content,
+                    })
+                }
+                Err(error) => {
+                    if error.kind() != ErrorKind::NotFound {
+                        tracing::warn!("{error}, so it is taken to hold nothing");
+                    }
+                    None
+                }
+            }
+        };
+        self.content.get_or_init(read).as_ref()
+    }
+
+    fn passes(&self, own: &Own) -> Result<bool> {
+        let row = &self.candidate.row;
+        let is = |text: &Option<String>, name: &String| {
+            text.as_ref().is_some_and(|text| text.to_lowercase() == *name)
+        };
+        Ok(match own {
+            Own::Tier(tier) => self.candidate.tier == Some(*tier),
+            Own::Type(name) => is(&row.note_type, name),
+            Own::Category(name) => is(&row.category, name),
+            Own::Created(from, to) => is_within(row.created, *from, *to),
+            Own::Updated(from, to) => is_within(row.updated, *from, *to),
+            Own::LinksTo(_) | Own::LinkedFrom(_) | Own::Orphan | Own::Pinned => {
+                self.known.get(own).is_some_and(|files| files.contains(row.id))
+            }
+        })
+    }
+}
+
+/// Visits our own filters in a query.
+fn each_own<'a>(node: &'a Node, visit: &mut impl FnMut(&'a Own)) {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| each_own(node, visit)),
+        Node::Not(node) | Node::Within(_, node) => each_own(node, visit),
+        Node::Own(own) => visit(own),
+        Node::Text(..) | Node::Property(..) | Node::Null | Node::Compare(..) => {}
+    }
+}
+
+fn is_pinned(properties: &Map<String, Value>) -> bool {
+    let is_true = |value: &Value| {
+        value
+            .as_bool()
+            .unwrap_or_else(|| value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("true")))
+    };
+    properties.iter().any(|(name, value)| key(name) == "pinned" && is_true(value))
+}

@@ -1,0 +1,234 @@
+//! Why a note is, or is not, among the results of a query.
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::index::Snapshot;
+use crate::index::catalog::FileRow;
+use crate::search::fuse::Fusion;
+use crate::search::query::Query;
+use crate::search::syntax::Node;
+use crate::search::{Components, Mode, Request, allowed_files, rank};
+use crate::store::{SearchRequest, Store};
+
+/// A query and a note.
+#[derive(Debug, Clone, Default)]
+pub struct WhyRequest {
+    /// The search, with its filters.
+    pub search: SearchRequest,
+    /// The note: path, id, title, alias, file name or `[[wikilink]]`.
+    pub note: String,
+}
+
+/// A condition of the query, and whether the note fulfils it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// The condition, as a query.
+    pub term: String,
+    /// Whether the note fulfils it.
+    pub holds: bool,
+}
+
+/// The explanation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyReply {
+    /// Vault path of the note.
+    pub path: String,
+    /// Whether it is among the results.
+    pub found: bool,
+    /// Its place among all that answer, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<usize>,
+    /// How many results a search shows.
+    pub limit: usize,
+    /// How its score comes about, as far as a list holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Components>,
+    /// Cosine of the query with its nearest passage, also where it is too low for a place in the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
+    /// Conditions of the query, where it has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// Words of the query that the note does not hold, in any inflection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_words: Vec<String>,
+    /// What decides, one sentence each.
+    pub reasons: Vec<String>,
+}
+
+impl Store {
+    /// Tells why a note is, or is not, among the results of a query.
+    ///
+    /// # Errors
+    /// As [`Store::search`] and [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn why(&self, request: &WhyRequest) -> Result<WhyReply> {
+        let search = &request.search;
+        let stale = !search.no_sync && self.freshen()? > 0;
+        let row = self.find(&request.note)?;
+        let query = search.parsed(self.clock.now())?;
+        let snapshot = self.index.snapshot()?;
+        let limit = search.limit.unwrap_or(self.config.search.limit);
+        let mut reply = WhyReply {
+            path: row.path.as_str().to_owned(),
+            found: false,
+            rank: None,
+            limit,
+            explain: None,
+            cosine: None,
+            conditions: Vec::new(),
+            missing_words: Vec::new(),
+            reasons: Vec::new(),
+        };
+        if stale {
+            reply.reasons.push("files changed that the index does not hold yet".to_owned());
+        }
+        if query.is_empty() {
+            reply.reasons.push("the query is empty, and finds nothing".to_owned());
+            return Ok(reply);
+        }
+        let is_let_in = self.filters(search, &row, &mut reply)?;
+        let holds = self.conditions(&query, &row, &snapshot, &mut reply)?;
+        self.places(search, &query, &row, &snapshot, &mut reply)?;
+        if is_let_in && holds {
+            self.verdict(&query, &row, &mut reply)?;
+        }
+        Ok(reply)
+    }
+
+    /// Says whether the note may be found at all, and else why not.
+    fn filters(&self, search: &SearchRequest, row: &FileRow, reply: &mut WhyReply) -> Result<bool> {
+        if row.excluded {
+            let why = "Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)";
+            reply.reasons.push(why.to_owned());
+            return Ok(false);
+        }
+        let put_away = row.put_away;
+        if put_away.forgotten && !search.include.forgotten {
+            reply.reasons.push("it is forgotten; `memory restore` brings it back".to_owned());
+        }
+        if put_away.archived && !search.include.archived {
+            reply.reasons.push("it is archived; `memory restore` or `memory pin` brings it back".to_owned());
+        }
+        let filtered = Request {
+            filter: crate::store::query::search::hide(&search.filter, search.include),
+            path: search.path.clone(),
+            ..Request::default()
+        };
+        let allowed = allowed_files(&self.index.catalog(), &filtered)?;
+        let is_let_in = allowed.is_none_or(|files| files.contains(row.id));
+        if !is_let_in && reply.reasons.is_empty() {
+            reply.reasons.push("a filter of the search keeps it out".to_owned());
+        }
+        Ok(is_let_in)
+    }
+
+    /// Puts each condition of the query to the note; says whether all of them hold.
+    fn conditions(
+        &self,
+        query: &Query,
+        row: &FileRow,
+        snapshot: &Snapshot,
+        reply: &mut WhyReply,
+    ) -> Result<bool> {
+        let Some(asks) = &query.asks else { return Ok(true) };
+        let single = std::slice::from_ref(asks);
+        let parts = if let Node::All(nodes) = asks { nodes.as_slice() } else { single };
+        for part in parts {
+            let (holds, gave_up) = self.judged(part, row, snapshot)?;
+            if gave_up {
+                reply.reasons.push(format!("{part} takes too many steps in it"));
+            } else if !holds {
+                reply.reasons.push(format!("it does not hold {part}"));
+            }
+            reply.conditions.push(Condition { term: part.to_string(), holds });
+        }
+        Ok(reply.conditions.iter().all(|condition| condition.holds))
+    }
+
+    /// Finds the note's place in the ranking, and what its words and passages add to it.
+    fn places(
+        &self,
+        search: &SearchRequest,
+        query: &Query,
+        row: &FileRow,
+        snapshot: &Snapshot,
+        reply: &mut WhyReply,
+    ) -> Result<()> {
+        let config = &self.config.search;
+        let mode = search.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
+        let request = Request {
+            query: Some(query),
+            mode,
+            fusion: Fusion::parse(&config.fusion)?,
+            limit: reply.limit,
+            filter: crate::store::query::search::hide(&search.filter, search.include),
+            path: search.path.clone(),
+            ..Request::default()
+        };
+        let mut said = Vec::new();
+        let (mode, vector) = self.vector_for(mode, query, snapshot, &mut said)?;
+        reply.reasons.append(&mut said);
+        if query.asks.is_some() {
+            let all = Request {
+                limit: usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX),
+                ..request.clone()
+            };
+            let found = self.found(snapshot, &all, || Ok(vector.clone()))?.found;
+            reply.rank = found.iter().position(|hit| hit.row.id == row.id).map(|at| at + 1);
+            reply.explain = found.iter().find(|hit| hit.row.id == row.id).map(|hit| hit.components);
+        } else {
+            let ranking = rank(&self.index, snapshot, &request, || Ok(vector.clone()))?;
+            reply.rank = ranking.fused.iter().position(|hit| hit.file == row.id).map(|at| at + 1);
+            reply.explain = ranking.fused.iter().find(|hit| hit.file == row.id).map(|hit| hit.components);
+        }
+        let keys = self.index.catalog().passages_of(row.id)?;
+        if let Some(vector) = vector.filter(|_| mode != Mode::Bm25) {
+            let near = snapshot.vectors.compare(&vector, &keys)?;
+            reply.cosine = near.iter().map(|near| near.cosine).max_by(f32::total_cmp);
+            let waiting = keys.iter().filter(|key| !snapshot.vectors.contains(**key)).count();
+            if waiting > 0 {
+                reply
+                    .reasons
+                    .push(format!("passages of it without a vector yet: {waiting} of {}", keys.len()));
+            }
+        }
+        let only = [row.id].into_iter().collect();
+        for word in &query.words {
+            let ask =
+                crate::index::bm25::Ask { words: std::slice::from_ref(word), allowed: Some(&only), limit: 1 };
+            if snapshot.bm25.search(&ask, &crate::index::bm25::Tuning::default())?.is_empty() {
+                reply.missing_words.push(word.exact.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Says where the note stands among what is shown.
+    fn verdict(&self, query: &Query, row: &FileRow, reply: &mut WhyReply) -> Result<()> {
+        match reply.rank {
+            Some(rank) if rank <= reply.limit => {
+                reply.found = true;
+                reply.reasons.push(format!("it is result {rank} of the {} that are shown", reply.limit));
+            }
+            Some(rank) => reply
+                .reasons
+                .push(format!("it comes at place {rank}, and {} are shown; --limit shows more", reply.limit)),
+            None => {
+                let is_empty = self.index.catalog().passages_of(row.id)?.is_empty();
+                let has_none = reply.missing_words.len() == query.words.len();
+                let why = match reply.cosine {
+                    _ if is_empty => "it has no text",
+                    None if has_none => "it holds none of the query's words",
+                    Some(_) if has_none => {
+                        "it holds none of the query's words, and other notes are nearer in meaning"
+                    }
+                    _ => "other notes have more of the query's words, or are nearer in meaning",
+                };
+                reply.reasons.push(why.to_owned());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Telling why a filter lets nothing pass: what it names that is nowhere in the vault.
+
+use crate::error::{Error, Result};
+use crate::index::catalog::Filter;
+use crate::search::path_glob;
+use crate::store::Store;
+use crate::text::path::{NotePath, key};
+
+/// A name that differs by more changes than this from one that is there is no slip of the hand.
+const SLIP: usize = 2;
+
+impl Store {
+    /// Names what a filter asks for and no note has, a sentence each: tags, type, category, a property, a path.
+    ///
+    /// # Errors
+    /// `Invalid` for a glob that is none.
+    pub fn absent(&self, filter: &Filter, property: Option<&str>, path: Option<&str>) -> Result<Vec<String>> {
+        let catalog = self.index.catalog();
+        let has_none = |only: Filter| -> Result<bool> { Ok(catalog.select_ids(&only)?.is_empty()) };
+        let mut told = Vec::new();
+        let with = Filter { with_canvases: true, ..Filter::default() };
+        for tag in &filter.tags {
+            if has_none(Filter { tags: vec![tag.clone()], ..with.clone() })? {
+                let known = catalog.tags()?;
+                let near = nearest(tag.trim_start_matches('#'), known.iter().map(|(tag, _)| tag.as_str()));
+                told.push(format!("no note has the tag {tag:?}{near}"));
+            }
+        }
+        if let Some(kind) = &filter.note_type
+            && has_none(Filter { note_type: Some(kind.clone()), ..with.clone() })?
+        {
+            told.push(format!("no note has the type {kind:?}"));
+        }
+        if let Some(category) = &filter.category
+            && has_none(Filter { category: Some(category.clone()), ..with.clone() })?
+        {
+            told.push(format!("no note has the category {category:?}"));
+        }
+        if let Some(path) = path {
+            let glob = path_glob(path)?;
+            if !catalog.paths()?.iter().any(|(path, _)| glob.is_match(path.as_str())) {
+                told.push(format!("no path matches {path:?}"));
+            }
+        }
+        drop(catalog);
+        if let Some(property) = property {
+            let known = self.properties()?;
+            if !known.iter().any(|known| key(&known.property) == key(property)) {
+                let near = nearest(property, known.iter().map(|known| known.property.as_str()));
+                told.push(format!("no note has the property {property:?}{near}"));
+            }
+        }
+        Ok(told)
+    }
+
+    /// Refuses a folder that is not in the vault, so that an empty list means an empty folder.
+    ///
+    /// # Errors
+    /// `NotFound` where it is not there, with one of a like name; `Invalid` for a path that is none.
+    pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
+        let wanted = folder.trim_matches('/');
+        if wanted.is_empty() || self.vault.disk_path(&NotePath::parse(wanted)?).is_dir() {
+            return Ok(());
+        }
+        let paths = self.index.catalog().paths()?;
+        let mut folders: Vec<&str> = paths.iter().flat_map(|(path, _)| above(path.folder())).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        let near = nearest(wanted, folders.into_iter());
+        let error = Error::not_found(format!("there is no folder {wanted:?} in the vault"));
+        let hint = near.strip_prefix("; ").unwrap_or("a folder is a path from the vault's root");
+        Err(error.with_hint(hint))
+    }
+}
+
+/// Gives a folder and those that it lies in.
+fn above(folder: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(folder).filter(|folder| !folder.is_empty());
+    std::iter::from_fn(move || {
+        let here = rest?;
+        rest = here.rfind('/').and_then(|slash| here.get(..slash));
+        Some(here)
+    })
+}
+
+/// Asks whether the name nearest to one was meant; nothing where none comes near.
+fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let wanted = key(wanted);
+    let distance = |name: &str| strsim::osa_distance(&wanted, &key(name));
+    let most = SLIP.min(wanted.chars().count() / 2);
+    let near = known.map(|name| (distance(name), name)).filter(|(distance, _)| *distance <= most).min();
+    near.map(|(_, name)| format!("; did you mean {name:?}?")).unwrap_or_default()
+}

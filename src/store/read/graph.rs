@@ -1,0 +1,302 @@
+//! The link graph: links of a note both ways, dead ends, lone notes, shortest paths.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::index::catalog::{FileId, LinkRow};
+use crate::index::indexed_document::Reading;
+use crate::store::read::list::note_item;
+use crate::store::{NoteItem, Store};
+use crate::text::path::NotePath;
+use crate::text::subpath::Parts;
+
+/// A link that a note holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinkItem {
+    /// The construct as written.
+    pub original: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// The form's name.
+    pub form: &'static str,
+    /// Whether it embeds.
+    pub embed: bool,
+    /// The vault path that it means.
+    pub resolved: Option<String>,
+    /// Whether its heading or block is missing in the target.
+    pub broken_subpath: bool,
+}
+
+/// A link that another note holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Backlink {
+    /// The note that holds it.
+    pub path: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// That line's text, trimmed.
+    pub text: String,
+}
+
+/// All links of a note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinksReply {
+    /// Vault path.
+    pub path: String,
+    /// Links that mean a file.
+    pub outgoing: Vec<LinkItem>,
+    /// Links that mean nothing.
+    pub unresolved: Vec<LinkItem>,
+    /// Links of others to it.
+    pub backlinks: Vec<Backlink>,
+}
+
+/// Where something stands: a vault path and a line, counted from 1.
+pub type Place = (String, usize);
+
+/// A link text that means nothing, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnresolvedItem {
+    /// The link's path part as first met; spellings that differ by case count as one.
+    pub link: String,
+    /// Where: path and line.
+    pub places: Vec<Place>,
+}
+
+/// The shortest chain of links between two notes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathReply {
+    /// Vault paths from the first note to the second; empty where no chain joins them.
+    pub path: Vec<String>,
+    /// The number of links.
+    pub distance: Option<usize>,
+}
+
+impl Store {
+    /// Gives a note's links both ways.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn links(&self, name: &str) -> Result<LinksReply> {
+        let row = self.find(name)?;
+        let (from, to) = {
+            let catalog = self.index.catalog();
+            (catalog.links_from(row.id)?, catalog.links_to(row.id)?)
+        };
+        let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
+        let mut outgoing: Vec<LinkItem> = Vec::new();
+        let mut unresolved = Vec::new();
+        // By target, the links that name a part of it: their places in the list, and their subpaths.
+        let mut named: BTreeMap<FileId, Vec<(usize, String)>> = BTreeMap::new();
+        for row in from {
+            let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
+                let link = reading.note.links.get(row.place.ord).filter(|link| link.path == row.linkpath)?;
+                Some((link.span.of(&reading.text).to_owned(), link.clone()))
+            }) else {
+                // The note changed since the sync; the next one tells.
+                continue;
+            };
+            let target = match row.target {
+                Some(target) => self.index.catalog().rows(&[target])?.pop(),
+                None => None,
+            };
+            if let Some(target) = target.as_ref().filter(|target| target.path.is_note())
+                && !link.subpath.is_empty()
+            {
+                named.entry(target.id).or_default().push((outgoing.len(), link.subpath));
+            }
+            let item = LinkItem {
+                original,
+                line: link.line,
+                form: link.form.name(),
+                embed: link.embed,
+                resolved: target.map(|target| target.path.as_str().to_owned()),
+                broken_subpath: false,
+            };
+            if item.resolved.is_some() { outgoing.push(item) } else { unresolved.push(item) }
+        }
+        for (target, links) in named {
+            let Some(reading) = self.reading(&mut readings, target)? else { continue };
+            let parts = Parts::new(&reading.note);
+            for (at, subpath) in links {
+                if let Some(item) = outgoing.get_mut(at) {
+                    item.broken_subpath = parts.find(&subpath).is_none();
+                }
+            }
+        }
+        let mut backlinks = Vec::new();
+        for link in to {
+            backlinks.extend(self.backlink(&mut readings, &link)?);
+        }
+        Ok(LinksReply { path: row.path.as_str().to_owned(), outgoing, unresolved, backlinks })
+    }
+
+    fn backlink(
+        &self,
+        readings: &mut HashMap<FileId, Option<Reading>>,
+        link: &LinkRow,
+    ) -> Result<Option<Backlink>> {
+        let Some(source) = self.index.catalog().rows(&[link.source])?.pop() else {
+            return Ok(None);
+        };
+        let text = self.reading(readings, link.source)?.and_then(|reading| {
+            reading
+                .lines_span(link.place.line, link.place.line)
+                .map(|span| span.of(&reading.text).trim().to_owned())
+        });
+        Ok(Some(Backlink {
+            path: source.path.as_str().to_owned(),
+            line: link.place.line,
+            text: text.unwrap_or_default(),
+        }))
+    }
+
+    /// Reads a note once per request; `None` where it went away.
+    fn reading<'a>(
+        &self,
+        readings: &'a mut HashMap<FileId, Option<Reading>>,
+        id: FileId,
+    ) -> Result<Option<&'a Reading>> {
+        let reading = match readings.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let row = self.index.catalog().rows(&[id])?.pop();
+                place.insert(row.map(|row| self.read_if_there(&row.path)).transpose()?.flatten())
+            }
+        };
+        Ok(reading.as_ref())
+    }
+
+    fn read_if_there(&self, path: &NotePath) -> Result<Option<Reading>> {
+        match self.read_bytes(path) {
+            Ok(bytes) => Ok(Some(Reading::new(path, &bytes))),
+            Err(error) => {
+                self.warn_unless_gone(&error);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Gives the vault paths that a note's links mean, and where others link to it as (path, line), without reading
+    /// a note.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<Place>)> {
+        let row = self.find(name)?;
+        let catalog = self.index.catalog();
+        let path_of = |id: FileId| -> Result<Option<String>> {
+            Ok(catalog.rows(&[id])?.pop().map(|row| row.path.as_str().to_owned()))
+        };
+        let mut outgoing = Vec::new();
+        for link in catalog.links_from(row.id)? {
+            outgoing.extend(link.target.map(path_of).transpose()?.flatten());
+        }
+        outgoing.sort();
+        outgoing.dedup();
+        let mut backlinks = Vec::new();
+        for link in catalog.links_to(row.id)? {
+            backlinks.extend(path_of(link.source)?.map(|path| (path, link.place.line)));
+        }
+        Ok((outgoing, backlinks))
+    }
+
+    /// Lists link texts that mean nothing.
+    #[tracing::instrument(skip_all)]
+    pub fn unresolved(&self) -> Result<Vec<UnresolvedItem>> {
+        let catalog = self.index.catalog();
+        let links = catalog.unresolved()?;
+        let mut ids: Vec<FileId> = links.iter().map(|link| link.source).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let paths: HashMap<FileId, String> =
+            catalog.rows(&ids)?.into_iter().map(|row| (row.id, row.path.as_str().to_owned())).collect();
+        drop(catalog);
+        // The catalog gives the texts of one note in the order in which they were met first, which is anybody's guess.
+        let mut placed: Vec<(&String, LinkRow)> =
+            links.into_iter().filter_map(|link| Some((paths.get(&link.source)?, link))).collect();
+        placed.sort_by_key(|(path, link)| (*path, link.place.ord));
+        let mut items: BTreeMap<String, UnresolvedItem> = BTreeMap::new();
+        for (path, link) in placed {
+            let item = items
+                .entry(link.linkpath.to_lowercase())
+                .or_insert_with(|| UnresolvedItem { link: link.linkpath.clone(), places: Vec::new() });
+            item.places.push((path.clone(), link.place.line));
+        }
+        Ok(items.into_values().collect())
+    }
+
+    /// Lists notes without a link in or out.
+    #[tracing::instrument(skip_all)]
+    pub fn orphans(&self) -> Result<Vec<NoteItem>> {
+        let catalog = self.index.catalog();
+        catalog.orphans()?.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+    }
+
+    /// Lists the notes within so many links of one, either way round, the nearest first, each with its distance.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn around(&self, name: &str, depth: usize) -> Result<Vec<(String, usize)>> {
+        let start = self.find(name)?;
+        let catalog = self.index.catalog();
+        let mut known = HashSet::from([start.id]);
+        let mut ring = vec![start.id];
+        let mut found = Vec::new();
+        for distance in 1..=depth {
+            let mut next = Vec::new();
+            for id in ring {
+                next.extend(catalog.neighbours(id)?.into_iter().filter(|other| known.insert(*other)));
+            }
+            let mut paths: Vec<String> =
+                catalog.rows(&next)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
+            paths.sort();
+            found.extend(paths.into_iter().map(|path| (path, distance)));
+            ring = next;
+        }
+        Ok(found)
+    }
+
+    /// Finds the shortest chain of links between two notes, either way round.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn path(&self, from: &str, to: &str) -> Result<PathReply> {
+        let (start, goal) = (self.find(from)?, self.find(to)?);
+        let catalog = self.index.catalog();
+        // From the goal back to the start; of several ways the first by path is taken.
+        let mut distance: HashMap<FileId, usize> = HashMap::from([(goal.id, 0)]);
+        let mut queue = VecDeque::from([(goal.id, 0)]);
+        while let Some((at, steps)) = queue.pop_front() {
+            if at == start.id {
+                break;
+            }
+            for next in catalog.neighbours(at)? {
+                distance.entry(next).or_insert_with(|| {
+                    queue.push_back((next, steps + 1));
+                    steps + 1
+                });
+            }
+        }
+        let Some(&steps) = distance.get(&start.id) else {
+            return Ok(PathReply { path: Vec::new(), distance: None });
+        };
+        let mut chain = vec![start.id];
+        for left in (0..steps).rev() {
+            let Some(&at) = chain.last() else { break };
+            let mut nearer = catalog.neighbours(at)?;
+            nearer.retain(|next| distance.get(next) == Some(&left));
+            chain.extend(catalog.in_order_of_paths(&nearer)?.into_iter().find(|next| nearer.contains(next)));
+        }
+        let path: Vec<String> =
+            catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
+        Ok(PathReply { distance: Some(path.len().saturating_sub(1)), path })
+    }
+}

@@ -1,0 +1,282 @@
+//! Listing notes, tags and properties.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::index::catalog::{FileId, FileRow, Filter};
+use crate::store::Store;
+use crate::text::path::{NotePath, key};
+
+/// What a list is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SortBy {
+    /// The vault path.
+    #[default]
+    Path,
+    /// The title, without case.
+    Title,
+    /// When it was made, newest first.
+    Created,
+    /// When it last changed, newest first.
+    Updated,
+}
+
+/// Which notes to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListRequest {
+    /// Conditions on the note.
+    pub filter: Filter,
+    /// A property that it must have, and the value, where one is given.
+    pub property: Option<(String, Option<String>)>,
+    /// The order.
+    pub sort: SortBy,
+    /// Leave out this many of the first: they were on the pages before.
+    pub skip: usize,
+    /// How many at most.
+    pub limit: Option<usize>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The notes of this page, in order.
+    pub notes: Vec<NoteItem>,
+    /// Notes in the whole list.
+    pub total: usize,
+}
+
+/// A note in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NoteItem {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// The note's title.
+    pub title: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its `type`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub note_type: Option<String>,
+    /// Its `category`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
+
+/// A note with some of its properties.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldsItem {
+    /// Vault path.
+    pub path: String,
+    /// The note's title.
+    pub title: String,
+    /// The properties that were asked for and that the note has, under the names that were asked for.
+    pub fields: Map<String, Value>,
+}
+
+/// A tag and how many notes carry it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TagItem {
+    /// The tag without `#`.
+    pub tag: String,
+    /// Notes that carry exactly it.
+    pub notes: usize,
+}
+
+/// A property and how it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PropertyItem {
+    /// The name as first met.
+    pub property: String,
+    /// Its type: declared in the vault, else what most values are.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Notes that have it.
+    pub notes: usize,
+}
+
+impl Store {
+    /// Lists notes, a page at a time.
+    #[tracing::instrument(skip_all)]
+    pub fn list(&self, request: &ListRequest) -> Result<Page> {
+        let filter = self.settled(&request.filter)?;
+        let rows = self.selected(&filter, request)?;
+        let total = rows.len();
+        let catalog = self.index.catalog();
+        let page = rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX));
+        let notes = page.map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect::<Result<_>>()?;
+        Ok(Page { notes, total })
+    }
+
+    /// Selects the notes of a list, in its order.
+    fn selected(&self, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
+        let catalog = self.index.catalog();
+        let mut rows = catalog.select(filter)?;
+        if let Some((name, value)) = &request.property {
+            let mut holding: HashSet<FileId> = HashSet::new();
+            catalog.each_properties(|file, map| {
+                if has_property(&map, name, value.as_deref()) {
+                    holding.insert(file);
+                }
+            })?;
+            rows.retain(|row| holding.contains(&row.id));
+        }
+        drop(catalog);
+        if matches!(request.sort, SortBy::Created | SortBy::Updated) {
+            self.sort_by_birth(&mut rows, true, |row| row)?;
+        }
+        match request.sort {
+            SortBy::Path | SortBy::Created => {}
+            SortBy::Title => rows.sort_by_cached_key(|row| (row.title.to_lowercase(), row.path.clone())),
+            SortBy::Updated => rows.sort_by_key(|row| std::cmp::Reverse(row.updated)),
+        }
+        Ok(rows)
+    }
+
+    /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
+    ///
+    /// # Errors
+    /// As [`Vault::settle`](crate::vault::Vault::settle).
+    pub(in crate::store) fn settled(&self, filter: &Filter) -> Result<Filter> {
+        let mut filter = filter.clone();
+        if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
+            && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
+        {
+            filter.folder = Some(self.vault.settle(&inside)?.folder().to_owned());
+        }
+        Ok(filter)
+    }
+
+    /// Lists notes with the properties that are asked for, a page at a time, and counts all of them.
+    ///
+    /// Properties are found without case. `tags`, `created` and `updated` are given also where a note has no such
+    /// property.
+    #[tracing::instrument(skip_all)]
+    pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
+        let filter = self.settled(&request.filter)?;
+        let rows = self.selected(&filter, request)?;
+        let catalog = self.index.catalog();
+        let total = rows.len();
+        let page: Vec<FileRow> =
+            rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX)).collect();
+        let ids: Vec<FileId> = page.iter().map(|row| row.id).collect();
+        let mut properties = catalog.properties_of(&ids)?;
+        let mut items = Vec::with_capacity(page.len());
+        for row in page {
+            let held = properties.remove(&row.id).unwrap_or_default();
+            let note = note_item(catalog.tags_of(row.id)?, row);
+            let mut values = Map::new();
+            for field in fields {
+                let wanted = key(field);
+                let own = held.iter().find(|(name, _)| key(name) == wanted).map(|(_, value)| value.clone());
+                let value = own.or_else(|| match wanted.as_str() {
+                    "tags" if !note.tags.is_empty() => Some(Value::from(note.tags.clone())),
+                    "created" => Some(Value::from(note.created.rfc3339())),
+                    "updated" => Some(Value::from(note.updated.rfc3339())),
+                    _ => None,
+                });
+                values.extend(value.map(|value| (field.clone(), value)));
+            }
+            items.push(FieldsItem { path: note.path, title: note.title, fields: values });
+        }
+        Ok((items, total))
+    }
+
+    /// Picks notes at random; the same seed picks the same of the same notes.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn random(&self, filter: &Filter, limit: usize, seed: Option<u64>) -> Result<Vec<NoteItem>> {
+        let seed =
+            seed.map_or_else(|| *uuid::Uuid::new_v4().as_bytes(), |seed| u128::from(seed).to_le_bytes());
+        let filter = self.settled(filter)?;
+        let catalog = self.index.catalog();
+        let mut rows = catalog.select(&filter)?;
+        // Hashes of a seed and each path are in an order that nobody can foresee, and each order is as likely.
+        rows.sort_by_cached_key(|row| {
+            *blake3::Hasher::new().update(&seed).update(row.path.as_str().as_bytes()).finalize().as_bytes()
+        });
+        rows.truncate(limit);
+        rows.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+    }
+
+    /// Lists every tag with the number of notes that carry it, most used first.
+    #[tracing::instrument(skip_all)]
+    pub fn tags(&self) -> Result<Vec<TagItem>> {
+        let tags = self.index.catalog().tags()?;
+        Ok(tags.into_iter().map(|(tag, notes)| TagItem { tag, notes }).collect())
+    }
+
+    /// Lists every property with its type and the number of notes that have it, most used first.
+    #[tracing::instrument(skip_all)]
+    pub fn properties(&self) -> Result<Vec<PropertyItem>> {
+        // By key: the spellings of the name and the types of its values, each with the number of notes.
+        type Counts<T> = BTreeMap<T, usize>;
+        let mut found: BTreeMap<String, (Counts<String>, Counts<&'static str>)> = BTreeMap::new();
+        self.index.catalog().each_properties(|_, map| {
+            for (name, value) in map {
+                let (names, kinds) = found.entry(key(&name)).or_default();
+                let kind = crate::text::frontmatter::kind_of(&name, &value, None).name();
+                *kinds.entry(kind).or_default() += 1;
+                *names.entry(name).or_default() += 1;
+            }
+        })?;
+        let settings = self.vault.settings();
+        let mut items: Vec<PropertyItem> = found
+            .into_values()
+            .map(|(names, kinds)| {
+                let notes = names.values().sum();
+                // Of spellings that are as frequent the first in the alphabet.
+                let property = names.into_iter().rev().max_by_key(|(_, count)| *count).unwrap_or_default().0;
+                let usual = kinds.iter().max_by_key(|(_, count)| **count).map_or("text", |(kind, _)| kind);
+                let kind =
+                    settings.declared_type(&property).map_or(usual, |declared| declared.name()).to_owned();
+                PropertyItem { property, kind, notes }
+            })
+            .collect();
+        items.sort_by(|a, b| b.notes.cmp(&a.notes).then_with(|| key(&a.property).cmp(&key(&b.property))));
+        Ok(items)
+    }
+}
+
+pub(in crate::store) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
+    NoteItem {
+        path: row.path.as_str().to_owned(),
+        id: row.note_id,
+        title: row.title,
+        created: row.created,
+        updated: row.updated,
+        tags,
+        note_type: row.note_type,
+        category: row.category,
+    }
+}
+
+/// Says whether flat properties hold a name, and, where asked, a value; lists hold each of their items.
+fn has_property(map: &Map<String, Value>, name: &str, value: Option<&str>) -> bool {
+    let wanted = key(name);
+    map.iter()
+        .filter(|(found, _)| key(found) == wanted)
+        .any(|(_, held)| value.is_none_or(|value| holds(held, value)))
+}
+
+fn holds(held: &Value, value: &str) -> bool {
+    match held {
+        Value::Array(items) => items.iter().any(|item| holds(item, value)),
+        Value::String(text) => text.to_lowercase() == value.to_lowercase(),
+        Value::Bool(flag) => value.eq_ignore_ascii_case(if *flag { "true" } else { "false" }),
+        Value::Number(number) => number.to_string() == value,
+        Value::Null => value.eq_ignore_ascii_case("null"),
+        Value::Object(_) => false,
+    }
+}

@@ -1,0 +1,75 @@
+//! Listing the tasks of the vault, note by note.
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::index::catalog::{FileRow, Filter};
+use crate::parallel;
+use crate::store::Store;
+use crate::text::note::{Note, decode};
+
+/// Which tasks to list.
+#[derive(Debug, Clone, Default)]
+pub struct TasksRequest {
+    /// Conditions on the note.
+    pub filter: Filter,
+    /// Of this note alone, by any of its names.
+    pub note: Option<String>,
+    /// Only tasks that are done, or only open ones.
+    pub done: Option<bool>,
+    /// How many at most.
+    pub limit: Option<usize>,
+}
+
+/// A task and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskItem {
+    /// Vault path.
+    pub path: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// The character between the brackets; a space means open.
+    pub status: char,
+    /// Whether it is anything but open.
+    pub done: bool,
+    /// Its text on its first line.
+    pub text: String,
+}
+
+impl Store {
+    /// Lists tasks in the order of paths and lines, from the files as they are now.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    #[tracing::instrument(skip_all)]
+    pub fn tasks(&self, request: &TasksRequest) -> Result<Vec<TaskItem>> {
+        let rows = match &request.note {
+            Some(name) => vec![self.find(name)?],
+            None => {
+                let filter = self.settled(&request.filter)?;
+                self.index.catalog().select(&filter)?
+            }
+        };
+        let found = parallel::each(&rows, 16, || (), |(), row: &FileRow| self.tasks_of(row, request.done));
+        Ok(found.into_iter().flatten().take(request.limit.unwrap_or(usize::MAX)).collect())
+    }
+
+    fn tasks_of(&self, row: &FileRow, done: Option<bool>) -> Vec<TaskItem> {
+        let bytes = match self.read_bytes(&row.path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                tracing::warn!("{error}, so its tasks are left out");
+                return Vec::new();
+            }
+        };
+        let tasks = Note::parse(&decode(&bytes).text).tasks;
+        let item = |task: crate::text::note::Task| TaskItem {
+            path: row.path.as_str().to_owned(),
+            line: task.line,
+            status: task.status,
+            done: task.status != ' ',
+            text: task.text,
+        };
+        tasks.into_iter().map(item).filter(|task| done.is_none_or(|done| done == task.done)).collect()
+    }
+}

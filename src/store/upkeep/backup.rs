@@ -1,0 +1,266 @@
+//! Backups of the vault, and the way back from one.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::journal::{BROUGHT_BACK, Event, Order};
+use crate::safe_open;
+use crate::store::Store;
+use crate::store::change::apply::ChangeReply;
+use crate::store::upkeep::transfer::Form;
+use crate::store::view::View;
+use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place, Remark};
+use crate::text::path::NotePath;
+use crate::vault::backup::{self, Draft, Manifest, PREFIX};
+
+/// A backup that is made by itself waits so long after the last.
+const DAY: i64 = 24 * 3_600_000;
+/// And comes before that where the vault has so many notes more.
+const NOTES: usize = 100;
+
+/// A backup.
+#[derive(Debug, Clone, Serialize)]
+pub struct BackupItem {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// When it was made.
+    pub at: String,
+    /// Notes in it.
+    pub notes: usize,
+    /// All files in it.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What could not be read, or leads back into the vault, and so is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+impl BackupItem {
+    fn of(path: PathBuf, manifest: &Manifest) -> Self {
+        Self {
+            name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            at: manifest.at.clone(),
+            notes: manifest.notes,
+            files: manifest.files.len(),
+            bytes: manifest.bytes(),
+            left_out: manifest.left_out.clone(),
+            path,
+        }
+    }
+}
+
+/// What became of a backup that was brought back.
+#[derive(Debug, Clone, Serialize)]
+pub struct RestoreReply {
+    /// The backup.
+    pub backup: BackupItem,
+    /// The new vault; nothing where it came back into this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<PathBuf>,
+    /// What changed in this vault, or would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeReply>,
+}
+
+impl Store {
+    /// Gives the folder of backups.
+    pub fn backup_folder(&self, given: Option<&Path>) -> PathBuf {
+        match given {
+            Some(folder) => folder.to_owned(),
+            None if self.config.backup.dir.as_os_str().is_empty() => {
+                self.vault.root().join(backup::own_folder())
+            }
+            // A home may be meant, and else the vault, wherever the command is given.
+            None => match (self.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
+                (Ok(rest), Some(home)) => home.join(rest),
+                _ => self.vault.root().join(&self.config.backup.dir),
+            },
+        }
+    }
+
+    /// Copies the vault and its journal, with an export for other programs, and keeps the newest backups.
+    ///
+    /// # Errors
+    /// `Conflict` where another process makes one; `Invalid` where the folder lies among the notes; `Io` where a file
+    /// cannot be read or written. What was copied by then is no backup, and goes.
+    #[tracing::instrument(skip_all)]
+    pub fn backup(&self, folder: Option<&Path>) -> Result<BackupItem> {
+        self.vault.refuse_read_only()?;
+        self.freshen()?;
+        let folder = self.backup_folder(folder);
+        let mut draft = Draft::begin(&self.vault, &folder)?;
+        draft.copy()?;
+        draft.export(|out| self.export(Form::Json, out).map(drop))?;
+        let now = self.clock.now();
+        let notes = self.index.catalog().counts()?.notes;
+        let name = format!("{PREFIX}{}", now.local().strftime("%Y%m%d_%H%M%S"));
+        let lock = self.vault.lock(&self.vault.records())?;
+        let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes, self.config.backup.keep)?;
+        drop(lock);
+        let item = BackupItem::of(path, &manifest);
+        let mut event = Event::new("backup", now);
+        event.more.insert("backup".to_owned(), Value::from(item.name.as_str()));
+        event.more.insert("count".to_owned(), Value::from(notes));
+        self.sign(&mut event);
+        self.journal().append(&event)?;
+        Ok(item)
+    }
+
+    /// Makes a backup where the settings ask for one by itself, and it is time: a day after the last, or a hundred
+    /// notes. Gives it where it was made.
+    ///
+    /// # Errors
+    /// As [`Store::backup`].
+    pub fn backup_if_due(&self) -> Result<Option<BackupItem>> {
+        if !self.config.backup.auto {
+            return Ok(None);
+        }
+        let mut last = None;
+        for event in self.journal().events(Order::NewestFirst)?.with_any(&["\"backup\""]) {
+            let event = event?;
+            if event.op == "backup" {
+                last = Some(event);
+                break;
+            }
+        }
+        let is_due = match last {
+            None => true,
+            Some(last) => {
+                let notes = self.index.catalog().counts()?.notes;
+                let before = last.more.get("count").and_then(Value::as_u64).unwrap_or(0);
+                let before = usize::try_from(before).unwrap_or(usize::MAX);
+                // One of the future is that of a clock that went wrong.
+                !(0..DAY).contains(&(self.clock.now().millis() - last.at.millis()))
+                    || notes / NOTES > before / NOTES
+            }
+        };
+        if is_due { self.backup(None).map(Some) } else { Ok(None) }
+    }
+
+    /// Lists backups, the newest first.
+    ///
+    /// # Errors
+    /// `Io` where their folder cannot be listed.
+    pub fn backups(&self, folder: Option<&Path>) -> Result<Vec<BackupItem>> {
+        let found = backup::list(&self.backup_folder(folder), self.vault.root())?;
+        Ok(found.into_iter().map(|(path, manifest)| BackupItem::of(path, &manifest)).collect())
+    }
+
+    fn find_backup(&self, name: &str, folder: Option<&Path>) -> Result<(PathBuf, Manifest)> {
+        let given = PathBuf::from(name);
+        let path = if given.is_dir() { given } else { self.backup_folder(folder).join(name) };
+        if !path.is_dir() {
+            return Err(Error::not_found(format!("there is no backup {name:?}"))
+                .with_hint("`sidenote backups` lists them; or give the path of one"));
+        }
+        let manifest = backup::open(&path)?;
+        Ok((path, manifest))
+    }
+
+    /// Brings a backup back: with `to` as a vault of its own, in a folder that is empty or not there; else into this
+    /// vault, where notes that are gone or different get the bytes that they had, and what came since stays.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such backup; `Exists` where the folder is not empty; `Corrupt` where the backup is
+    /// damaged; else as [`Store::change`].
+    #[tracing::instrument(skip_all)]
+    pub fn restore_backup(
+        &self,
+        name: &str,
+        folder: Option<&Path>,
+        to: Option<&Path>,
+        dry_run: bool,
+    ) -> Result<RestoreReply> {
+        let (path, manifest) = self.find_backup(name, folder)?;
+        let item = BackupItem::of(path.clone(), &manifest);
+        if let Some(to) = to {
+            if !dry_run {
+                backup::restore(&self.vault, &path, to)?;
+            }
+            return Ok(RestoreReply { backup: item, to: Some(to.to_owned()), change: None });
+        }
+        let change = self.carry_out(
+            |lock| {
+                let plan = self.plan_return(&path, &manifest)?;
+                if let Some(lock) = lock {
+                    self.bring_journal_back(lock, &path, &manifest)?;
+                }
+                Ok(plan)
+            },
+            dry_run,
+        )?;
+        Ok(RestoreReply { backup: item, to: None, change: Some(change) })
+    }
+
+    fn bring_journal_back(
+        &self,
+        lock: &crate::vault::apply::WriteLock,
+        backup: &Path,
+        manifest: &Manifest,
+    ) -> Result<()> {
+        let read = |(path, name, file)| Ok((name, backup::read(backup, path, file)?));
+        let months = backup::journal(manifest).map(read).collect::<Result<Vec<_>>>()?;
+        months.iter().try_for_each(|(name, bytes)| self.journal().bring_back(lock, name, bytes))
+    }
+
+    /// Plans to give notes and attachments that are gone or different the bytes of a backup.
+    fn plan_return(&self, folder: &Path, manifest: &Manifest) -> Result<ChangeSet> {
+        // Only so that the index is in line with the files.
+        View::new(self)?;
+        let mut plan = ChangeSet::new(BROUGHT_BACK);
+        for (name, file) in manifest.of_vault() {
+            // What is hidden, and links, come back into a vault of their own only.
+            let Some(path) = NotePath::from_disk(name).filter(|_| file.link.is_none()) else { continue };
+            let before = match self.vault.open_file(&path) {
+                Ok(_) if self.vault.disk_path(&path).is_symlink() => {
+                    plan.remarks.push(stays(&path, "no plain file stands in its place"));
+                    continue;
+                }
+                Ok(found) => {
+                    let mut hasher = blake3::Hasher::new();
+                    match hasher.update_reader(found) {
+                        Ok(_) => Some(hasher.finalize()),
+                        Err(error) => {
+                            plan.remarks.push(stays(&path, &error.to_string()));
+                            continue;
+                        }
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) if safe_open::is_refusal(&error) => {
+                    plan.remarks.push(stays(&path, "no plain file stands in its place"));
+                    continue;
+                }
+                // Something else stands in its place, or on the way to it.
+                Err(error) => {
+                    plan.remarks.push(stays(&path, &error.to_string()));
+                    continue;
+                }
+            };
+            if before.is_some_and(|before| file.blake3.as_deref() == Some(before.to_hex().as_str())) {
+                continue;
+            }
+            let bytes = backup::read(folder, &format!("notes/{name}"), file)?;
+            let place = Place::Vault(path);
+            plan.files.push(FileChange {
+                from: before.is_some().then(|| place.clone()),
+                to: Some(place),
+                before: before.map(|hash| ContentHash::from_bytes(*hash.as_bytes())),
+                content: Content::Whole(bytes),
+            });
+        }
+        Ok(plan)
+    }
+}
+
+/// Tells that a file does not come back, and why.
+fn stays(path: &NotePath, why: &str) -> Remark {
+    let message = format!("it does not come back: {why}");
+    Remark { code: "in-the-way".to_owned(), path: path.clone(), line: 1, column: 1, message }
+}

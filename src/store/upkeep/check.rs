@@ -1,0 +1,426 @@
+//! Looking for what is wrong with a vault: links that lead nowhere or anywhere, names that clash, frontmatter that
+//! cannot be read, leftovers of git, notes that stand alone or stand twice; and whether the index is in step.
+//!
+//! Reads every note once, on all cores; keeps of each what the problems need. Mends nothing in a note.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use serde::Serialize;
+
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::{FileKind, FileRow, Filter};
+use crate::parallel;
+use crate::store::Store;
+use crate::text::link::{Link, is_external};
+use crate::text::note::{Note, decode};
+use crate::text::path::{NotePath, clean, key};
+use crate::text::resolve::Names;
+use crate::text::rewrite::{parse, stands_in_wikilink};
+use crate::text::subpath::Parts;
+use crate::text::terms::Terms;
+use crate::vault::undo_log::Kept;
+
+/// How many of a note's rarest word sequences are compared.
+const SKETCH: usize = 32;
+/// How many words make a sequence.
+const SHINGLE: usize = 4;
+/// Notes with fewer sequences are too short to be told apart by them.
+const SHORTEST: usize = 12;
+/// The share of common sequences from which two notes are near-duplicates.
+const ALIKE: f64 = 0.8;
+/// A sequence that more notes share is a template's, and says nothing.
+const CROWD: usize = 40;
+
+/// How much a problem matters, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It may be meant so.
+    Info,
+    /// It may lead somebody astray.
+    Warning,
+    /// Something is broken or lost.
+    Error,
+}
+
+impl Severity {
+    /// Gives the name that replies and flags use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A kind of problem that `check` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProblemCode {
+    /// The stable code.
+    pub code: &'static str,
+    /// How much such a problem matters.
+    pub severity: Severity,
+    /// What it says of a note, as one phrase.
+    pub meaning: &'static str,
+}
+
+const fn code(severity: Severity, code: &'static str, meaning: &'static str) -> ProblemCode {
+    ProblemCode { code, severity, meaning }
+}
+
+/// Every code that `check` can report, by severity and name.
+pub const CODES: &[ProblemCode] = &[
+    code(Severity::Error, "broken-link", "a link leads to no file"),
+    code(Severity::Error, "broken-subpath", "a link names a heading, block or footnote that is not there"),
+    code(Severity::Error, "conflict-markers", "git left two versions of a passage in the note"),
+    code(
+        Severity::Error,
+        "damaged-before-images",
+        "an operation cannot be undone: its before-images are damaged",
+    ),
+    code(Severity::Error, "damaged-journal", "lines of the journal cannot be read"),
+    code(Severity::Error, "duplicate-id", "two notes have one id"),
+    code(Severity::Error, "invalid-utf8", "the file is not UTF-8, so it is never rewritten"),
+    code(Severity::Error, "json-unparsable", "a canvas cannot be read"),
+    code(Severity::Error, "name-clash", "two names differ in case or accents alone"),
+    code(Severity::Error, "unreadable", "the file cannot be read"),
+    code(Severity::Error, "utf-16", "the file is UTF-16, which is not read"),
+    code(Severity::Error, "yaml-unparsable", "the frontmatter cannot be read"),
+    code(Severity::Warning, "ambiguous-link", "a link could mean several files"),
+    code(Severity::Warning, "name-not-linkable", "no link can name the file"),
+    code(Severity::Warning, "nested-too-deep", "a passage is nested too deep to be read"),
+    code(Severity::Info, "index-behind", "files changed since they were indexed"),
+    code(Severity::Info, "near-duplicate", "two notes say about the same"),
+    code(Severity::Info, "orphan", "a note has no links, and none lead to it"),
+];
+
+/// Tells how much a problem of this code matters.
+fn severity_of(code: &str) -> Severity {
+    let known = CODES.iter().find(|known| known.code == code);
+    debug_assert!(known.is_some(), "{code} is missing in CODES");
+    known.map_or(Severity::Error, |known| known.severity)
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Problem {
+    /// The note; the index folder for its own problems.
+    pub path: String,
+    /// Line, counted from 1; 0 where the whole file is meant.
+    pub line: usize,
+    /// A stable code, one of [`CODES`].
+    pub code: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence for a person.
+    pub message: String,
+}
+
+impl Problem {
+    fn new(path: String, line: usize, code: &'static str, message: String) -> Self {
+        Self { path, line, code, severity: severity_of(code), message }
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckReply {
+    /// Notes and canvases looked at.
+    pub notes: usize,
+    /// Problems by code.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// All of them, by path and line.
+    pub problems: Vec<Problem>,
+    /// Files that differed from the index before.
+    pub behind: usize,
+    /// Whether the index is in step now.
+    pub fixed: bool,
+}
+
+/// What a check keeps of one note.
+#[derive(Default)]
+struct Looked {
+    problems: Vec<Problem>,
+    /// Links into other notes, with a subpath: target, subpath, line, text.
+    parts: Vec<(NotePath, String, usize, String)>,
+    /// The smallest hashes of its word sequences.
+    sketch: Vec<u64>,
+}
+
+impl Store {
+    /// Looks for problems of the vault and its index. The index is brought in step first, and with `fix` that it was not
+    /// is no problem; notes are never changed.
+    ///
+    /// # Errors
+    /// `Io` where the vault cannot be listed.
+    #[tracing::instrument(skip_all)]
+    pub fn check(&self, fix: bool) -> Result<CheckReply> {
+        let is_new = self.index.generation()? == 0;
+        let behind = self.index.drift(&self.vault)?.len();
+        // What is wrong is told of the files as they are, so the index is brought in step wherever that may be.
+        let is_in_step = behind == 0 || self.freshen()? == 0;
+        let catalog = self.index.catalog();
+        let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
+        let all: Vec<NotePath> = catalog.paths()?.into_iter().map(|(path, _)| path).collect();
+        let orphans = catalog.orphans()?;
+        drop(catalog);
+        let mut names = Names::default();
+        all.iter().for_each(|path| names.insert(path));
+        let looked = parallel::each(&rows, 16, || (), |(), row: &FileRow| self.look(row, &names));
+        let mut problems = Vec::new();
+        let mut parts: BTreeMap<NotePath, Vec<(String, usize, String, String)>> = BTreeMap::new();
+        let mut sketches = Vec::new();
+        for (row, looked) in rows.iter().zip(looked) {
+            problems.extend(looked.problems);
+            for (target, subpath, line, text) in looked.parts {
+                parts.entry(target).or_default().push((subpath, line, text, row.path.to_string()));
+            }
+            sketches.push(looked.sketch);
+        }
+        problems.extend(self.broken_parts(&parts));
+        problems.extend(clashes(&all));
+        problems.extend(twice(&rows));
+        problems.extend(alike(&rows, &sketches));
+        let alone = |row: FileRow| {
+            problem(&row.path, 0, "orphan", "links to no note, and no note links to it".into())
+        };
+        problems.extend(orphans.into_iter().map(alone));
+        if !is_in_step || (behind > 0 && !fix && !is_new) {
+            let message = format!("{behind} files differed from the index");
+            let path = self.index.folder().display().to_string();
+            problems.push(Problem::new(path, 0, "index-behind", message));
+        }
+        problems.extend(self.damaged_records()?);
+        problems.sort();
+        let mut counts = BTreeMap::new();
+        for problem in &problems {
+            *counts.entry(problem.code).or_default() += 1;
+        }
+        Ok(CheckReply { notes: rows.len(), counts, problems, behind, fixed: is_in_step })
+    }
+
+    /// Finds lines of the journal and before-images that cannot be read.
+    fn damaged_records(&self) -> Result<Vec<Problem>> {
+        let records = self.vault.records();
+        let named = |name: &str| records.join(name).display().to_string();
+        let journal = self.journal().damage()?.into_iter().map(|(month, lines)| {
+            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            let message = format!("{lines} cannot be read and are passed over");
+            Problem::new(named(&month), 0, "damaged-journal", message)
+        });
+        let mut problems: Vec<Problem> = journal.collect();
+        let kept = Kept::open(&records)?;
+        for id in kept.ids()? {
+            if let Err(error) = kept.record(&id) {
+                let path = named(&format!("undo/{id}"));
+                let message = format!("the operation cannot be undone: {error}");
+                problems.push(Problem::new(path, 0, "damaged-before-images", message));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Reads one note and keeps what is wrong with it.
+    fn look(&self, row: &FileRow, names: &Names) -> Looked {
+        let path = &row.path;
+        let mut looked = Looked::default();
+        let bytes = match self.vault.read(path) {
+            Ok(bytes) => bytes,
+            // What went away meanwhile is no problem of the vault's.
+            Err(error) if error.kind() == ErrorKind::NotFound => return looked,
+            Err(error) => {
+                looked.problems.push(problem(path, 0, "unreadable", error.to_string()));
+                return looked;
+            }
+        };
+        let decoded = decode(&bytes);
+        let note = parse(path, &decoded.text);
+        let lines = crate::text::note::Lines::new(&decoded.text);
+        for found in note.problems.iter().chain(&decoded.problem) {
+            let line = found.span.map_or(0, |span| lines.of(span.start));
+            looked.problems.push(problem(path, line, found.code, found.message.clone()));
+        }
+        for link in &note.links {
+            look_at_link(link, &decoded.text, path, names, &mut looked);
+        }
+        looked.problems.extend(conflict(path, &decoded.text));
+        if !stands_in_wikilink(path.as_str()) {
+            let message =
+                "no wikilink can name it: a name with # ^ | [[ ]] or %% ends or splits a link".to_owned();
+            looked.problems.push(problem(path, 0, "name-not-linkable", message));
+        }
+        looked.sketch = sketch(&note, &decoded.text);
+        looked
+    }
+
+    /// Finds links to headings, blocks and footnotes that their note does not have.
+    fn broken_parts(&self, parts: &BTreeMap<NotePath, Vec<(String, usize, String, String)>>) -> Vec<Problem> {
+        let targets: Vec<_> = parts.iter().collect();
+        let broken = parallel::each(
+            &targets,
+            16,
+            || (),
+            |(), (target, links)| {
+                let Ok(bytes) = self.vault.read(target) else { return Vec::new() };
+                let note = Note::parse(&decode(&bytes).text);
+                let parts = Parts::new(&note);
+                let missing = links.iter().filter(|(subpath, ..)| parts.find(subpath).is_none());
+                missing
+                    .map(|(subpath, line, text, path)| {
+                        let message = format!("{target} has no {subpath}: {text}");
+                        Problem::new(path.clone(), *line, "broken-subpath", message)
+                    })
+                    .collect()
+            },
+        );
+        broken.into_iter().flatten().collect()
+    }
+}
+
+fn problem(path: &NotePath, line: usize, code: &'static str, message: String) -> Problem {
+    Problem::new(path.to_string(), line, code, message)
+}
+
+fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &Names, looked: &mut Looked) {
+    // `[[## text]]` is an editor's typing aid.
+    if is_external(&link.path) || (link.path.is_empty() && link.subpath.starts_with("##")) {
+        return;
+    }
+    let written = link.span.of(text).to_owned();
+    let target = if clean(&link.path).is_empty() {
+        path
+    } else {
+        match names.resolve(&link.path, path) {
+            Some(found) => {
+                if found.unstable {
+                    let message = format!(
+                        "more than one file fits, of equal right; {} is taken: {written}",
+                        found.path
+                    );
+                    looked.problems.push(problem(path, link.line, "ambiguous-link", message));
+                }
+                found.path
+            }
+            None => {
+                looked.problems.push(problem(
+                    path,
+                    link.line,
+                    "broken-link",
+                    format!("leads nowhere: {written}"),
+                ));
+                return;
+            }
+        }
+    };
+    if !link.subpath.is_empty() && target.is_note() {
+        looked.parts.push((target.clone(), link.subpath.clone(), link.line, written));
+    }
+}
+
+/// Finds the marks that git leaves where two versions did not go together.
+fn conflict(path: &NotePath, text: &str) -> Option<Problem> {
+    let mut open = None;
+    for (at, line) in text.lines().enumerate() {
+        if line.starts_with("<<<<<<< ") {
+            open = Some(at + 1);
+        } else if line.starts_with(">>>>>>> ") && open.is_some() {
+            let message = "two versions stand in the note, between marks of git".to_owned();
+            return open.map(|line| problem(path, line, "conflict-markers", message));
+        }
+    }
+    None
+}
+
+/// Finds names that differ in case or accents alone: some systems hold one of them only.
+fn clashes(all: &[NotePath]) -> Vec<Problem> {
+    let mut by_key: HashMap<String, Vec<&NotePath>> = HashMap::new();
+    for path in all {
+        by_key.entry(key(path.as_str())).or_default().push(path);
+    }
+    let clashing = by_key.into_values().filter(|paths| paths.len() > 1);
+    clashing
+        .flat_map(|paths| {
+            let first = paths.iter().min().copied().cloned();
+            paths.into_iter().filter(move |path| Some(*path) != first.as_ref()).cloned().collect::<Vec<_>>()
+        })
+        .map(|path| {
+            let message = "another file's name differs in case or accents alone".to_owned();
+            problem(&path, 0, "name-clash", message)
+        })
+        .collect()
+}
+
+/// Finds notes that have one id.
+fn twice(rows: &[FileRow]) -> Vec<Problem> {
+    let mut first: HashMap<String, &NotePath> = HashMap::new();
+    let mut found = Vec::new();
+    for row in rows.iter().filter(|row| row.kind == FileKind::Note) {
+        match first.get(&key(&row.note_id)) {
+            Some(other) => {
+                found.push(problem(
+                    &row.path,
+                    0,
+                    "duplicate-id",
+                    format!("{other} has the id {} too", row.note_id),
+                ));
+            }
+            None => {
+                first.insert(key(&row.note_id), &row.path);
+            }
+        }
+    }
+    found
+}
+
+/// Keeps the smallest hashes of a note's word sequences (Broder, On the resemblance and containment of documents,
+/// 1997): the share of common ones estimates the share of common sequences.
+fn sketch(note: &Note, text: &str) -> Vec<u64> {
+    let body = text.get(note.body_start..).unwrap_or("");
+    let mut walk = Terms::new(body);
+    let mut words = Vec::new();
+    while walk.advance() {
+        words.push(hash(&walk.term().text));
+    }
+    let hashes: BTreeSet<u64> = words.windows(SHINGLE).map(hash).collect();
+    if hashes.len() < SHORTEST { Vec::new() } else { hashes.into_iter().take(SKETCH).collect() }
+}
+
+fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Finds notes that say almost the same. Only notes that share one of their four smallest hashes are compared, so that
+/// the cost grows with the notes and not with their pairs.
+fn alike(rows: &[FileRow], sketches: &[Vec<u64>]) -> Vec<Problem> {
+    let mut holding: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, sketch) in sketches.iter().enumerate() {
+        for hash in sketch.iter().take(4) {
+            holding.entry(*hash).or_default().push(at);
+        }
+    }
+    let mut pairs: HashSet<(usize, usize)> = HashSet::new();
+    for group in holding.values().filter(|group| group.len() <= CROWD) {
+        for (place, &one) in group.iter().enumerate() {
+            pairs.extend(group.iter().skip(place + 1).map(|&other| (one, other)));
+        }
+    }
+    let mut found = Vec::new();
+    for (one, other) in pairs {
+        let (Some(a), Some(b)) = (sketches.get(one), sketches.get(other)) else { continue };
+        let (Some(row), Some(twin)) = (rows.get(one), rows.get(other)) else { continue };
+        let merged: BTreeSet<u64> = a.iter().chain(b).copied().collect();
+        let smallest: Vec<u64> = merged.into_iter().take(SKETCH).collect();
+        let common = smallest.iter().filter(|hash| a.contains(hash) && b.contains(hash)).count();
+        let share = common as f64 / smallest.len().max(1) as f64;
+        if share >= ALIKE {
+            let message =
+                format!("says about the same as {} ({:.0} % of its word sequences)", row.path, share * 100.0);
+            found.push(problem(&twin.path, 0, "near-duplicate", message));
+        }
+    }
+    found
+}

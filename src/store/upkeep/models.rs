@@ -1,0 +1,565 @@
+//! Models by name: which there are, which are set, fetching one, setting one, and trying whether it works.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::config::{Config, Edited, Origin, Setting, edit_user_file};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::embed::download;
+use crate::index::embed::download::Heard;
+use crate::index::embed::model_files::{Kept, folder_of};
+use crate::index::embed::model_selection;
+use crate::index::embed::onnx::{self, Listed, find_listed, listed_embedders, listed_rerankers};
+use crate::index::embed::{CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank};
+use crate::vault::Vault;
+
+/// Three texts of which the first two say much the same.
+const TEXTS: [&str; 3] = [
+    "The cat is asleep on the warm windowsill.",
+    "A kitten naps by the sunny window.",
+    "The central bank raised its interest rates again.",
+];
+/// A question, its answer, and a text that is none.
+const QUESTION: &str = "how often do tomatoes need water";
+const ANSWERS: [&str; 2] =
+    ["Tomatoes need a deep watering twice a week.", "The bridge over the river was opened in 1932."];
+/// Vectors of one text may differ by what rounding does.
+const SAME: f32 = 0.99;
+/// Trying a reranker may take so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Gives vectors.
+    Embedder,
+    /// Reads the best hits once more.
+    Reranker,
+}
+
+/// A model that can be had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelItem {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub kind: ModelKind,
+    /// Where it comes from: `built in`, its repository on the hub, its folder, or `endpoint`.
+    pub source: String,
+    /// The length of its vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<usize>,
+    /// Whether it can be used as it is.
+    pub installed: bool,
+    /// Whether the settings name it.
+    pub in_use: bool,
+    /// What it is said to be.
+    pub about: String,
+}
+
+/// A model as the settings have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelState {
+    /// Its name; `none` without one.
+    pub name: String,
+    /// The length of its vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<usize>,
+    /// How many tokens of a text it sees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<usize>,
+    /// What its vectors are told by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Its folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// Why it is not the one that is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// The models that the settings lead to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelsShown {
+    /// `embed.provider`.
+    pub provider: String,
+    /// The embedder.
+    pub embedder: ModelState,
+    /// The reranker.
+    pub reranker: ModelState,
+    /// The ONNX runtime's library, where it was found.
+    pub onnxruntime: Option<PathBuf>,
+}
+
+/// What to set.
+#[derive(Debug, Clone, Default)]
+pub struct ModelUse {
+    /// A name of the list, `openai:MODEL`, `minilm`, `auto` or `none`.
+    pub name: String,
+    /// Where the endpoint is.
+    pub base_url: Option<String>,
+    /// The length of its vectors.
+    pub dimensions: Option<usize>,
+    /// Whether `none` means the reranker.
+    pub rerank: bool,
+}
+
+/// What became of the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelSet {
+    /// The change of the user's file.
+    #[serde(flatten)]
+    pub edited: Edited,
+    /// What stands in the way, or is to be done next.
+    pub notes: Vec<String>,
+}
+
+/// A model that was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Installed {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// Whether it was there already.
+    pub was_there: bool,
+}
+
+/// One thing that was tried.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    /// What it was.
+    pub what: String,
+    /// What came of it.
+    pub found: String,
+    /// Whether that is as it should be.
+    pub ok: bool,
+}
+
+/// A model that was tried.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verified {
+    /// What it is for.
+    pub kind: ModelKind,
+    /// Its name.
+    pub name: String,
+    /// Milliseconds for loading it and the first texts.
+    pub load_ms: f64,
+    /// Milliseconds for one more text.
+    pub text_ms: f64,
+    /// What was tried.
+    pub checks: Vec<Check>,
+}
+
+impl Verified {
+    /// Says whether everything is as it should be.
+    pub fn is_ok(&self) -> bool {
+        self.checks.iter().all(|check| check.ok)
+    }
+}
+
+/// The models of a user, and the settings that choose among them.
+#[derive(Debug)]
+pub struct Models {
+    config: Config,
+}
+
+impl Models {
+    /// Reads the settings that hold in a vault, or where none is given in the current folder's.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn open(vault: Option<&Path>, flags: &[(&str, String, &str)]) -> Result<Self> {
+        let root = match vault {
+            Some(root) => root.to_owned(),
+            None => Vault::discover(&std::env::current_dir().map_err(|error| Error::io("find", ".", error))?),
+        };
+        Ok(Self { config: Config::load(&root, flags)? })
+    }
+
+    /// Lists all models that have a name.
+    ///
+    /// # Errors
+    /// `Invalid` for a provider that there is not.
+    pub fn list(&self) -> Result<Vec<ModelItem>> {
+        let shown = self.show()?;
+        let is_there = |listed: &Listed| folder_of(&listed.name).is_some_and(|folder| folder.is_dir());
+        let minilm = MiniLm::default();
+        let mut items = vec![ModelItem {
+            name: minilm.model().to_string(),
+            kind: ModelKind::Embedder,
+            source: "built in".to_owned(),
+            dimensions: Some(minilm.dimensions()),
+            installed: true,
+            in_use: shown.embedder.name == minilm.model().name(),
+            about: "all-MiniLM-L6-v2, English".to_owned(),
+        }];
+        items.push(ModelItem {
+            name: "openai:MODEL".to_owned(),
+            kind: ModelKind::Embedder,
+            source: "endpoint".to_owned(),
+            dimensions: None,
+            installed: true,
+            in_use: shown.provider == "openai",
+            about: "any endpoint that speaks OpenAI's /v1/embeddings".to_owned(),
+        });
+        let reranked_by = shown.reranker.name.clone();
+        let embedded_by = shown.embedder.name.clone();
+        let listed = |kind, in_use: String| {
+            move |listed: Listed| ModelItem {
+                installed: is_there(&listed),
+                in_use: listed.name == in_use,
+                kind,
+                dimensions: Some(listed.dimensions).filter(|told| *told > 0),
+                name: listed.name,
+                source: listed.source,
+                about: listed.about,
+            }
+        };
+        items.extend(listed_embedders().into_iter().map(listed(ModelKind::Embedder, embedded_by)));
+        items.extend(listed_rerankers().into_iter().map(listed(ModelKind::Reranker, reranked_by)));
+        let states = [(ModelKind::Embedder, shown.embedder), (ModelKind::Reranker, shown.reranker)];
+        for (kind, state) in states {
+            let is_listed = items.iter().any(|item| item.kind == kind && item.name == state.name);
+            if let (Some(folder), false) = (state.folder, is_listed) {
+                items.push(ModelItem {
+                    name: state.name,
+                    kind,
+                    source: folder.display().to_string(),
+                    dimensions: state.dimensions,
+                    installed: true,
+                    in_use: true,
+                    about: "a folder".to_owned(),
+                });
+            }
+        }
+        Ok(items)
+    }
+
+    /// Tells which models the settings lead to. Nothing is loaded.
+    ///
+    /// # Errors
+    /// `Invalid` for a provider that there is not.
+    pub fn show(&self) -> Result<ModelsShown> {
+        let (embed, rerank) = (&self.config.embed, &self.config.rerank);
+        let chosen = model_selection::embedder(embed)?;
+        let model = chosen.model.as_deref();
+        let folder =
+            OnnxEmbedder::new(embed).ok().map(|model| (model.model().clone(), model.kept().folder.clone()));
+        let embedder = ModelState {
+            name: model.map_or_else(|| "none".to_owned(), |model| model.model().to_string()),
+            dimensions: model.map(Embed::dimensions),
+            max_tokens: model.map(Embed::max_tokens),
+            fingerprint: model.map(|model| model.model().fingerprint().to_owned()),
+            folder: folder
+                .filter(|(id, _)| model.is_some_and(|model| model.model() == id))
+                .map(|(_, folder)| folder),
+            trouble: chosen.why_not,
+        };
+        let chosen = model_selection::reranker(rerank, embed);
+        let reader =
+            chosen.model.as_ref().and_then(|_| CrossEncoder::new(rerank, embed.onnxruntime.clone()).ok());
+        let reranker = ModelState {
+            name: chosen.model.as_ref().map_or_else(|| "none".to_owned(), |model| model.name().to_owned()),
+            dimensions: None,
+            max_tokens: reader.as_ref().map(|reader| reader.kept().max_tokens),
+            fingerprint: reader.as_ref().map(|reader| reader.kept().fingerprint.clone()),
+            folder: reader.map(|reader| reader.kept().folder.clone()),
+            trouble: chosen.why_not,
+        };
+        Ok(ModelsShown {
+            provider: embed.provider.clone(),
+            embedder,
+            reranker,
+            onnxruntime: onnx::runtime::find(&embed.onnxruntime).ok(),
+        })
+    }
+
+    /// Sets a model by its name in the user's settings.
+    ///
+    /// # Errors
+    /// `NotFound` for a name that is none, or a model that is not installed; see [`edit_user_file`].
+    pub fn choose(&self, want: &ModelUse, dry_run: bool) -> Result<ModelSet> {
+        let name = want.name.trim();
+        let mut notes = Vec::new();
+        let provider = |name: &str| ("embed.provider", Setting::Text(name.to_owned()));
+        let mut changes = match name {
+            "none" if want.rerank => rerank_by("", None),
+            "none" | "minilm" => vec![provider(name)],
+            "auto" => vec![provider(name), ("embed.model", Setting::Unset), ("embed.dir", Setting::Unset)],
+            _ if name == "openai" || name.starts_with("openai:") => self.endpoint(want)?,
+            _ => match find_listed(&listed_rerankers(), name) {
+                Ok(listed) => {
+                    let changes = rerank_by(&listed.name, None);
+                    let config = crate::config::RerankConfig {
+                        model: listed.name.clone(),
+                        dir: PathBuf::new(),
+                        ..self.config.rerank.clone()
+                    };
+                    CrossEncoder::new(&config, PathBuf::new())?;
+                    changes
+                }
+                Err(_) => {
+                    let all = listed_embedders();
+                    let listed = find_listed(&all, name)?;
+                    let config = crate::config::EmbedConfig {
+                        model: listed.name.clone(),
+                        dir: PathBuf::new(),
+                        dimensions: 0,
+                        ..self.config.embed.clone()
+                    };
+                    OnnxEmbedder::new(&config)?;
+                    embed_by(&listed.name, None)
+                }
+            },
+        };
+        if want.dimensions.is_some() && !name.starts_with("openai") {
+            return Err(Error::invalid("--dimensions goes with openai:MODEL alone"));
+        }
+        let runs_onnx = changes.iter().any(|change| {
+            *change == provider("fastembed") || matches!(change, ("rerank.model", Setting::Text(_)))
+        });
+        if runs_onnx && let Err(error) = onnx::runtime::find(&self.config.embed.onnxruntime) {
+            notes.push(format!("{error}; {}", error.hint().unwrap_or_default()));
+        }
+        self.set(&mut changes, notes, dry_run)
+    }
+
+    /// Sets a model in a folder, after trying whether it works.
+    ///
+    /// # Errors
+    /// As [`Models::verify`]; `Invalid` where the model does not do what one of its kind should.
+    pub fn choose_folder(&self, folder: &Path, rerank: bool, dry_run: bool) -> Result<ModelSet> {
+        let kept = Kept::open(folder)?;
+        let dir = kept.folder;
+        let tried = if rerank {
+            let config = crate::config::RerankConfig {
+                model: String::new(),
+                dir: dir.clone(),
+                ..self.config.rerank.clone()
+            };
+            verify_reranker(&CrossEncoder::new(&config, self.config.embed.onnxruntime.clone())?)?
+        } else {
+            let config = crate::config::EmbedConfig {
+                model: String::new(),
+                dir: dir.clone(),
+                ..self.config.embed.clone()
+            };
+            verify_embedder(&OnnxEmbedder::new(&config)?)?
+        };
+        if let Some(failed) = tried.checks.iter().find(|check| !check.ok) {
+            return Err(Error::invalid(format!(
+                "the model in {} is not fit: {}: {}",
+                dir.display(),
+                failed.what,
+                failed.found
+            ))
+            .with_hint(if rerank {
+                "is it a cross-encoder?"
+            } else {
+                "is it a sentence transformer?"
+            }));
+        }
+        let mut changes = if rerank { rerank_by("", Some(&dir)) } else { embed_by("", Some(&dir)) };
+        self.set(&mut changes, vec![format!("{} was tried, and works", tried.name)], dry_run)
+    }
+
+    /// Fetches a model by its name into the user's folder of models.
+    ///
+    /// # Errors
+    /// `NotFound` for a name that is none; see [`download::fetch`].
+    pub fn install(&self, name: &str, heard: &Heard<'_>) -> Result<Installed> {
+        let all: Vec<Listed> = listed_embedders().into_iter().chain(listed_rerankers()).collect();
+        let listed = find_listed(&all, name.trim())?;
+        let fetched = download::fetch(listed, heard)?;
+        Ok(Installed {
+            name: listed.name.clone(),
+            folder: fetched.folder,
+            bytes: fetched.bytes,
+            was_there: fetched.was_there,
+        })
+    }
+
+    /// Loads the models that are set and tries them on texts whose likeness is known.
+    ///
+    /// # Errors
+    /// Where the embedder that is set cannot be had, loaded or run; likewise the reranker.
+    pub fn verify(&self) -> Result<Vec<Verified>> {
+        let (embed, rerank) = (&self.config.embed, &self.config.rerank);
+        let is_set = !embed.model.trim().is_empty() || !embed.dir.as_os_str().is_empty();
+        let mut tried = Vec::new();
+        match embed.provider.as_str() {
+            "fastembed" => tried.push(verify_embedder(&OnnxEmbedder::new(embed)?)?),
+            "auto" if is_set => tried.push(verify_embedder(&OnnxEmbedder::new(embed)?)?),
+            "openai" => tried.push(verify_embedder(&OpenAi::new(embed)?)?),
+            "none" => {}
+            // Another word is refused here.
+            _ => tried.extend(
+                model_selection::embedder(embed)?.model.map(|model| verify_embedder(&*model)).transpose()?,
+            ),
+        }
+        if rerank.is_set() {
+            tried.push(verify_reranker(&CrossEncoder::new(rerank, embed.onnxruntime.clone())?)?);
+        }
+        Ok(tried)
+    }
+
+    fn endpoint(&self, want: &ModelUse) -> Result<Vec<(&'static str, Setting)>> {
+        let model = want.name.trim().strip_prefix("openai:").unwrap_or_default().trim();
+        let mut config = crate::config::EmbedConfig {
+            model: if model.is_empty() { self.config.embed.model.clone() } else { model.to_owned() },
+            ..self.config.embed.clone()
+        };
+        if model != self.config.embed.model {
+            config.dimensions = 0;
+        }
+        config.dimensions = want.dimensions.unwrap_or(config.dimensions);
+        if let Some(base_url) = &want.base_url {
+            config.base_url.clone_from(base_url);
+        }
+        OpenAi::new(&config)?;
+        let number = i64::try_from(config.dimensions).unwrap_or(0);
+        Ok(vec![
+            ("embed.provider", Setting::Text("openai".to_owned())),
+            ("embed.model", Setting::Text(config.model)),
+            ("embed.dir", Setting::Unset),
+            ("embed.dimensions", if number == 0 { Setting::Unset } else { Setting::Number(number) }),
+            match &want.base_url {
+                Some(base_url) => ("embed.base_url", Setting::Text(base_url.clone())),
+                None => ("embed.base_url", self.as_it_was("embed.base_url", &self.config.embed.base_url)),
+            },
+        ])
+    }
+
+    /// Keeps a setting as the user's file has it.
+    fn as_it_was(&self, key: &str, value: &str) -> Setting {
+        let entry = self.config.entries().find(|(name, ..)| *name == key);
+        match entry {
+            Some((_, _, Origin::User(_))) => Setting::Text(value.to_owned()),
+            _ => Setting::Unset,
+        }
+    }
+
+    fn set(
+        &self,
+        changes: &mut Vec<(&'static str, Setting)>,
+        mut notes: Vec<String>,
+        dry_run: bool,
+    ) -> Result<ModelSet> {
+        changes.dedup_by(|a, b| a.0 == b.0);
+        let edited = edit_user_file(changes, dry_run)?;
+        for (key, ..) in changes.iter() {
+            let origin = self.config.entries().find(|(name, ..)| name == key).map(|(_, _, origin)| origin);
+            if let Some(origin @ (Origin::Env(_) | Origin::Flag(_))) = origin {
+                notes.push(format!("{origin} sets {key} as well, and wins"));
+            }
+        }
+        if edited.applied && changes.iter().any(|(key, _)| key.starts_with("embed.")) {
+            notes.push(
+                "`sidenote index` embeds what has no vector of this model yet; until then earlier vectors serve"
+                    .to_owned(),
+            );
+        }
+        Ok(ModelSet { edited, notes })
+    }
+}
+
+fn embed_by(model: &str, folder: Option<&Path>) -> Vec<(&'static str, Setting)> {
+    vec![
+        ("embed.provider", Setting::Text("fastembed".to_owned())),
+        ("embed.model", text_or_unset(model)),
+        ("embed.dir", folder.map_or(Setting::Unset, |folder| Setting::Text(folder.display().to_string()))),
+        ("embed.dimensions", Setting::Unset),
+    ]
+}
+
+fn rerank_by(model: &str, folder: Option<&Path>) -> Vec<(&'static str, Setting)> {
+    vec![
+        ("rerank.model", text_or_unset(model)),
+        ("rerank.dir", folder.map_or(Setting::Unset, |folder| Setting::Text(folder.display().to_string()))),
+    ]
+}
+
+fn text_or_unset(text: &str) -> Setting {
+    if text.is_empty() { Setting::Unset } else { Setting::Text(text.to_owned()) }
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn ms(since: Instant) -> f64 {
+    (since.elapsed().as_secs_f64() * 1e4).round() / 10.0
+}
+
+fn verify_embedder(model: &dyn Embed) -> Result<Verified> {
+    let begun = Instant::now();
+    let vectors = model.embed(&TEXTS, Effort::Foreground)?;
+    let load_ms = ms(begun);
+    let begun = Instant::now();
+    let alone = model.embed(&TEXTS[..1], Effort::Foreground)?;
+    let text_ms = ms(begun);
+    let query = model.embed_query(TEXTS[0])?;
+    let (Some(first), [a, b, c]) = (alone.first(), vectors.as_slice()) else {
+        return Err(Error::new(
+            ErrorKind::Internal,
+            "the embedder gave another number of vectors than of texts",
+        ));
+    };
+    let (alike, unlike, same) = (cosine(a, b), cosine(a, c), cosine(a, first));
+    let lengths = vectors.iter().chain([&query]).map(Vec::len);
+    let is_unit = vectors.iter().all(|vector| (cosine(vector, vector) - 1.0).abs() < 1e-3);
+    let check = |what: &str, found: String, ok| Check { what: what.to_owned(), found, ok };
+    Ok(Verified {
+        kind: ModelKind::Embedder,
+        name: model.model().to_string(),
+        load_ms,
+        text_ms,
+        checks: vec![
+            check(
+                "vectors are as long as told",
+                format!("{} numbers", a.len()),
+                lengths.into_iter().all(|length| length == model.dimensions()),
+            ),
+            check("vectors have length 1", if is_unit { "yes" } else { "no" }.to_owned(), is_unit),
+            check(
+                "texts that say the same are nearer than others",
+                format!("cosine {alike:.3} against {unlike:.3}"),
+                alike > unlike,
+            ),
+            check("a text has one vector, alone or among others", format!("cosine {same:.4}"), same >= SAME),
+        ],
+    })
+}
+
+fn verify_reranker(model: &dyn Rerank) -> Result<Verified> {
+    let begun = Instant::now();
+    let scores = model.rerank(QUESTION, &ANSWERS, PATIENCE)?;
+    let load_ms = ms(begun);
+    let begun = Instant::now();
+    model.rerank(QUESTION, &ANSWERS[..1], PATIENCE)?;
+    let text_ms = ms(begun);
+    let [answer, other] = scores.as_slice() else {
+        return Err(Error::new(
+            ErrorKind::Internal,
+            "the reranker gave another number of scores than of texts",
+        ));
+    };
+    Ok(Verified {
+        kind: ModelKind::Reranker,
+        name: model.name().to_owned(),
+        load_ms,
+        text_ms,
+        checks: vec![Check {
+            what: "an answer stands before a text that is none".to_owned(),
+            found: format!("{answer:.3} against {other:.3}"),
+            ok: answer > other,
+        }],
+    })
+}

@@ -1,0 +1,622 @@
+//! Taking memories out for other programs, and in from them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{Filter, path_id_at};
+use crate::memory::duplicate::digest;
+use crate::memory::state::{LEAST, MOST};
+use crate::store::Store;
+use crate::store::change::create::{file_name, originals, with_properties};
+use crate::store::change::move_files::follow;
+use crate::store::change::redact::Cleaned;
+use crate::store::memory::memories::Memory;
+use crate::store::memory::save::{number, title_of};
+use crate::store::view::{Source, View, body_of};
+use crate::text::edit::{ChangeSet, FileChange};
+use crate::text::frontmatter;
+use crate::text::path::{NotePath, key};
+use crate::text::rewrite::{Moves, Options};
+use crate::text::tag::Stored;
+
+/// So many notes are made in one operation.
+const BATCH: usize = 500;
+/// The end of the year 9999, in milliseconds.
+const LATEST: f64 = 253_402_300_800_000.0;
+/// An id of another program is no longer than this.
+const LONGEST_ID: usize = 100;
+
+/// In which form memories are taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// One object: `export_timestamp`, `memories`, `total_memories`.
+    Json,
+    /// One object a line.
+    Jsonl,
+    /// A table with a head; tags are joined by `;`.
+    Csv,
+}
+
+/// A memory as other programs see it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    id: String,
+    path: String,
+    title: String,
+    content: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tags: Vec<String>,
+    importance: f64,
+    created_at: String,
+    updated_at: String,
+    tier: String,
+    uses: usize,
+    last_use: Option<String>,
+    usefulness: i64,
+    pinned: bool,
+    forgotten: bool,
+    properties: Map<String, Value>,
+    /// The frontmatter as it stands in the note, with its marks.
+    frontmatter: String,
+}
+
+/// A row of a table.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    id: String,
+    path: String,
+    title: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tags: String,
+    importance: String,
+    created_at: String,
+    updated_at: String,
+    tier: String,
+    uses: String,
+    last_use: String,
+    usefulness: String,
+    pinned: String,
+    forgotten: String,
+    properties: String,
+    frontmatter: String,
+    content: String,
+}
+
+/// Signs with which a cell begins that a spreadsheet takes for a formula.
+const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
+
+/// Makes a cell that no spreadsheet runs as a formula: an apostrophe before it says that it is text.
+fn guarded(cell: String) -> String {
+    if is_formula(&cell) { format!("'{cell}") } else { cell }
+}
+
+/// Gives the text of a cell as it was before [`guarded`].
+fn unguarded(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|cell| is_formula(cell)).unwrap_or(cell)
+}
+
+/// Says whether a cell begins as a formula does, behind any apostrophes.
+fn is_formula(cell: &str) -> bool {
+    cell.trim_start_matches('\'').starts_with(FORMULA)
+}
+
+/// What became of memories that were taken out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ExportReply {
+    /// Notes that were written.
+    pub exported: usize,
+    /// Notes that cannot be read, and that are not among them.
+    pub left_out: Vec<String>,
+}
+
+/// What became of memories that were taken in.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ImportReply {
+    /// Notes that were made, or would be.
+    pub imported: Vec<String>,
+    /// Memories that are there already.
+    pub skipped: usize,
+    /// How many keys were taken out of texts.
+    pub redacted: usize,
+    /// Sentences about what somebody should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// A memory that is to become a note.
+#[derive(Debug, Clone, Default)]
+pub(in crate::store) struct Incoming {
+    pub(in crate::store) id: Option<String>,
+    /// The place that it had, where it comes from a vault.
+    pub(in crate::store) path: Option<NotePath>,
+    /// The frontmatter that it had there, with its marks.
+    pub(in crate::store) frontmatter: Option<String>,
+    pub(in crate::store) title: Option<String>,
+    pub(in crate::store) content: String,
+    pub(in crate::store) kind: Option<String>,
+    pub(in crate::store) tags: Vec<String>,
+    pub(in crate::store) importance: Option<f64>,
+    pub(in crate::store) created: Option<Timestamp>,
+    pub(in crate::store) properties: Map<String, Value>,
+}
+
+impl Store {
+    fn record(&self, memory: &Memory) -> Result<Record> {
+        let source = Source::unplaced(memory.row.path.clone(), &self.read_bytes(&memory.row.path)?);
+        let front = source.note.frontmatter.as_ref();
+        let begin = frontmatter::read(&source.text).1;
+        Ok(Record {
+            id: memory.id.clone(),
+            path: memory.path.clone(),
+            title: memory.title.clone(),
+            content: source.text.get(begin..).unwrap_or("").to_owned(),
+            frontmatter: source.text.get(..begin).unwrap_or("").to_owned(),
+            kind: memory.kind.clone(),
+            tags: memory.tags.clone(),
+            importance: memory.state.importance,
+            created_at: memory.created.rfc3339(),
+            updated_at: memory.updated.rfc3339(),
+            tier: memory.state.tier.to_string(),
+            uses: memory.state.uses,
+            last_use: memory.state.last_use.map(Timestamp::rfc3339),
+            usefulness: memory.state.usefulness,
+            pinned: memory.state.pinned,
+            forgotten: memory.state.forgotten,
+            properties: front.map(|front| front.values()).unwrap_or_default(),
+        })
+    }
+
+    /// Writes all notes with what they are worth.
+    ///
+    /// # Errors
+    /// `Io` where the answer cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<ExportReply> {
+        let now = self.clock.now();
+        let memories = self.all_memories(now)?;
+        let failed = |error| Error::io("write", "the export", error);
+        let unserial = |error| Error::internal("a memory cannot be written").with_source(error);
+        let mut left_out = Vec::new();
+        let mut count = 0;
+        let mut table = csv::Writer::from_writer(Vec::new());
+        if form == Form::Json {
+            write!(out, "{{\"export_timestamp\":\"{}\",\"memories\":[", now.rfc3339()).map_err(failed)?;
+        }
+        for memory in &memories {
+            let record = match self.record(memory) {
+                Ok(record) => record,
+                // It went away since it was listed.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => {
+                    tracing::debug!("{error}");
+                    left_out.push(memory.path.clone());
+                    continue;
+                }
+            };
+            match form {
+                Form::Json => {
+                    out.write_all(if count == 0 { b"\n" } else { b",\n" }).map_err(failed)?;
+                    serde_json::to_writer(&mut *out, &record).map_err(unserial)?;
+                }
+                Form::Jsonl => {
+                    serde_json::to_writer(&mut *out, &record).map_err(unserial)?;
+                    out.write_all(b"\n").map_err(failed)?;
+                }
+                Form::Csv => {
+                    table
+                        .serialize(Row::of(record))
+                        .map_err(|error| Error::internal("a memory cannot be written").with_source(error))?;
+                    let bytes = table.into_inner().map_err(|error| {
+                        Error::internal("a memory cannot be written").with_source(error.into_error())
+                    })?;
+                    out.write_all(&bytes).map_err(failed)?;
+                    table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+                }
+            }
+            count += 1;
+        }
+        if form == Form::Json {
+            writeln!(out, "\n],\"total_memories\":{count}}}").map_err(failed)?;
+        }
+        out.flush().map_err(failed)?;
+        Ok(ExportReply { exported: count, left_out })
+    }
+
+    /// Takes memories in: our own export in any form, an array of objects, or one object a line. What is there already
+    /// is passed over. Either all can be read, or none is taken.
+    ///
+    /// # Errors
+    /// `Invalid` naming the memory that cannot be read, before anything is written.
+    #[tracing::instrument(skip_all)]
+    pub fn import(&self, text: &str, dry_run: bool, told: &dyn Fn(usize, usize)) -> Result<ImportReply> {
+        let records = parse(text)?;
+        let total = records.len();
+        let mut incoming = Vec::with_capacity(total);
+        for (at, record) in records.iter().enumerate() {
+            let wrong = |error: Error| Error::invalid(format!("memory {}: {error}", at + 1));
+            incoming.push(read(record).map_err(wrong)?);
+        }
+        self.freshen()?;
+        let mut reply = ImportReply::default();
+        let mut known = self.known_texts()?;
+        let catalog = self.index.catalog();
+        let mut taken: HashSet<String> =
+            catalog.paths()?.iter().map(|(path, _)| key(path.as_str())).collect();
+        drop(catalog);
+        let now = self.clock.now();
+        let mut numbers = HashMap::new();
+        let mut made = Vec::new();
+        let mut cleaned = Cleaned::default();
+        // All of them are made before the first is written: one that cannot be is told of while nothing has changed.
+        for (at, mut memory) in incoming.into_iter().enumerate() {
+            cleaned += self.clean_incoming(&mut memory);
+            let is_there = match &memory.path {
+                Some(path) => self.holds(path, &memory),
+                None => {
+                    memory.content.trim().is_empty()
+                        || memory.id.as_ref().is_some_and(|id| self.is_same(id, &memory.content))
+                        || !known.insert(digest(&memory.content))
+                }
+            };
+            if is_there {
+                reply.skipped += 1;
+                continue;
+            }
+            let former = memory.path.clone();
+            let note = self.note_of(memory, &|path| taken.contains(&key(path)), &mut numbers, now);
+            let (path, bytes) =
+                note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
+            if let Some(former) = former.filter(|former| *former != path) {
+                reply.notices.push(format!("{former} comes in as {path}: that place is taken"));
+            }
+            taken.insert(key(path.as_str()));
+            made.push((path, bytes));
+        }
+        reply.redacted = cleaned.keys;
+        reply.notices.extend(cleaned.notices());
+        let total = made.len();
+        for batch in made.chunks(BATCH) {
+            if !dry_run {
+                let change = self
+                    .carry_out(|_| self.plan_notes(&View::new(self)?, "import", batch), false)
+                    .map_err(|error| {
+                    let done = reply.imported.len();
+                    Error::new(error.kind(), format!("{done} of {total} notes came in, and then: {error}"))
+                })?;
+                reply.notices.extend(change.notices);
+            }
+            reply.imported.extend(batch.iter().map(|(path, _)| path.to_string()));
+            told(reply.imported.len(), total);
+        }
+        Ok(reply)
+    }
+
+    /// As [`Store::clean`], of everything that a memory brings.
+    pub(in crate::store) fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
+        let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
+        let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);
+        let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
+        let properties = std::mem::take(&mut memory.properties);
+        for (mut name, mut value) in properties {
+            cleaned += self.clean(&mut name);
+            cleaned += self.clean_value(&mut value);
+            memory.properties.insert(name, value);
+        }
+        let path = memory.path.as_ref().map(|path| {
+            let mut text = path.to_string();
+            cleaned += self.clean(&mut text);
+            NotePath::parse_new(&text, false).ok()
+        });
+        memory.path = path.flatten();
+        cleaned
+    }
+
+    /// Says whether a note is at its place as it was, byte for byte.
+    fn holds(&self, path: &NotePath, memory: &Incoming) -> bool {
+        let whole = format!("{}{}", memory.frontmatter.as_deref().unwrap_or(""), memory.content);
+        self.read_bytes(path).is_ok_and(|bytes| {
+            bytes == whole.as_bytes()
+                || (memory.frontmatter.is_none() && digest(&body_of(&bytes)) == digest(&memory.content))
+        })
+    }
+
+    /// Says whether the note of an id says just this.
+    fn is_same(&self, id: &str, content: &str) -> bool {
+        let found = self.find(id).ok().filter(|row| row.note_id == id);
+        let body = found.and_then(|row| Some(digest(&body_of(&self.read_bytes(&row.path).ok()?))));
+        body.is_some_and(|body| body == digest(content))
+    }
+
+    /// Gathers what memories say, so that nothing comes twice.
+    fn known_texts(&self) -> Result<HashSet<String>> {
+        let rows = self.index.catalog().select(&Filter::default())?;
+        // What came in while another process kept the index, and was behind, is known, too.
+        let memories = self.weigh(self.with_unseen(rows, |_| true)?, self.clock.now())?;
+        let own = memories.into_iter().filter(|memory| self.is_own(memory));
+        let digests = own.filter_map(|memory| {
+            let bytes = self.read_bytes(&memory.row.path).ok()?;
+            Some(digest(&body_of(&bytes)))
+        });
+        Ok(digests.collect())
+    }
+
+    /// Makes the note of a memory: where it goes, and its bytes.
+    pub(in crate::store) fn note_of(
+        &self,
+        memory: Incoming,
+        is_taken: &dyn Fn(&str) -> bool,
+        numbers: &mut HashMap<String, usize>,
+        now: Timestamp,
+    ) -> Result<(NotePath, Vec<u8>)> {
+        let created = memory.created.unwrap_or(now);
+        let title = memory.title.clone().unwrap_or_else(|| title_of(&memory.content));
+        let given = memory.path.as_ref().map(|path| (path.folder().to_owned(), path.stem().to_owned()));
+        let folder = self.config.memory.folder.trim_matches('/');
+        let (folder, stem) = match given {
+            Some(given) => given,
+            // A title that gives no file name is one all the same, and the note is named otherwise.
+            None => {
+                let names =
+                    [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
+                let fits = |name: &String| NotePath::parse_new(&format!("{folder}/{name}.md"), false).is_ok();
+                let name = names.into_iter().flatten().find(fits);
+                (folder.to_owned(), name.unwrap_or_else(|| "Memory".to_owned()))
+            }
+        };
+        let named = |stem: &str| {
+            if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") }
+        };
+        // Of many namesakes each goes on where the last one stopped.
+        let next = numbers.entry(key(&named(&stem))).or_insert(1);
+        let path = loop {
+            let name = if *next == 1 { named(&stem) } else { named(&format!("{stem} {next}")) };
+            *next += 1;
+            if !is_taken(&name) {
+                break NotePath::parse_new(&name, false)?;
+            }
+        };
+        if let (Some(_), Some(front)) = (&memory.path, &memory.frontmatter) {
+            return Ok((path, format!("{front}{}", memory.content).into_bytes()));
+        }
+        let mut properties: BTreeMap<usize, (String, Value)> = BTreeMap::new();
+        let mut add = |name: &str, value: Value| {
+            properties.insert(properties.len(), (name.to_owned(), value));
+        };
+        let own = &memory.properties;
+        if memory.path.is_none() || !own.contains_key("id") {
+            add("id", Value::from(memory.id.clone().unwrap_or_else(|| path_id_at(&path, created))));
+        }
+        if memory.path.is_none() {
+            // One that was given is said although the file says it: it stays when the text changes.
+            if title != path.stem()
+                || memory.title.as_ref().is_some_and(|given| *given == title_of(&memory.content))
+            {
+                add("title", Value::from(title));
+            }
+            let tags = Stored::of(&memory.tags);
+            if !tags.tags.is_empty() {
+                add("tags", Value::from(tags.tags.clone()));
+            }
+            if let Some((name, value)) = originals(&tags) {
+                add(&name, value);
+            }
+            let kind =
+                memory.kind.clone().unwrap_or_else(|| self.kinds().classify(&memory.content).to_owned());
+            add("type", Value::from(kind));
+            add("created_at", Value::from(created.rfc3339()));
+            if let Some(importance) = memory.importance {
+                add("importance", number(importance));
+            }
+        }
+        for (name, value) in own {
+            add(name, value.clone());
+        }
+        // A block of its own: what the text begins with is text.
+        let mut text = with_properties(String::new(), &path, properties.into_values().collect())?;
+        text.push_str(&memory.content);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok((path, text.into_bytes()))
+    }
+
+    /// Plans new notes, all at once; links that their names would capture are lengthened.
+    pub(in crate::store) fn plan_notes(
+        &self,
+        view: &View<'_>,
+        operation: &str,
+        made: &[(NotePath, Vec<u8>)],
+    ) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new(operation);
+        let paths =
+            made.iter().map(|(path, _)| self.vault.settle(path)).collect::<Result<Vec<NotePath>>>()?;
+        let contents = made.iter().map(|(_, bytes)| bytes.clone());
+        plan.files
+            .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
+        let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+        follow(view, &Moves::default(), &[], &paths, options, &mut plan)?;
+        Ok(plan)
+    }
+}
+
+impl Row {
+    fn of(record: Record) -> Self {
+        Self {
+            id: guarded(record.id),
+            path: guarded(record.path),
+            title: guarded(record.title),
+            kind: guarded(record.kind),
+            tags: guarded(record.tags.join(";")),
+            importance: record.importance.to_string(),
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+            tier: record.tier,
+            uses: record.uses.to_string(),
+            last_use: record.last_use.unwrap_or_default(),
+            usefulness: record.usefulness.to_string(),
+            pinned: record.pinned.to_string(),
+            forgotten: record.forgotten.to_string(),
+            properties: Value::Object(record.properties).to_string(),
+            frontmatter: guarded(record.frontmatter),
+            content: guarded(record.content),
+        }
+    }
+}
+
+/// Reads any of the forms that memories come in.
+fn parse(text: &str) -> Result<Vec<Value>> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let wrong = |what: &str| {
+        Error::invalid(format!("the import is {what}")).with_hint(
+            "give an export of sidenote, a JSON array of objects with content, one such object a line, or a table with a column content",
+        )
+    };
+    match text.chars().next() {
+        None => Err(wrong("empty")),
+        Some('[') => serde_json::from_str(text).map_err(|error| wrong("no sound JSON").with_source(error)),
+        Some('{') => match serde_json::from_str::<Value>(text) {
+            Ok(mut whole) => match whole.get_mut("memories").map(Value::take) {
+                Some(Value::Array(memories)) => Ok(memories),
+                _ => Ok(vec![whole]),
+            },
+            Err(_) => {
+                let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+                let read = |(at, line): (usize, &str)| {
+                    serde_json::from_str(line)
+                        .map_err(|error| wrong(&format!("no JSON in line {}", at + 1)).with_source(error))
+                };
+                lines.map(read).collect()
+            }
+        },
+        Some(_) => {
+            let mut table = csv::Reader::from_reader(text.as_bytes());
+            let head = table.headers().map_err(|error| wrong("no table").with_source(error))?.clone();
+            if !head.iter().any(|name| name == "content") {
+                return Err(wrong("neither JSON nor a table with a column content"));
+            }
+            let row = |row: csv::Result<csv::StringRecord>| {
+                let row = row.map_err(|error| wrong("no sound table").with_source(error))?;
+                let cells = head
+                    .iter()
+                    .zip(row.iter())
+                    .filter(|(name, cell)| !cell.is_empty() || matches!(*name, "content" | "frontmatter"));
+                let value = |name: &str, cell: &str| match name {
+                    "title" | "content" | "frontmatter" | "id" | "path" | "type" | "tags" => {
+                        Value::from(unguarded(cell))
+                    }
+                    "properties" => serde_json::from_str(cell).unwrap_or_else(|_| Value::from(cell)),
+                    "importance" => cell.parse::<f64>().map_or_else(|_| Value::from(cell), Value::from),
+                    _ => Value::from(cell),
+                };
+                Ok(cells
+                    .map(|(name, cell)| (name.to_owned(), value(name, cell)))
+                    .collect::<Map<_, _>>()
+                    .into())
+            };
+            table.records().map(row).collect()
+        }
+    }
+}
+
+/// Reads one memory, of ours or of another program.
+fn read(record: &Value) -> Result<Incoming> {
+    let text = |names: &[&str]| names.iter().find_map(|name| record.get(*name)?.as_str()).map(str::to_owned);
+    let content = text(&["content", "text"]).ok_or_else(|| Error::invalid("it has no text `content`"))?;
+    let tag = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    };
+    let tags = match record.get("tags") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(tags)) => tags.split([',', ';']).map(|tag| tag.trim().to_owned()).collect(),
+        Some(Value::Array(tags)) => tags.iter().filter_map(tag).collect(),
+        Some(_) => return Err(Error::invalid("its `tags` are no list")),
+    };
+    let importance = match record.get("importance") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let number = value.as_f64().filter(|number| number.is_finite());
+            let number =
+                number.ok_or_else(|| Error::invalid(format!("its importance {value} is no number")))?;
+            Some(number.clamp(LEAST, MOST))
+        }
+    };
+    let created = match ["created_at", "createdAt", "timestamp"].iter().find_map(|name| record.get(*name)) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => {
+            Some(Timestamp::parse(text).ok_or_else(|| Error::invalid(format!("its time {text:?} is none")))?)
+        }
+        Some(Value::Number(number)) => {
+            // Seconds where they cannot be milliseconds of a time since 1973.
+            let millis = number.as_f64().unwrap_or(f64::NAN);
+            let millis = if millis < 1e11 { millis * 1000.0 } else { millis };
+            if !(0.0..LATEST).contains(&millis) {
+                return Err(Error::invalid(format!("its time {number} is none")));
+            }
+            Some(Timestamp::from_millis(millis as i64))
+        }
+        Some(value) => return Err(Error::invalid(format!("its time {value} is none"))),
+    };
+    let given = record.get("properties").and_then(Value::as_object);
+    let path = text(&["path"]).filter(|_| record.get("properties").is_some_and(Value::is_object));
+    let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
+    let id = text(&["id"]).filter(|id| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n'));
+    let fixed = ["id", "title", "tags", "type", "created_at", "importance"];
+    let mut properties = given.cloned().unwrap_or_default();
+    if path.is_none() {
+        properties.retain(|name, _| !fixed.contains(&name.as_str()));
+        // What other programs keep beside a memory stays together.
+        let metadata =
+            record.get("metadata").filter(|value| value.as_object().is_some_and(|map| !map.is_empty()));
+        if let Some(metadata) = metadata.filter(|_| given.is_none()) {
+            properties.insert("metadata".to_owned(), metadata.clone());
+        }
+        let updated = text(&["updated_at", "updatedAt"]).filter(|text| Timestamp::parse(text).is_some());
+        if let Some(updated) = updated.filter(|_| given.is_none()) {
+            properties.insert("updated_at".to_owned(), Value::from(updated));
+        }
+        // What says of a memory that it is pinned or put away.
+        for name in ["pinned", "forgotten"] {
+            let is_set = match record.get(name) {
+                Some(Value::Bool(flag)) => *flag,
+                Some(Value::String(text)) => text == "true",
+                _ => false,
+            };
+            if is_set && !properties.contains_key(name) {
+                properties.insert(name.to_owned(), Value::Bool(true));
+            }
+        }
+        if text(&["tier"]).is_some_and(|tier| tier.eq_ignore_ascii_case("archive")) {
+            properties.insert("tier".to_owned(), Value::from("archive"));
+        }
+        if let Some(usefulness) =
+            record.get("usefulness").filter(|value| value.as_i64().is_some_and(|n| n != 0))
+        {
+            properties.entry("usefulness".to_owned()).or_insert_with(|| usefulness.clone());
+        }
+    }
+    Ok(Incoming {
+        id,
+        title: text(&["title"]).filter(|title| !title.trim().is_empty()),
+        kind: text(&["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
+        tags: tags
+            .iter()
+            .map(|tag| tag.trim().trim_start_matches('#').to_owned())
+            .filter(|tag| !tag.is_empty())
+            .collect(),
+        importance,
+        created,
+        properties,
+        frontmatter: text(&["frontmatter"]).filter(|_| path.is_some()),
+        path,
+        content,
+    })
+}

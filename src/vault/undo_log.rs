@@ -1,0 +1,282 @@
+//! Owns the before-images of operations that landed: which are kept, and the plan that brings one back.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FolderMove, Place};
+use crate::text::path::NotePath;
+use crate::vault::apply::{Applied, COMMITTED, IMAGES, MANIFEST, UNDO, WriteLock};
+use crate::vault::commit::discard;
+use crate::vault::dir::Folder;
+use crate::vault::manifest::{ChangedFile, Manifest, patch_of};
+use crate::vault::recover::manifest;
+
+/// What an operation did to one file, and what it takes to take that back.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Where the file was; nothing for a new one.
+    pub from: Option<Place>,
+    /// Where the operation left it; nothing for one that was removed.
+    pub to: Option<Place>,
+    /// The hash of the bytes that the operation left.
+    pub after: Option<ContentHash>,
+    /// The bytes before, where they were changed or removed.
+    pub image: Option<Vec<u8>>,
+    /// The edits that led from these bytes to those that were left, where they are known.
+    pub patch: Vec<Edit>,
+}
+
+/// What an operation did, as its before-images tell it.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Folders that moved.
+    pub folders: Vec<FolderMove>,
+    /// Files.
+    pub files: Vec<Change>,
+}
+
+/// The before-images below one records folder.
+#[derive(Debug)]
+pub struct Kept {
+    records: PathBuf,
+    folder: Option<Folder>,
+}
+
+impl Change {
+    /// Plans the opposite, of a file that is as the operation left it.
+    pub fn inverse(self) -> FileChange {
+        let content = self.image.map_or(Content::Keep, Content::Whole);
+        FileChange { from: self.to, to: self.from, before: self.after, content }
+    }
+}
+
+/// Gives the way back of folders that moved.
+pub fn opposite(folders: &[FolderMove]) -> Vec<FolderMove> {
+    folders.iter().map(|folder| FolderMove { from: folder.to.clone(), to: folder.from.clone() }).collect()
+}
+
+impl Kept {
+    /// Opens the before-images; there are none where nothing was written yet.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn open(records: &Path) -> Result<Self> {
+        let failed = |error| Error::io("open", records, error);
+        let folder = match Folder::open(records).and_then(|folder| folder.child(UNDO)) {
+            Ok(folder) => Some(folder),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Self { records: records.to_owned(), folder })
+    }
+
+    fn failed(&self) -> impl Fn(io::Error) -> Error + '_ {
+        |error| Error::io("read the before-images in", &self.records, error)
+    }
+
+    /// Keeps the bytes that a file had before another program changed it, as if the change had been an operation of
+    /// ours, so that it can be taken back. The journal learns of it next, or by [`crate::journal::Journal::catch_up`].
+    ///
+    /// # Errors
+    /// `Io` where they cannot be written.
+    pub fn keep(
+        lock: &WriteLock,
+        event: &str,
+        operation: &str,
+        path: &NotePath,
+        (before, after): (&[u8], &[u8]),
+        at: Timestamp,
+    ) -> Result<Applied> {
+        let place = Some(Place::Vault(path.clone()));
+        let file = ChangedFile {
+            from: place.clone(),
+            to: place,
+            before: Some(ContentHash::of(before)),
+            after: Some(ContentHash::of(after)),
+            image: Some((0, before.len() as u64)),
+            patch: patch_of(&Content::Whole(after.to_vec()), before),
+            temporary: None,
+            inode: None,
+        };
+        let manifest = Manifest {
+            id: event.to_owned(),
+            operation: operation.to_owned(),
+            undoes: None,
+            at: at.millis(),
+            folders: Vec::new(),
+            made: Vec::new(),
+            files: vec![file],
+            more: serde_json::Map::new(),
+        };
+        let write = || {
+            let folder = lock.folder.child_or_new(UNDO)?.child_or_new(&manifest.id)?;
+            // The manifest comes last: what has none is no operation.
+            for (name, bytes) in [(IMAGES, before.to_vec()), (COMMITTED, serde_json::to_vec(&manifest)?)] {
+                let mut file = folder.create(name, 0o600)?;
+                file.write_all(&bytes)?;
+                file.sync_data()?;
+            }
+            folder.sync()
+        };
+        write().map_err(|error| Error::io("write the before-images in", lock.records(), error))?;
+        Ok(Applied::of(&manifest, Vec::new()))
+    }
+
+    /// Lists the operations that can be brought back, oldest first.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn ids(&self) -> Result<BTreeSet<String>> {
+        self.having(&[MANIFEST, COMMITTED])
+    }
+
+    /// Lists the names in the folder of before-images, without a look at what stands behind each.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let names = folder.names().map_err(self.failed())?;
+        Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
+    }
+
+    fn having(&self, files: &[&str]) -> Result<BTreeSet<String>> {
+        let Some(folder) = &self.folder else { return Ok(BTreeSet::new()) };
+        let mut ids = BTreeSet::new();
+        for name in folder.names().map_err(self.failed())? {
+            let Some(name) = name.into_string().ok() else { continue };
+            let is_folder =
+                folder.entry(&name).map_err(self.failed())?.is_some_and(|entry| entry.is_folder());
+            if !is_folder {
+                continue;
+            }
+            let inner = folder.child(&name).map_err(self.failed())?;
+            for file in files {
+                if inner.entry(file).map_err(self.failed())?.is_some() {
+                    ids.insert(name.clone());
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    fn read(&self, id: &str) -> Result<(Folder, Manifest)> {
+        let missing = || {
+            Error::not_found(format!("there are no before-images of {id}"))
+                .with_hint("they are kept for a while only; see the settings of the journal")
+        };
+        if id.contains(['/', '\0']) || id.starts_with('.') {
+            return Err(missing());
+        }
+        let folder = match self.folder.as_ref().ok_or_else(missing)?.child(id) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            Err(error) => return Err(self.failed()(error)),
+        };
+        for name in [MANIFEST, COMMITTED] {
+            if let Some(manifest) = manifest(&folder, name, id).map_err(self.failed())? {
+                return Ok((folder, manifest));
+            }
+        }
+        Err(missing())
+    }
+
+    /// Tells what an operation did.
+    ///
+    /// # Errors
+    /// `NotFound` where its before-images are not kept any more.
+    pub fn applied(&self, id: &str) -> Result<Applied> {
+        Ok(Applied::of(&self.read(id)?.1, Vec::new()))
+    }
+
+    /// Lists the folders that an operation had made, outer ones first, as they are called once it is undone.
+    pub(crate) fn made(&self, id: &str) -> Result<Vec<String>> {
+        Ok(self.read(id)?.1.made)
+    }
+
+    /// Tells what an operation did, with the bytes before.
+    ///
+    /// # Errors
+    /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
+    pub fn record(&self, id: &str) -> Result<Record> {
+        let (folder, manifest) = self.read(id)?;
+        let images = folder.read(IMAGES).map_err(self.failed())?;
+        let mut record = Record {
+            folders: manifest.folders.into_iter().map(|folder| folder.paths).collect(),
+            files: Vec::new(),
+        };
+        for file in manifest.files {
+            let image = match file.image {
+                None => None,
+                Some((offset, len)) => {
+                    let image = usize::try_from(offset)
+                        .ok()
+                        .zip(usize::try_from(len).ok())
+                        .and_then(|(offset, len)| images.get(offset..offset.checked_add(len)?));
+                    let is_whole = |image: &&[u8]| Some(ContentHash::of(image)) == file.before;
+                    let Some(image) = image.filter(is_whole) else {
+                        return Err(Error::corrupt(format!(
+                            "the before-images of {id} in {} are damaged",
+                            self.records.display()
+                        )));
+                    };
+                    Some(image.to_vec())
+                }
+            };
+            let (from, to, after, patch) = (file.from, file.to, file.after, file.patch);
+            record.files.push(Change { from, to, after, image, patch });
+        }
+        Ok(record)
+    }
+
+    /// Plans the opposite of an operation; it expects the files to be as the operation left them.
+    ///
+    /// # Errors
+    /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
+    pub fn inverse(&self, id: &str) -> Result<ChangeSet> {
+        let record = self.record(id)?;
+        let mut plan = ChangeSet { undoes: Some(id.to_owned()), ..ChangeSet::new("undo") };
+        plan.folders = opposite(&record.folders);
+        plan.files = record.files.into_iter().map(Change::inverse).collect();
+        Ok(plan)
+    }
+
+    /// Lists the operations that the journal may not know yet, because the process ended between the two.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn unsettled(&self) -> Result<BTreeSet<String>> {
+        self.having(&[COMMITTED])
+    }
+
+    /// Notes that the journal knows an operation.
+    ///
+    /// # Errors
+    /// `Io` where that cannot be written.
+    pub fn settle(&self, id: &str) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let settled = folder.child(id).and_then(|inner| inner.rename_over(COMMITTED, &inner, MANIFEST));
+        match settled {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed()(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets an operation: it cannot be undone any more.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be removed, `Conflict` where the lock is of other records.
+    pub fn forget(&self, lock: &WriteLock, id: &str) -> Result<()> {
+        if lock.records() != self.records {
+            return Err(Error::new(ErrorKind::Conflict, "the lock is of other records"));
+        }
+        match &self.folder {
+            Some(folder) => discard(folder, id)
+                .map_err(|error| Error::io("remove the before-images of", Path::new(id), error)),
+            None => Ok(()),
+        }
+    }
+}
