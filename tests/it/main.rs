@@ -45,6 +45,7 @@ mod limits;
 mod linear;
 mod links;
 mod long;
+mod manual_links;
 mod memory;
 mod mcp;
 mod model;
