@@ -14,6 +14,8 @@
 //! - [`mcp`] and [`cli`]: translations of it
 
 pub mod error;
+pub mod parallel;
+pub mod safe_open;
 pub mod clock;
 pub mod config;
 pub mod text;
@@ -25,5 +27,3 @@ pub mod search;
 pub mod store;
 pub mod mcp;
 pub mod cli;
-pub mod parallel;
-pub mod safe_open;

@@ -164,7 +164,7 @@ pub(super) struct AddArgs {
 pub(super) struct TagArgs {
     /// The note.
     note: String,
-    /// +TAG adds, -TAG removes.
+    /// Tags: +TAG adds one, -TAG removes one.
     #[arg(value_name = "+TAG|-TAG", required_unless_present = "remove")]
     tags: Vec<String>,
     /// Removes a tag: what -TAG stands for; may be repeated.

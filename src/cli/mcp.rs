@@ -75,7 +75,7 @@ struct ServeArgs {
     /// A host name by which a tunnel or proxy reaches the server, such as notes.example. Needs --token-file.
     #[arg(long, value_name = "NAME", requires = "token_file")]
     allow_host: Vec<String>,
-    /// The folder of memories: as --vault, with the toolset mem and the layout memories. Default: ./memories
+    /// The folder of memories: as --vault, with the toolset mem and the layout memories. Default: ./memories.
     #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories")]
     notestore_path: Option<PathBuf>,
     /// The index of these memories: as --index. Default: index in their folder.

@@ -197,7 +197,7 @@ enum Vote {
 struct TierArgs {
     /// The memory by any of its names.
     name: String,
-    /// archive.
+    /// The tier: archive.
     tier: String,
     #[command(flatten)]
     dry: Dry,

@@ -19,7 +19,9 @@ use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult
 ///   "a phrase"  -not  a OR b  (a b)  /regex/  file:  path:  content:  match-case:  ignore-case:  tag:#x
 ///   line:(a b)  block:(a b)  section:(a b)  task:x  task-todo:x  task-done:x  [property]  [property:value]
 ///
-/// and our own: type:  category:  tier:  created:  updated:  links-to:  linked-from:  is:orphan  is:pinned
+/// and terms of sidenote:
+///
+///   type:  category:  tier:  created:  updated:  links-to:  linked-from:  is:orphan  is:pinned
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote search \"how do links survive a rename\"
@@ -30,7 +32,7 @@ use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult
   sidenote search boats --updated-after 7d --format '{score} {path}'
   sidenote search draft -0 | xargs -0 wc -w")]
 pub(super) struct SearchArgs {
-    /// What to look for. Behind `--` where it begins with a minus: search -- -draft
+    /// What to look for. Write it behind `--` where it begins with a minus: `search -- -draft`.
     #[arg(required = true)]
     query: Vec<String>,
     #[command(flatten)]

@@ -292,11 +292,11 @@ struct Look<'a> {
     scanned: usize,
     /// The most files that were held at a time.
     held: usize,
-    /// The files that are not as they were,
+    /// The files that are not as they were.
     found: Vec<FileStat>,
-    /// what is known of those,
+    /// What the catalog knows of the files in `found`.
     known: Vec<Known>,
-    /// and of files that are not there.
+    /// What the catalog knows of files that are not there.
     gone: Vec<Known>,
     /// The folders that are known and that the scan did not come to, at least not yet: links wait for the rest.
     missing: BTreeSet<String>,

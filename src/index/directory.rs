@@ -27,10 +27,11 @@ pub struct Holder {
     pub command: String,
 }
 
-/// The catalog that a load makes, before it takes the place of the one that was there,
+/// The catalog that a load makes, before it takes the place of the one that was there.
 pub(super) const STAGED: &str = "catalog.new";
-/// and what SQLite keeps beside either while it is open.
+/// The files of SQLite for the staged catalog while it is open.
 const STAGED_LOGS: [&str; 2] = ["catalog.new-wal", "catalog.new-shm"];
+/// The files of SQLite for the catalog while it is open.
 const LOGS: [&str; 2] = ["catalog.db-wal", "catalog.db-shm"];
 
 /// Tells the index that is open from another one that stands in its folder.

@@ -36,18 +36,19 @@ const BULK: usize = 2000;
 const RACY_NS: i64 = 50_000_000;
 /// File systems without sub-second times need this much.
 const RACY_COARSE_NS: i64 = 2_100_000_000;
-/// More segments than this are merged when the index is closed,
+/// More segments than this are merged when the index is closed.
 const MOST_SEGMENTS: usize = 12;
-/// more than this when nothing else is to be done,
+/// More segments than this are merged when nothing else is to be done.
 const MANY_SEGMENTS: usize = 24;
-/// and more than this at once.
+/// More segments than this are merged at once.
 const TOO_MANY_SEGMENTS: usize = 96;
 
 /// So many notes come forward because they are used.
 const MOST_USED: usize = 1000;
-/// A log of the catalog longer than this is emptied beside the work, or when there is none,
+/// A log of the catalog with more bytes than this is emptied beside the work, or when there is none.
 const LONG_LOG: u64 = 16 << 20;
-/// and one longer than this at once: beside steady work it is never quite empty, and so it is never begun anew.
+/// A log with more bytes than this is emptied at once: beside steady work it is never quite empty, and so it is
+/// never begun anew.
 const TOO_LONG_LOG: u64 = 64 << 20;
 
 /// The only holder of the index's write side.
@@ -55,9 +56,9 @@ pub(crate) struct Writer {
     pub(crate) folder: PathBuf,
     pub(crate) vault: Arc<Vault>,
     pub(crate) identity: Arc<Identity>,
-    /// The catalog; while a load runs, the one that it makes,
+    /// The catalog; while a load runs, the one that it makes.
     pub(crate) catalog: Catalog,
-    /// and the one whose place that will take, which others read so long.
+    /// While a load runs, the catalog whose place the new one will take, which others read until then.
     pub(crate) before: Option<Catalog>,
     /// Whether a new one has taken the place of the one that others read.
     pub(crate) is_renewed: bool,
@@ -78,9 +79,9 @@ pub(crate) struct Writer {
     pub(crate) anew: bool,
 }
 
-/// As many files go from a reading thread to the writing one at a time,
+/// The most files that go from a reading thread to the writing one at a time.
 const GROUP: usize = 16;
-/// unless they have this many bytes before.
+/// A group of files with this many bytes goes to the writing thread before it is full.
 const GROUP_BYTES: u64 = 500_000;
 
 /// What a reading thread sends back.

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A part is no shorter,
+/// The fewest characters of a part.
 const SHORTEST: usize = 10;
-/// and no longer than this, in characters.
+/// The most characters of a part.
 const LONGEST: usize = 500;
 /// So many parts of one conversation are kept.
 pub const MOST: usize = 3;

@@ -152,11 +152,11 @@ impl Matcher {
 
 /// A word before a match has no more bytes that matter.
 const WORD_BEFORE: usize = 24;
-/// So many bits a character speak of chance where a known prefix stands,
+/// The entropy (Shannon), in bits a character, from which a text behind a known prefix counts as random.
 const KNOWN: f64 = 2.5;
-/// where a name tells that a key is meant,
+/// The entropy from which a text counts as random where a name tells that a key is meant.
 const ASSIGNED_BITS: f64 = 3.5;
-/// and where nothing does (Shannon); words, paths and numbers have fewer.
+/// The entropy from which any other text counts as random; words, paths and numbers have less.
 const RANDOM: f64 = 4.2;
 
 fn is_token(found: &Match<'_>) -> bool {
@@ -427,11 +427,11 @@ fn is_uuid(value: &str) -> bool {
             .all(|(part, length)| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// A token has no fewer characters than this,
+/// The fewest characters of a token.
 const TOKEN: usize = 32;
-/// so many small letters in a row are a word,
+/// The fewest small letters in a row that are a word.
 const WORD: usize = 5;
-/// and where words make up more than this part of the characters, chance did not make them.
+/// A token is not random where words make up more than this part of its characters.
 const WORDY: f64 = 0.2;
 /// So many bytes before a token may tell that it is public.
 const CONTEXT: usize = 60;

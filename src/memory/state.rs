@@ -15,11 +15,11 @@ pub const LEAST: f64 = 1.0;
 pub const MOST: f64 = 10.0;
 /// A note is hot while it is younger than this.
 const HOT: i64 = 72 * 3_600_000;
-/// A note is warm that was used so often,
+/// The fewest uses that make a note warm.
 const WARM_USES: usize = 3;
-/// on so many days,
+/// The fewest days with a use that make a note warm.
 const WARM_DAYS: usize = 2;
-/// the last time within so long.
+/// How long after its last use a note stays warm, in milliseconds.
 const WARM_SPAN: i64 = 60 * DAY;
 /// Tenths of importance that a use adds, and that take effect together.
 const TENTHS: u8 = 5;
@@ -181,13 +181,13 @@ fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> (f64, 
 /// Where the tiers begin and end (spec/memory.md, Tiers).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// A note is HOT so many milliseconds long.
+    /// How long a note is HOT, in milliseconds.
     pub hot: i64,
-    /// It is WARM after so many uses
+    /// The fewest uses that make it WARM.
     pub warm_uses: usize,
-    /// on so many days,
+    /// The fewest days with a use that make it WARM.
     pub warm_days: usize,
-    /// for so many milliseconds after the last of them.
+    /// How long it is WARM after its last use, in milliseconds.
     pub warm: i64,
 }
 

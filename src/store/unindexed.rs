@@ -19,9 +19,9 @@ use crate::text::edit::Place;
 use crate::text::path::{NotePath, key};
 use crate::vault::apply::Applied;
 
-/// After an operation, so many of the notes that it made are described while nobody else can write,
+/// The most notes made by an operation that are described after it, while nobody else can write.
 const MADE: usize = 100;
-/// and so many others, where it touched no more than these.
+/// The most other notes that are described after an operation; where it touched more, none is.
 const TOUCHED: usize = 4;
 
 /// Files that the index did not hold as they are when this process looked last.

@@ -25,9 +25,9 @@ use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_di
 const QUIET: Duration = Duration::from_millis(25);
 /// So long a batch waits for quiet.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Without events, so often everything is looked at;
+/// How often everything is looked at while there are no events.
 const POLL: Duration = Duration::from_secs(2);
-/// and so often the system is asked for events again.
+/// How often the system is asked for events again while there are none.
 const RETRY: Duration = Duration::from_secs(30);
 /// How often the targets of symbolic links are looked at.
 const LINKS: Duration = Duration::from_secs(5);

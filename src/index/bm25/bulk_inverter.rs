@@ -28,9 +28,9 @@ use crate::index::catalog::FileId;
 const MOST_POSTINGS: usize = 16 << 20;
 /// So many bytes of terms do.
 const MOST_BYTES: usize = 64 << 20;
-/// Notes are handed over so many at a time, for handing over each would wake threads all the time,
+/// The most notes that are handed over at a time: handing over each alone would wake threads all the time.
 const GROUP: usize = 32;
-/// or fewer where their terms take up so many bytes.
+/// A group of notes whose terms take up this many bytes is handed over before it is full.
 const GROUP_BYTES: usize = 256 << 10;
 /// Groups that wait for the thread that inverts them.
 const WAITING: usize = 4;

@@ -11,9 +11,9 @@ use crate::index::leb128::{put, take};
 const PIECE: usize = 1 << 20;
 /// The most bytes that a posting takes up.
 const WIDEST: usize = 10;
-/// A note and a count share 32 bits, of which the count has so many;
+/// The bits of the count in the 32 bits that a note and its count share.
 const COUNT_BITS: u32 = 8;
-/// a count of so many or more is kept beside.
+/// A count of this or more is stored separately.
 const MANY: u32 = (1 << COUNT_BITS) - 1;
 /// So many notes can be told apart.
 pub(super) const MOST_NOTES: usize = 1 << (32 - COUNT_BITS);

@@ -16,9 +16,9 @@ const MANY_SLOTS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Places {
     slots: Vec<Slot>,
-    /// How many terms were met,
+    /// The number of terms that were met.
     met: usize,
-    /// and since when: a slot with another mark is free.
+    /// The mark of slots in use: a slot with another mark is free.
     mark: u32,
     hasher: DefaultHashBuilder,
     /// What keys are mixed with, so that nobody can write a text whose words all meet in one slot.

@@ -20,9 +20,9 @@ use crate::error::{Error, Result};
 use crate::index::embed::model_files::{Kept, Note, Pooling, folder_of};
 use crate::text::passage::estimate_tokens;
 
-/// Bytes that a batch may take on its way through a model,
+/// Bytes that a batch may take on its way through a model.
 const BATCH_BYTES: usize = 64 << 20;
-/// where a token takes so many times the bytes of its state: attention, the wide layer, and copies.
+/// How many times the bytes of its state a token takes: attention, the wide layer, and copies.
 const COPIES: usize = 16;
 /// A batch larger than this gains nothing on processors.
 const MOST_BATCHED: usize = 16;

@@ -17,9 +17,9 @@ use crate::memory::privacy::without_private;
 use crate::memory::secrets::without_secrets;
 use crate::text::passage::estimate_tokens;
 
-/// A request holds at most so many texts,
+/// The most texts in one request.
 const MOST_TEXTS: usize = 64;
-/// and no text more than makes it this long.
+/// The most bytes of text in one request of more than one text.
 const MOST_BYTES: usize = 128 << 10;
 /// Endpoints refuse texts beyond about 8,000 tokens.
 const MAX_TOKENS: usize = 8000;

@@ -139,9 +139,9 @@ pub struct ExplainReply {
     pub floor: f64,
     /// How its score in recall came about; likeness is 0 without a query.
     pub score: Composite,
-    /// Whether recall may give it,
+    /// Whether recall may give it.
     pub eligible: bool,
-    /// and why, or why not.
+    /// Why recall may give it, or why not.
     pub reason: String,
 }
 

@@ -35,9 +35,9 @@ pub struct EvalRequest {
 pub struct ShareScores {
     /// The percentage of the notes that have vectors.
     pub percent: u8,
-    /// nDCG@10 of words alone, which does not depend on it.
+    /// The nDCG@10 of words alone, which does not depend on it.
     pub bm25: f64,
-    /// nDCG@10 of hybrid.
+    /// The nDCG@10 of hybrid search.
     pub hybrid: f64,
     /// How much better hybrid is.
     pub paired: Paired,
@@ -60,7 +60,7 @@ pub struct ModeScores {
     pub mrr_at_10: f64,
     /// Mean milliseconds a query, its embedding included.
     pub ms_per_query: f64,
-    /// nDCG@10 of each query, by its id, where asked for.
+    /// The nDCG@10 of each query, by its id, where asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queries: Vec<(String, f64)>,
 }
