@@ -1,6 +1,7 @@
 //! Owns the detection of secrets in text: known formats of keys and tokens, assignments to names such as `api_key`,
 //! private key blocks, and long tokens that only chance makes. Linear in the length of the text.
 
+mod names;
 mod public;
 mod rules;
 
@@ -10,6 +11,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
+use names::{KEY_NAMES, names_key, names_ticket};
 use public::{Blocks, is_public};
 use rules::{NAMED, RULES, Value};
 
@@ -81,12 +83,15 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
     add(KEY_NAMES, format!(r#"(?i)[\w.-]{{0,30}}(?:{}){ASSIGNED}"#, KEY_NAMES.join("|")), is_assigned);
     add(&["pass", "pwd"], PASSWORD.to_owned(), is_password);
     add(&["--"], OPTION.to_owned(), is_password);
+    add(
+        &["passw", "passphrase", "passcode", "kennwort", "contrase", "mot de passe"],
+        SENTENCE.to_owned(),
+        is_told,
+    );
     let set = RegexSetBuilder::new(keywords).unicode(false).case_insensitive(true).build();
     Some(Detector { keywords: set.ok()?, matchers })
 });
 
-/// Names that keys are assigned to.
-const KEY_NAMES: &[&str] = &["access", "api", "auth", "credential", "creds", "key", "secret", "token"];
 /// The rest of an assignment to such a name.
 const ASSIGNED: &str =
     r#"[ \t\w.-]{0,25}["'`\])]{0,2}\s{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([\w.=+/~-]{10,})"#;
@@ -94,6 +99,9 @@ const ASSIGNED: &str =
 const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpwd|_pwd|dbpass)[\w.-]{0,20}|(?:_|\b)pass(?:code|key)?(?:[0-9_.-][\w.-]{0,20})?)["'`\]]{0,2}[ \t]{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([^\s"'`,;<>]{4,200})"#;
 /// A secret on a command line.
 const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
+
+/// A password in a sentence: it ends its clause.
+const SENTENCE: &str = r#"(?i)\b(?:passwor[dt]|passphrase|passcode|kennwort|contrase(?:ñ|n)a|mot de passe)\b[^\n.:;!?=]{0,40}?\s(?:is|was|ist|war|lautet|es|est|(?:changed|set|reset) to)(?: now| still| jetzt)?:?[ \t]{1,3}["'`*]{0,2}([^\s"'`<>]{4,99}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|and|but|or|for|on|until|till|since|now|at|und|aber|oder|bis|seit|y|et|pour|para)\b)"#;
 
 /// A pattern that is compiled when it is first needed.
 struct Matcher {
@@ -168,7 +176,7 @@ fn is_named(found: &Match<'_>) -> bool {
     digits > 1
         && bits_per_sign(found.secret) >= 3.0
         && !is_made_of_words(found.secret)
-        && !names_public(found.before)
+        && !names_public(&found.before.to_ascii_lowercase().replace("nytimes", ""))
 }
 
 /// Says whether a value that is assigned to a key's name is a key.
@@ -177,6 +185,7 @@ fn is_assigned(found: &Match<'_>) -> bool {
     if found.is_in_public_block
         || names_public(found.before)
         || names_public(found.word)
+        || !names_key(found.before)
         || is_public(value, found.before)
         || is_placeholder(value)
         || found.after.starts_with(['(', '[', '{', '@'])
@@ -192,13 +201,18 @@ fn is_assigned(found: &Match<'_>) -> bool {
     bits_per_sign(value) >= if is_hex { KNOWN } else { ASSIGNED_BITS }
         && is_mixed(value)
         && !is_made_of_words(value)
+        && !is_wordy(value)
         && !value.starts_with(['/', '.', '~', '-'])
 }
 
 /// Says whether a value that is assigned to a password's name is a password.
 fn is_password(found: &Match<'_>) -> bool {
     let value = found.secret.trim_end_matches(['.', ')', ']', '|', '*']);
-    if is_placeholder(value) || found.after.starts_with('(') || names_public(found.before) {
+    if is_placeholder(value)
+        || found.after.starts_with('(')
+        || names_public(found.before)
+        || names_ticket(found.before, found.word)
+    {
         return false;
     }
     let name = found.before.trim_end_matches(['"', '\'', '`']);
@@ -213,6 +227,69 @@ fn is_password(found: &Match<'_>) -> bool {
     }
     let is_long = value.len() >= 6 && !is_made_of_words(value) && !value.contains(['(', '{', '/', '\\', '|']);
     is_long && ((digit && (letter || other || value.len() <= 16)) || (is_quoted && letter && other))
+}
+
+/// Says whether what a sentence tells of a password is the password, and not what kind of password it is.
+fn is_told(found: &Match<'_>) -> bool {
+    let value = found.secret;
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    let is_sign = |byte: &u8| byte.is_ascii_punctuation() && !b"-_./:,'".contains(byte);
+    let inner = value.trim_end_matches('!');
+    let is_mail = value.split_once('@').is_some_and(|(_, host)| host.contains('.'));
+    value.len() >= 6
+        && has(u8::is_ascii_alphabetic)
+        && (has(u8::is_ascii_digit) || inner.bytes().any(|byte| is_sign(&byte)))
+        && !value.contains(['/', '\\', '(', '{', '|'])
+        && !is_mail
+        && !is_placeholder(value)
+        && !names_technique(value)
+        && !value.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('-')
+        && !(value.contains('-') && (is_made_of_words(value) || is_wordy(value)))
+        && !names_public(found.before)
+}
+
+/// Says whether a word is the name of a technique or a program with a number: `sha256`, `argon2id`, `RFC-2898`.
+fn names_technique(word: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "1password",
+        "2fa",
+        "3des",
+        "aes",
+        "argon",
+        "ascii",
+        "base",
+        "bcrypt",
+        "blake",
+        "crc",
+        "des",
+        "hmac",
+        "hotp",
+        "http",
+        "ipv",
+        "iso",
+        "k8s",
+        "keepass",
+        "latin",
+        "md",
+        "mfa",
+        "ntlm",
+        "oauth",
+        "pbkdf",
+        "pkcs",
+        "rfc",
+        "rot",
+        "rsa",
+        "scrypt",
+        "sha",
+        "totp",
+        "utf",
+        "v",
+        "x",
+    ];
+    let lower = word.to_ascii_lowercase();
+    NAMES.iter().any(|name| {
+        lower.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    })
 }
 
 /// Says whether the name before an assignment tells of something that everybody may know.
@@ -415,6 +492,34 @@ fn is_made_of_words(value: &str) -> bool {
         }
     }
     words >= 2 && in_words * 2 >= letters
+}
+
+/// Says whether a value reads as words, short names and numbers, such as `Android14-API34` or `WWDC2024keynote`: letters
+/// and digits do not alternate in a part, cases change as in names, and words make up a third.
+fn is_wordy(value: &str) -> bool {
+    let (mut in_words, mut parts) = (0, 0);
+    for part in value.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+        let runs: Vec<&[u8]> =
+            part.as_bytes().chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit()).collect();
+        for run in &runs {
+            let is_number = run.iter().all(u8::is_ascii_digit);
+            let capitals = run.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+            let rest = run.get(capitals..).unwrap_or(&[]);
+            let has_vowel = rest.iter().any(|byte| b"aeiouy".contains(byte));
+            // Capitals may end with small letters, as in `GHz`; a name may have two, as `ReadOnly`.
+            let changes = rest.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+            let is_name = changes == 0 || run.len() >= 6 && changes * 4 <= run.len() && has_vowel;
+            if is_number && run.len() > 4 || !is_number && !is_name {
+                return false;
+            }
+            in_words += if run.len() >= 5 && capitals <= 1 && has_vowel { run.len() } else { 0 };
+        }
+        if runs.len() > 3 || runs.len() == 3 && part.len() > 6 && runs.iter().any(|run| run.len() < 3) {
+            return false;
+        }
+        parts += runs.len();
+    }
+    parts >= 2 && in_words * 3 >= value.len()
 }
 
 fn is_uuid(value: &str) -> bool {

@@ -1,5 +1,7 @@
 //! No tool of any toolset writes a secret or private text to the disk, whichever argument carries it.
 
+mod forms;
+
 use std::fs;
 
 use serde_json::{Map, Value, json};

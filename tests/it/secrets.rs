@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sidenote::memory::secrets::{REDACTED, without_secrets};
 
 /// Makes the same characters on each run.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn next(&mut self, sides: usize) -> usize {
@@ -18,7 +18,7 @@ impl Dice {
 
     /// Fills a form: `%w36` is 36 letters and digits, and `%%` a percent sign. The letters name alphabets, and an
     /// exclamation mark may end the count.
-    fn fill(&mut self, form: &str) -> String {
+    pub(crate) fn fill(&mut self, form: &str) -> String {
         const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
         const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
         const DIGITS: &str = "0123456789";

@@ -64,6 +64,7 @@ pub(super) const RULES: &[Rule] = &[
         r"gl(?:pat|dt|ft|rt|ptt|soat|imt|ffct|oas|agent|cbt)-[A-Za-z0-9_-]{16,}(?:\.[0-9a-z]{9}\b)?",
     ),
     rule(&["gr1348941"], r"GR1348941[A-Za-z0-9_-]{20,}"),
+    rule(&["contribsys"], r"(?i)CONTRIBSYS__COM[ \t]{0,3}[=:][ \t]{0,3}([a-f0-9]{8}:[a-f0-9]{8})\b"),
     rule(&["_gitlab_session="], r"_gitlab_session=([0-9a-z]{32})"),
     rule(&["atatt3", "atbb"], r"\b(?:ATATT3[A-Za-z0-9_=-]{60,}|ATBB[A-Za-z0-9]{28,})"),
     rule(&["npm_"], r"\bnpm_[A-Za-z0-9]{36}"),
