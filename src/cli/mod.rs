@@ -195,8 +195,12 @@ impl Session {
         let store = self.store()?;
         let behind = store.freshen()?;
         if behind > 0 {
-            self.out
-                .say(&format!("notice: another sidenote writes the index; {behind} files are not in it yet"));
+            let why = if store.is_index_written_elsewhere() {
+                "another sidenote writes the index"
+            } else {
+                "the index cannot be written now"
+            };
+            self.out.say(&format!("notice: {why}; {behind} files are not in it yet"));
         }
         Ok(store)
     }

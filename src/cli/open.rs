@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::change::DryPlan;
 use super::{Session, output};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Open a note in Obsidian, or in the program that the system opens such files with.
 ///
@@ -84,7 +84,7 @@ fn opener() -> String {
 /// Runs a command of the user's environment, its words split at spaces, on one more argument, and waits for it.
 ///
 /// # Errors
-/// `Io` where it cannot be started; `Invalid` where it fails.
+/// `Io` where it cannot be started, and where it fails.
 pub(super) fn run_with(command: &str, argument: &Path) -> Result<()> {
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();
@@ -93,5 +93,9 @@ pub(super) fn run_with(command: &str, argument: &Path) -> Result<()> {
         .arg(argument)
         .status()
         .map_err(|error| Error::io("run", program, error))?;
-    if status.success() { Ok(()) } else { Err(Error::invalid(format!("{program} failed: {status}"))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Error::new(ErrorKind::Io, format!("{program} failed: {status}")))
+    }
 }

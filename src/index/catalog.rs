@@ -135,7 +135,8 @@ fn has_log(path: &Path) -> bool {
 
 /// Opens a catalog that nobody writes to, without a file beside it.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
-    let name = percent_encoding::utf8_percent_encode(path.to_str().unwrap_or_default(), NON_ALPHANUMERIC);
+    // A path need not be UTF-8: its bytes are what the address encodes.
+    let name = percent_encoding::percent_encode(path.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
@@ -188,7 +189,10 @@ impl Catalog {
             // is all there is.
             Err(error) if error.kind() == ErrorKind::Io && !has_log(path) => {
                 let db = open_immutable(path).map_err(sql("open"))?;
-                Self::opened_to_read(db, path).map_err(|_| error)
+                Self::opened_to_read(db, path).map_err(|second| {
+                    tracing::debug!("the catalog cannot be read without a log either: {second}");
+                    error
+                })
             }
             opened => opened,
         }

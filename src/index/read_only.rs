@@ -17,8 +17,11 @@ impl Index {
     pub(super) fn open_unwritten(vault: Arc<Vault>, options: Options, why: Error) -> Result<Self> {
         let folder = options.folder.clone().unwrap_or_else(|| kept_folder(vault.root()));
         let reading = Options { folder: Some(folder), read_only: true, ..options.clone() };
-        let opened = Self::open_in_place(Arc::clone(&vault), reading).ok();
-        if let Some(mut index) = opened.filter(|index| index.generation().is_ok_and(|batch| batch > 0)) {
+        let opened = Self::open_in_place(Arc::clone(&vault), reading);
+        if let Err(error) = &opened {
+            tracing::warn!("the index cannot be opened to read it either: {error}");
+        }
+        if let Some(mut index) = opened.ok().filter(|index| index.generation().is_ok_and(|batch| batch > 0)) {
             index.options.read_only = false;
             index.notices.push(format!("the index cannot be written, so it answers as it is: {why}"));
             return Ok(index);
@@ -27,8 +30,14 @@ impl Index {
             return Err(why);
         }
         let elsewhere = own_folder(vault.root(), true)?;
-        let options = Options { folder: Some(elsewhere), ..options };
-        let Ok(mut index) = Self::open_in_place(vault, options) else { return Err(why) };
+        let options = Options { folder: Some(elsewhere.clone()), ..options };
+        let mut index = match Self::open_in_place(vault, options) {
+            Ok(index) => index,
+            Err(error) => {
+                tracing::warn!("no index can be made in {} either: {error}", elsewhere.display());
+                return Err(why);
+            }
+        };
         let place = index.folder().display().to_string();
         index
             .notices

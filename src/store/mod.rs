@@ -38,7 +38,7 @@ pub use crate::memory::score::{Intent, Part as ScorePart};
 pub use crate::memory::state::Tier;
 use crate::store::change::apply::end_unfinished_at_start;
 pub use crate::store::change::apply::{ChangeReply, Operation};
-pub use crate::store::change::create::NewRequest;
+pub use crate::store::change::create::{NewRequest, refuse_long_label};
 pub use crate::store::change::edit::{EditRequest, Edited, NoteEdit};
 pub use crate::store::change::idempotency::EarlierCall;
 pub use crate::store::change::merge::{ExtractRequest, MergeRequest};

@@ -114,6 +114,11 @@ impl Store {
         self.call.behind.load(Ordering::Relaxed)
     }
 
+    /// Says whether another process writes the index.
+    pub fn is_index_written_elsewhere(&self) -> bool {
+        self.index.holder().is_some()
+    }
+
     /// Finds the file at a path: as the index has it, or as it is on the disk where the index is behind.
     pub(super) fn row_at(&self, path: &str) -> Result<Option<FileRow>> {
         let unseen = self.unseen();

@@ -249,6 +249,13 @@ fn a_full_disk_is_searched_and_read() {
         ("", "read b", "Reeds bend."),
         // A change that the index cannot take in.
         ("printf 'A crane, and more of it.' > a.md 2>/dev/null || true; ", "search reeds", "b.md"),
+        // An index in a folder whose name is no UTF-8.
+        (
+            "rm .ballast; place=$(printf '%b' \"$PWD/i\\0377\"); \"$1\" --vault . --index \"$place\" index >/dev/null; \
+             dd if=/dev/zero of=.more bs=4k 2>/dev/null || true; set -- \"$@\" --index \"$place\"; ",
+            "search heron",
+            "a.md",
+        ),
         // No index, and no room for one.
         ("rm -r .sidenote; dd if=/dev/zero of=.more bs=4k 2>/dev/null || true; ", "search heron", "a.md"),
     ];
@@ -263,5 +270,5 @@ fn a_full_disk_is_searched_and_read() {
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         assert!(said.contains(expected), "{asked}: {said}{}", String::from_utf8_lossy(&done.stderr));
     }
-    assert_eq!(cases.len(), 4);
+    assert_eq!(cases.len(), 5);
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use sidenote::error::ErrorKind;
 use sidenote::store::{SearchRequest, Store};
 
+use crate::client::Client;
 use crate::support::TestVault;
 
 /// Path patterns that a compiler by recursion does not survive, or that take it long.
@@ -162,4 +163,23 @@ fn no_excluded_file_pattern_ends_the_process() {
         settings(&["/^(?:(a)|a)*\\1(?!a|\\.)/".to_owned(), "private/".to_owned()]),
     );
     assert_eq!(search(&vault.store(), "heron", None).unwrap(), 1);
+}
+
+#[test]
+fn a_type_and_a_category_are_labels() {
+    let vault = TestVault::new(&[("Heron.md", "It stands.\n")]);
+    let mut client = Client::start(&vault, &[]);
+    let (long, most) = ("é".repeat(201), "é".repeat(200));
+    let calls = [
+        ("write_note", json!({ "title": "A", "content": "x", "type": long })),
+        ("write_note", json!({ "title": "A", "content": "x", "category": long })),
+        ("set_memory", json!({ "note": "Heron", "type": long })),
+    ];
+    for (tool, arguments) in calls {
+        let said = client.refusal(tool, arguments);
+        assert!(said.contains("has 201 characters. Give a word or a few"), "{tool}: {said}");
+    }
+    let done = client.call("set_memory", json!({ "note": "Heron", "type": most }));
+    assert_ne!(done["isError"], true, "{done}");
+    client.finish();
 }

@@ -165,6 +165,13 @@ fn open_says_what_it_would_open_and_runs_what_the_environment_names() {
     assert!(text_of(&vault, ".opened").ends_with("/c.md\n"));
     assert_eq!(vault.run(&["open", "nothing"]).status.code(), Some(3));
     let mut command = vault.command(&["open", "c", "--with", "system"]);
+    let refused = command.env("SIDENOTE_OPENER", "false").env("PATH", std::env::var_os("PATH").unwrap());
+    assert_eq!(
+        refused.output().unwrap().status.code(),
+        Some(6),
+        "a program that fails is no mistake of usage"
+    );
+    let mut command = vault.command(&["open", "c", "--with", "system"]);
     let failed = command.env("SIDENOTE_OPENER", "/no/such/opener").output().unwrap();
     assert!(stderr(&failed).contains("hint: $SIDENOTE_OPENER names another program"), "{}", stderr(&failed));
 }

@@ -120,3 +120,22 @@ fn no_tool_writes_a_secret() {
     crate::support::say(&format!("{landed} of {calls} calls landed"));
     assert!(calls > 150 && landed > 60, "{landed} of {calls} calls landed");
 }
+
+#[test]
+fn the_name_of_an_operation_keeps_no_secret() {
+    let vault = TestVault::new(&[]);
+    let mut client = Client::start(&vault, &[]);
+    let named = [format!("op-{}", key()), format!("<private>{PRIVATE}</private>")];
+    for (at, name) in named.iter().enumerate() {
+        let title = format!("Heron {at}");
+        let write = json!({ "title": title, "content": format!("It stands at {at}."), "operation_id": name });
+        let first = client.call("write_note", write.clone());
+        assert_ne!(first["isError"], true, "{first}");
+        assert_eq!(client.call("write_note", write), first);
+        // Two names with secrets are two names.
+        let other = json!({ "title": "Reeds", "content": "They bend.", "operation_id": name });
+        assert!(client.refusal("write_note", other).contains("named another call"));
+    }
+    client.finish();
+    assert!(check_disk(&vault, "operation_id") > 3);
+}

@@ -11,7 +11,7 @@ use super::LONGEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
     ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest, Store,
-    UndoRequest, number, xml,
+    UndoRequest, number, refuse_long_label, xml,
 };
 
 /// So many lines of an audit trail are given.
@@ -64,6 +64,7 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
     {
         return Err(Error::invalid(format!("{kind:?} is no type")).with_hint("Give a word, such as decision"));
     }
+    refuse_long_label("type", input.kind.as_deref())?;
     store.freshen()?;
     let path = store.find(&input.note)?.path.to_string();
     let importance =

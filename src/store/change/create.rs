@@ -60,14 +60,16 @@ impl Store {
     /// and what is asked for are united.
     ///
     /// # Errors
-    /// `Exists` where a note is there already; `Invalid` for a title that gives no file name; `NotFound` for a
-    /// template that is not there.
+    /// `Exists` where a note is there already; `Invalid` for a title that gives no file name, and for a type or category
+    /// that is too long; `NotFound` for a template that is not there.
     pub(in crate::store) fn plan_new(
         &self,
         view: &View<'_>,
         request: &NewRequest,
         now: Timestamp,
     ) -> Result<ChangeSet> {
+        refuse_long_label("type", request.note_type.as_deref())?;
+        refuse_long_label("category", request.category.as_deref())?;
         let settings = self.vault.settings();
         let local = now.local();
         let mut named = self.name(request, now)?;
@@ -398,6 +400,22 @@ fn properties(
         properties.insert(at, ("created_at".to_owned(), Value::from(now.rfc3339()), Source::Made));
     }
     properties
+}
+
+/// A type or a category has no more characters than this: both stand in lists, file names and statistics.
+const LONGEST_LABEL: usize = 200;
+
+/// Refuses a type or a category that is a text rather than a label.
+///
+/// # Errors
+/// `Invalid` where it is longer than 200 characters.
+pub fn refuse_long_label(name: &str, label: Option<&str>) -> Result<()> {
+    let length = label.map_or(0, |label| label.chars().count());
+    if length <= LONGEST_LABEL {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{name} has {length} characters"))
+        .with_hint(format!("Give a word or a few, of {LONGEST_LABEL} characters at most")))
 }
 
 /// Gives the properties that somebody asks for.

@@ -47,11 +47,21 @@ pub enum EarlierCall {
 }
 
 impl Store {
-    /// Gives the same store for one call, which its caller may have named: then by `(name, what is called)`.
+    /// Gives the same store for one call, which its caller may have named: then by `(name, what is called)`. A name with
+    /// private text or a key in it is known by its hash, so that neither reaches the journal.
     #[must_use]
     pub fn for_call(&self, named: Option<(&str, &str)>) -> Self {
+        let known = |id: &str| {
+            let mut clean = id.to_owned();
+            self.clean(&mut clean);
+            if clean == id || id.len() > LONGEST {
+                id.to_owned()
+            } else {
+                blake3::hash(id.as_bytes()).to_hex().to_string()
+            }
+        };
         let once = named.map(|(id, call)| Once {
-            id: id.to_owned(),
+            id: known(id),
             call: blake3::hash(call.as_bytes()).to_hex().to_string(),
             own: Mutex::default(),
         });
