@@ -188,9 +188,9 @@ fn own_style(text: &str) -> Option<usize> {
 pub(crate) fn count(number: usize, what: &str) -> String {
     let plural = match what.strip_suffix('y') {
         _ if number == 1 => return format!("1 {what}"),
-        Some(stem) => format!("{stem}ies"),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
         None if what.ends_with(['h', 's', 'x']) => format!("{what}es"),
-        None => format!("{what}s"),
+        _ => format!("{what}s"),
     };
     format!("{number} {plural}")
 }

@@ -29,7 +29,7 @@ const COMMANDS: [(&str, &str, &str); 18] = [
     ("; `sidenote model use minilm` sets one", "", ""),
     ("choose another text, or --force", "choose another text", "choose another text"),
     ("choose another id, or --force", "choose another id", "choose another id"),
-    (" (allow_duplicate)", " (allow_duplicate: true)", ""),
+    (" (--allow-duplicate)", " (allow_duplicate: true)", ""),
     (
         "start sidenote without --read-only to change notes",
         "the user started this server with --read-only",

@@ -56,6 +56,16 @@ fn a_list_takes_the_shape_that_is_asked_for() {
 }
 
 #[test]
+fn a_memory_is_told_of_in_the_words_of_the_command_line() {
+    let vault = vault();
+    let explained = run(&vault, NOW, &["memory", "explain", "c"]);
+    assert!(explained.contains("used 0 times on 0 days, last never"), "{explained}");
+    vault.run(&["memory", "save", "The heron left"]);
+    let again = stderr(&vault.run(&["memory", "save", "The heron left"]));
+    assert!(again.contains("or allow the duplicate (--allow-duplicate)"), "{again}");
+}
+
+#[test]
 fn dates_are_counted_from_now_wherever_one_is_taken() {
     let cases: &[(&[&str], &str)] = &[
         (&["list", "--created-after", "yesterday", "-0"], "d/a b.md\0"),

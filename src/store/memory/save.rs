@@ -128,7 +128,7 @@ impl Comparison {
             ErrorKind::Exists,
             format!("{} says exactly the same ({what} {})", same.path, same.note_id),
         )
-        .with_hint("Change that note, or allow the duplicate (allow_duplicate)"))
+        .with_hint("Change that note, or allow the duplicate (--allow-duplicate)"))
     }
 }
 
