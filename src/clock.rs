@@ -1,4 +1,6 @@
-//! Owns time: the only place that reads the clock. Above it, time is a value that is passed down.
+//! Timestamps, the system clock and ids that sort by time.
+//!
+//! No other module reads the clock. Everywhere else the time is an argument.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,23 +17,23 @@ use crate::error::{Error, Result};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Makes a timestamp of milliseconds since the Unix epoch.
+    /// Creates a timestamp from milliseconds since the Unix epoch.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Makes a timestamp of the nanoseconds that file systems give.
+    /// Creates a timestamp from nanoseconds since the Unix epoch, as file systems report them.
     pub fn from_nanos(nanos: i64) -> Self {
         Self(nanos.div_euclid(1_000_000))
     }
 
-    /// Gives milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub fn millis(self) -> i64 {
         self.0
     }
 
-    /// Reads what people and frontmatter write: `2026-11-21`, `2026-11-21T10:30`, `2026-11-21 10:30:05`, or RFC 3339
-    /// with an offset. A time without an offset is UTC, so that a vault reads alike on every machine.
+    /// Parses a date or a time as people and frontmatter write it: `2026-11-21`, `2026-11-21T10:30`, `2026-11-21 10:30:05`, or RFC 3339
+    /// with an offset. A time without an offset is UTC, so that it means the same on every machine.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Ok(instant) = text.parse::<Instant>() {
@@ -48,9 +50,9 @@ impl Timestamp {
         Some(Self(zoned.timestamp().as_millisecond()))
     }
 
-    /// Reads a date that is counted from `now`: `today`, `yesterday`, `tomorrow`, `12h`, `7d`, `2w`, `3mo`, `1y`, each
-    /// also spelled out and with `ago`. Gives its first instant and the first behind it: the day, as the calendar here
-    /// counts it, or for hours and minutes the second.
+    /// Parses a date relative to `now`: `today`, `yesterday`, `tomorrow`, `12h`, `7d`, `2w`, `3mo`, `1y`, each also
+    /// spelled out and with `ago`. Returns the start and the exclusive end of the local day that it means, or of the
+    /// second for hours and minutes.
     pub fn relative(text: &str, now: Self) -> Option<(Self, Self)> {
         let lower = text.trim().to_lowercase();
         let today = now.local().date();
@@ -84,10 +86,10 @@ impl Timestamp {
         }
     }
 
-    /// Reads the bound of a filter such as `--created-after`: a date, or one that is counted from `now`.
+    /// Parses the bound of a filter such as `--created-after`: a date, or one relative to `now`.
     ///
     /// # Errors
-    /// `Invalid` where it is no date.
+    /// `Invalid` if the text is not a date.
     pub fn parse_bound_at(flag: &str, text: &str, now: Self) -> Result<Self> {
         match Self::relative(text, now) {
             Some((start, _)) => Ok(start),
@@ -97,10 +99,10 @@ impl Timestamp {
         }
     }
 
-    /// Reads a date that a flag or variable gives.
+    /// Parses a date from a flag or an environment variable.
     ///
     /// # Errors
-    /// `Invalid` where it is no date.
+    /// `Invalid` if the text is not a date.
     pub fn parse_bound(flag: &str, text: &str) -> Result<Self> {
         Self::parse(text).ok_or_else(|| {
             Error::invalid(format!("{flag} {text:?} is not a date"))
@@ -108,13 +110,13 @@ impl Timestamp {
         })
     }
 
-    /// Gives date and time of day where this machine is.
+    /// Returns the date and time in the local time zone.
     pub fn local(self) -> DateTime {
         let instant = Instant::from_millisecond(self.0).unwrap_or_default();
         instant.to_zoned(TimeZone::system()).datetime()
     }
 
-    /// Names the time zone where this machine is: `Europe/Berlin`, or `UTC` with the distance from it.
+    /// Returns the name of the local time zone: `Europe/Berlin`, or `UTC` with the offset.
     pub fn zone(self) -> String {
         let zone = TimeZone::system();
         let instant = Instant::from_millisecond(self.0).unwrap_or_default();
@@ -129,7 +131,7 @@ impl Timestamp {
         }
     }
 
-    /// Writes RFC 3339 in UTC with whole seconds.
+    /// Formats the timestamp as RFC 3339 in UTC with whole seconds.
     pub fn rfc3339(self) -> String {
         Instant::from_millisecond(self.0).map_or_else(
             |_| format!("@{}", self.0),
@@ -147,12 +149,11 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a time")))
     }
 }
 
-/// Names an event that happens at this time, by a UUID of version 7. What happens later within one millisecond has the
-/// later name: by it can be told what came last.
+/// Creates a UUIDv7 for this time. Ids of one process increase strictly, even within one millisecond.
 pub fn event_id(at: Timestamp) -> Uuid {
     static LAST: Mutex<(u64, u128)> = Mutex::new((0, 0));
     let millis = u64::try_from(at.millis()).unwrap_or(0);
@@ -166,21 +167,21 @@ pub fn event_id(at: Timestamp) -> Uuid {
     Uuid::from_u128(id)
 }
 
-/// Where the time comes from: the system, or a fixed value in tests.
+/// The source of the current time: the system, or a fixed value in tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The machine's clock.
+    /// The system clock.
     #[default]
     System,
-    /// Always this time.
+    /// A fixed time.
     Fixed(Timestamp),
 }
 
 impl Clock {
-    /// Makes the clock of this process: fixed where `SIDENOTE_NOW` holds a date, else the system's.
+    /// Creates the clock of this process: fixed if `SIDENOTE_NOW` holds a date, otherwise the system clock.
     ///
     /// # Errors
-    /// `Invalid` where `SIDENOTE_NOW` is no date.
+    /// `Invalid` if `SIDENOTE_NOW` is not a date.
     pub fn from_env() -> Result<Self> {
         match std::env::var("SIDENOTE_NOW") {
             Ok(text) if !text.is_empty() => Timestamp::parse_bound("SIDENOTE_NOW", &text).map(Self::Fixed),
@@ -188,7 +189,7 @@ impl Clock {
         }
     }
 
-    /// Reads the time.
+    /// Returns the current time.
     #[expect(clippy::disallowed_methods, reason = "this file is where time is read")]
     pub fn now(self) -> Timestamp {
         match self {
@@ -198,8 +199,8 @@ impl Clock {
     }
 }
 
-/// Reads the machine's clock in nanoseconds since the Unix epoch, whatever [`Clock`] is in use: for comparison with
-/// the times of files, which no test can fix.
+/// Returns the system clock in nanoseconds since the Unix epoch, whatever [`Clock`] is in use. It is compared with file
+/// times, which no test can fix.
 #[expect(clippy::disallowed_methods, reason = "this file is where time is read")]
 pub fn wall_nanos() -> i64 {
     i64::try_from(Instant::now().as_nanosecond()).unwrap_or(i64::MAX)

@@ -104,13 +104,13 @@ pub enum Layout {
 #[serde(deny_unknown_fields)]
 pub struct NotesConfig {
     /// Which of them get an `id` and a `created_at`.
-    pub ids: Ids,
+    pub ids: IdPolicy,
 }
 
 /// Which new notes get an `id` and a `created_at` (spec/git.md 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ids {
+pub enum IdPolicy {
     /// All but daily notes, notes made of a template or as one, and pages of a site or book.
     #[default]
     Auto,
@@ -123,7 +123,7 @@ pub enum Ids {
 /// Which notes the toolsets of other memory servers see (spec/toolsets.md, Rules).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum ToolsetScope {
     /// The whole vault.
     #[default]
     Vault,
@@ -273,7 +273,7 @@ pub struct MemoryConfig {
     /// Where new memories go.
     pub folder: String,
     /// Which notes the toolsets of other memory servers see.
-    pub scope: Scope,
+    pub scope: ToolsetScope,
     /// How many bytes memories may take.
     pub max_bytes: u64,
     /// Whether maintenance evicts.
@@ -434,7 +434,7 @@ pub struct Config {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sections {
+struct ConfigSections {
     vault: VaultConfig,
     notes: NotesConfig,
     search: SearchConfig,
@@ -478,7 +478,7 @@ impl Config {
         for (key, text, flag) in flags {
             set_text(&mut values, key, text, Origin::Flag((*flag).to_owned()))?;
         }
-        let sections: Sections = unflatten(&values).try_into().map_err(|error: toml::de::Error| {
+        let sections: ConfigSections = unflatten(&values).try_into().map_err(|error: toml::de::Error| {
             Error::invalid("the settings do not fit together").with_source(error)
         })?;
         let origins = values
@@ -541,7 +541,7 @@ pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
 
 /// A change of one setting in the user's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setting {
+pub enum SettingChange {
     /// Set to a text.
     Text(String),
     /// Set to a whole number.
@@ -554,7 +554,7 @@ pub enum Setting {
 
 /// What a change of the user's file comes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Edited {
+pub struct ConfigEdit {
     /// The file.
     pub file: PathBuf,
     /// What is other than before, a line each; the values of secrets are never among them.
@@ -567,7 +567,7 @@ pub struct Edited {
 ///
 /// # Errors
 /// `Invalid` where the file is no TOML; `Io` where it cannot be read or written.
-pub fn edit_user_file(changes: &[(&str, Setting)], dry_run: bool) -> Result<Edited> {
+pub fn edit_user_file(changes: &[(&str, SettingChange)], dry_run: bool) -> Result<ConfigEdit> {
     let file = user_file()
         .ok_or_else(|| Error::not_found("there is no home folder for settings").with_hint("set HOME"))?;
     let before = match std::fs::read_to_string(&file) {
@@ -587,7 +587,7 @@ pub fn edit_user_file(changes: &[(&str, Setting)], dry_run: bool) -> Result<Edit
     if applied {
         save_user_file(&file, &document.to_string())?;
     }
-    Ok(Edited { file, changes: said, applied })
+    Ok(ConfigEdit { file, changes: said, applied })
 }
 
 /// Sets one setting in the user's file to a value in the type that it has, or takes it out; a dry run only says what
@@ -596,7 +596,7 @@ pub fn edit_user_file(changes: &[(&str, Setting)], dry_run: bool) -> Result<Edit
 /// # Errors
 /// `Invalid` for a key that is no setting, and for a value of another type or one that fits no setting; as
 /// [`edit_user_file`].
-pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<Edited> {
+pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
     let origin = || Origin::Flag("config set".to_owned());
     let mut values: BTreeMap<String, (Value, Origin)> = flatten(&parse(DEFAULTS, Path::new("config.toml"))?)
         .into_iter()
@@ -606,7 +606,7 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<Edited>
         if !values.contains_key(key) && !key.starts_with("types.") {
             return Err(no_setting(&values, format!("{key} is no setting")));
         }
-        return edit_user_file(&[(key, Setting::Unset)], dry_run);
+        return edit_user_file(&[(key, SettingChange::Unset)], dry_run);
     };
     let known = values.get(key).map(|(value, _)| value);
     if matches!(known, Some(Value::Array(_) | Value::Table(_)))
@@ -615,22 +615,22 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<Edited>
         let table = parse(&format!("value = {text}"), Path::new("the value"))?;
         put(&mut values, key, table.get("value").cloned().unwrap_or(Value::Boolean(false)), origin())?;
         checked_sections(&values)?;
-        return edit_user_file(&[(key, Setting::Toml(text.to_owned()))], dry_run);
+        return edit_user_file(&[(key, SettingChange::Toml(text.to_owned()))], dry_run);
     }
     set_text(&mut values, key, text, origin())?;
     checked_sections(&values)?;
     let setting = match values.get(key).map(|(value, _)| value) {
-        Some(Value::Integer(number)) => Setting::Number(*number),
-        Some(Value::Boolean(flag)) => Setting::Toml(flag.to_string()),
-        Some(Value::Float(_)) => Setting::Toml(text.trim().to_owned()),
-        _ => Setting::Text(text.to_owned()),
+        Some(Value::Integer(number)) => SettingChange::Number(*number),
+        Some(Value::Boolean(flag)) => SettingChange::Toml(flag.to_string()),
+        Some(Value::Float(_)) => SettingChange::Toml(text.trim().to_owned()),
+        _ => SettingChange::Text(text.to_owned()),
     };
     edit_user_file(&[(key, setting)], dry_run)
 }
 
 /// Refuses settings that do not fit together.
 fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
-    let sections: Sections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
+    let sections: ConfigSections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
         Error::invalid("the settings do not fit together").with_source(error)
     })?;
     sections.links.checked()?;
@@ -638,11 +638,16 @@ fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
 }
 
 /// Changes one setting; says what was changed, if anything.
-fn edit_one(document: &mut DocumentMut, key: &str, setting: &Setting, file: &Path) -> Result<Option<String>> {
+fn edit_one(
+    document: &mut DocumentMut,
+    key: &str,
+    setting: &SettingChange,
+    file: &Path,
+) -> Result<Option<String>> {
     let (section, name) = key.split_once('.').unwrap_or(("", key));
     let root = document.as_table_mut();
     if !root.contains_key(section) {
-        if matches!(setting, Setting::Unset) {
+        if matches!(setting, SettingChange::Unset) {
             return Ok(None);
         }
         root.insert(section, toml_edit::table());
@@ -660,13 +665,13 @@ fn edit_one(document: &mut DocumentMut, key: &str, setting: &Setting, file: &Pat
     };
     let was = table.get(name).map(|item| bare(item).unwrap_or_else(|| item.to_string()));
     let fresh = match setting {
-        Setting::Text(text) => Some(toml_edit::Value::from(text.as_str())),
-        Setting::Number(number) => Some(toml_edit::Value::from(*number)),
-        Setting::Toml(text) => Some(text.trim().parse().map_err(|_: toml_edit::TomlError| {
+        SettingChange::Text(text) => Some(toml_edit::Value::from(text.as_str())),
+        SettingChange::Number(number) => Some(toml_edit::Value::from(*number)),
+        SettingChange::Toml(text) => Some(text.trim().parse().map_err(|_: toml_edit::TomlError| {
             Error::invalid(format!("{text:?} is no value of TOML"))
                 .with_hint("write a list as [\"a\", \"b\"] and a table as { a = 1 }")
         })?),
-        Setting::Unset => None,
+        SettingChange::Unset => None,
     };
     let is = fresh.as_ref().map(|value| value.to_string().trim().to_owned());
     if was == is {

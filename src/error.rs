@@ -1,34 +1,34 @@
-//! Owns the one error type: what went wrong, at which path, and what to do about it.
+//! The crate's error type: a kind, a message that names the path, a hint and a source.
 //!
-//! Parsers never return it: they yield a value and a list of problems.
+//! Parsers never return it. They return a value and a list of problems.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// The result of anything that can fail.
+/// A `Result` with the crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Sorts errors by what a caller can do about them; the exit code and the MCP reply follow from it.
+/// The kind of an error, from which the exit code and the MCP error code follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The named note, folder, section or index is not there.
+    /// The named note, folder, section or index does not exist.
     NotFound,
-    /// The target is there already, or a name means more than one note.
+    /// The target already exists, or a name matches more than one note.
     Exists,
-    /// The file changed since it was read, or somebody else holds the lock.
+    /// The file changed since it was read, or another process holds the lock.
     Conflict,
-    /// The request itself is malformed.
+    /// The request is malformed.
     Invalid,
-    /// The operating system refused.
+    /// The operating system returned an error.
     Io,
-    /// A file of ours is damaged.
+    /// A file of sidenote's own state is damaged.
     Corrupt,
-    /// A bug of ours.
+    /// A bug in sidenote.
     Internal,
 }
 
 impl ErrorKind {
-    /// Names the kind as replies print it.
+    /// Returns the name of the kind as replies print it.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotFound => "not-found",
@@ -42,7 +42,7 @@ impl ErrorKind {
     }
 }
 
-/// A failure: one sentence that names the path, and a hint that says what to do.
+/// An error with a message that names the path, and a hint that says what to do.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -52,32 +52,32 @@ pub struct Error {
 }
 
 impl Error {
-    /// Makes an error of `kind` with one sentence that names the path concerned.
+    /// Creates an error of `kind` whose message is one sentence that names the path.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, source: None }
     }
 
-    /// Makes a [`ErrorKind::NotFound`] error.
+    /// Creates a [`ErrorKind::NotFound`] error.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound, message)
     }
 
-    /// Makes an [`ErrorKind::Invalid`] error.
+    /// Creates an [`ErrorKind::Invalid`] error.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// Makes an [`ErrorKind::Corrupt`] error.
+    /// Creates an [`ErrorKind::Corrupt`] error.
     pub fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, message)
     }
 
-    /// Makes an [`ErrorKind::Internal`] error.
+    /// Creates an [`ErrorKind::Internal`] error.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// Makes an [`ErrorKind::Io`] error of a system error met while `doing` something to `path`.
+    /// Creates an [`ErrorKind::Io`] error from a system error that occurred while `doing` something to `path`.
     pub fn io(doing: &str, path: impl AsRef<std::path::Path>, source: std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -85,14 +85,12 @@ impl Error {
         };
         let hint = match source.raw_os_error() {
             _ if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
-                Some("what lies there can only be read")
+                Some("this file system is mounted read-only")
             }
             Some(libc::EMFILE | libc::ENFILE) => {
-                Some("too many files are open; allow more, for instance with `ulimit -n 1024`")
+                Some("too many files are open; raise the limit, for example with `ulimit -n 1024`")
             }
-            Some(libc::EXDEV) => Some(
-                "the two places lie on different file systems, and nothing is moved from one to another; copy it",
-            ),
+            Some(libc::EXDEV) => Some("the two paths are on different file systems; copy the file instead"),
             _ => None,
         };
         let mut error =
@@ -101,45 +99,45 @@ impl Error {
         error
     }
 
-    /// Adds what the user can do about it.
+    /// Adds a hint that says what the user can do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Says which part of a request the failure is about.
+    /// Prefixes the message with the part of the request that failed.
     #[must_use]
     pub fn of(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }
 
-    /// Adds the cause.
+    /// Adds the error that caused this one.
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
     }
 
-    /// Says which kind of failure this is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Gives the sentence without causes or hint.
+    /// Returns the message without causes or hint.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Says what to do about it, where we know.
+    /// Returns the hint that says what to do, if there is one.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 }
 
 impl fmt::Display for Error {
-    /// Prints the sentence and its causes on one line.
+    /// Prints the message and its causes on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         let mut cause = self.source();

@@ -3,33 +3,30 @@
 //! Lines stay as they were written, but for the uses of old months, which `compact` writes shorter.
 
 mod compaction;
+pub mod event;
+mod event_id;
 pub mod projection;
-mod reader;
+pub mod reader;
+mod snapshot;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
-
-use crate::clock::{Timestamp, event_id};
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::text::edit::{ChangeSet, ContentHash, FolderMove, Place};
+use crate::text::edit::{ChangeSet, FileLocation};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::apply::{Applied, WriteLock};
-use crate::vault::dir::Folder;
-use crate::vault::undo_log::Kept;
+use crate::vault::applied::Applied;
+use crate::vault::dir::Dir;
+use crate::vault::undo_log::UndoLog;
+use crate::vault::write_lock::WriteLock;
 
-pub use crate::journal::reader::{Events, Order, read_lines};
-
-/// The operation of files that somebody else moved, and that were only seen to have moved.
-pub const MOVED: &str = "moved";
-
-/// The operation of files that come back from a backup: they are what they were, and not new.
-pub const BROUGHT_BACK: &str = "restore-backup";
+use crate::journal::event::{Event, TouchedFile};
+use crate::journal::event_id::id_millis;
+use crate::journal::reader::{Events, ReadOrder};
 
 /// How many bytes the events of one month may take.
 const MAX_MONTH: u64 = 1 << 31;
@@ -43,152 +40,6 @@ const ESTABLISHED: (usize, i64) = (10, 86_400_000);
 
 /// So many changes back a note is looked for that was moved while somebody was about to change it.
 const RECENT: usize = 1000;
-
-/// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// Its name, which sorts by time; for a change of files also the name of its before-images.
-    pub id: String,
-    /// When it happened.
-    #[serde(serialize_with = "write_moment", deserialize_with = "read_moment")]
-    pub at: Timestamp,
-    /// What was done: `move`, `set`, `undo`.
-    pub op: String,
-    /// Folders that moved.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub folders: Vec<FolderMove>,
-    /// Files that were made, changed, moved or removed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<Touched>,
-    /// The event that this one takes back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undoes: Option<String>,
-    /// A remark in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Whatever else events of this kind say.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// What an event did to one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
-    /// The path that it had; for a new file the path that it got.
-    #[serde(serialize_with = "write_place", deserialize_with = "read_place")]
-    pub path: Place,
-    /// The path that it got by moving.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "write_to",
-        deserialize_with = "read_to"
-    )]
-    pub to: Option<Place>,
-    /// The hash of its bytes before; nothing for a new file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<ContentHash>,
-    /// The hash of its bytes afterwards; nothing for one that was removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<ContentHash>,
-}
-
-impl Touched {
-    /// Says where the file was after the event, were it not removed.
-    pub fn end(&self) -> &Place {
-        self.to.as_ref().unwrap_or(&self.path)
-    }
-}
-
-/// Writes a moment with milliseconds, so that none are lost.
-fn write_moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    let whole = at.rfc3339();
-    match (at.millis().rem_euclid(1000), whole.strip_suffix('Z')) {
-        (millis @ 1.., Some(whole)) => serializer.collect_str(&format_args!("{whole}.{millis:03}Z")),
-        _ => serializer.serialize_str(&whole),
-    }
-}
-
-fn read_moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
-}
-
-/// Writes a place as people know it: `.trash/…` for what is in the bin.
-fn write_place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(place)
-}
-
-fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
-    parse_place(&String::deserialize(deserializer)?)
-}
-
-fn write_to<S: Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {
-    match place {
-        Some(place) => serializer.collect_str(place),
-        None => serializer.serialize_none(),
-    }
-}
-
-fn read_to<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Place>, D::Error> {
-    Option::<String>::deserialize(deserializer)?.map(|text| parse_place(&text)).transpose()
-}
-
-fn parse_place<E: serde::de::Error>(text: &str) -> Result<Place, E> {
-    let place = match text.strip_prefix(".trash/") {
-        Some(inner) => NotePath::from_disk(inner).map(Place::Trash),
-        None => NotePath::from_disk(text).map(Place::Vault),
-    };
-    place.ok_or_else(|| E::custom(format!("{text:?} is no path in a vault")))
-}
-
-impl Event {
-    /// Makes an event of its own, such as a use, with a new id.
-    pub fn new(op: impl Into<String>, at: Timestamp) -> Self {
-        Self {
-            id: event_id(at).simple().to_string(),
-            at,
-            op: op.into(),
-            folders: Vec::new(),
-            files: Vec::new(),
-            undoes: None,
-            note: None,
-            more: Map::new(),
-        }
-    }
-
-    /// Names what the event is about: the folder or file that moved, came or went, else the first that changed. What
-    /// only follows, such as a note whose links change, is not it.
-    pub fn subject(&self) -> Option<String> {
-        if let Some(folder) = self.folders.first() {
-            return Some(format!("{} -> {}", folder.from, folder.to));
-        }
-        let moved = self.files.iter().find(|file| file.to.is_some());
-        let is_other = |file: &&Touched| file.before.is_none() || file.after.is_none();
-        let file = moved.or_else(|| self.files.iter().find(is_other)).or_else(|| self.files.first())?;
-        Some(match &file.to {
-            Some(to) => format!("{} -> {to}", file.path),
-            None => file.path.to_string(),
-        })
-    }
-
-    /// Makes the event of an operation that landed.
-    pub fn of(applied: &Applied) -> Self {
-        let files = applied.files.iter().filter_map(|file| {
-            let path = file.from.as_ref().or(file.to.as_ref())?.clone();
-            let to = file.to.clone().filter(|to| *to != path);
-            Some(Touched { path, to, before: file.before, after: file.after })
-        });
-        Self {
-            id: applied.id.clone(),
-            folders: applied.folders.clone(),
-            files: files.collect(),
-            undoes: applied.undoes.clone(),
-            more: applied.more.clone(),
-            ..Self::new(applied.operation.clone(), applied.at)
-        }
-    }
-}
 
 /// The journal of one vault.
 #[derive(Debug)]
@@ -221,10 +72,10 @@ impl Journal {
 
     fn write(&self, events: &[Event], waits: bool) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
-        let folder = self.vault.make_records(&self.records)?;
+        let folder = self.vault.create_records_dir(&self.records)?;
         let name = self.month_for(first.at)?;
         let failed = |error| Error::io("write the journal", self.records.join(&name), error);
-        let mut file = folder.append_to(&name).map_err(failed)?;
+        let mut file = folder.open_append(&name).map_err(failed)?;
         let mut lines = Vec::new();
         if !ends_whole(&mut file).map_err(failed)? {
             lines.push(b'\n');
@@ -256,7 +107,7 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where the folder cannot be listed or the file not renamed.
-    pub fn rename_future(&self, lock: &WriteLock, now: Timestamp) -> Result<()> {
+    pub fn rename_future_month(&self, lock: &WriteLock, now: Timestamp) -> Result<()> {
         let mut months = self.months()?;
         let (Some(newest), Some(before), present) = (months.pop(), months.pop(), month_of(now)) else {
             return Ok(());
@@ -269,7 +120,7 @@ impl Journal {
         let Some(name) = following(&before.max(present)).filter(|name| *name < newest) else { return Ok(()) };
         if last.is_none_or(|last| last.at <= now) {
             let failed = |error| Error::io("rename", self.records.join(&newest), error);
-            lock.folder.rename_new(&newest, &lock.folder, &name).map_err(failed)?;
+            lock.folder.rename_no_replace(&newest, &lock.folder, &name).map_err(failed)?;
         }
         Ok(())
     }
@@ -278,34 +129,34 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where it cannot be written.
-    pub fn append_unwaited(&self, event: &Event) -> Result<()> {
+    pub fn append_without_sync(&self, event: &Event) -> Result<()> {
         self.write(std::slice::from_ref(event), false)
     }
 
     /// Records an operation that landed; nothing where it did nothing.
     ///
     /// # Errors
-    /// `Io` where it cannot be written: the next [`Journal::catch_up`] does it.
+    /// `Io` where it cannot be written: the next [`Journal::record_missing`] does it.
     pub fn record(&self, event: &Event) -> Result<()> {
         if event.id.is_empty() {
             return Ok(());
         }
         self.append(event)?;
-        Kept::open(&self.records)?.settle(&event.id)
+        UndoLog::open(&self.records)?.mark_journaled(&event.id)
     }
 
     /// Records operations that landed, but of which the process could not tell the journal any more. Gives how many.
     ///
     /// # Errors
     /// `Io` where the journal cannot be read or written.
-    pub fn catch_up(&self, _lock: &WriteLock) -> Result<usize> {
-        let kept = Kept::open(&self.records)?;
-        let unsettled = kept.unsettled()?;
+    pub fn record_missing(&self, _lock: &WriteLock) -> Result<usize> {
+        let kept = UndoLog::open(&self.records)?;
+        let unsettled = kept.unjournaled()?;
         if unsettled.is_empty() {
             return Ok(0);
         }
         let mut known = HashSet::new();
-        for event in self.events(Order::NewestFirst)?.of_changes() {
+        for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
             known.insert(event?.id);
             if unsettled.iter().all(|id| known.contains(id)) {
                 break;
@@ -317,7 +168,7 @@ impl Journal {
                 self.append(&Event::of(&kept.applied(&id)?))?;
                 recorded += 1;
             }
-            kept.settle(&id)?;
+            kept.mark_journaled(&id)?;
         }
         Ok(recorded)
     }
@@ -326,7 +177,7 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where it cannot be written.
-    pub fn bring_back(&self, lock: &WriteLock, month: &str, bytes: &[u8]) -> Result<()> {
+    pub fn restore_lines(&self, lock: &WriteLock, month: &str, bytes: &[u8]) -> Result<()> {
         if !is_month(month) {
             return Ok(());
         }
@@ -345,7 +196,7 @@ impl Journal {
         if lines.is_empty() {
             return Ok(());
         }
-        let mut file = lock.folder.append_to(month).map_err(failed)?;
+        let mut file = lock.folder.open_append(month).map_err(failed)?;
         if !ends_whole(&mut file).map_err(failed)? {
             lines.insert(0, b'\n');
         }
@@ -357,11 +208,11 @@ impl Journal {
         self.months_in(self.folder()?.as_ref())
     }
 
-    fn folder(&self) -> Result<Option<Folder>> {
+    fn folder(&self) -> Result<Option<Dir>> {
         self.vault.open_records(&self.records)
     }
 
-    fn months_in(&self, folder: Option<&Folder>) -> Result<Vec<String>> {
+    fn months_in(&self, folder: Option<&Dir>) -> Result<Vec<String>> {
         let Some(folder) = folder else { return Ok(Vec::new()) };
         let names = folder.names().map_err(|error| Error::io("list", &self.records, error))?;
         let mut months: Vec<String> = names
@@ -377,7 +228,7 @@ impl Journal {
     /// Reads the last event of a file.
     fn last_of(&self, month: &str) -> Result<Option<Event>> {
         let months = vec![month.to_owned()];
-        Events::new(&self.records, self.folder()?, Order::NewestFirst, months).next().transpose()
+        Events::new(&self.records, self.folder()?, ReadOrder::NewestFirst, months).next().transpose()
     }
 
     /// Counts the lines of each file that cannot be read, where there are any.
@@ -388,7 +239,7 @@ impl Journal {
         let mut damaged = Vec::new();
         for month in self.months()? {
             let mut events =
-                Events::new(&self.records, self.folder()?, Order::OldestFirst, vec![month.clone()]);
+                Events::new(&self.records, self.folder()?, ReadOrder::OldestFirst, vec![month.clone()]);
             events.by_ref().try_for_each(|event| event.map(drop))?;
             if events.corrupt() > 0 {
                 damaged.push((month, events.corrupt()));
@@ -401,7 +252,7 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where the folder cannot be listed.
-    pub fn events(&self, order: Order) -> Result<Events> {
+    pub fn events(&self, order: ReadOrder) -> Result<Events> {
         let folder = self.folder()?;
         let months = self.months_in(folder.as_ref())?;
         Ok(Events::new(&self.records, folder, order, months))
@@ -413,10 +264,10 @@ impl Journal {
     /// `Io` where the journal cannot be read.
     pub fn history(&self, path: &NotePath) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        for event in self.events(Order::OldestFirst)?.of_changes() {
+        for event in self.events(ReadOrder::OldestFirst)?.of_changes() {
             events.push(event?);
         }
-        let mut name = Some(Place::Vault(path.clone()));
+        let mut name = Some(FileLocation::Vault(path.clone()));
         // The last event that knows the name tells which note it was; from there on forwards its later names.
         let last = events.iter().rposition(|event| {
             name.as_ref()
@@ -433,7 +284,7 @@ impl Journal {
                 name = step.next;
             }
         }
-        let mut name = Some(Place::Vault(path.clone()));
+        let mut name = Some(FileLocation::Vault(path.clone()));
         let mut before = Vec::new();
         for event in events.get(..middle).unwrap_or_default().iter().rev() {
             if let Some(step) = name.as_ref().and_then(|name| ends_at(event, name)) {
@@ -451,10 +302,10 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn whereabouts(&self, path: &NotePath) -> Result<Option<NotePath>> {
-        let first = Place::Vault(path.clone());
+    pub fn current_path(&self, path: &NotePath) -> Result<Option<NotePath>> {
+        let first = FileLocation::Vault(path.clone());
         let mut later = Vec::new();
-        for event in self.events(Order::NewestFirst)?.of_changes().take(RECENT) {
+        for event in self.events(ReadOrder::NewestFirst)?.of_changes().take(RECENT) {
             let event = event?;
             let Some(step) = begins_at(&event, &first) else {
                 later.push(event);
@@ -476,14 +327,14 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn moved_on(
+    pub fn moves_since(
         &self,
         id: &str,
-        places: impl Iterator<Item = Place>,
-    ) -> Result<HashMap<Place, Option<Place>>> {
+        places: impl Iterator<Item = FileLocation>,
+    ) -> Result<HashMap<FileLocation, Option<FileLocation>>> {
         let mut later = Vec::new();
         let mut is_known = false;
-        for event in self.events(Order::NewestFirst)?.of_changes() {
+        for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
             let mut event = event?;
             if event.id == id {
                 is_known = true;
@@ -499,13 +350,15 @@ impl Journal {
             return Ok(moved);
         }
         // Each place of now, with that of then.
-        let mut now: HashMap<Place, Place> = places.map(|place| (place.clone(), place)).collect();
+        let mut now: HashMap<FileLocation, FileLocation> =
+            places.map(|place| (place.clone(), place)).collect();
         for event in later.into_iter().rev() {
-            let named = |file: &Touched| Some((now.get(&file.path)?.clone(), file.to.clone()));
-            let mut steps: Vec<(Place, Option<Place>)> = event.files.iter().filter_map(named).collect();
-            let files: HashSet<&Place> = event.files.iter().map(|file| &file.path).collect();
+            let named = |file: &TouchedFile| Some((now.get(&file.path)?.clone(), file.to.clone()));
+            let mut steps: Vec<(FileLocation, Option<FileLocation>)> =
+                event.files.iter().filter_map(named).collect();
+            let files: HashSet<&FileLocation> = event.files.iter().map(|file| &file.path).collect();
             if !event.folders.is_empty() {
-                let inside = |place: &Place| {
+                let inside = |place: &FileLocation| {
                     event.folders.iter().find_map(|folder| replaced(place, &folder.from, &folder.to))
                 };
                 let others = now.iter().filter(|(place, _)| !files.contains(place));
@@ -514,7 +367,7 @@ impl Journal {
             if steps.is_empty() {
                 continue;
             }
-            let gone: HashSet<&Place> = steps.iter().map(|(then, _)| then).collect();
+            let gone: HashSet<&FileLocation> = steps.iter().map(|(then, _)| then).collect();
             now.retain(|_, then| !gone.contains(then));
             for (then, to) in steps {
                 if let Some(to) = &to {
@@ -534,7 +387,7 @@ impl Journal {
     /// # Errors
     /// `NotFound` where the before-images are not kept any more.
     pub fn inverse(&self, event: &Event) -> Result<ChangeSet> {
-        Kept::open(&self.records)?.inverse(&event.id)
+        UndoLog::open(&self.records)?.inverse(&event.id)
     }
 
     /// Takes back an event: files get their former bytes and places, and folders made for it go if they are empty.
@@ -554,16 +407,20 @@ impl Journal {
     /// # Errors
     /// `Io` where the journal cannot be read.
     pub fn undoable(&self) -> Result<Vec<Event>> {
-        let standing = self.standing()?;
-        Ok(standing.into_iter().filter(|standing| standing.is_kept).map(|standing| standing.event).collect())
+        let standing = self.active_operations()?;
+        Ok(standing
+            .into_iter()
+            .filter(|standing| standing.is_undoable)
+            .map(|standing| standing.event)
+            .collect())
     }
 
     /// Lists operations that were not undone, and are themselves no undo, newest first.
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn standing(&self) -> Result<Vec<Standing>> {
-        Ok(self.look_back(|_| false)?.standing)
+    pub fn active_operations(&self) -> Result<Vec<ActiveOperation>> {
+        Ok(self.operation_history(|_| false)?.standing)
     }
 
     /// Looks back over the operations, newest first, until one is `enough`: that one is the last which is listed.
@@ -572,12 +429,15 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn look_back(&self, mut enough: impl FnMut(&Standing) -> bool) -> Result<LookBack> {
-        let store = Kept::open(&self.records)?;
+    pub fn operation_history(
+        &self,
+        mut enough: impl FnMut(&ActiveOperation) -> bool,
+    ) -> Result<OperationHistory> {
+        let store = UndoLog::open(&self.records)?;
         let kept = store.ids()?;
         let mut undone = HashSet::new();
-        let mut events = self.events(Order::NewestFirst)?.of_changes();
-        let (mut found, mut lost) = (LookBack::default(), None);
+        let mut events = self.events(ReadOrder::NewestFirst)?.of_changes();
+        let (mut found, mut lost) = (OperationHistory::default(), None);
         while let Some(event) = events.next() {
             let event = event?;
             if events.corrupt() > 0 && lost.is_none() {
@@ -585,7 +445,7 @@ impl Journal {
             }
             // Ids tell the time; of one moment, what stood in a lost line is newer than what was found before it.
             while let Some(newer) =
-                lost.as_mut().and_then(|lost| lost.pop_if(|lost| made_at(&lost.id) >= made_at(&event.id)))
+                lost.as_mut().and_then(|lost| lost.pop_if(|lost| id_millis(&lost.id) >= id_millis(&event.id)))
             {
                 found.take(newer, &kept, &mut undone);
                 if found.standing.last().is_some_and(&mut enough) {
@@ -608,9 +468,9 @@ impl Journal {
     }
 
     /// Lists the operations that only their before-images tell of any more, oldest first.
-    fn lost(&self, store: &Kept, kept: &BTreeSet<String>) -> Result<Vec<Event>> {
+    fn lost(&self, store: &UndoLog, kept: &BTreeSet<String>) -> Result<Vec<Event>> {
         let mut lost = kept.clone();
-        for event in self.events(Order::NewestFirst)?.of_changes() {
+        for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
             lost.remove(&event?.id);
             if lost.is_empty() {
                 break;
@@ -627,28 +487,28 @@ impl Journal {
     /// # Errors
     /// `Io` where they cannot be removed, or the journal cannot be read.
     pub fn prune(&self, lock: &WriteLock, keep: usize, days: u32, now: Timestamp) -> Result<usize> {
-        let kept = Kept::open(&self.records)?;
+        let kept = UndoLog::open(&self.records)?;
         // The ids are UUIDs of version 7, which tell the time.
         let mut ids = kept.names()?;
-        ids.retain(|id| made_at(id).is_some());
+        ids.retain(|id| id_millis(id).is_some());
         let span = i64::from(days).saturating_mul(86_400_000);
         let oldest = believed(&ids, now, span).saturating_sub(span);
-        let is_old = |id: &str| made_at(id).is_none_or(|at| at < oldest);
+        let is_old = |id: &str| id_millis(id).is_none_or(|at| at < oldest);
         let is_full = ids.len().saturating_sub(keep) > keep / 10;
         if !is_full && !ids.iter().any(|id| is_old(id)) {
             return Ok(0);
         }
         // An undo must not push out what is still to be undone.
         let staying: Option<HashSet<String>> = if is_full {
-            let standing = self.standing()?.into_iter().filter(|standing| standing.is_kept);
+            let standing = self.active_operations()?.into_iter().filter(|standing| standing.is_undoable);
             Some(standing.take(keep).map(|standing| standing.event.id).collect())
         } else {
             None
         };
-        let unsettled = kept.unsettled()?;
+        let unsettled = kept.unjournaled()?;
         let goes = |id: &String| is_old(id) || staying.as_ref().is_some_and(|staying| !staying.contains(id));
         ids.retain(|id| goes(id) && !unsettled.contains(id));
-        ids.iter().try_for_each(|id| kept.forget(lock, id))?;
+        ids.iter().try_for_each(|id| kept.remove(lock, id))?;
         Ok(ids.len())
     }
 }
@@ -657,7 +517,7 @@ impl Journal {
 /// others may be that of a clock that jumped ahead, and takes nothing away.
 fn believed(ids: &[String], now: Timestamp, span: i64) -> i64 {
     let mut times: Vec<i64> =
-        ids.iter().filter_map(|id| made_at(id)).filter(|at| *at <= now.millis()).collect();
+        ids.iter().filter_map(|id| id_millis(id)).filter(|at| *at <= now.millis()).collect();
     times.push(now.millis());
     times.sort_unstable();
     let mut end = times.len();
@@ -675,26 +535,20 @@ fn believed(ids: &[String], now: Timestamp, span: i64) -> i64 {
     times.get(end - 1).copied().unwrap_or(now.millis())
 }
 
-/// Gives the milliseconds since 1970 at which an operation got its id; `None` for what is no id of ours.
-fn made_at(id: &str) -> Option<i64> {
-    let (seconds, nanos) = uuid::Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
-    i64::try_from(seconds * 1000 + u64::from(nanos) / 1_000_000).ok()
-}
-
 /// An operation that was not undone.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct ActiveOperation {
     /// What was done.
     pub event: Event,
     /// Whether its before-images are there, so that it can be undone.
-    pub is_kept: bool,
+    pub is_undoable: bool,
 }
 
 /// What was found by looking back.
 #[derive(Debug, Default)]
-pub struct LookBack {
+pub struct OperationHistory {
     /// Operations that were not undone, and are themselves no undo, newest first.
-    pub standing: Vec<Standing>,
+    pub standing: Vec<ActiveOperation>,
     /// Undos and what took back others, newest first, but for those that were taken back themselves; each with the number
     /// of standing operations that are newer.
     pub undos: Vec<(usize, Event)>,
@@ -704,7 +558,7 @@ pub struct LookBack {
     pub bytes: u64,
 }
 
-impl LookBack {
+impl OperationHistory {
     fn take(&mut self, event: Event, kept: &BTreeSet<String>, undone: &mut HashSet<String>) {
         if undone.contains(&event.id) {
             return;
@@ -714,7 +568,7 @@ impl LookBack {
                 undone.insert(id.clone());
                 self.undos.push((self.standing.len(), event));
             }
-            None => self.standing.push(Standing { is_kept: kept.contains(&event.id), event }),
+            None => self.standing.push(ActiveOperation { is_undoable: kept.contains(&event.id), event }),
         }
     }
 
@@ -724,42 +578,42 @@ impl LookBack {
 }
 
 /// What an event means for one name.
-struct Step {
+struct PathStep {
     /// The name beyond it; nothing where the note began or ended there.
-    next: Option<Place>,
+    next: Option<FileLocation>,
 }
 
 /// Says what became of the note that had `name` before an event; `None` where the event does not concern it.
-fn begins_at(event: &Event, name: &Place) -> Option<Step> {
+fn begins_at(event: &Event, name: &FileLocation) -> Option<PathStep> {
     if let Some(file) = event.files.iter().find(|file| file.path == *name && file.before.is_some()) {
         let is_removed = file.after.is_none();
-        return Some(Step { next: (!is_removed).then(|| file.end().clone()) });
+        return Some(PathStep { next: (!is_removed).then(|| file.end().clone()) });
     }
     // A large file that was only moved has no hashes.
     if let Some(to) = event.files.iter().find(|file| file.path == *name).and_then(|file| file.to.clone()) {
-        return Some(Step { next: Some(to) });
+        return Some(PathStep { next: Some(to) });
     }
     let moved = event.folders.iter().find_map(|folder| replaced(name, &folder.from, &folder.to))?;
-    Some(Step { next: Some(moved) })
+    Some(PathStep { next: Some(moved) })
 }
 
 /// Says which name the note that had `name` after an event had before it; `None` where the event does not concern it.
-fn ends_at(event: &Event, name: &Place) -> Option<Step> {
-    let ends = |file: &&Touched| file.end() == name && (file.after.is_some() || file.to.is_some());
+fn ends_at(event: &Event, name: &FileLocation) -> Option<PathStep> {
+    let ends = |file: &&TouchedFile| file.end() == name && (file.after.is_some() || file.to.is_some());
     if let Some(file) = event.files.iter().find(ends) {
         let is_new = file.before.is_none() && file.to.is_none();
-        return Some(Step { next: (!is_new).then(|| file.path.clone()) });
+        return Some(PathStep { next: (!is_new).then(|| file.path.clone()) });
     }
     let moved = event.folders.iter().find_map(|folder| replaced(name, &folder.to, &folder.from))?;
-    Some(Step { next: Some(moved) })
+    Some(PathStep { next: Some(moved) })
 }
 
-fn replaced(name: &Place, from: &NotePath, to: &NotePath) -> Option<Place> {
+fn replaced(name: &FileLocation, from: &NotePath, to: &NotePath) -> Option<FileLocation> {
     let rest = name.in_vault()?.as_str().strip_prefix(from.as_str())?;
     if !rest.starts_with('/') {
         return None;
     }
-    NotePath::from_disk(&format!("{to}{rest}")).map(Place::Vault)
+    NotePath::from_disk(&format!("{to}{rest}")).map(FileLocation::Vault)
 }
 
 /// Names the file of the month of a moment.

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static SHARING: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a caller until it is dropped.
-struct Shares;
+struct ActiveCaller;
 
-impl Drop for Shares {
+impl Drop for ActiveCaller {
     fn drop(&mut self) {
         SHARING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Gives the number of cores. It is asked for once: to find it out, files of the system are read.
-pub fn count() -> usize {
+pub fn core_count() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
@@ -25,15 +25,15 @@ pub fn count() -> usize {
 /// share theirs already there are fewer idle cores, and more threads would only stand in each other's way.
 ///
 /// Each core does a run of at least `least` items, and `work` gets what `start` makes once for each run.
-pub fn each<'t, T: Sync, S, R: Send>(
+pub fn map<'t, T: Sync, S, R: Send>(
     items: &'t [T],
     least: usize,
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
     let others = SHARING.fetch_add(1, Ordering::Relaxed);
-    let _shares = Shares;
-    let idle = count().saturating_sub(others).max(1);
+    let _shares = ActiveCaller;
+    let idle = core_count().saturating_sub(others).max(1);
     let share = items.len().div_ceil(idle).max(least).max(1);
     let run = |items: &'t [T]| {
         let mut state = start();

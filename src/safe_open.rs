@@ -1,7 +1,7 @@
-//! Owns opening files without following symbolic links: regular files only, and no more bytes than a limit.
+//! Opening regular files without following symbolic links, and reading them up to a size limit.
 //!
-//! A vault can be a download, so nothing in it may decide which file of the user is opened, or make opening one wait.
-//! The folder that a call begins with (`base`) is one that the user chose; links on the way to it are followed.
+//! A vault can be a download: nothing in it may redirect a read to another file of the user or block an open.
+//! The `base` folder of a call is chosen by the user, so symbolic links on the way to it are followed.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -14,72 +14,72 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 
-/// How a file is opened to be read: without following a link, and without waiting for a pipe.
+/// The flags for opening a file to read: do not follow a symbolic link, and do not wait for a pipe.
 const TO_READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Why a file was not opened although it is there.
+/// The message of an error for a symbolic link, by which [`is_link_error`] recognizes it.
 const LINK: &str = "it is a symbolic link, which is not followed here (symlink)";
 
-fn is_link() -> io::Error {
+fn link_error() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, LINK)
 }
 
-fn is_irregular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+fn not_regular_error() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
-fn is_too_large(max: u64) -> io::Error {
+fn too_large_error(max: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {max} bytes"))
 }
 
-/// Says whether an error of this module means that something else than a file of ours stands there.
+/// Says whether an error of this module means that the path is not a regular file of acceptable size.
 pub fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge)
 }
 
-/// Makes an error of one met while `doing` something to `path`: `Invalid` where something else than a file of ours stands
-/// there, else as [`Error::io`].
+/// Converts a system error that occurred while `doing` something to `path`. The kind is `Invalid` if
+/// [`is_refusal`] holds, otherwise that of [`Error::io`].
 pub fn failed(doing: &str, path: &Path, error: io::Error) -> Error {
     if is_refusal(&error) {
         Error::invalid(format!("cannot {doing} {}: {error}", path.display()))
-            .with_hint("remove it, or put a regular file of your own in its place")
+            .with_hint("remove it, or replace it with a regular file")
     } else {
         Error::io(doing, path, error)
     }
 }
 
-/// A file whose length is more than this, and more than so many times what it takes up on the disk, is nothing but holes.
-const LARGE: u64 = 64 << 20;
-const HOLES: u64 = 64;
+/// Files up to this length are never treated as sparse.
+const MIN_SPARSE_LEN: u64 = 64 << 20;
+/// A large file is sparse if its length is more than this many times its allocated size.
+const SPARSE_RATIO: u64 = 64;
 
-/// Says whether this is a regular file whose length is not feigned: reading a file of holes takes memory and time for
-/// nothing.
+/// Says whether this is a regular file that is not sparse. Reading a sparse file would cost memory and time for nothing.
 pub fn is_regular(found: &Metadata) -> bool {
-    let is_hollow =
-        found.len() > LARGE && found.blocks().saturating_mul(512).saturating_mul(HOLES) < found.len();
-    found.is_file() && !is_hollow
+    let is_sparse = found.len() > MIN_SPARSE_LEN
+        && found.blocks().saturating_mul(512).saturating_mul(SPARSE_RATIO) < found.len();
+    found.is_file() && !is_sparse
 }
 
-/// Opens a folder by its path below `base`, part by part; a symbolic link is an error.
+/// Opens a folder by its path relative to `base`, one component at a time. A symbolic link is an error.
 ///
 /// # Errors
-/// `InvalidInput` where a part is a symbolic link or leads up, `NotADirectory` where it is a file; those of the system.
+/// `InvalidInput` if a component is a symbolic link or `..`, `NotADirectory` if it is a file, and system errors.
 pub fn folder(base: &Path, inner: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut folder = fs::open(base, flags, Mode::empty())?;
     for part in inner.components() {
-        let Component::Normal(name) = part else { return Err(is_irregular()) };
+        let Component::Normal(name) = part else { return Err(not_regular_error()) };
         folder = match fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(child) => child,
-            Err(Errno::LOOP) => return Err(is_link()),
+            Err(Errno::LOOP) => return Err(link_error()),
             Err(Errno::NOTDIR) => {
                 let found = fs::statat(&folder, name, fs::AtFlags::SYMLINK_NOFOLLOW)?;
                 let is_symlink = FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
-                return Err(if is_symlink { is_link() } else { Errno::NOTDIR.into() });
+                return Err(if is_symlink { link_error() } else { Errno::NOTDIR.into() });
             }
             Err(error) => return Err(error.into()),
         };
@@ -87,30 +87,30 @@ pub fn folder(base: &Path, inner: &Path) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Opens a regular file to read by its path below `base`; no part of that path may be a symbolic link.
+/// Opens a regular file for reading by its path relative to `base`. No component may be a symbolic link.
 ///
 /// # Errors
-/// `InvalidInput` where a part is a symbolic link, or the file is no regular one; those of the system.
+/// `InvalidInput` if a component is a symbolic link or the file is not regular, and system errors.
 pub fn open(base: &Path, inner: impl AsRef<Path>) -> io::Result<File> {
     let inner = inner.as_ref();
     let folder = folder(base, inner.parent().unwrap_or(Path::new("")))?;
-    let name = inner.file_name().ok_or_else(is_irregular)?;
+    let name = inner.file_name().ok_or_else(not_regular_error)?;
     regular(fs::openat(folder.as_fd(), name, TO_READ, Mode::empty()))
 }
 
-/// Opens a regular file to read, in a folder that is trusted.
+/// Opens a regular file for reading in a trusted folder. The file itself may not be a symbolic link.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_in_place(path: &Path) -> io::Result<File> {
     regular(fs::open(path, TO_READ, Mode::empty()))
 }
 
-/// Opens a regular file to write, in a folder that is trusted, and makes it with these permissions where it is missing.
-/// What it holds stays.
+/// Opens a regular file for reading and writing in a trusted folder, and creates it with these permissions if it is
+/// missing. Its content is kept.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_or_create(path: &Path, permissions: u32) -> io::Result<File> {
     let flags = OFlags::RDWR
         | OFlags::CREATE
@@ -121,49 +121,49 @@ pub fn open_or_create(path: &Path, permissions: u32) -> io::Result<File> {
     regular(fs::open(path, flags, Mode::from_raw_mode(permissions as fs::RawMode)))
 }
 
-/// Opens a regular file that is there to read and to write, in a folder that is trusted.
+/// Opens an existing regular file for reading and writing in a trusted folder.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_to_write(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     regular(fs::open(path, flags, Mode::empty()))
 }
 
-/// Makes a regular file anew, in a folder that is trusted; what it held is gone.
+/// Creates a regular file in a trusted folder, or truncates the one that is there.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn create(path: &Path) -> io::Result<File> {
     let file = open_or_create(path, 0o666)?;
     file.set_len(0)?;
     Ok(file)
 }
 
-/// Checks that a regular file was opened.
+/// Checks that the opened file is a regular file.
 fn regular(opened: rustix::io::Result<OwnedFd>) -> io::Result<File> {
     let file = match opened {
         Ok(file) => File::from(file),
-        Err(Errno::LOOP) => return Err(is_link()),
-        // A socket cannot be opened at all, and a folder not to be written.
-        Err(Errno::NXIO | Errno::ISDIR) => return Err(is_irregular()),
+        Err(Errno::LOOP) => return Err(link_error()),
+        // A socket cannot be opened at all, and a folder cannot be opened for writing.
+        Err(Errno::NXIO | Errno::ISDIR) => return Err(not_regular_error()),
         Err(error) => return Err(error.into()),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(is_irregular()) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_error()) }
 }
 
-/// Reads a regular file of at most `max` bytes by its path below `base`.
+/// Reads a regular file of at most `max` bytes by its path relative to `base`.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` beyond `max`.
+/// The errors of [`open`], and `FileTooLarge` beyond `max`.
 pub fn read(base: &Path, inner: impl AsRef<Path>, max: u64) -> io::Result<Vec<u8>> {
     read_open(open(base, inner)?, max)
 }
 
-/// Reads a regular file of at most `max` bytes, in a folder that is trusted.
+/// Reads a regular file of at most `max` bytes in a trusted folder.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn read_in_place(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     read_open(open_in_place(path)?, max)
 }
@@ -171,36 +171,36 @@ pub fn read_in_place(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 /// Reads an open file of at most `max` bytes.
 ///
 /// # Errors
-/// `FileTooLarge` beyond `max`; those of the system.
+/// `FileTooLarge` beyond `max`, and system errors.
 pub fn read_open(file: File, max: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     if length > max {
-        return Err(is_too_large(max));
+        return Err(too_large_error(max));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     // The file may grow while it is read.
     file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > max { Err(is_too_large(max)) } else { Ok(bytes) }
+    if bytes.len() as u64 > max { Err(too_large_error(max)) } else { Ok(bytes) }
 }
 
-/// Says whether a file was not opened because a part of its path is a symbolic link.
+/// Says whether a file was not opened because a component of its path is a symbolic link.
 pub fn is_link_error(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.to_string() == LINK)
 }
 
-/// Says whether the system knows no call such as the one that [`open_at_once`] makes, or allows none.
+/// Says whether the system does not support or permit the call that [`open_with_openat2`] makes.
 #[cfg(target_os = "linux")]
-pub fn is_unknown_call(error: &io::Error) -> bool {
+pub fn is_unsupported_call(error: &io::Error) -> bool {
     let refused = [Errno::NOSYS, Errno::PERM, Errno::INVAL, Errno::TOOBIG];
     error.raw_os_error().is_some_and(|code| refused.iter().any(|errno| errno.raw_os_error() == code))
 }
 
-/// Opens a regular file to read, no part of whose path is a symbolic link, by one call.
+/// Opens a regular file for reading by one `openat2` call that follows no symbolic link in any component.
 ///
 /// # Errors
-/// As [`open`], and what [`is_unknown_call`] tells.
+/// The errors of [`open`], and those that [`is_unsupported_call`] recognizes.
 #[cfg(target_os = "linux")]
-pub fn open_at_once(path: &Path) -> io::Result<File> {
+pub fn open_with_openat2(path: &Path) -> io::Result<File> {
     let flags = TO_READ.difference(OFlags::NOFOLLOW);
     regular(fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS))
 }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidenote::journal::read_lines;
+use sidenote::journal::reader::read_lines;
 
 fuzz_target!(|bytes: &[u8]| {
     let (events, corrupt) = read_lines(bytes);

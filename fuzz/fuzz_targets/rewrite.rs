@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use sidenote::text::edit::apply;
 use sidenote::text::path::NotePath;
-use sidenote::text::resolve::{LinkFormat, Names};
-use sidenote::text::rewrite::{Moves, Options, World, parse};
+use sidenote::text::resolve::{FileNames, LinkFormat};
+use sidenote::text::rewrite::{Moves, RenameContext, RewriteOptions, parse};
 
 fuzz_target!(|input: (&str, &str, &str, u8)| {
     let (text, old, new, choice) = input;
@@ -17,7 +17,7 @@ fuzz_target!(|input: (&str, &str, &str, u8)| {
     }
     let other = NotePath::parse("d/Other.md").expect("a path");
     let table = |paths: [&NotePath; 3]| {
-        let mut names = Names::default();
+        let mut names = FileNames::default();
         paths.into_iter().for_each(|path| names.insert(path));
         names
     };
@@ -25,8 +25,8 @@ fuzz_target!(|input: (&str, &str, &str, u8)| {
     let mut moves = Moves::default();
     moves.insert(from, to);
     let format = [LinkFormat::Shortest, LinkFormat::Relative, LinkFormat::Absolute][usize::from(choice >> 1) % 3];
-    let options = Options { format, partial_properties: choice & 8 != 0, ..Options::default() };
-    let world = World { before: &before, after: &after, moves: &moves, place: None, options };
+    let options = RewriteOptions { format, partial_properties: choice & 8 != 0, ..RewriteOptions::default() };
+    let world = RenameContext { before: &before, after: &after, moves: &moves, place: None, options };
     let note = parse(&source, text);
     let rewritten = world.retarget(&source, text, &note);
     let changed = apply(text.as_bytes(), &rewritten.edits).expect("a plan can be carried out");

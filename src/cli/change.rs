@@ -663,7 +663,7 @@ fn show(reply: &ChangeReply, dry: bool) -> String {
             output::plain(folder.to.as_str())
         ));
     }
-    let place = |place: &crate::text::edit::Place| output::plain(&place.to_string());
+    let place = |place: &crate::text::edit::FileLocation| output::plain(&place.to_string());
     for change in &reply.plan.files {
         out.push_str(&match (&change.from, &change.to) {
             (None, Some(to)) => format!("{}\n", place(to)),
@@ -732,8 +732,9 @@ fn edit(session: &Session, args: &EditArgs) -> Result<()> {
     session.out.reply(&reply, |reply| {
         let what = if reply.edited.changed { "changed" } else { "is as it was" };
         let problems = reply.note.problems.iter();
-        let problem =
-            |problem: &crate::text::note::Problem| format!("{shown}: {}\n", output::plain(&problem.message));
+        let problem = |problem: &crate::text::note::ParseProblem| {
+            format!("{shown}: {}\n", output::plain(&problem.message))
+        };
         format!("{shown} {what}\n") + &problems.map(problem).collect::<String>()
     })
 }

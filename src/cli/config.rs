@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::change::DryPlan;
 use crate::cli::{Session, complete, output, terminal};
-use crate::config::{self, Config, Edited};
+use crate::config::{self, Config, ConfigEdit};
 use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
 use crate::search::Mode;
@@ -100,7 +100,7 @@ fn check_name(key: &str, value: &str) -> Result<()> {
     }
 }
 
-fn show_edited(edited: &Edited) -> String {
+fn show_edited(edited: &ConfigEdit) -> String {
     if edited.changes.is_empty() {
         return "nothing to change\n".to_owned();
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::store::{Open, RecallForm, RecallRequest, Store, within, xml};
+use crate::store::{Open, RecallRequest, ReplyForm, Store, fit_budget, xml_block};
 
 /// Serve the hooks of a coding agent: reads the hook's JSON from standard input.
 ///
@@ -98,11 +98,11 @@ fn serve(session: &Session, hook: Hook) -> Result<String> {
                 ..RecallRequest::default()
             };
             let reply = store.recall(&request)?;
-            Ok(xml(reply.context.as_ref(), &reply.memories))
+            Ok(xml_block(reply.context.as_ref(), &reply.memories))
         }
         Hook::SessionStart => {
-            let (context, _) = within(BUDGET, RecallForm::Block, store.context()?, Vec::new());
-            Ok(xml(context.as_ref(), &[]))
+            let (context, _) = fit_budget(BUDGET, ReplyForm::Block, store.context()?, Vec::new());
+            Ok(xml_block(context.as_ref(), &[]))
         }
         Hook::Capture | Hook::SessionEnd => {
             let answers = answers(Path::new(given("transcript_path")), hook == Hook::SessionEnd)?;

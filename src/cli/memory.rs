@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
     ExplainReply, Fallback, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
-    RecallForm, RecallRequest, SaveRequest, SearchRequest, Store, Tier, xml,
+    RecallRequest, ReplyForm, SaveRequest, SearchRequest, Store, Tier, xml_block,
 };
 
 /// Keep, find, weigh, forget and recall memories: notes that gain weight by use and lose it by time.
@@ -607,7 +607,7 @@ fn recall(session: &Session, args: &RecallArgs) -> Result<()> {
         prompt: text_or_stdin(&args.prompt)?,
         limit: Some(args.max),
         budget: args.budget,
-        form: if args.format == Form::Json { RecallForm::Data } else { RecallForm::Block },
+        form: if args.format == Form::Json { ReplyForm::Data } else { ReplyForm::Block },
         ..RecallRequest::default()
     };
     let reply = session.store()?.recall(&request)?;
@@ -621,7 +621,7 @@ fn recall(session: &Session, args: &RecallArgs) -> Result<()> {
                 .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?
         )),
         Form::Xml => session.out.reply(&reply, |reply| {
-            let block = xml(reply.context.as_ref(), &reply.memories);
+            let block = xml_block(reply.context.as_ref(), &reply.memories);
             if block.is_empty() { block } else { block + "\n" }
         }),
         Form::Markdown => session.out.reply(&reply, |reply| {
@@ -708,7 +708,7 @@ fn show_stats(stats: &MemoryStats) -> String {
 
 fn show_explain(reply: &ExplainReply) -> String {
     let state = &reply.memory.state;
-    let part = |name: &str, part: &crate::store::ScorePart| {
+    let part = |name: &str, part: &crate::store::ScoreComponent| {
         vec![format!("  {name}"), format!("{:.3}", part.raw), format!("{:.3}", part.weighted)]
     };
     let score = &reply.score;

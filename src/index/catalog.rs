@@ -668,7 +668,7 @@ impl Catalog {
 
     /// Lists the notes that a link text without its subpath could mean from the vault's root: by path suffix.
     pub fn resolving(&self, linkpath: &str) -> Result<Vec<FileRow>> {
-        let mut names = crate::text::resolve::Names::default();
+        let mut names = crate::text::resolve::FileNames::default();
         let table = self.paths_named(&crate::text::resolve::name_keys(linkpath))?;
         table.iter().for_each(|(path, _)| names.insert(path));
         let Some(root) = NotePath::from_disk("root.md") else {

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::index::directory::sealed_files;
 use crate::index::vectors::{remove_if_there, replace};
-use crate::parallel;
-use crate::safe_open;
+use crate::{parallel, safe_open};
 
 const NAME: &str = "seal.json";
 /// How many bytes it may have.
@@ -152,7 +151,7 @@ pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
         synced.map_err(|error| Error::io("write", &path, error))?;
         Ok(Some((name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash })))
     };
-    let entries = parallel::each(files, 1, || (), |(), file| seal(file)).into_iter();
+    let entries = parallel::map(files, 1, || (), |(), file| seal(file)).into_iter();
     let files = entries.filter_map(Result::transpose).collect::<Result<_>>()?;
     let sealed = Sealed { files };
     let unwritable = |error| Error::internal("cannot write the seal").with_source(error);

@@ -10,7 +10,7 @@ use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Inside, Known, Stat
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{self, FileStat, Gaps, Listing, scan_each};
+use crate::vault::scan::{self, DirListing, FileStat, ScanGaps, scan_each};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -114,7 +114,7 @@ pub(super) fn compare(
             let (look, gaps) = look(vault, catalog, &settings, redo)?;
             let mut report = SyncReport { scanned: look.scanned, held: look.held, ..SyncReport::default() };
             report.warnings.extend(gaps.warnings);
-            for error in gaps.unseen.values() {
+            for error in gaps.unreadable.values() {
                 report.warnings.push(kept(error));
             }
             (look.found, look.known, report)
@@ -304,7 +304,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Compares a folder with what is known directly in it.
-    fn compare(&mut self, listing: Listing) -> Result<()> {
+    fn compare(&mut self, listing: DirListing) -> Result<()> {
         self.missing.remove(&listing.path);
         self.scanned += listing.files.len();
         let held = listing.files.len() + self.found.len() + self.known.len() + self.gone.len();
@@ -315,7 +315,7 @@ impl Look<'_> {
                 Inside::Folder(path) => {
                     let is_there =
                         listing.folders.binary_search_by(|folder| folder.as_str().cmp(path)).is_ok();
-                    if !is_there && !listing.is_cut {
+                    if !is_there && !listing.is_incomplete {
                         self.missing.insert(path.to_owned());
                     }
                 }
@@ -329,7 +329,7 @@ impl Look<'_> {
                             self.found.push(new);
                             self.known.push(old.owned()?);
                         }
-                        None if listing.is_cut => {}
+                        None if listing.is_incomplete => {}
                         None => self.gone.push(old.owned()?),
                     }
                 }
@@ -348,7 +348,7 @@ fn look<'a>(
     catalog: &'a Catalog,
     settings: &'a Settings,
     redo: &'a Redo,
-) -> Result<(Look<'a>, Gaps)> {
+) -> Result<(Look<'a>, ScanGaps)> {
     let options = vault.scan_options();
     let mut look = Look {
         catalog,
@@ -363,10 +363,10 @@ fn look<'a>(
     };
     let gaps = catalog.at_once(|| {
         let mut gaps = scan_each(vault.root(), &options, |listing| look.compare(listing))?;
-        vault.note_followed(std::mem::take(&mut gaps.followed));
+        vault.set_followed_links(std::mem::take(&mut gaps.followed));
         while let Some(path) = look.missing.pop_first() {
             if !gaps.cover(&path) {
-                look.compare(Listing { path, ..Listing::default() })?;
+                look.compare(DirListing { path, ..DirListing::default() })?;
             }
         }
         Ok(gaps)

@@ -4,8 +4,8 @@
 use crate::clock::Timestamp;
 use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, FileKind, PutAway};
-use crate::text::Span;
 use crate::text::path::{NotePath, caseless};
+use crate::text::span::Span;
 
 /// What is known of one file without reading it.
 #[derive(Debug, Clone)]

@@ -11,14 +11,16 @@ use crate::clock::Timestamp;
 use crate::index::bm25::{Analysed, Analysis, Entry};
 use crate::index::catalog::{Details, FileKind, FileRow, LinkGroup, Place, PutAway, Record, Stat, path_id};
 use crate::index::vectors::passage_key;
-use crate::text::Span;
 use crate::text::canvas;
+use crate::text::decode::decode_whole;
 use crate::text::frontmatter::Frontmatter;
+use crate::text::line::Lines;
 use crate::text::link::LinkForm;
-use crate::text::note::{Lines, Note, Piece, PieceKind, decode_whole};
+use crate::text::note::{Note, Piece, PieceKind};
+use crate::text::original_tags::unread;
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
-use crate::text::tag::unread;
+use crate::text::span::Span;
 
 /// A file's bytes, read and understood.
 #[derive(Debug, Clone)]

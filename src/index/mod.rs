@@ -818,7 +818,7 @@ fn open_to_write(
         has_taken_over: false,
         sealed: whole,
         emptying: None,
-        book: None,
+        projection: None,
         anew: options.rebuild,
     };
     if !whole || writer.counts_another_model()? {

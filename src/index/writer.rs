@@ -24,10 +24,10 @@ use crate::index::indexed_document::{Document, Reading};
 use crate::index::vectors::{VectorWriter, passage_key};
 use crate::index::{Changes, Phase, Progress, active_model, checksums};
 use crate::journal::Journal;
-use crate::journal::projection::Book;
-use crate::memory::usage::Subject;
+use crate::journal::projection::Projection;
+use crate::memory::usage::NoteRef;
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::Names;
+use crate::text::resolve::FileNames;
 use crate::vault::Vault;
 
 /// From this many changed files on, a sync loads in bulk: more threads, and secondary indexes built at the end.
@@ -74,7 +74,7 @@ pub(crate) struct Writer {
     /// The thread that empties the catalog's log, where there is one.
     pub(crate) emptying: Option<JoinHandle<()>>,
     /// What was used, once somebody asked.
-    pub(crate) book: Option<Book>,
+    pub(crate) projection: Option<Projection>,
     /// Whether the next sync reads everything anew, whatever is known.
     pub(crate) anew: bool,
 }
@@ -572,14 +572,16 @@ impl Writer {
     /// Lists those of these files that were used, the most used first.
     fn used_most(&mut self, among: &HashSet<FileId>) -> Result<Vec<FileId>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
-        if let Err(error) = Book::renew(&mut self.book, &self.folder, true, &journal) {
+        if let Err(error) = Projection::refresh(&mut self.projection, &self.folder, true, &journal) {
             tracing::debug!("what is used most is not embedded first: {error}");
         }
         let mut found = Vec::new();
-        for subject in self.book.iter().flat_map(|book| book.ledger().used_most()).take(MOST_USED) {
+        for subject in
+            self.projection.iter().flat_map(|projection| projection.ledger().most_used()).take(MOST_USED)
+        {
             let rows = match subject {
-                Subject::Path(path) => self.catalog.row_at(path)?.into_iter().collect(),
-                Subject::Id(id) => self.catalog.named(id)?,
+                NoteRef::Path(path) => self.catalog.row_at(path)?.into_iter().collect(),
+                NoteRef::Id(id) => self.catalog.named(id)?,
             };
             found.extend(rows.iter().map(|row| row.id).filter(|file| among.contains(file)));
         }
@@ -794,14 +796,14 @@ struct Batch {
 
 /// Finds the file that a link means.
 struct Targets {
-    names: Names,
+    names: FileNames,
     ids: HashMap<String, FileId>,
 }
 
 impl Targets {
     fn new<'a>(table: impl Iterator<Item = (&'a NotePath, FileId)>) -> Self {
         let (files, _) = table.size_hint();
-        let mut targets = Self { names: Names::with_capacity(files), ids: HashMap::with_capacity(files) };
+        let mut targets = Self { names: FileNames::with_capacity(files), ids: HashMap::with_capacity(files) };
         for (path, id) in table {
             targets.names.insert(path);
             targets.ids.insert(path.as_str().to_owned(), id);

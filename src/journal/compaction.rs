@@ -8,31 +8,20 @@ use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::journal::projection::number;
-use crate::journal::{Event, Journal, MAX_MONTH, made_at};
-use crate::memory::usage::DeedId;
-use crate::vault::apply::WriteLock;
+use crate::journal::event::Event;
+use crate::journal::event_id::id_millis;
+use crate::journal::snapshot::{SNAPSHOT, uses_of};
+use crate::journal::{Journal, MAX_MONTH};
+use crate::vault::write_lock::WriteLock;
 
-/// The operation of a line that stands for the uses of one note.
-pub(super) const SNAPSHOT: &str = "snapshot";
 /// The month that runs and so many before it stay as they are.
 const KEPT_MONTHS: i64 = 2;
 /// What the uses of a month may say, so that nothing else goes with them.
 const KNOWN: &[&str] = &["notes", "by", "session"];
 
-/// Reads the uses that a snapshot stands for: when, and the name of each.
-pub(super) fn uses_of(event: &Event) -> Vec<(i64, DeedId)> {
-    let uses = event.more.get("uses").and_then(Value::as_array);
-    let read = |text: &str| {
-        let (id, at) = text.rsplit_once('@').map_or((text, None), |(id, at)| (id, at.parse().ok()));
-        Some((at.or_else(|| made_at(id))?, number(id)))
-    };
-    uses.into_iter().flatten().filter_map(Value::as_str).filter_map(read).collect()
-}
-
 /// Writes the name of a use; its time too, where the name does not tell it.
 fn name(id: &str, at: Timestamp) -> String {
-    if made_at(id) == Some(at.millis()) { id.to_owned() } else { format!("{id}@{}", at.millis()) }
+    if id_millis(id) == Some(at.millis()) { id.to_owned() } else { format!("{id}@{}", at.millis()) }
 }
 
 /// Rewrites one month; `None` where there is nothing to be made shorter.
@@ -130,7 +119,7 @@ impl Journal {
             }
             let mut file = lock.folder.create(&fresh, 0o666).map_err(failed)?;
             file.write_all(&shorter).and_then(|()| file.sync_all()).map_err(failed)?;
-            lock.folder.rename_over(&fresh, &lock.folder, month).map_err(failed)?;
+            lock.folder.rename_replace(&fresh, &lock.folder, month).map_err(failed)?;
             lock.folder.sync().map_err(failed)?;
             done += 1;
         }

@@ -14,31 +14,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::journal::compaction::{SNAPSHOT, uses_of};
-use crate::journal::{BROUGHT_BACK, Event, Journal, MAX_MONTH, MOVED};
-use crate::memory::recall::Context;
-use crate::memory::state::Tier;
-use crate::memory::usage::{Deed, DeedId, Happening, Ledger, Subject, What};
-use crate::parallel;
-use crate::safe_open;
-use crate::text::edit::Place;
+use crate::journal::event::{Event, OP_MOVED, OP_RESTORE_BACKUP};
+use crate::journal::event_id::event_number;
+use crate::journal::snapshot::{SNAPSHOT, uses_of};
+use crate::journal::{Journal, MAX_MONTH};
+use crate::memory::context::WorkContext;
+use crate::memory::tier::Tier;
+use crate::memory::usage::{EventId, MemoryEvent, NoteRef, UsageEvent, UsageEventKind, UsageLedger};
+use crate::text::edit::FileLocation;
+use crate::{parallel, safe_open};
 
 /// The name of the kept ledger, in the index folder.
-const NAME: &str = "ledger";
+const FILE_NAME: &str = "ledger";
 /// How many bytes it may have.
-const MAX_KEPT: u64 = 1 << 31;
+const MAX_FILE_LEN: u64 = 1 << 31;
 /// It is kept again where so much came to it since.
-const KEEP: usize = 500;
+const SAVE_THRESHOLD: usize = 500;
 /// Changes where the form of the kept ledger does.
-const FORM: u8 = 3;
+const FORMAT_VERSION: u8 = 3;
 /// So many lines are worth a core of their own.
-const LINES: usize = 2000;
+const LINES_PER_CORE: usize = 2000;
 /// So many bytes before the end of what was read must be as they were.
-const TAIL: usize = 4096;
+const TAIL_LEN: usize = 4096;
 
 /// How far a file of the journal was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
+struct ReadPosition {
     /// To here, which is behind a line's end.
     len: u64,
     /// The hash of what stands before it.
@@ -49,51 +50,57 @@ struct Mark {
 
 /// The ledger of a journal, and how far that was read.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Book {
-    ledger: Ledger,
-    marks: BTreeMap<String, Mark>,
+pub struct Projection {
+    ledger: UsageLedger,
+    marks: BTreeMap<String, ReadPosition>,
     corrupt: usize,
 }
 
-impl Book {
+impl Projection {
     /// Brings a book in line with the journal. Where there is none yet, it begins with the one that is kept in `folder`,
-    /// and leaves a better one there for the next process, unless that folder is to be read only (`keeps`).
+    /// and leaves a better one there for the next process, unless that folder is to be read only (`may_write`).
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn renew(book: &mut Option<Self>, folder: &Path, keeps: bool, journal: &Journal) -> Result<()> {
-        let path = folder.join(NAME);
+    pub fn refresh(
+        projection: &mut Option<Self>,
+        folder: &Path,
+        may_write: bool,
+        journal: &Journal,
+    ) -> Result<()> {
+        let path = folder.join(FILE_NAME);
         let (mut held, is_first) =
-            book.take().map_or_else(|| (Self::load(&path), true), |book| (book, false));
+            projection.take().map_or_else(|| (Self::load(&path), true), |projection| (projection, false));
         let before = held.ledger.len();
-        let refreshed = held.refresh(journal);
-        let is_anew = *refreshed.as_ref().unwrap_or(&false);
+        let refreshed = held.update(journal);
+        let was_refolded = *refreshed.as_ref().unwrap_or(&false);
         // What was kept does not go with the journal any more where all was folded anew, as after a compaction.
-        let grown = if is_anew { held.ledger.len() } else { held.ledger.len().saturating_sub(before) };
-        if keeps
-            && (is_first || is_anew)
-            && grown >= KEEP
-            && let Err(error) = held.keep(&path)
+        let grown = if was_refolded { held.ledger.len() } else { held.ledger.len().saturating_sub(before) };
+        if may_write
+            && (is_first || was_refolded)
+            && grown >= SAVE_THRESHOLD
+            && let Err(error) = held.save(&path)
         {
             tracing::debug!("the ledger is not kept: {error}");
         }
-        *book = Some(held);
+        *projection = Some(held);
         refreshed.map(drop)
     }
 
     /// Takes what was kept; an empty book where there is nothing, or nothing sound.
     fn load(path: &Path) -> Self {
-        let Ok(bytes) = safe_open::read_in_place(path, MAX_KEPT) else { return Self::default() };
+        let Ok(bytes) = safe_open::read_in_place(path, MAX_FILE_LEN) else { return Self::default() };
         let sound = bytes.split_at_checked(33).filter(|(head, body)| {
-            head.first() == Some(&FORM) && head.get(1..) == Some(blake3::hash(body).as_bytes().as_slice())
+            head.first() == Some(&FORMAT_VERSION)
+                && head.get(1..) == Some(blake3::hash(body).as_bytes().as_slice())
         });
         sound.and_then(|(_, body)| postcard::from_bytes(body).ok()).unwrap_or_default()
     }
 
-    fn keep(&self, path: &Path) -> Result<()> {
+    fn save(&self, path: &Path) -> Result<()> {
         let body = postcard::to_stdvec(self)
             .map_err(|error| Error::internal("the ledger cannot be written down").with_source(error))?;
-        let bytes = [[FORM].as_slice(), blake3::hash(&body).as_bytes(), &body].concat();
+        let bytes = [[FORMAT_VERSION].as_slice(), blake3::hash(&body).as_bytes(), &body].concat();
         // Two processes may keep theirs at once.
         let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = safe_open::create(&fresh).and_then(|mut file| file.write_all(&bytes));
@@ -103,7 +110,7 @@ impl Book {
     }
 
     /// Gives what the journal tells of every note.
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &UsageLedger {
         &self.ledger
     }
 
@@ -113,34 +120,34 @@ impl Book {
     }
 
     /// Brings the ledger in line with the journal; says whether all was folded anew.
-    fn refresh(&mut self, journal: &Journal) -> Result<bool> {
+    fn update(&mut self, journal: &Journal) -> Result<bool> {
         let months = journal.months()?;
         if self.marks.keys().all(|name| months.contains(name)) && self.extend(journal, &months)? {
             return Ok(false);
         }
         *self = Self::default();
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         for name in &months {
-            happenings.extend(self.read(journal, name)?.into_iter().flatten());
+            events.extend(self.read(journal, name)?.into_iter().flatten());
         }
-        self.ledger = Ledger::fold(happenings);
+        self.ledger = UsageLedger::fold(events);
         Ok(true)
     }
 
     /// Takes what was appended; `false` where more than that happened.
     fn extend(&mut self, journal: &Journal, months: &[String]) -> Result<bool> {
-        let mut happenings = Vec::new();
+        let mut events = Vec::new();
         for name in months {
             match self.read(journal, name)? {
-                Some(read) => happenings.extend(read),
+                Some(read) => events.extend(read),
                 None => return Ok(false),
             }
         }
-        Ok(self.ledger.extend(happenings))
+        Ok(self.ledger.extend(events))
     }
 
     /// Reads what came to one file of the journal since; `None` where it is not the one that was read.
-    fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<Happening>>> {
+    fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<MemoryEvent>>> {
         let path = journal.records.join(name);
         let failed = |error| Error::io("read the journal", &path, error);
         let found = std::fs::symlink_metadata(&path).map_err(failed)?;
@@ -160,12 +167,12 @@ impl Book {
         // A line that is being written this moment is read when it is whole, be it without its end.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(begin);
         let rest = bytes.get(end..).unwrap_or_default();
-        let end = if rest.is_empty() || tell(rest).is_none() { end } else { bytes.len() };
+        let end = if rest.is_empty() || parse_line(rest).is_none() { end } else { bytes.len() };
         let lines = bytes.get(begin..end).unwrap_or_default().split(|&byte| byte == b'\n');
         let lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
-        let told = parallel::each(&lines, LINES, || (), |(), line| tell(line));
+        let told = parallel::map(&lines, LINES_PER_CORE, || (), |(), line| parse_line(line));
         self.corrupt += told.iter().filter(|told| told.is_none()).count();
-        let mark = Mark { len: end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
+        let mark = ReadPosition { len: end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
         self.marks.insert(name.to_owned(), mark);
         Ok(Some(told.into_iter().flatten().flatten().collect()))
     }
@@ -173,12 +180,12 @@ impl Book {
 
 /// What most lines say: which notes were used.
 #[derive(Deserialize)]
-struct Used<'a> {
+struct UseLine<'a> {
     id: Cow<'a, str>,
     at: Cow<'a, str>,
     op: Cow<'a, str>,
     #[serde(default)]
-    notes: Vec<Named<'a>>,
+    notes: Vec<NoteField<'a>>,
     // Nothing of this belongs to a use.
     files: Option<IgnoredAny>,
     folders: Option<IgnoredAny>,
@@ -187,55 +194,43 @@ struct Used<'a> {
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct NoteField<'a> {
     id: Option<Cow<'a, str>>,
     path: Option<Cow<'a, str>>,
 }
 
 /// Reads a line of the journal; nothing where it is no event. Uses, which most lines are, take a short way.
-fn tell(line: &[u8]) -> Option<Vec<Happening>> {
-    quick(line).or_else(|| Some(happenings(&serde_json::from_slice::<Event>(line).ok()?)))
+fn parse_line(line: &[u8]) -> Option<Vec<MemoryEvent>> {
+    parse_use_line(line).or_else(|| Some(memory_events(&serde_json::from_slice::<Event>(line).ok()?)))
 }
 
-fn quick(line: &[u8]) -> Option<Vec<Happening>> {
-    let used: Used<'_> = serde_json::from_slice(line).ok()?;
+fn parse_use_line(line: &[u8]) -> Option<Vec<MemoryEvent>> {
+    let used: UseLine<'_> = serde_json::from_slice(line).ok()?;
     let bare = used.files.is_none() && used.folders.is_none() && used.undoes.is_none() && used.note.is_none();
     if used.op != "use" || !bare {
         return None;
     }
-    let (at, id) = (Timestamp::parse(&used.at)?.millis(), number(&used.id));
-    let deed = Deed { at, id, what: What::Use };
-    let subject = |note: Named<'_>| {
-        let own = note.id.map(|id| Subject::Id(id.into_owned()));
-        own.or_else(|| note.path.map(|path| Subject::Path(path.into_owned())))
+    let (at, id) = (Timestamp::parse(&used.at)?.millis(), event_number(&used.id));
+    let usage_event = UsageEvent { at, id, what: UsageEventKind::Use };
+    let subject = |note: NoteField<'_>| {
+        let own = note.id.map(|id| NoteRef::Id(id.into_owned()));
+        own.or_else(|| note.path.map(|path| NoteRef::Path(path.into_owned())))
     };
     let subjects = used.notes.into_iter().filter_map(subject);
-    Some(subjects.map(|subject| Happening::Deed(subject, deed)).collect())
+    Some(subjects.map(|subject| MemoryEvent::Usage(subject, usage_event)).collect())
 }
 
 fn tail(bytes: &[u8]) -> [u8; 32] {
-    let from = bytes.len().saturating_sub(TAIL);
+    let from = bytes.len().saturating_sub(TAIL_LEN);
     *blake3::hash(bytes.get(from..).unwrap_or_default()).as_bytes()
 }
 
-/// Gives the number that an event's name stands for.
-pub(super) fn number(id: &str) -> DeedId {
-    uuid::Uuid::parse_str(id).map_or_else(
-        |_| {
-            let hash = blake3::hash(id.as_bytes());
-            let (half, _) = hash.as_bytes().split_at(16);
-            half.try_into().map_or(0, DeedId::from_be_bytes)
-        },
-        |id| id.as_u128(),
-    )
-}
-
 /// Lists the notes that an event names.
-pub(super) fn subjects(event: &Event) -> Vec<Subject> {
+pub(super) fn subjects(event: &Event) -> Vec<NoteRef> {
     let notes = event.more.get("notes").and_then(|notes| notes.as_array());
     let subject = |note: &serde_json::Value| {
         let text = |name: &str| note.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-        text("id").map(Subject::Id).or_else(|| text("path").map(Subject::Path))
+        text("id").map(NoteRef::Id).or_else(|| text("path").map(NoteRef::Path))
     };
     notes.into_iter().flatten().filter_map(subject).collect()
 }
@@ -246,64 +241,74 @@ fn tenths(event: &Event) -> u8 {
 }
 
 /// Says what an event means for the weight of notes.
-pub fn happenings(event: &Event) -> Vec<Happening> {
-    let (at, id) = (event.at.millis(), number(&event.id));
+pub fn memory_events(event: &Event) -> Vec<MemoryEvent> {
+    let (at, id) = (event.at.millis(), event_number(&event.id));
     let mut found = Vec::new();
     let what = match event.op.as_str() {
-        "use" => Some(What::Use),
-        "vote" => {
-            event.more.get("useful").and_then(serde_json::Value::as_bool).map(|useful| What::Vote { useful })
-        }
+        "use" => Some(UsageEventKind::Use),
+        "vote" => event
+            .more
+            .get("useful")
+            .and_then(serde_json::Value::as_bool)
+            .map(|useful| UsageEventKind::Vote { useful }),
         "importance" => event
             .more
             .get("importance")
             .and_then(serde_json::Value::as_f64)
-            .map(|importance| What::Checkpoint { importance, tenths: tenths(event) }),
-        "promote" | "demote" => {
-            event.more.get("to").and_then(|tier| tier.as_str()).and_then(Tier::parse).map(What::Tier)
-        }
+            .map(|importance| UsageEventKind::Checkpoint { importance, tenths: tenths(event) }),
+        "promote" | "demote" => event
+            .more
+            .get("to")
+            .and_then(|tier| tier.as_str())
+            .and_then(Tier::parse)
+            .map(UsageEventKind::Tier),
         "maintain" => {
-            found.push(Happening::Maintained { at, id });
+            found.push(MemoryEvent::Maintained { at, id });
             None
         }
         SNAPSHOT => {
             let uses = uses_of(event);
-            let deed = |subject: &Subject, &(at, id): &(i64, DeedId)| {
-                Happening::Deed(subject.clone(), Deed { at, id, what: What::Use })
+            let usage_event = |subject: &NoteRef, &(at, id): &(i64, EventId)| {
+                MemoryEvent::Usage(subject.clone(), UsageEvent { at, id, what: UsageEventKind::Use })
             };
             let subjects = subjects(event);
-            found.extend(subjects.iter().flat_map(|subject| uses.iter().map(|used| deed(subject, used))));
+            found.extend(
+                subjects.iter().flat_map(|subject| uses.iter().map(|used| usage_event(subject, used))),
+            );
             None
         }
         "context" => {
             let text = event.more.get("text").and_then(|text| text.as_str());
             let until = event.more.get("expires_at").and_then(|until| until.as_str());
-            let context = text
-                .map(|text| Context { text: text.to_owned(), expires_at: until.and_then(Timestamp::parse) });
-            found.push(Happening::Context { at, id, context });
+            let context = text.map(|text| WorkContext {
+                text: text.to_owned(),
+                expires_at: until.and_then(Timestamp::parse),
+            });
+            found.push(MemoryEvent::Context { at, id, context });
             None
         }
         _ => None,
     };
     if let Some(what) = what {
-        let deed = Deed { at, id, what };
-        found.extend(subjects(event).into_iter().map(|subject| Happening::Deed(subject, deed)));
+        let usage_event = UsageEvent { at, id, what };
+        found.extend(subjects(event).into_iter().map(|subject| MemoryEvent::Usage(subject, usage_event)));
     }
-    let moved = |file: &&crate::journal::Touched| file.to.is_some();
-    let path = |place: &Place| place.to_string();
+    let moved = |file: &&crate::journal::event::TouchedFile| file.to.is_some();
+    let path = |place: &FileLocation| place.to_string();
     let files =
         event.files.iter().filter(moved).filter_map(|file| Some((path(&file.path), path(file.to.as_ref()?))));
     let files: Vec<_> = files.collect();
     let folders: Vec<_> =
         event.folders.iter().map(|folder| (folder.from.to_string(), folder.to.to_string())).collect();
-    let is_new =
-        |file: &&crate::journal::Touched| file.before.is_none() && file.to.is_none() && file.after.is_some();
+    let is_new = |file: &&crate::journal::event::TouchedFile| {
+        file.before.is_none() && file.to.is_none() && file.after.is_some()
+    };
     let made =
-        event.files.iter().filter(is_new).filter(|_| event.undoes.is_none() && event.op != BROUGHT_BACK);
+        event.files.iter().filter(is_new).filter(|_| event.undoes.is_none() && event.op != OP_RESTORE_BACKUP);
     let made: Vec<_> = made.map(|file| path(&file.path)).collect();
     if !(files.is_empty() && folders.is_empty() && made.is_empty()) {
-        let is_seen = event.op == MOVED;
-        found.push(Happening::Moves { at, id, files, folders, made, is_seen });
+        let is_seen = event.op == OP_MOVED;
+        found.push(MemoryEvent::Moves { at, id, files, folders, made, is_seen });
     }
     found
 }

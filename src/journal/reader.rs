@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::error::Result;
-use crate::journal::Event;
+use crate::journal::event::Event;
 use crate::safe_open;
-use crate::vault::dir::Folder;
+use crate::vault::dir::Dir;
 
 /// So many bytes are read at once.
 const BLOCK: u64 = 256 * 1024;
@@ -22,7 +22,7 @@ const CHANGES: &[&str] = &["\"files\":", "\"folders\":", "\"undoes\":"];
 
 /// Which events come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ReadOrder {
     /// As they happened.
     OldestFirst,
     /// The other way round.
@@ -33,8 +33,8 @@ pub enum Order {
 #[derive(Debug)]
 pub struct Events {
     records: PathBuf,
-    folder: Option<Folder>,
-    order: Order,
+    folder: Option<Dir>,
+    order: ReadOrder,
     /// Names of files; the next one last.
     months: Vec<String>,
     open: Option<Month>,
@@ -58,8 +58,13 @@ struct Month {
 }
 
 impl Events {
-    pub(super) fn new(records: &Path, folder: Option<Folder>, order: Order, mut months: Vec<String>) -> Self {
-        if order == Order::OldestFirst {
+    pub(super) fn new(
+        records: &Path,
+        folder: Option<Dir>,
+        order: ReadOrder,
+        mut months: Vec<String>,
+    ) -> Self {
+        if order == ReadOrder::OldestFirst {
             months.reverse();
         }
         let (records, lines, needles) = (records.to_owned(), Vec::new(), Vec::new());
@@ -119,8 +124,8 @@ impl Events {
             return Ok(true);
         };
         let read = match self.order {
-            Order::OldestFirst => month.next_lines(),
-            Order::NewestFirst => month.last_lines(),
+            ReadOrder::OldestFirst => month.next_lines(),
+            ReadOrder::NewestFirst => month.last_lines(),
         };
         let failed = |error| safe_open::failed("read the journal", &month.path, error);
         let (lines, bytes) = read.map_err(failed)?;

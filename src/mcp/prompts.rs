@@ -10,7 +10,7 @@ use super::resources::uri_of;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
-use crate::store::{ListRequest, ReadRequest, RecallRequest, SearchRequest, SortBy, Store, xml};
+use crate::store::{ListRequest, ReadRequest, RecallRequest, SearchRequest, SortBy, Store, xml_block};
 
 /// So many names are offered.
 const OFFERED: usize = 50;
@@ -83,7 +83,7 @@ fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
     let reply = store.recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
     Ok(vec![
         say(format!("Tell me what my notes hold on: {topic}\nName the note that each statement is from.")),
-        say(xml(reply.context.as_ref(), &reply.memories)),
+        say(xml_block(reply.context.as_ref(), &reply.memories)),
     ])
 }
 

@@ -170,7 +170,7 @@ impl Answer {
                 let structured = answer.get_mut("structured").map(Value::take).filter(|it| !it.is_null());
                 Self { parts, structured, is_error: false }
             }
-            EarlierCall::Landed(events) => {
+            EarlierCall::Committed(events) => {
                 let files = events.iter().flat_map(|event| &event.files).map(|file| file.end().to_string());
                 let files: Vec<String> = files.take(MOST_FILES).collect();
                 let operation = events.first().map(|event| event.id.clone());

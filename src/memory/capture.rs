@@ -15,7 +15,7 @@ const LEAST: f64 = 0.3;
 
 /// A part of an answer, and what it is worth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct CaptureCandidate {
     /// Its text.
     pub text: String,
     /// The higher the better.
@@ -111,9 +111,10 @@ pub fn score(part: &str) -> f64 {
 }
 
 /// Picks the best parts of an answer, in the order in which they stand in it.
-pub fn pick(text: &str) -> Vec<Part> {
-    let scored = parts(text).into_iter().map(|text| Part { score: score(&text), text });
-    let mut found: Vec<(usize, Part)> = scored.enumerate().filter(|(_, part)| part.score >= LEAST).collect();
+pub fn pick(text: &str) -> Vec<CaptureCandidate> {
+    let scored = parts(text).into_iter().map(|text| CaptureCandidate { score: score(&text), text });
+    let mut found: Vec<(usize, CaptureCandidate)> =
+        scored.enumerate().filter(|(_, part)| part.score >= LEAST).collect();
     found.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
     found.truncate(MOST);
     found.sort_by_key(|(at, _)| *at);

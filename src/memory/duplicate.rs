@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::text::terms::{Stem, TermKind, is_stop_word, terms};
+use crate::text::terms::{CachedStemmer, TermKind, is_stop_word, terms};
 
 /// Gives the SHA-256 of a text with line feeds alone at its line ends and no white space around it, in hex.
 pub fn digest(text: &str) -> String {
@@ -108,7 +108,7 @@ const ARROWS: &[&str] = &["→", "->", "=>", "⇒", "←", "<-"];
 
 /// What must agree in two texts that say the same.
 #[derive(Debug, PartialEq, Eq, Default)]
-struct Telling {
+struct CriticalTokens {
     /// Numbers, dates and times, in their order.
     numbers: Vec<String>,
     /// Words that deny or turn into what may be, and names of times.
@@ -123,17 +123,17 @@ struct Telling {
 
 /// What a text says in words, apart from the most common ones.
 #[derive(Debug, Default)]
-struct Saying {
+struct ContentWords {
     /// The stems of all words.
     words: BTreeSet<String>,
     /// Those with a capital letter, in their order.
     names: Vec<String>,
 }
 
-impl Saying {
+impl ContentWords {
     fn of(text: &str) -> Self {
         let mut saying = Self::default();
-        let mut stem = Stem::brief();
+        let mut stem = CachedStemmer::brief();
         for term in terms(text) {
             // Compounds count by their parts, however they are joined.
             let is_whole = matches!(term.kind, TermKind::Whole | TermKind::Tail);
@@ -158,7 +158,7 @@ impl Saying {
     }
 }
 
-impl Telling {
+impl CriticalTokens {
     fn of(text: &str) -> Self {
         let mut telling = Self::default();
         let mut prose = String::with_capacity(text.len());
@@ -198,7 +198,7 @@ impl Telling {
             }
         }
         telling.words.sort_unstable();
-        let mut stem = Stem::brief();
+        let mut stem = CachedStemmer::brief();
         for term in terms(&prose) {
             let word = stem.of(&term.text);
             if STAGES.contains(&word) {
@@ -213,9 +213,9 @@ impl Telling {
 /// opposites apart, which is numbers, dates, times, negations, stages, code spans and directions, the new one has no word
 /// of weight that the known one lacks, and the names that both have stand in the same order.
 pub fn agree(known: &str, new: &str) -> bool {
-    if Telling::of(known) != Telling::of(new) {
+    if CriticalTokens::of(known) != CriticalTokens::of(new) {
         return false;
     }
-    let (known, new) = (Saying::of(known), Saying::of(new));
+    let (known, new) = (ContentWords::of(known), ContentWords::of(new));
     new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
 }

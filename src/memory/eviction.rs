@@ -9,7 +9,7 @@ const FORCED: usize = 15;
 
 /// A memory that could go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct EvictionCandidate {
     /// How many bytes it has.
     pub bytes: u64,
     /// When it was used last, or made.
@@ -25,11 +25,11 @@ pub struct Candidate {
 /// Chooses the memories that go, in the order in which they do: the least recently used first, then the oldest, until
 /// 85 % of `most` bytes are taken. Where they take no more than `most`, none goes, unless it is `forced`: then 15 % of
 /// the notes, one at least.
-pub fn choose(candidates: &[Candidate], most: u64, forced: bool) -> Vec<usize> {
+pub fn choose(candidates: &[EvictionCandidate], most: u64, forced: bool) -> Vec<usize> {
     let mut taken: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
     // No room at all is no limit: nobody means that all shall go.
     let is_over = most > 0 && taken > most;
-    let mut order: Vec<(usize, &Candidate)> =
+    let mut order: Vec<(usize, &EvictionCandidate)> =
         candidates.iter().enumerate().filter(|(_, candidate)| !candidate.stays).collect();
     order.sort_by(|(_, one), (_, other)| {
         (one.last, one.created, &one.path).cmp(&(other.last, other.created, &other.path))

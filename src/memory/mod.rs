@@ -4,6 +4,8 @@
 //! (spec/memory.md).
 
 pub mod capture;
+pub mod context;
+pub mod tier;
 pub mod duplicate;
 pub mod handoff;
 pub mod preview;

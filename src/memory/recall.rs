@@ -1,9 +1,9 @@
 //! Owns recall: which memories an agent is given before it starts, and the block of text that holds them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::clock::Timestamp;
-use crate::memory::state::Tier;
+use crate::memory::context::WorkContext;
+use crate::memory::tier::Tier;
 use crate::text::terms::{TermKind, is_stop_word, terms};
 
 /// So many words of a prompt are looked for.
@@ -146,7 +146,7 @@ pub fn prompt_terms(prompt: &str) -> Vec<String> {
 
 /// What speaks for a note being about a text.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Evidence {
+pub struct MatchEvidence {
     /// Cosine of the nearest passage; nothing without a vector.
     pub cosine: Option<f32>,
     /// The share of the text's words that the note's best passage or its names hold, 0 to 1, each word by its inverse
@@ -167,7 +167,7 @@ const MOST_WORDS_MET: f32 = 0.9;
 /// The share of a query's words that leaves no doubt of what is meant.
 const CERTAIN_WORDS: f32 = 0.6;
 
-impl Evidence {
+impl MatchEvidence {
     /// Gives the share of the words, lowered where they are few: one word may occur by chance, several hardly.
     fn trusted_words(&self) -> f32 {
         self.words * (1.0 - 0.5 / self.count.max(1) as f32)
@@ -192,7 +192,7 @@ impl Evidence {
 
 /// Where a memory counts when places are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
+pub enum RecallGroup {
     /// Pinned, whatever its tier.
     Pinned,
     /// By tier.
@@ -200,25 +200,25 @@ pub enum Share {
 }
 
 /// The parts of all places, in percent.
-pub type Shares = [(Share, usize); 4];
+pub type Quotas = [(RecallGroup, usize); 4];
 
 /// The parts of all places where the settings say nothing else.
-pub const SHARES: Shares = [
-    (Share::Pinned, 25),
-    (Share::Tier(Tier::Hot), 45),
-    (Share::Tier(Tier::Warm), 25),
-    (Share::Tier(Tier::Cold), 5),
+pub const DEFAULT_QUOTAS: Quotas = [
+    (RecallGroup::Pinned, 25),
+    (RecallGroup::Tier(Tier::Hot), 45),
+    (RecallGroup::Tier(Tier::Warm), 25),
+    (RecallGroup::Tier(Tier::Cold), 5),
 ];
 
 /// Gives out `most` places to candidates, each with its share and score: each share gets its part, rounded down, and
 /// what is left goes to the best of the rest. Gives the places of those chosen in `candidates`, best first; at equal
 /// scores as they came.
-pub fn choose(candidates: &[(Share, f64)], most: usize) -> Vec<usize> {
-    choose_by(&SHARES, candidates, most)
+pub fn select_by_default_quotas(candidates: &[(RecallGroup, f64)], most: usize) -> Vec<usize> {
+    select_by_quotas(&DEFAULT_QUOTAS, candidates, most)
 }
 
-/// As [`choose`], by other parts.
-pub fn choose_by(shares: &Shares, candidates: &[(Share, f64)], most: usize) -> Vec<usize> {
+/// As [`select_by_default_quotas`], by other parts.
+pub fn select_by_quotas(shares: &Quotas, candidates: &[(RecallGroup, f64)], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     let score = |at: usize| candidates.get(at).map_or(0.0, |(_, score)| *score);
     order.sort_by(|&one, &other| score(other).total_cmp(&score(one)));
@@ -236,7 +236,7 @@ pub fn choose_by(shares: &Shares, candidates: &[(Share, f64)], most: usize) -> V
 
 /// One memory as it is given to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Item {
+pub struct RecallItem {
     /// Its id.
     pub id: String,
     /// Its path.
@@ -254,11 +254,11 @@ pub struct Item {
     pub text: String,
 }
 
-impl Item {
+impl RecallItem {
     /// Writes it as a line of the block.
     fn line(&self) -> String {
         let Self { id, path, title, kind, tier, text, .. } = self;
-        let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape(text));
+        let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape_xml(text));
         format!(
             "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\">{text}</memory>"
         )
@@ -267,7 +267,7 @@ impl Item {
 
 /// The forms in which a reply holds what is recalled; a budget covers all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum ReplyForm {
     /// As a block of text.
     #[default]
     Block,
@@ -277,10 +277,10 @@ pub enum Form {
     Both,
 }
 
-impl Form {
+impl ReplyForm {
     /// Counts the tokens of one item or of the context: `line` in the block, `data` beside it.
     fn cost(self, line: &str, data: &impl Serialize) -> usize {
-        let (block, data) = (tokens(line) + 1, json_tokens(data) + 1);
+        let (block, data) = (estimate_tokens(line) + 1, json_tokens(data) + 1);
         match self {
             Self::Block => block,
             Self::Data => data,
@@ -290,7 +290,7 @@ impl Form {
 
     /// Counts the tokens that a reply has whatever it holds.
     fn overhead(self) -> usize {
-        let block = tokens(OPEN) + tokens(CLOSE) + 2;
+        let block = estimate_tokens(OPEN) + estimate_tokens(CLOSE) + 2;
         match self {
             Self::Block => block,
             Self::Data => DATA,
@@ -299,24 +299,8 @@ impl Form {
     }
 }
 
-/// What an agent is working on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
-    /// In words.
-    pub text: String,
-    /// Until when that counts.
-    pub expires_at: Option<Timestamp>,
-}
-
-impl Context {
-    /// Says whether it still counts.
-    pub fn is_current(&self, now: Timestamp) -> bool {
-        self.expires_at.is_none_or(|end| now < end)
-    }
-}
-
 /// Escapes a text so that it cannot leave its place in XML; control characters that XML forbids become spaces.
-pub fn escape(text: &str) -> String {
+pub fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -338,7 +322,7 @@ const WIDE: char = '\u{2E80}';
 
 /// Estimates the tokens of a text for a budget: four letters each, and one for each sign of scripts that write words in
 /// one.
-pub fn tokens(text: &str) -> usize {
+pub fn estimate_tokens(text: &str) -> usize {
     let (mut narrow, mut wide) = (0_usize, 0_usize);
     for c in text.chars() {
         if c >= WIDE { wide += 1 } else { narrow += 1 }
@@ -349,12 +333,12 @@ pub fn tokens(text: &str) -> usize {
 const OPEN: &str = "<relevant-memories>";
 const CLOSE: &str = "</relevant-memories>";
 
-/// Says whether a text holds what [`xml`] gave to an agent, so that it is not captured as something new.
+/// Says whether a text holds what [`xml_block`] gave to an agent, so that it is not captured as something new.
 pub fn is_injected(text: &str) -> bool {
     text.contains(OPEN) || text.contains("<current-context>")
 }
 
-/// Takes the blocks out that [`xml`] gave to an agent.
+/// Takes the blocks out that [`xml_block`] gave to an agent.
 pub fn without_injected(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -374,17 +358,17 @@ const LEAST_TEXT: usize = 16;
 
 fn json_tokens(value: &impl Serialize) -> usize {
     // What cannot be written is not sent either.
-    serde_json::to_string(value).map_or(0, |text| tokens(&text))
+    serde_json::to_string(value).map_or(0, |text| estimate_tokens(&text))
 }
 
 /// Takes as much of what was recalled as `budget` tokens hold in the form in which it is sent: the context first, then
 /// the items in their order. The text of the last one is cut where that makes it fit.
-pub fn within(
+pub fn fit_budget(
     budget: usize,
-    form: Form,
-    context: Option<Context>,
-    items: Vec<Item>,
-) -> (Option<Context>, Vec<Item>) {
+    form: ReplyForm,
+    context: Option<WorkContext>,
+    items: Vec<RecallItem>,
+) -> (Option<WorkContext>, Vec<RecallItem>) {
     let mut left = budget.saturating_sub(form.overhead());
     let context = context.filter(|context| {
         let cost = form.cost(&context_line(context), context);
@@ -402,10 +386,10 @@ pub fn within(
         }
         let text = std::mem::take(&mut item.text);
         let bare = form.cost(&item.line(), &item);
-        let copies = if form == Form::Both { 3 } else { 1 };
+        let copies = if form == ReplyForm::Both { 3 } else { 1 };
         let room = left.saturating_sub(bare) / copies;
         if room >= LEAST_TEXT {
-            item.text = cut(&text, room);
+            item.text = truncate(&text, room);
             // Escaped signs take more room than they seem to.
             if form.cost(&item.line(), &item) <= left {
                 taken.push(item);
@@ -417,11 +401,11 @@ pub fn within(
 }
 
 /// Cuts a text to so many tokens, at the end of a word.
-fn cut(text: &str, most: usize) -> String {
+fn truncate(text: &str, most: usize) -> String {
     let mut length = 0;
     let mut end = 0;
     for (at, c) in text.char_indices() {
-        // Quarters of a token: see `tokens`.
+        // Quarters of a token: see `estimate_tokens`.
         length += if c >= WIDE { 4 } else { 1 };
         if length + 8 > most * 4 {
             break;
@@ -433,13 +417,13 @@ fn cut(text: &str, most: usize) -> String {
     format!("{} …", text.get(..end).unwrap_or("").trim_end())
 }
 
-fn context_line(context: &Context) -> String {
-    format!("<current-context>{}</current-context>", escape(&context.text))
+fn context_line(context: &WorkContext) -> String {
+    format!("<current-context>{}</current-context>", escape_xml(&context.text))
 }
 
 /// Writes the block for an agent: the context first, then the memories. Empty where there is nothing to tell.
-pub fn xml(context: Option<&Context>, items: &[Item]) -> String {
+pub fn xml_block(context: Option<&WorkContext>, items: &[RecallItem]) -> String {
     let lines: Vec<String> =
-        context.map(context_line).into_iter().chain(items.iter().map(Item::line)).collect();
+        context.map(context_line).into_iter().chain(items.iter().map(RecallItem::line)).collect();
     if lines.is_empty() { String::new() } else { format!("{OPEN}\n{}\n{CLOSE}", lines.join("\n")) }
 }

@@ -4,22 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::config::WeightsConfig;
-use crate::memory::state::{State, Tier, days};
-use crate::memory::types::Kind;
+use crate::memory::state::{MemoryState, days_between};
+use crate::memory::tier::Tier;
+use crate::memory::types::MemoryType;
 
 /// What counts how much in the composite score.
 pub type Weights = WeightsConfig;
 
 /// One part of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Part {
+pub struct ScoreComponent {
     /// Between 0 and 1.
     pub raw: f64,
     /// What it adds.
     pub weighted: f64,
 }
 
-impl Part {
+impl ScoreComponent {
     fn new(raw: f64, weight: f64) -> Self {
         Self { raw, weighted: raw * weight }
     }
@@ -27,13 +28,13 @@ impl Part {
 
 /// The composite score of a memory, and what it is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Composite {
+pub struct CompositeScore {
     /// Likeness to the question.
-    pub similarity: Part,
+    pub similarity: ScoreComponent,
     /// How lately it was made or used.
-    pub recency: Part,
+    pub recency: ScoreComponent,
     /// How often it was used.
-    pub frequency: Part,
+    pub frequency: ScoreComponent,
     /// The sum; 0 for what is archived.
     pub total: f64,
 }
@@ -41,23 +42,24 @@ pub struct Composite {
 /// Scores a memory for recall: `0.5·similarity + 0.3·recency + 0.2·frequency`. Recency is `exp(-age / half-life)` in days
 /// since it was made or used last, 1 where it is pinned, and half of that where it is cold; frequency is
 /// `ln(1 + uses) / ln 101`, at most 1.
-pub fn composite(
+pub fn composite_score(
     similarity: f64,
-    state: &State,
-    kind: &Kind,
+    state: &MemoryState,
+    kind: &MemoryType,
     created: Timestamp,
     now: Timestamp,
     weights: &Weights,
-) -> Composite {
+) -> CompositeScore {
     let since = state.last_use.map_or(created, |last| last.max(created));
-    let fresh = if state.pinned { 1.0 } else { (-days(since, now) / kind.half_life_days).exp() };
+    let fresh = if state.pinned { 1.0 } else { (-days_between(since, now) / kind.half_life_days).exp() };
     let fresh = if state.tier == Tier::Cold { fresh / 2.0 } else { fresh };
-    let similarity = Part::new(similarity.clamp(0.0, 1.0), weights.similarity);
-    let recency = Part::new(fresh, weights.recency);
-    let frequency = Part::new(((1.0 + state.uses as f64).ln() / 101.0_f64.ln()).min(1.0), weights.frequency);
+    let similarity = ScoreComponent::new(similarity.clamp(0.0, 1.0), weights.similarity);
+    let recency = ScoreComponent::new(fresh, weights.recency);
+    let frequency =
+        ScoreComponent::new(((1.0 + state.uses as f64).ln() / 101.0_f64.ln()).min(1.0), weights.frequency);
     let sum = similarity.weighted + recency.weighted + frequency.weighted;
     let total = if state.tier == Tier::Archive { 0.0 } else { sum };
-    Composite { similarity, recency, frequency, total }
+    CompositeScore { similarity, recency, frequency, total }
 }
 
 /// What a search is for.
@@ -111,13 +113,13 @@ impl Intent {
 
 /// The score of a memory for an intent, and what it is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Intended {
+pub struct IntentScore {
     /// The fused score, 0 to 1 over the candidates.
-    pub relevance: Part,
+    pub relevance: ScoreComponent,
     /// `0.995^hours` since it was used last, or made.
-    pub recency: Part,
+    pub recency: ScoreComponent,
     /// `sigmoid((usefulness + ln(uses + 1)) / 5)`.
-    pub utility: Part,
+    pub utility: ScoreComponent,
     /// What chance multiplied the sum by.
     pub jitter: f64,
     /// The score.
@@ -125,30 +127,30 @@ pub struct Intended {
 }
 
 /// Scores a memory for an intent; `chance` lies between -1 and 1.
-pub fn intended(
+pub fn intent_score(
     intent: Intent,
     relevance: f64,
-    state: &State,
+    state: &MemoryState,
     created: Timestamp,
     now: Timestamp,
     chance: f64,
-) -> Intended {
+) -> IntentScore {
     let [for_relevance, for_recency, for_utility, jitter] = intent.weights();
-    let hours = 24.0 * days(state.last_use.unwrap_or(created), now);
+    let hours = 24.0 * days_between(state.last_use.unwrap_or(created), now);
     let worth = (state.usefulness as f64 + (state.uses as f64 + 1.0).ln()) / 5.0;
-    let relevance = Part::new(relevance, for_relevance);
-    let recency = Part::new(0.995_f64.powf(hours), for_recency);
-    let utility = Part::new(1.0 / (1.0 + (-worth).exp()), for_utility);
+    let relevance = ScoreComponent::new(relevance, for_relevance);
+    let recency = ScoreComponent::new(0.995_f64.powf(hours), for_recency);
+    let utility = ScoreComponent::new(1.0 / (1.0 + (-worth).exp()), for_utility);
     let jitter = 1.0 + chance.clamp(-1.0, 1.0) * jitter;
     let total = (relevance.weighted + recency.weighted + utility.weighted) * jitter;
-    Intended { relevance, recency, utility, jitter, total }
+    IntentScore { relevance, recency, utility, jitter, total }
 }
 
 /// A source of chance that gives the same for the same seed (SplitMix64, Steele, Lea and Flood, 2014).
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct SplitMix64(u64);
 
-impl Chance {
+impl SplitMix64 {
     /// Begins with a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -167,7 +169,7 @@ impl Chance {
 }
 
 /// Brings scores to 0–1 over the candidates: the best is 1, the worst 0; one alone, or all alike, are 1.
-pub fn normalised(scores: &[f64]) -> Vec<f64> {
+pub fn min_max_normalized(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().copied().fold(f64::MIN, f64::max);
     let least = scores.iter().copied().fold(f64::MAX, f64::min);
     let width = most - least;

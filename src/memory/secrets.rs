@@ -12,8 +12,8 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use names::{KEY_NAMES, names_key, names_ticket};
-use public::{Blocks, is_public};
-use rules::{NAMED, RULES, Value};
+use public::{ByteRanges, is_public};
+use rules::{NAMED, RULES, SecretShape};
 
 /// What stands for a secret that was taken out.
 pub const REDACTED: &str = "[redacted]";
@@ -68,9 +68,9 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
     };
     for rule in RULES {
         let accepts: fn(&Match<'_>) -> bool = match rule.value {
-            Value::Token => is_token,
-            Value::Scrambled => |found| is_token(found) && is_scrambled(found.secret),
-            Value::Password => |found| !is_placeholder(found.secret),
+            SecretShape::Token => is_token,
+            SecretShape::Scrambled => |found| is_token(found) && is_scrambled(found.secret),
+            SecretShape::Password => |found| !is_placeholder(found.secret),
         };
         add(rule.keywords, rule.pattern.to_owned(), accepts);
     }
@@ -125,7 +125,7 @@ struct Match<'t> {
 
 impl Matcher {
     /// Adds the secrets that the pattern finds; nothing where it cannot be compiled.
-    fn find(&self, text: &str, public: &Blocks, found: &mut Vec<Range<usize>>) -> Option<()> {
+    fn find(&self, text: &str, public: &ByteRanges, found: &mut Vec<Range<usize>>) -> Option<()> {
         let compile = || RegexBuilder::new(&self.pattern).unicode(false).build().ok();
         let compiled = self.compiled.get_or_init(compile).as_ref()?;
         let mut groups = compiled.capture_locations();
@@ -543,7 +543,7 @@ const CONTEXT: usize = 60;
 
 /// Adds the long tokens that only chance makes. What stands in an address, a path, a link or an embedded file is none,
 /// nor what is known to be public.
-fn tokens(text: &str, public: &Blocks, found: &mut Vec<Range<usize>>) {
+fn tokens(text: &str, public: &ByteRanges, found: &mut Vec<Range<usize>>) {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"_+/-".contains(&byte);
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::text::terms::{Stem, TermKind, is_stop_word, terms};
+use crate::text::terms::{CachedStemmer, TermKind, is_stop_word, terms};
 
 /// Counts the stems of a text; stop words only where it has nothing else.
 fn stems(text: &str) -> BTreeMap<String, f64> {
-    let mut stem = Stem::brief();
+    let mut stem = CachedStemmer::brief();
     let mut count = |with_stop_words: bool| {
         let mut counts: BTreeMap<String, f64> = BTreeMap::new();
         for term in terms(text) {

@@ -1,18 +1,19 @@
 //! Owns the state of a memory: importance as it is now, tier, protection; folded, never stored.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::memory::types::Kind;
-use crate::memory::usage::{Usage, What};
+use crate::memory::tier::Tier;
+use crate::memory::types::MemoryType;
+use crate::memory::usage::{Usage, UsageEventKind};
 
 const DAY: i64 = 86_400_000;
 /// Importance where nothing is said, and its bounds.
 pub const DEFAULT_IMPORTANCE: f64 = 5.0;
 /// The least importance that can be said.
-pub const LEAST: f64 = 1.0;
+pub const MIN_IMPORTANCE: f64 = 1.0;
 /// The most importance.
-pub const MOST: f64 = 10.0;
+pub const MAX_IMPORTANCE: f64 = 10.0;
 /// A note is hot while it is younger than this.
 const HOT: i64 = 72 * 3_600_000;
 /// The fewest uses that make a note warm.
@@ -26,49 +27,9 @@ const TENTHS: u8 = 5;
 /// Tags that keep a note from fading and from eviction.
 const PROTECTED_TAGS: &[&str] = &["core", "identity", "pinned"];
 
-/// How near at hand a memory is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Tier {
-    /// New.
-    Hot,
-    /// In use, or pinned.
-    Warm,
-    /// Neither.
-    Cold,
-    /// Put away.
-    Archive,
-}
-
-impl Tier {
-    /// All of them, the nearest first.
-    pub const ALL: [Self; 4] = [Self::Hot, Self::Warm, Self::Cold, Self::Archive];
-
-    /// Reads a name in any case.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tier| tier.name().eq_ignore_ascii_case(text.trim()))
-    }
-
-    /// Gives the name, in capitals.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hot => "HOT",
-            Self::Warm => "WARM",
-            Self::Cold => "COLD",
-            Self::Archive => "ARCHIVE",
-        }
-    }
-}
-
-impl std::fmt::Display for Tier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// What a note's frontmatter says of its weight.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct MemoryProperties {
     /// `importance`.
     pub importance: Option<f64>,
     /// Whether it says an importance that is no number.
@@ -89,7 +50,7 @@ pub struct Said {
     pub created: Timestamp,
 }
 
-impl Said {
+impl MemoryProperties {
     /// Says whether the note neither fades nor grows.
     pub fn is_protected(&self) -> bool {
         let protects = |tag: &String| PROTECTED_TAGS.iter().any(|name| tag.eq_ignore_ascii_case(name));
@@ -99,7 +60,7 @@ impl Said {
 
 /// What a memory is worth at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct State {
+pub struct MemoryState {
     /// 1 to 10, in halves.
     pub importance: f64,
     /// How near at hand it is.
@@ -124,27 +85,29 @@ pub struct State {
 }
 
 /// Rounds to the nearest half, halves of halves upwards.
-pub fn to_half(number: f64) -> f64 {
+pub fn round_to_half(number: f64) -> f64 {
     (number * 2.0).round() / 2.0
 }
 
 /// Lets importance fade over idle days: `importance × 0.5^(days / half-life)`, to the nearest half, not under the
 /// type's floor; a change of less than a half is none (spec/memory.md, Importance).
-pub fn faded(importance: f64, idle_days: f64, kind: &Kind) -> f64 {
+pub fn decayed(importance: f64, idle_days: f64, kind: &MemoryType) -> f64 {
     let rest = importance * 0.5_f64.powf(idle_days.max(0.0) / kind.half_life_days);
-    let rest = to_half(rest).max(kind.floor);
+    let rest = round_to_half(rest).max(kind.floor);
     if (importance - rest).abs() >= 0.5 { rest } else { importance }
 }
 
 /// Gives the days from one moment to another; none where the clock went back.
-pub fn days(from: Timestamp, to: Timestamp) -> f64 {
+pub fn days_between(from: Timestamp, to: Timestamp) -> f64 {
     to.millis().saturating_sub(from.millis()).max(0) as f64 / DAY as f64
 }
 
 /// Follows importance through all uses up to now; gives it with the uses that have not taken effect yet.
-fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> (f64, u8) {
+fn importance(said: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> (f64, u8) {
     let bounded = |number: f64| {
-        if number.is_nan() { DEFAULT_IMPORTANCE } else { number }.clamp(LEAST, MOST).max(kind.floor)
+        if number.is_nan() { DEFAULT_IMPORTANCE } else { number }
+            .clamp(MIN_IMPORTANCE, MAX_IMPORTANCE)
+            .max(kind.floor)
     };
     let given = said.importance.unwrap_or(DEFAULT_IMPORTANCE);
     let base = bounded(given);
@@ -152,30 +115,30 @@ fn importance(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> (f64, 
         return (base, 0);
     }
     // Where the number in the frontmatter is one that was written down, the story goes on from there.
-    let is_checkpoint = |what: What| matches!(what, What::Checkpoint { importance, .. } if importance.to_bits() == given.to_bits());
+    let is_checkpoint = |what: UsageEventKind| matches!(what, UsageEventKind::Checkpoint { importance, .. } if importance.to_bits() == given.to_bits());
     // What was written later and taken back since is passed over.
-    let begin = usage.deeds().iter().rposition(|deed| is_checkpoint(deed.what));
+    let begin = usage.events().iter().rposition(|event| is_checkpoint(event.what));
     let (mut importance, mut tenths) = (base, 0);
     let mut since = said.created;
-    let mut rest = usage.deeds();
-    if let Some((deed, after)) = begin.and_then(|at| usage.deeds().get(at..)).and_then(<[_]>::split_first) {
-        since = Timestamp::from_millis(deed.at);
+    let mut rest = usage.events();
+    if let Some((event, after)) = begin.and_then(|at| usage.events().get(at..)).and_then(<[_]>::split_first) {
+        since = Timestamp::from_millis(event.at);
         rest = after;
-        if let What::Checkpoint { tenths: left, .. } = deed.what {
+        if let UsageEventKind::Checkpoint { tenths: left, .. } = event.what {
             tenths = left.min(TENTHS - 1);
         }
     }
-    for deed in rest.iter().filter(|deed| deed.what.is_use() && deed.at <= now.millis()) {
-        let at = Timestamp::from_millis(deed.at);
-        importance = faded(importance, days(since, at), kind);
+    for event in rest.iter().filter(|event| event.what.is_use() && event.at <= now.millis()) {
+        let at = Timestamp::from_millis(event.at);
+        importance = decayed(importance, days_between(since, at), kind);
         since = since.max(at);
         tenths += 1;
         if tenths == TENTHS {
-            importance = bounded(to_half(importance + f64::from(TENTHS) / 10.0));
+            importance = bounded(round_to_half(importance + f64::from(TENTHS) / 10.0));
             tenths = 0;
         }
     }
-    (bounded(faded(importance, days(since, now), kind)), tenths)
+    (bounded(decayed(importance, days_between(since, now), kind)), tenths)
 }
 
 /// Where the tiers begin and end (spec/memory.md, Tiers).
@@ -200,7 +163,7 @@ impl Default for Thresholds {
 /// Tells the tier (spec/memory.md, Tiers).
 fn tier(
     thresholds: &Thresholds,
-    said: &Said,
+    said: &MemoryProperties,
     uses: usize,
     days_used: usize,
     last_use: Option<Timestamp>,
@@ -222,12 +185,18 @@ fn tier(
 }
 
 /// Folds what is said, what happened and the time into a state.
-pub fn fold(said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
-    fold_by(&Thresholds::default(), said, kind, usage, now)
+pub fn fold(said: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> MemoryState {
+    fold_with(&Thresholds::default(), said, kind, usage, now)
 }
 
 /// As [`fold`], with other thresholds of the tiers.
-pub fn fold_by(thresholds: &Thresholds, said: &Said, kind: &Kind, usage: &Usage, now: Timestamp) -> State {
+pub fn fold_with(
+    thresholds: &Thresholds,
+    said: &MemoryProperties,
+    kind: &MemoryType,
+    usage: &Usage,
+    now: Timestamp,
+) -> MemoryState {
     let (mut uses, mut days_used, mut last_day) = (0, 0, None);
     let mut last_use = None;
     for at in usage.uses().filter(|at| *at <= now) {
@@ -238,7 +207,7 @@ pub fn fold_by(thresholds: &Thresholds, said: &Said, kind: &Kind, usage: &Usage,
         last_use = Some(at);
     }
     let (importance, tenths) = importance(said, kind, usage, now);
-    State {
+    MemoryState {
         importance,
         tenths,
         tier: tier(thresholds, said, uses, days_used, last_use, now),

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use crate::config::TypeConfig;
 
 /// How memories of one type fade.
-pub type Kind = TypeConfig;
+pub type MemoryType = TypeConfig;
 
 /// The type of whatever has no known type.
 pub const GENERAL: &str = "general";
 
 /// What stands for [`GENERAL`] where the settings leave it out.
-const FALLBACK: Kind = Kind { half_life_days: 60.0, floor: 1.0, protected: false };
+const FALLBACK: MemoryType = MemoryType { half_life_days: 60.0, floor: 1.0, protected: false };
 
 /// All types, by name, and how to tell a type from a text.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Kinds {
-    known: BTreeMap<String, Kind>,
+pub struct MemoryTypes {
+    known: BTreeMap<String, MemoryType>,
     /// Types with the words and phrases that tell of them, in the order in which they are tried.
     classes: Vec<(String, Vec<String>)>,
 }
 
-impl Kinds {
+impl MemoryTypes {
     /// Makes a table; each class begins with its type's name, and its words follow.
-    pub fn new(known: BTreeMap<String, Kind>, classes: &[Vec<String>]) -> Self {
+    pub fn new(known: BTreeMap<String, MemoryType>, classes: &[Vec<String>]) -> Self {
         let classes = classes.iter().filter_map(|class| {
             let (name, words) = class.split_first()?;
             Some((name.clone(), words.iter().map(|word| folded(word)).collect()))
@@ -32,7 +32,7 @@ impl Kinds {
     }
 
     /// Gives a type; an unknown one behaves as `general`.
-    pub fn get(&self, name: &str) -> Kind {
+    pub fn get(&self, name: &str) -> MemoryType {
         let known = self.known.get(name).or_else(|| self.known.get(&name.to_lowercase()));
         known.or_else(|| self.known.get(GENERAL)).copied().unwrap_or(FALLBACK)
     }

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::index::bm25::{Bm25Snapshot, Word};
-use crate::text::terms::Stem;
+use crate::text::terms::CachedStemmer;
 
 /// Shorter words are not cut.
 const SHORTEST_WORD: usize = 8;
@@ -23,7 +23,7 @@ const DIGRAPHS: [(&str, &str); 3] = [("ae", "a"), ("oe", "o"), ("ue", "u")];
 /// # Errors
 /// Whatever the index reports.
 pub fn heard(words: &[Word], bm25: &Bm25Snapshot) -> Result<Option<Vec<Word>>> {
-    let mut search = Search { bm25, stem: Stem::brief() };
+    let mut search = Search { bm25, stem: CachedStemmer::brief() };
     let mut heard = Vec::new();
     let mut is_changed = false;
     for word in words {
@@ -40,7 +40,7 @@ pub fn heard(words: &[Word], bm25: &Bm25Snapshot) -> Result<Option<Vec<Word>>> {
 
 struct Search<'a> {
     bm25: &'a Bm25Snapshot,
-    stem: Stem,
+    stem: CachedStemmer,
 }
 
 impl Search<'_> {

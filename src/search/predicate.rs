@@ -10,9 +10,12 @@ use crate::error::Result;
 use crate::search::javascript_regex::TooManySteps;
 use crate::search::syntax::{Node, Order, Own, Part, Place};
 use crate::search::text_match::{CaselessInPlace, Haystack, Term, TermKind};
-use crate::text::note::{Lines, Note, decode};
+use crate::text::decode::decode;
+use crate::text::line::Lines;
+use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
-use crate::text::{Span, canvas, markdown};
+use crate::text::span::Span;
+use crate::text::{canvas, markdown};
 
 /// A file that is judged.
 pub trait Subject {

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::bm25::Word;
 use crate::search::syntax::{self, Node};
-use crate::text::terms::{Stem, Term, TermKind, is_stop_word, terms};
+use crate::text::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
 
 /// A query.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ impl Query {
     /// Takes a text as words alone: no sign in it has a meaning.
     pub fn plain(text: &str) -> Self {
         let mut query = Self { meaning: text.trim().to_owned(), ..Self::default() };
-        query.add_words(&terms(text), &mut HashSet::new(), &mut Stem::brief());
+        query.add_words(&terms(text), &mut HashSet::new(), &mut CachedStemmer::brief());
         query.drop_stop_words();
         query
     }
@@ -75,7 +75,7 @@ impl Query {
     }
 
     /// Takes the words that are not `known` yet.
-    fn add_words(&mut self, found: &[Term], known: &mut HashSet<String>, stem: &mut Stem) {
+    fn add_words(&mut self, found: &[Term], known: &mut HashSet<String>, stem: &mut CachedStemmer) {
         for (at, term) in found.iter().enumerate() {
             if term.kind == TermKind::Tail
                 || self.words.len() >= MOST_WORDS
@@ -95,7 +95,7 @@ fn is_sign_name(found: &[Term]) -> bool {
         && found.first().is_some_and(|term| term.kind == TermKind::Whole && term.text.ends_with(['+', '#']))
 }
 
-fn word(term: &Term, is_sign_name: bool, stem: &mut Stem) -> Word {
+fn word(term: &Term, is_sign_name: bool, stem: &mut CachedStemmer) -> Word {
     let whole = term.kind == TermKind::Whole;
     Word {
         exact: term.text.clone(),

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use crate::index::bm25::Word;
 use crate::index::indexed_document::Reading;
-use crate::text::Span;
 use crate::text::note::PieceKind;
 use crate::text::passage::Passage;
-use crate::text::terms::{Stem, TermKind, Terms};
+use crate::text::span::Span;
+use crate::text::terms::{CachedStemmer, TermKind, Terms};
 
 /// About this many bytes are shown.
 const LENGTH: usize = 280;
@@ -30,7 +30,12 @@ pub struct Excerpt {
 }
 
 /// Chooses the passage with most of the query's words, else the one given by its place, and cuts the snippet.
-pub fn excerpt(reading: &Reading, words: &[Word], nearest: Option<usize>, stem: &mut Stem) -> Excerpt {
+pub fn excerpt(
+    reading: &Reading,
+    words: &[Word],
+    nearest: Option<usize>,
+    stem: &mut CachedStemmer,
+) -> Excerpt {
     excerpt_of(reading, words, nearest, LENGTH, stem)
 }
 
@@ -40,7 +45,7 @@ pub fn excerpt_of(
     words: &[Word],
     nearest: Option<usize>,
     length: usize,
-    stem: &mut Stem,
+    stem: &mut CachedStemmer,
 ) -> Excerpt {
     let mut passages = reading.passages();
     if passages.is_empty() {
@@ -67,7 +72,7 @@ pub fn excerpt_of_parts(
     reading: &Reading,
     parts: &[Span],
     words: &[Word],
-    stem: &mut Stem,
+    stem: &mut CachedStemmer,
 ) -> Option<Excerpt> {
     let (first, _) = reading.lines_of(*parts.first()?);
     let (mut snippet, mut last, mut is_cut) = (String::new(), 0, false);
@@ -102,7 +107,7 @@ pub fn excerpt_of_parts(
 }
 
 /// Says which words of a query occur in a text, by their places.
-pub fn words_met(text: &str, words: &[Word], stem: &mut Stem) -> HashSet<usize> {
+pub fn words_met(text: &str, words: &[Word], stem: &mut CachedStemmer) -> HashSet<usize> {
     let mut met = HashSet::new();
     each_match(text, words, stem, |word, _, _| {
         met.insert(word);
@@ -111,11 +116,16 @@ pub fn words_met(text: &str, words: &[Word], stem: &mut Stem) -> HashSet<usize> 
 }
 
 /// Chooses the passage of a note that answers best, by its place: as [`excerpt`] does.
-pub fn best_passage(reading: &Reading, words: &[Word], nearest: Option<usize>, stem: &mut Stem) -> usize {
+pub fn best_passage(
+    reading: &Reading,
+    words: &[Word],
+    nearest: Option<usize>,
+    stem: &mut CachedStemmer,
+) -> usize {
     best_by_words(&reading.passages(), words, stem).or(nearest).unwrap_or(0)
 }
 
-fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut Stem) -> Option<usize> {
+fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut CachedStemmer) -> Option<usize> {
     let mut best: Option<(usize, f32)> = None;
     for (at, passage) in passages.iter().enumerate() {
         let mut met: HashSet<usize> = HashSet::new();
@@ -134,7 +144,12 @@ fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut Stem) -> Optio
 }
 
 /// Visits every term of a text that stands for a word of the query: (word, start, end).
-fn each_match(text: &str, words: &[Word], stem: &mut Stem, mut visit: impl FnMut(usize, usize, usize)) {
+fn each_match(
+    text: &str,
+    words: &[Word],
+    stem: &mut CachedStemmer,
+    mut visit: impl FnMut(usize, usize, usize),
+) {
     let mut walk = Terms::new(text);
     while walk.advance() {
         let term = walk.term();
@@ -162,7 +177,7 @@ fn cut(
     passage: &Passage,
     words: &[Word],
     length: usize,
-    stem: &mut Stem,
+    stem: &mut CachedStemmer,
 ) -> (String, bool) {
     let span = passage.span;
     let raw = if reading.is_canvas() { &passage.text } else { span.of(reading.prose()) };
@@ -217,7 +232,7 @@ fn boundary(text: &str, at: usize) -> usize {
     at + step
 }
 
-fn marks(snippet: &str, words: &[Word], stem: &mut Stem) -> Vec<(usize, usize)> {
+fn marks(snippet: &str, words: &[Word], stem: &mut CachedStemmer) -> Vec<(usize, usize)> {
     let mut marks: Vec<(usize, usize)> = Vec::new();
     each_match(snippet, words, stem, |_, start, end| match marks.last_mut() {
         Some(last) if start <= last.1 => last.1 = last.1.max(end),

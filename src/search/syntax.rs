@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::memory::state::Tier;
+use crate::memory::tier::Tier;
 use crate::search::javascript_regex::Pattern;
 use crate::search::text_match::{Term, TermKind};
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::search::javascript_regex::{Pattern, TooManySteps};
-use crate::text::Span;
 use crate::text::path::{caseless_in_place, composed, lowered};
+use crate::text::span::Span;
 use crate::text::terms::is_unspaced;
 
 /// A term of a query.

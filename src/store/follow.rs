@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Store;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Changes, SyncReport, silent};
-use crate::vault::watch::{Batch, Watch};
+use crate::vault::watch::{WatchBatch, Watcher};
 
 /// How often a process that does not keep the index looks whether it may.
 const TURN: Duration = Duration::from_secs(1);
@@ -133,12 +133,12 @@ impl Store {
         if !self.index.promote()? {
             return Ok(());
         }
-        let watch = Arc::new(Watch::start(&self.vault, self.index.folder())?);
+        let watch = Arc::new(Watcher::start(&self.vault, self.index.folder())?);
         // What happened before the watch began is found by one look at everything.
-        let begun = Batch {
+        let begun = WatchBatch {
             rescan: Some("the watch begins".to_owned()),
             since: Some(Instant::now()),
-            ..Batch::default()
+            ..WatchBatch::default()
         };
         self.step(&watch, begun, told)?;
         self.set_watch(Some(Arc::clone(&watch)));
@@ -164,7 +164,7 @@ impl Store {
         Ok(())
     }
 
-    fn step(&self, watch: &Watch, batch: Batch, told: &mut impl FnMut(Followed)) -> Result<()> {
+    fn step(&self, watch: &Watcher, batch: WatchBatch, told: &mut impl FnMut(Followed)) -> Result<()> {
         let started = Instant::now();
         let since = batch.since.unwrap_or(started);
         let paths = batch.files.iter().map(ToString::to_string).chain(batch.gone.iter().cloned()).collect();
@@ -177,12 +177,12 @@ impl Store {
         Ok(())
     }
 
-    fn set_watch(&self, watch: Option<Arc<Watch>>) {
+    fn set_watch(&self, watch: Option<Arc<Watcher>>) {
         *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = watch;
     }
 
     /// Brings the index in line with a batch of the watch; what fails is looked at again.
-    fn take_in(&self, watch: &Watch, batch: Batch) -> Result<SyncReport> {
+    fn take_in(&self, watch: &Watcher, batch: WatchBatch) -> Result<SyncReport> {
         let changes = match batch.rescan {
             Some(_) => Changes::All,
             None => Changes::Only { files: batch.files, places: batch.gone },
@@ -233,7 +233,7 @@ impl Store {
         };
         let changes = match watch.flush() {
             Some(batch) if batch.is_empty() => return Ok(0),
-            Some(Batch { rescan: None, files, gone, .. }) => Changes::Only { files, places: gone },
+            Some(WatchBatch { rescan: None, files, gone, .. }) => Changes::Only { files, places: gone },
             _ => Changes::All,
         };
         match self.index.sync_within(changes, silent(), left()) {

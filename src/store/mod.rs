@@ -23,19 +23,19 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Counts, FileRow};
-use crate::index::embed::model_selection;
 use crate::index::embed::model_selection::{Chosen, Earlier};
-use crate::index::embed::{Embed, Rerank};
+use crate::index::embed::{Embed, Rerank, model_selection};
 use crate::index::{Changes, Holder, Index, Options, Progress, Snapshot, SyncReport};
-use crate::journal::projection::Book;
+use crate::journal::projection::Projection;
 use crate::text::path::{NotePath, key};
-use crate::vault::watch::Watch;
+use crate::vault::watch::Watcher;
 use crate::vault::{Vault, real_place};
 
-pub use crate::journal::Event;
-pub use crate::memory::recall::{Context, Form as RecallForm, Item, within, xml};
-pub use crate::memory::score::{Intent, Part as ScorePart};
-pub use crate::memory::state::Tier;
+pub use crate::journal::event::Event;
+pub use crate::memory::context::WorkContext;
+pub use crate::memory::recall::{RecallItem, ReplyForm, fit_budget, xml_block};
+pub use crate::memory::score::{Intent, ScoreComponent};
+pub use crate::memory::tier::Tier;
 use crate::store::change::apply::end_unfinished_at_start;
 pub use crate::store::change::apply::{ChangeReply, Operation};
 pub use crate::store::change::create::{NewRequest, refuse_long_label};
@@ -144,11 +144,11 @@ pub struct Shared {
     embed_trouble: Option<String>,
     reranker: Chosen<dyn Rerank>,
     /// The watch over the files, while this process follows them and keeps the index.
-    watch: Mutex<Option<Arc<Watch>>>,
+    watch: Mutex<Option<Arc<Watcher>>>,
     /// Whether this process follows the files, or tries to.
     follows: AtomicBool,
     /// What the journal tells of every note, once it was read.
-    book: Mutex<Option<Book>>,
+    projection: Mutex<Option<Projection>>,
     /// When maintenance was done last by this process, in milliseconds since 1970.
     tended: AtomicI64,
     /// When this process thought of a backup last.
@@ -262,7 +262,7 @@ impl Store {
             turn: Mutex::new(()),
             tended: AtomicI64::new(0),
             backed_up: AtomicI64::new(0),
-            book: Mutex::new(None),
+            projection: Mutex::new(None),
             unseen: Mutex::default(),
             repeated: Mutex::default(),
         };
@@ -437,7 +437,7 @@ impl Store {
             let Some(given) = NotePath::parse(&path).ok().filter(|path| !path.folder().is_empty()) else {
                 continue;
             };
-            match self.vault.settle(&given) {
+            match self.vault.canonical_path(&given) {
                 Ok(settled) if settled == given => {}
                 Ok(settled) => {
                     if let Some(row) = self.row_at(settled.as_str())? {

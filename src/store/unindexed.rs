@@ -15,9 +15,9 @@ use crate::store::change::apply::ChangeReply;
 use crate::store::change::idempotency::Once;
 use crate::store::memory::memories::Memory;
 use crate::store::view::Source;
-use crate::text::edit::Place;
+use crate::text::edit::FileLocation;
 use crate::text::path::{NotePath, key};
-use crate::vault::apply::Applied;
+use crate::vault::applied::Applied;
 
 /// The most notes made by an operation that are described after it, while nobody else can write.
 const MADE: usize = 100;
@@ -156,7 +156,7 @@ impl Store {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
             Err(error) => Err(error),
         };
-        parallel::each(&paths, 16, || (), read).into_iter().filter_map(Result::transpose).collect()
+        parallel::map(&paths, 16, || (), read).into_iter().filter_map(Result::transpose).collect()
     }
 
     /// Finds the notes that have an id, also where the index is behind.
@@ -183,7 +183,7 @@ impl Store {
         {
             return Ok(Some(row.path.clone()));
         }
-        self.journal().whereabouts(&path)
+        self.journal().current_path(&path)
     }
 
     /// Describes the notes that an operation left, as long as nobody else can write.
@@ -253,6 +253,6 @@ impl ChangeReply {
     /// Gives the path that the one note has now that was changed, or moved, before all others.
     pub fn changed(&self) -> Option<String> {
         let file = self.plan.files.first()?;
-        file.to.as_ref().and_then(Place::in_vault).map(ToString::to_string)
+        file.to.as_ref().and_then(FileLocation::in_vault).map(ToString::to_string)
     }
 }

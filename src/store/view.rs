@@ -13,11 +13,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Drift;
 use crate::index::catalog::{Catalog, FileKind, path_id};
 use crate::parallel;
+use crate::text::decode::decode;
 use crate::text::edit::{ContentHash, Remark};
 use crate::text::frontmatter;
-use crate::text::note::{Note, decode};
+use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::{Names, name_keys};
+use crate::text::resolve::{FileNames, name_keys};
 use crate::text::rewrite::parse;
 
 /// Of very many files so many are looked at between two looks whether the call was cancelled.
@@ -266,7 +267,7 @@ impl<'a> View<'a> {
         };
         let mut sources = Vec::with_capacity(paths.len());
         for group in paths.chunks(GROUP) {
-            let read = parallel::each(group, 16, || (), read).into_iter().filter_map(Result::transpose);
+            let read = parallel::map(group, 16, || (), read).into_iter().filter_map(Result::transpose);
             sources.extend(read.collect::<Result<Vec<_>>>()?);
             self.go_on_after(group.len())?;
         }
@@ -289,8 +290,8 @@ impl<'a> View<'a> {
 }
 
 /// Makes the table of these files.
-pub(super) fn table<'a>(paths: impl Iterator<Item = &'a NotePath>) -> Names {
-    let mut names = Names::default();
+pub(super) fn table<'a>(paths: impl Iterator<Item = &'a NotePath>) -> FileNames {
+    let mut names = FileNames::default();
     paths.for_each(|path| names.insert(path));
     names
 }

@@ -10,12 +10,14 @@ use std::collections::HashSet;
 use regex::RegexBuilder;
 use serde_json::Value;
 
-use crate::text::Span;
-use crate::text::edit::{Edit, apply, between};
+use crate::text::edit::{Edit, apply, single_edit};
 use crate::text::frontmatter::edit::{self, Refusal, line_end};
-use crate::text::frontmatter::{self, Property, Style, encode_scalar, line_at, tag_name};
-use crate::text::note::{Lines, Note};
+use crate::text::frontmatter::{self, Property, Style, encode_scalar};
+use crate::text::line::{Lines, line_at};
+use crate::text::note::Note;
 use crate::text::path;
+use crate::text::span::Span;
+use crate::text::tag::tag_name;
 
 /// How many near texts a refusal names.
 const NEAREST: usize = 3;
@@ -36,7 +38,7 @@ const COMPARED: (usize, usize) = (20, 1000);
 /// # Errors
 /// Refuses text that would become frontmatter.
 pub fn append(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
-    let Some(added) = Addition::new(text, addition) else {
+    let Some(added) = InsertedText::new(text, addition) else {
         return Ok(Vec::new());
     };
     let (_, start) = frontmatter::read(text);
@@ -58,7 +60,7 @@ pub fn prepend(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
     if body.is_empty() {
         return append(text, addition);
     }
-    let Some(added) = Addition::new(text, addition) else {
+    let Some(added) = InsertedText::new(text, addition) else {
         return Ok(Vec::new());
     };
     kept(text, vec![added.insert(start, 0, 1 + usize::from(!added.joins_above(body)))])
@@ -79,7 +81,7 @@ pub fn append_to_section(
     if end >= text.len() {
         return append(text, addition);
     }
-    let Some(added) = Addition::new(text, addition) else {
+    let Some(added) = InsertedText::new(text, addition) else {
         return Ok(Vec::new());
     };
     let mut place = start;
@@ -120,7 +122,7 @@ pub fn prepend_to_section(
     if place >= end {
         return append_to_section(text, note, heading, addition);
     }
-    let Some(added) = Addition::new(text, addition) else {
+    let Some(added) = InsertedText::new(text, addition) else {
         return Ok(Vec::new());
     };
     let below = text.get(place..).unwrap_or("");
@@ -148,7 +150,7 @@ pub fn replace_section(text: &str, note: &Note, heading: usize, new: &str) -> Re
         at = next;
     }
     let Some(old) = old else { return append_to_section(text, note, heading, new) };
-    let Some(added) = Addition::new(text, new) else {
+    let Some(added) = InsertedText::new(text, new) else {
         return kept(text, vec![Edit::remove(Span::new(old.start, behind))]);
     };
     let swallowed = behind == end && is_set_below(text, note, heading, end);
@@ -186,7 +188,7 @@ pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Res
     if old.is_empty() {
         return Err(Refusal::new("empty-text", start, "there is no text to look for"));
     }
-    let unified = Unified::new(body, start);
+    let unified = LfText::new(body, start);
     let found: Vec<usize> = unified.text.match_indices(old.as_str()).map(|(at, _)| at).collect();
     if found.is_empty() {
         return Err(Refusal::new("text-not-found", start, not_found(text, start, &unified.text, &old)));
@@ -229,7 +231,7 @@ pub fn replace_pattern(
     let regex = RegexBuilder::new(pattern).multi_line(true).size_limit(largest).build().map_err(|error| {
         Refusal::new("invalid-pattern", start, format!("{pattern:?} is no regular expression: {error}"))
     })?;
-    let unified = Unified::new(text.get(start..).unwrap_or(""), start);
+    let unified = LfText::new(text.get(start..).unwrap_or(""), start);
     let mut edits = Vec::new();
     let mut written = 0_usize;
     // Each reference brings a part of the match at most.
@@ -327,7 +329,7 @@ pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<E
         };
         let removal = edit::remove_items(&changed, "tags", goes)?;
         changed = carried_out(&changed, &removal)?;
-        edits = between(text, &changed).into_iter().collect();
+        edits = single_edit(text, &changed).into_iter().collect();
         let mut seen = HashSet::new();
         listed.retain(|(name, _)| once(&mut seen, name));
     }
@@ -375,12 +377,12 @@ pub fn remove_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
 // Text that comes in.
 
 /// Text to add, without line endings at its end.
-struct Addition {
+struct InsertedText {
     text: String,
     line_end: &'static str,
 }
 
-impl Addition {
+impl InsertedText {
     /// Gives the text the file's line endings; `None` where nothing is left to add.
     fn new(text: &str, addition: &str) -> Option<Self> {
         let line_end = line_end(text);
@@ -493,7 +495,7 @@ fn section(text: &str, note: &Note, heading: usize) -> Result<(usize, usize), Re
 // Text for text.
 
 /// A text whose lines all end with a line feed, and the way back.
-struct Unified {
+struct LfText {
     text: String,
     /// Where the original starts in the file.
     at: usize,
@@ -501,7 +503,7 @@ struct Unified {
     dropped: Vec<usize>,
 }
 
-impl Unified {
+impl LfText {
     fn new(original: &str, at: usize) -> Self {
         let pairs = original.match_indices("\r\n").enumerate();
         let dropped = pairs.map(|(before, (place, _))| place - before).collect();

@@ -8,18 +8,18 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use crate::text::Span;
-use crate::text::escapes::{Quote, Unquoted, escaped};
-use crate::text::link::{Escape, Host, Link, LinkForm, Place};
-use crate::text::note::{Joint, Note, Piece, PieceKind, Problem, Tag};
-use crate::text::unlinked_reference;
+use crate::text::escapes::{QuoteStyle, UnquotedString, escaped};
+use crate::text::link::{Escape, HostEscape, Link, LinkContext, LinkForm};
+use crate::text::note::{Note, ParseProblem, Piece, PieceKind, Separator};
+use crate::text::span::Span;
+use crate::text::tag::Tag;
 
-type Object<'a> = HashMap<String, &'a RawValue>;
+type JsonObject<'a> = HashMap<String, &'a RawValue>;
 
 /// Reads a canvas. Its `pieces` are spans of what [`searchable`] makes of the same text, all others of the text.
 pub fn parse(text: &str) -> Note {
     let json = text.trim_start_matches('\u{FEFF}');
-    let mut reader = Reader { text, note: Note::default(), counted: 0, line: 1 };
+    let mut reader = CanvasReader { text, note: Note::default(), counted: 0, line: 1 };
     reader.note.body_start = text.len() - json.len();
     // Obsidian makes a new canvas as an empty file.
     if json.trim().is_empty() {
@@ -28,8 +28,8 @@ pub fn parse(text: &str) -> Note {
     match serde_json::from_str::<&RawValue>(json) {
         Ok(whole) => reader.canvas(whole),
         Err(error) => {
-            reader.note.mentions = unlinked_reference::in_broken_canvas(text);
-            reader.note.problems.push(Problem {
+            reader.note.mentions = crate::text::unlinked_reference::find::in_broken_canvas(text);
+            reader.note.problems.push(ParseProblem {
                 code: "json-unparsable",
                 message: format!("the canvas is no JSON: {error}"),
                 span: None,
@@ -47,7 +47,7 @@ pub fn searchable(json: &str) -> Cow<'_, str> {
     while let Some(run) = rest.find('\\') {
         let (before, tail) = rest.split_at(run);
         plain.push_str(before);
-        let (c, len) = escaped(tail, Quote::Json).unwrap_or(('\\', 1));
+        let (c, len) = escaped(tail, QuoteStyle::Json).unwrap_or(('\\', 1));
         plain.extend(std::iter::repeat_n(' ', len - c.len_utf8()));
         plain.push(c);
         rest = tail.get(len..).unwrap_or("");
@@ -63,13 +63,13 @@ pub fn searchable(json: &str) -> Cow<'_, str> {
 pub fn texts(json: &str) -> Vec<String> {
     let json = json.trim_start_matches('\u{FEFF}');
     let Ok(whole) = serde_json::from_str::<&RawValue>(json) else { return Vec::new() };
-    let reader = Reader { text: json, note: Note::default(), counted: 0, line: 1 };
+    let reader = CanvasReader { text: json, note: Note::default(), counted: 0, line: 1 };
     let nodes = list(&object(whole), "nodes").into_iter().map(object);
-    let is_text = |node: &Object<'_>| reader.string(node, "type").is_some_and(|kind| kind.text == "text");
+    let is_text = |node: &JsonObject<'_>| reader.string(node, "type").is_some_and(|kind| kind.text == "text");
     nodes.filter(is_text).filter_map(|node| Some(reader.string(&node, "text")?.text)).collect()
 }
 
-struct Reader<'t> {
+struct CanvasReader<'t> {
     text: &'t str,
     note: Note,
     /// Up to where lines are counted.
@@ -78,7 +78,7 @@ struct Reader<'t> {
     line: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> CanvasReader<'t> {
     /// Reads the nodes, then the edges; what has another shape than JSON Canvas says is passed over.
     fn canvas(&mut self, whole: &'t RawValue) {
         let canvas = object(whole);
@@ -101,28 +101,28 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the Markdown of a text node: its links, tags and pieces.
-    fn markdown(&mut self, node: &Object<'t>) {
+    fn markdown(&mut self, node: &JsonObject<'t>) {
         let Some(string) = self.string(node, "text") else {
             return;
         };
         let inner = Note::parse(&string.text);
         let line = self.line_of(string.raw(Span::default()).start);
-        for link in inner.links.into_iter().filter(|link| link.place != Place::Property) {
-            let escape = Escape { host: Host::Json, ..link.escape };
+        for link in inner.links.into_iter().filter(|link| link.place != LinkContext::Property) {
+            let escape = Escape { host: HostEscape::Json, ..link.escape };
             let form = link.form.in_canvas();
-            self.note.links.push(Link { form, escape, line, ..string.place(link) });
+            self.note.links.push(Link { form, escape, line, ..link.in_file(&string) });
         }
         for tag in inner.tags.into_iter().filter(|tag| !tag.in_frontmatter) {
             let span = string.raw(tag.span);
             self.note.tags.push(Tag { span, ..tag });
         }
         for (at, piece) in inner.pieces.into_iter().enumerate() {
-            self.piece(&string, if at == 0 { Piece { joint: Joint::Block, ..piece } } else { piece });
+            self.piece(&string, if at == 0 { Piece { joint: Separator::Block, ..piece } } else { piece });
         }
     }
 
     /// Reads a field that holds the full vault path of a file, and the subpath beside it.
-    fn file(&mut self, node: &Object<'t>, field: &str, form: LinkForm) {
+    fn file(&mut self, node: &JsonObject<'t>, field: &str, form: LinkForm) {
         let Some(path) = self.string(node, field).filter(|path| !path.text.is_empty()) else {
             return;
         };
@@ -139,8 +139,8 @@ impl<'t> Reader<'t> {
             subpath_span,
             alias_span: None,
             form,
-            escape: Escape { host: Host::Json, ..Escape::default() },
-            place: Place::Canvas,
+            escape: Escape { host: HostEscape::Json, ..Escape::default() },
+            place: LinkContext::Canvas,
             display: Some(path.text.clone()),
             path: path.text,
             subpath: subpath.map_or(String::new(), |subpath| subpath.text),
@@ -153,28 +153,28 @@ impl<'t> Reader<'t> {
     }
 
     /// Makes a piece of a field that holds plain text.
-    fn label(&mut self, item: &Object<'t>, field: &str, kind: PieceKind) {
+    fn label(&mut self, item: &JsonObject<'t>, field: &str, kind: PieceKind) {
         if let Some(string) = self.string(item, field) {
             let span = Span::new(0, string.text.len());
-            self.piece(&string, Piece { kind, span, joint: Joint::Block });
+            self.piece(&string, Piece { kind, span, joint: Separator::Block });
         }
     }
 
     /// Cuts a piece of a string where escapes push its bytes apart.
-    fn piece(&mut self, string: &Unquoted, piece: Piece) {
+    fn piece(&mut self, string: &UnquotedString, piece: Piece) {
         for (at, span) in string.runs(piece.span).into_iter().enumerate() {
-            let joint = if at == 0 { piece.joint } else { Joint::None };
+            let joint = if at == 0 { piece.joint } else { Separator::None };
             self.note.pieces.push(Piece { span, joint, ..piece });
         }
     }
 
     /// Decodes the string in a field; `None` where there is none.
-    fn string(&self, item: &Object<'t>, field: &str) -> Option<Unquoted> {
+    fn string(&self, item: &JsonObject<'t>, field: &str) -> Option<UnquotedString> {
         let raw = item.get(field)?.get();
         let body = raw.strip_prefix('"')?.strip_suffix('"')?;
         // The raw value is a part of the text, so their addresses tell where it stands.
         let at = body.as_ptr().addr().checked_sub(self.text.as_ptr().addr())?;
-        Unquoted::read(body, at, Quote::Json)
+        UnquotedString::read(body, at, QuoteStyle::Json)
     }
 
     /// Counts lines up to an offset; offsets come in about rising order.
@@ -189,10 +189,10 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn object(value: &RawValue) -> Object<'_> {
+fn object(value: &RawValue) -> JsonObject<'_> {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 
-fn list<'a>(object: &Object<'a>, field: &str) -> Vec<&'a RawValue> {
+fn list<'a>(object: &JsonObject<'a>, field: &str) -> Vec<&'a RawValue> {
     object.get(field).and_then(|value| serde_json::from_str(value.get()).ok()).unwrap_or_default()
 }

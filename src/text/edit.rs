@@ -8,8 +8,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
-use crate::text::Span;
 use crate::text::path::NotePath;
+use crate::text::span::Span;
 
 /// The BLAKE3 hash of a file's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,7 +123,7 @@ pub fn apply(bytes: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
 
 /// Gives the one edit that leads from a text to another, between what both begin and end with; `None` where they are
 /// equal.
-pub fn between(old: &str, new: &str) -> Option<Edit> {
+pub fn single_edit(old: &str, new: &str) -> Option<Edit> {
     let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     let start = (0..=start).rev().find(|&at| old.is_char_boundary(at) && new.is_char_boundary(at))?;
     let rest = old.len().min(new.len()) - start;
@@ -137,14 +137,14 @@ pub fn between(old: &str, new: &str) -> Option<Edit> {
 /// Where a file is: in the vault, or in its bin.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum FileLocation {
     /// A visible path of the vault.
     Vault(NotePath),
     /// A path below `.trash/` (spec/obsidian.md 1.7).
     Trash(NotePath),
 }
 
-impl Place {
+impl FileLocation {
     /// Gives the path in the vault, where it is there.
     pub fn in_vault(&self) -> Option<&NotePath> {
         match self {
@@ -154,7 +154,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FileLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Vault(path) => path.fmt(f),
@@ -207,10 +207,10 @@ mod whole {
 pub struct FileChange {
     /// Where it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Place>,
+    pub from: Option<FileLocation>,
     /// Where it will be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<Place>,
+    pub to: Option<FileLocation>,
     /// The hash of its bytes now: other bytes are a conflict, and nothing is written. Files that are only moved may
     /// go without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,12 +222,12 @@ pub struct FileChange {
 impl FileChange {
     /// Makes a new file.
     pub fn create(path: NotePath, bytes: Vec<u8>) -> Self {
-        Self { from: None, to: Some(Place::Vault(path)), before: None, content: Content::Whole(bytes) }
+        Self { from: None, to: Some(FileLocation::Vault(path)), before: None, content: Content::Whole(bytes) }
     }
 
     /// Edits a file where it is.
     pub fn edit(path: NotePath, before: ContentHash, edits: Vec<Edit>) -> Self {
-        let place = Place::Vault(path);
+        let place = FileLocation::Vault(path);
         Self {
             from: Some(place.clone()),
             to: Some(place),

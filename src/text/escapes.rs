@@ -3,12 +3,11 @@
 //!
 //! Knows nothing of the documents around the strings.
 
-use crate::text::Span;
-use crate::text::link::Link;
+use crate::text::span::Span;
 
 /// How a string escapes what it cannot hold as is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quote {
+pub enum QuoteStyle {
     /// Nothing is escaped: the bytes are the text.
     None,
     /// YAML single quotes: a quote is doubled.
@@ -21,17 +20,17 @@ pub enum Quote {
 
 /// The text of a quoted string with a map from its offsets back to the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unquoted {
+pub struct UnquotedString {
     /// What the string says.
     pub text: String,
     /// Where the string's bytes start in the file.
     at: usize,
     /// The escapes, in order; between them text and file run in step.
-    escapes: Vec<Escaped>,
+    escapes: Vec<EscapeSequence>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Escaped {
+struct EscapeSequence {
     /// Where the character stands in the text.
     start: usize,
     /// Where it ends in the text.
@@ -40,15 +39,15 @@ struct Escaped {
     raw_end: usize,
 }
 
-impl Unquoted {
+impl UnquotedString {
     /// Decodes `body`, the bytes between the quotes, which stand at `at` in the file.
     ///
     /// `None` where an escape is unknown or the string runs over a line end, which YAML would fold.
-    pub fn read(body: &str, at: usize, quote: Quote) -> Option<Self> {
+    pub fn read(body: &str, at: usize, quote: QuoteStyle) -> Option<Self> {
         let escape = match quote {
-            Quote::None => None,
-            Quote::Single => Some('\''),
-            Quote::Double | Quote::Json => Some('\\'),
+            QuoteStyle::None => None,
+            QuoteStyle::Single => Some('\''),
+            QuoteStyle::Double | QuoteStyle::Json => Some('\\'),
         };
         if body.contains(['\n', '\r']) {
             return None;
@@ -58,7 +57,7 @@ impl Unquoted {
         while let Some(run) = escape.and_then(|sign| rest.find(sign)) {
             let (plain, tail) = rest.split_at(run);
             let (c, len) = match quote {
-                Quote::Single => tail.starts_with("''").then_some(('\'', 2))?,
+                QuoteStyle::Single => tail.starts_with("''").then_some(('\'', 2))?,
                 _ => escaped(tail, quote)?,
             };
             read.text.push_str(plain);
@@ -66,7 +65,7 @@ impl Unquoted {
             read.text.push(c);
             rest = tail.get(len..)?;
             let raw_end = at + body.len() - rest.len();
-            read.escapes.push(Escaped { start, end: read.text.len(), raw_end });
+            read.escapes.push(EscapeSequence { start, end: read.text.len(), raw_end });
         }
         read.text.push_str(rest);
         Some(read)
@@ -77,19 +76,6 @@ impl Unquoted {
         let offset =
             |offset| self.in_step(offset, self.escapes.partition_point(|escape| escape.end <= offset));
         Span::new(offset(span.start), offset(span.end))
-    }
-
-    /// Moves the spans of a link that was found in the text to the bytes of the file that carry it.
-    #[must_use]
-    pub fn place(&self, link: Link) -> Link {
-        Link {
-            span: self.raw(link.span),
-            dest_span: self.raw(link.dest_span),
-            path_span: self.raw(link.path_span),
-            subpath_span: self.raw(link.subpath_span),
-            alias_span: link.alias_span.map(|span| self.raw(span)),
-            ..link
-        }
     }
 
     /// Cuts `span` of the text in front of each escape, and gives the bytes of the file where
@@ -119,7 +105,7 @@ impl Unquoted {
 /// Reads the backslash escape at the start of `text`: the character and the length of the escape in bytes.
 ///
 /// Half a surrogate pair is U+FFFD, as JavaScript prints it.
-pub fn escaped(text: &str, quote: Quote) -> Option<(char, usize)> {
+pub fn escaped(text: &str, quote: QuoteStyle) -> Option<(char, usize)> {
     let sign = *text.as_bytes().get(1)?;
     let short = |c| Some((c, 2));
     match sign {
@@ -142,7 +128,7 @@ pub fn escaped(text: &str, quote: Quote) -> Option<(char, usize)> {
                 _ => (char::from_u32(high).unwrap_or('\u{FFFD}'), 6),
             })
         }
-        _ if quote == Quote::Json => None,
+        _ if quote == QuoteStyle::Json => None,
         b'0' => short('\0'),
         b'a' => short('\u{7}'),
         b'\t' => short('\t'),

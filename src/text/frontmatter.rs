@@ -4,6 +4,7 @@
 //! Never fails: a block that cannot be read has an error and no properties. Edits are planned in `edit`.
 
 pub mod edit;
+pub mod link;
 mod list;
 mod scalar;
 mod yaml;
@@ -17,12 +18,12 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::text::Span;
-use crate::text::escapes::{Quote, Unquoted};
-use crate::text::inline;
+use crate::text::escapes::{QuoteStyle, UnquotedString};
+use crate::text::line::line_at;
 use crate::text::link::Link;
-use crate::text::note::Tag;
 use crate::text::path;
+use crate::text::span::Span;
+use crate::text::tag::{Tag, tag_name};
 
 /// The YAML block at the top of a note.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -227,17 +228,6 @@ fn delimit(text: &str, start: usize) -> Option<(Span, usize)> {
     None
 }
 
-/// Gives the line that starts at `at` without its end, and the offset behind that end; a lone CR ends a line too
-/// (spec/obsidian.md 1.8).
-pub(super) fn line_at(text: &str, at: usize) -> (&str, usize) {
-    let rest = text.get(at..).unwrap_or("");
-    let Some(len) = rest.find(['\n', '\r']) else {
-        return (rest, text.len());
-    };
-    let (line, end) = rest.split_at(len);
-    (line, at + len + if end.starts_with("\r\n") { 2 } else { 1 })
-}
-
 impl Frontmatter {
     /// Finds a property by its name without case.
     pub fn get(&self, key: &str) -> Option<&Property> {
@@ -272,11 +262,11 @@ impl Frontmatter {
 impl Style {
     /// Gives the way a scalar is escaped and the length of its quotes; `None` where its lines are folded or no text
     /// is written.
-    fn quote(self) -> Option<(Quote, usize)> {
+    fn quote(self) -> Option<(QuoteStyle, usize)> {
         match self {
-            Self::Plain => Some((Quote::None, 0)),
-            Self::Single => Some((Quote::Single, 1)),
-            Self::Double => Some((Quote::Double, 1)),
+            Self::Plain => Some((QuoteStyle::None, 0)),
+            Self::Single => Some((QuoteStyle::Single, 1)),
+            Self::Double => Some((QuoteStyle::Double, 1)),
             _ => None,
         }
     }
@@ -285,10 +275,10 @@ impl Style {
 impl Scalar {
     /// Decodes the scalar with a map back into the file, given the file's text; `None` where it runs over several
     /// lines or refers to an anchor.
-    pub fn unquote(&self, text: &str) -> Option<Unquoted> {
+    pub fn unquote(&self, text: &str) -> Option<UnquotedString> {
         let (quote, margin) = self.style.quote()?;
         let body = Span::new(self.span.start + margin, self.span.end.checked_sub(margin)?);
-        Unquoted::read(body.of(text), body.start, quote)
+        UnquotedString::read(body.of(text), body.start, quote)
     }
 }
 
@@ -343,12 +333,4 @@ fn aliases(properties: &[Property]) -> Vec<String> {
         })
         .filter(|alias| !alias.is_empty())
         .collect()
-}
-
-/// Gives the name of the tag that `text` is as a whole, with or without `#`, a trailing slash cut; `None` where it
-/// is no legal tag (spec/obsidian.md 6).
-pub fn tag_name(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let name = text.strip_prefix('#').unwrap_or(text).trim_end_matches('/');
-    inline::is_tag_name(name).then_some(name)
 }

@@ -1,13 +1,16 @@
 //! Owns the inline scanner: wikilinks, markdown links, tags, comments, math and searchable pieces of one leaf block
 //! (spec/obsidian.md 2 and 6). It takes the runs that the Markdown parser found and knows nothing of blocks.
 
-use crate::text::Span;
-use crate::text::link::{self, Destination, Link, LinkForm, Place};
-use crate::text::note::{Joint, Piece, PieceKind, Tag};
+use crate::text::link::{Link, LinkContext, LinkForm};
+use crate::text::link_syntax::Destination;
+use crate::text::note::{Piece, PieceKind, Separator};
+use crate::text::span::Span;
+use crate::text::tag::Tag;
+use crate::text::tag::{is_tag_char, is_tag_name};
 
 /// A stretch of a leaf block as the Markdown parser sees it; what lies between runs is markup.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct InlineRun {
     pub(super) kind: RunKind,
     pub(super) span: Span,
 }
@@ -59,7 +62,7 @@ pub(super) enum MdKind {
 
 /// The leaf block being scanned.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Leaf {
+pub(super) struct LeafBlock {
     /// Where no construct may reach beyond.
     pub(super) end: usize,
     /// Where its text begins, behind a callout's marker or a checkbox.
@@ -67,7 +70,7 @@ pub(super) struct Leaf {
     /// What its text is.
     pub(super) kind: PieceKind,
     /// What its links stand in.
-    pub(super) place: Place,
+    pub(super) place: LinkContext,
 }
 
 /// What the scanner has found so far, and the regions that reach over several blocks.
@@ -78,13 +81,13 @@ pub(super) struct Scanner<'a> {
     pub(super) tags: Vec<Tag>,
     pub(super) pieces: Vec<Piece>,
     /// What stands between the last piece and the next.
-    pub(super) joint: Joint,
+    pub(super) joint: Separator,
     /// The comment met last; past it once the scan is behind its end.
     pub(super) comment: Span,
     /// End of the block math met last, which hides all blocks before it.
     pub(super) opaque: usize,
     /// Runs of the leaf that is being gathered.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<InlineRun>,
     /// Markdown links of the leaf that is being gathered.
     pub(super) mds: Vec<MdLink>,
     last_wikilink: Option<usize>,
@@ -112,7 +115,7 @@ impl<'a> Scanner<'a> {
             links: Vec::new(),
             tags: Vec::new(),
             pieces: Vec::new(),
-            joint: Joint::Block,
+            joint: Separator::Block,
             comment: Span::default(),
             opaque: 0,
             runs: Vec::new(),
@@ -146,18 +149,18 @@ impl<'a> Scanner<'a> {
             }
             _ => {
                 let kind = if escaped { RunKind::Escaped } else { RunKind::Text };
-                self.runs.push(Run { kind, span });
+                self.runs.push(InlineRun { kind, span });
             }
         }
     }
 
     /// Scans the gathered runs of one leaf and returns the offset behind the last construct found.
-    pub(super) fn scan(&mut self, leaf: &Leaf) -> usize {
+    pub(super) fn scan(&mut self, leaf: &LeafBlock) -> usize {
         let runs = std::mem::take(&mut self.runs);
-        self.joint = Joint::Block;
+        self.joint = Separator::Block;
         let mut pos = leaf.from.max(self.opaque);
         for at in 0..runs.len() {
-            pos = Walk { runs: &runs, at, leaf }.step(self, pos);
+            pos = RunScan { runs: &runs, at, leaf }.step(self, pos);
         }
         self.runs = runs;
         self.runs.clear();
@@ -191,20 +194,20 @@ impl<'a> Scanner<'a> {
             self.part();
             return;
         }
-        let joins = self.joint == Joint::None || kind == PieceKind::Code && self.joint == Joint::Line;
+        let joins = self.joint == Separator::None || kind == PieceKind::Code && self.joint == Separator::Line;
         match self.pieces.last_mut() {
             Some(last) if joins && last.kind == kind && last.span.end == span.start => {
                 last.span.end = span.end
             }
             _ => self.pieces.push(Piece { kind, span, joint: self.joint }),
         }
-        self.joint = Joint::None;
+        self.joint = Separator::None;
     }
 
     /// Notes that the next piece is not part of the word before it.
     pub(super) fn part(&mut self) {
-        if self.joint == Joint::None {
-            self.joint = Joint::Line;
+        if self.joint == Separator::None {
+            self.joint = Separator::Line;
         }
     }
 
@@ -234,16 +237,16 @@ impl<'a> Scanner<'a> {
 
 /// One step of a scan: the run at `at` among those of the leaf.
 #[derive(Clone, Copy)]
-struct Walk<'r> {
-    runs: &'r [Run],
+struct RunScan<'r> {
+    runs: &'r [InlineRun],
     at: usize,
-    leaf: &'r Leaf,
+    leaf: &'r LeafBlock,
 }
 
-impl Walk<'_> {
+impl RunScan<'_> {
     /// Scans one run from `pos` on and returns the offset behind what it consumed.
     fn step(self, scan: &mut Scanner<'_>, pos: usize) -> usize {
-        let Some(&Run { kind, span }) = self.runs.get(self.at) else {
+        let Some(&InlineRun { kind, span }) = self.runs.get(self.at) else {
             return pos;
         };
         let whole = span.start >= pos;
@@ -313,15 +316,17 @@ impl Walk<'_> {
             return if from < tail.end { self.text(scan, from, tail.end, None) } else { pos };
         }
         let label = md.label.of(scan.text);
-        if md.embed && link::size(label).is_some() {
+        if md.embed && crate::text::link_syntax::embed_size(label).is_some() {
             scan.cut_pieces(md.label.start + label.rfind('|').unwrap_or(0));
         }
         let inline = md.kind == MdKind::Inline;
         let within = Span::new(md.label.end + 2, md.span.end);
-        if let Some((dest, angle)) = inline.then(|| link::destination(scan.text, within)).flatten() {
+        if let Some((dest, angle)) =
+            inline.then(|| crate::text::link_syntax::destination(scan.text, within)).flatten()
+        {
             let form = if angle { LinkForm::MdAngle } else { LinkForm::MdPlain };
             let found = Destination { span: md.span, label: md.label, dest, form, embed: md.embed };
-            match link::from_destination(scan.text, &found) {
+            match crate::text::link_syntax::from_destination(scan.text, &found) {
                 Some(link) => self.record(scan, link),
                 None => {
                     scan.part();
@@ -335,13 +340,13 @@ impl Walk<'_> {
 
     fn record(self, scan: &mut Scanner<'_>, mut link: Link) {
         link.in_comment = scan.in_comment(link.span.start);
-        link.place = if link.in_comment { Place::Comment } else { self.leaf.place };
+        link.place = if link.in_comment { LinkContext::Comment } else { self.leaf.place };
         scan.links.push(link);
     }
 
     /// Reads the wikilink or embed at `at`, if there is one.
     fn wikilink(self, scan: &Scanner<'_>, at: usize) -> Option<Link> {
-        let link = link::wikilink_at(scan.text.get(..self.leaf.end)?, at)?;
+        let link = crate::text::link_syntax::wikilink_at(scan.text.get(..self.leaf.end)?, at)?;
         let end = link.span.end;
         // A code span that begins inside and ends outside binds tighter (spec/obsidian.md 2.1).
         let mut inside = self.runs.iter().skip(self.at).take_while(|run| run.span.start < end);
@@ -575,22 +580,4 @@ fn trim_address(address: &str) -> &str {
         }
         None => matches!(c, '?' | '!' | '.' | ',' | ':' | ';' | '*' | '_' | '~' | '\'' | '`'),
     })
-}
-
-/// Says whether a tag may hold `c` (spec/obsidian.md 6).
-pub(crate) fn is_tag_char(c: char) -> bool {
-    if c.is_ascii() {
-        !c.is_ascii_whitespace()
-            && c != '\u{B}'
-            && (!c.is_ascii_punctuation() || matches!(c, '_' | '-' | '/'))
-    } else {
-        !c.is_whitespace() && !matches!(c, '\u{2000}'..='\u{206F}' | '\u{2E00}'..='\u{2E7F}')
-    }
-}
-
-/// Says whether `name`, without `#`, is a legal tag: allowed characters, not digits alone (spec/obsidian.md 6).
-pub(crate) fn is_tag_name(name: &str) -> bool {
-    name.chars().all(is_tag_char)
-        && name.bytes().any(|byte| !byte.is_ascii_digit())
-        && name.bytes().any(|b| b != b'/')
 }

@@ -1,12 +1,11 @@
-//! Owns the grammar of links: what a wikilink, a link in a property and a destination mean, and where each part
-//! stands (spec/obsidian.md 2.2–2.8). Decides nothing about which file a link means, and changes no text.
-
-use std::borrow::Cow;
+//! Links: what one reference to a file says, how it is written, and the byte span of each part (spec/obsidian.md 2.3).
+//!
+//! Data types only. `text/link_syntax` parses them, `text/resolve` finds the file that a link means.
 
 use serde::{Serialize, Serializer};
 
-use crate::text::Span;
-use crate::text::markdown;
+use crate::text::escapes::UnquotedString;
+use crate::text::span::Span;
 
 /// One reference to a file, or to a place in one, with the bytes of each of its parts (spec/obsidian.md 2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +25,7 @@ pub struct Link {
     /// How the bytes of the destination decode.
     pub escape: Escape,
     /// What it stands in.
-    pub place: Place,
+    pub place: LinkContext,
     /// The linkpath, decoded and trimmed; empty means the note itself.
     pub path: String,
     /// The subpath with its `#`, decoded; empty where there is none.
@@ -43,6 +42,21 @@ pub struct Link {
     pub line: usize,
     /// Whether it stands in a `%% … %%` comment.
     pub in_comment: bool,
+}
+
+impl Link {
+    /// Moves the spans from the decoded text of `string`, in which the link was found, to the bytes of the file.
+    #[must_use]
+    pub fn in_file(self, string: &UnquotedString) -> Self {
+        Self {
+            span: string.raw(self.span),
+            dest_span: string.raw(self.dest_span),
+            path_span: string.raw(self.path_span),
+            subpath_span: string.raw(self.subpath_span),
+            alias_span: self.alias_span.map(|span| string.raw(span)),
+            ..self
+        }
+    }
 }
 
 /// How a reference is written.
@@ -134,15 +148,15 @@ impl Serialize for LinkForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Escape {
     /// What the link's syntax asks for.
-    pub inner: Inner,
+    pub inner: LinkEscape,
     /// What the string or file around the link asks for.
-    pub host: Host,
+    pub host: HostEscape,
 }
 
 /// How a link's own syntax encodes its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Inner {
+pub enum LinkEscape {
     /// As it stands.
     #[default]
     None,
@@ -155,7 +169,7 @@ pub enum Inner {
 /// How the text around a link encodes the link's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Host {
+pub enum HostEscape {
     /// The file itself: nothing is encoded.
     #[default]
     None,
@@ -172,7 +186,7 @@ pub enum Host {
 /// What a reference stands in; the innermost of these, a comment before all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum LinkContext {
     /// Plain running text.
     #[default]
     Body,
@@ -194,388 +208,4 @@ pub enum Place {
     Property,
     /// A field of a canvas node that is no text.
     Canvas,
-}
-
-/// Reads the wikilink or embed whose first byte is at `at`; `text` ends where the link must (spec/obsidian.md 2.2).
-///
-/// `None` where there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
-pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
-    let bytes = text.as_bytes();
-    let embed = bytes.get(at) == Some(&b'!');
-    let start = at + usize::from(embed) + 2;
-    if bytes.get(start - 2..start) != Some(b"[[") || bytes.get(start) == Some(&b'[') {
-        return None;
-    }
-    let (bar, end) = body(bytes, start)?;
-    // The backslash in front of a bar belongs to a table's escape and to neither part.
-    let escaped = bar.is_some_and(|bar| bytes.get(bar - 1) == Some(&b'\\'));
-    let dest = Span::new(start, bar.map_or(end, |bar| bar - usize::from(escaped)));
-    let parts = split(dest.of(text), dest.start, None);
-    if parts.path.is_empty() && parts.subpath.is_empty() {
-        return None;
-    }
-    let alias = bar.map(|bar| Span::new(bar + 1, end));
-    let written = alias.map(|alias| alias.of(text).trim()).filter(|alias| !alias.is_empty());
-    let display = written.map_or_else(|| default_display(&parts.path, &parts.subpath), str::to_owned);
-    Some(Link {
-        span: Span::new(at, end + 2),
-        alias_span: alias,
-        form: LinkForm::Wiki,
-        escape: Escape { inner: if escaped { Inner::TableBar } else { Inner::None }, host: Host::None },
-        display: Some(display),
-        embed,
-        size: written.filter(|_| embed).and_then(size),
-        ..parts
-    })
-}
-
-/// Finds the separating bar and the closing brackets of the wikilink body that opens at `start`.
-fn body(bytes: &[u8], start: usize) -> Option<(Option<usize>, usize)> {
-    let mut bar = None;
-    // An open `#[^` in the target or `[` in the alias takes the first of three closing brackets.
-    let mut open = false;
-    let mut at = start;
-    loop {
-        let next = bytes.get(at + 1).copied();
-        match *bytes.get(at)? {
-            b'\n' | b'\r' => return None,
-            b'[' if next == Some(b'[') => return None,
-            b'[' if bar.is_some() => open = true,
-            b'[' if next == Some(b'^') && at > start => open = bytes.get(at - 1) == Some(&b'#'),
-            b']' if next == Some(b']') => {
-                let end = at + usize::from(open && bytes.get(at + 2) == Some(&b']'));
-                return (end > start).then_some((bar, end));
-            }
-            b']' => open = false,
-            // A bar at the very start is part of the target, with or without its table escape.
-            b'|' if bar.is_none() && at > start && bytes.get(start..at) != Some(b"\\") => {
-                bar = Some(at);
-                open = false;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
-/// Parts a destination at its first `#` into trimmed path and subpath; `decoded` overrides what the bytes say.
-fn split(raw: &str, at: usize, decoded: Option<&Decoded<'_>>) -> Link {
-    let end = at + raw.len();
-    let hash = decoded.map_or_else(|| raw.find('#'), |decoded| decoded.hash.map(|(raw, _)| raw));
-    let text = decoded.map_or(raw, |decoded| &decoded.text);
-    let cut = decoded.map_or(hash, |decoded| decoded.hash.map(|(_, cut)| cut)).unwrap_or(text.len());
-    let raw_path = raw.get(..hash.unwrap_or(raw.len())).unwrap_or(raw);
-    let lead = raw_path.len() - raw_path.trim_start().len();
-    let path_start = at + if lead == raw_path.len() { 0 } else { lead };
-    Link {
-        span: Span::new(at, end),
-        dest_span: Span::new(at, end),
-        path_span: Span::new(path_start, path_start + raw_path.trim().len()),
-        subpath_span: Span::new(at + raw_path.len(), end),
-        alias_span: None,
-        form: LinkForm::Wiki,
-        escape: Escape::default(),
-        place: Place::Body,
-        path: text.get(..cut).unwrap_or(text).trim().to_owned(),
-        subpath: text.get(cut..).unwrap_or("").to_owned(),
-        display: None,
-        embed: false,
-        size: None,
-        key: None,
-        line: 1,
-        in_comment: false,
-    }
-}
-
-/// Gives the text shown for a wikilink without an alias: path and headings joined by ` > `.
-fn default_display(path: &str, subpath: &str) -> String {
-    let parts: Vec<&str> = std::iter::once(path)
-        .chain(subpath.split('#').map(str::trim))
-        .filter(|part| !part.is_empty())
-        .collect();
-    if parts.is_empty() { subpath.to_owned() } else { parts.join(" > ") }
-}
-
-/// Reads the size that the last bar part of an embed's alias or an image's label asks for (spec/obsidian.md 2.8).
-pub fn size(alias: &str) -> Option<(u32, Option<u32>)> {
-    let number = |text: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        digits.then(|| text.parse().ok()).flatten()
-    };
-    let last = alias.rsplit('|').next().unwrap_or(alias);
-    match last.split_once('x') {
-        Some((width, height)) => Some((number(width)?, Some(number(height)?))),
-        None => Some((number(last)?, None)),
-    }
-}
-
-/// A label and a destination as found in a markdown link or a reference definition.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Destination {
-    /// The whole construct.
-    pub(crate) span: Span,
-    /// The label between the brackets.
-    pub(crate) label: Span,
-    /// The destination without angle brackets.
-    pub(crate) dest: Span,
-    /// How it is written; [`LinkForm::Refdef`] has no display text.
-    pub(crate) form: LinkForm,
-    /// Whether it is an image.
-    pub(crate) embed: bool,
-}
-
-/// Makes a link of a markdown destination; `None` where it is empty or external (spec/obsidian.md 2.4).
-pub(crate) fn from_destination(text: &str, found: &Destination) -> Option<Link> {
-    let raw = found.dest.of(text);
-    let unescaped = unescape(raw);
-    if raw.is_empty() || is_external(&unescaped.text) {
-        return None;
-    }
-    let decoded = percent_decode_mapped(&unescaped);
-    let label = found.label.of(text);
-    let shown = found.form != LinkForm::Refdef;
-    Some(Link {
-        span: found.span,
-        alias_span: shown.then_some(found.label),
-        form: found.form,
-        escape: Escape { inner: Inner::Percent, host: Host::None },
-        display: shown.then(|| label.to_owned()),
-        embed: found.embed,
-        size: if found.embed { size(label) } else { None },
-        ..split(raw, found.dest.start, Some(&decoded))
-    })
-}
-
-/// Finds the destination in `within`, the bytes behind a link's `](`; also says whether it is in angle brackets.
-pub(super) fn destination(text: &str, within: Span) -> Option<(Span, bool)> {
-    let bytes = text.as_bytes().get(..within.end)?;
-    let blank = |byte: &&u8| byte.is_ascii_whitespace() || **byte == b'>';
-    // A line end may stand before the destination, and then the markers of quotes around it.
-    let spaces = bytes.get(within.start..)?.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let lines = bytes.get(within.start..within.start + spaces)?.contains(&b'\n');
-    let skip = if lines { bytes.get(within.start..)?.iter().take_while(blank).count() } else { spaces };
-    let start = within.start + skip;
-    let angle = bytes.get(start) == Some(&b'<');
-    let from = start + usize::from(angle);
-    let (mut at, mut depth) = (from, 0usize);
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'\\' if bytes.get(at + 1).is_some_and(u8::is_ascii_punctuation) => at += 1,
-            b'>' if angle => break,
-            b'\n' | b'\r' | b'<' if angle => return None,
-            _ if angle => {}
-            b'(' => depth += 1,
-            b')' if depth == 0 => break,
-            b')' => depth -= 1,
-            byte if byte <= b' ' || byte == 0x7F => break,
-            _ => {}
-        }
-        at += 1;
-    }
-    let end = at.min(within.end);
-    (!angle || bytes.get(end) == Some(&b'>')).then_some((Span::new(from, end), angle))
-}
-
-/// Reads the reference definition that starts `within` a stretch between blocks.
-pub(super) fn definition(text: &str, within: Span) -> Option<Destination> {
-    let bytes = text.as_bytes().get(..within.end)?;
-    let mut close = within.start + 1;
-    loop {
-        match *bytes.get(close)? {
-            b']' => break,
-            b'[' => return None,
-            b'\\' => close += 2,
-            _ => close += 1,
-        }
-    }
-    let label = Span::new(within.start + 1, close);
-    if bytes.get(close + 1) != Some(&b':')
-        || label.of(text).trim().is_empty()
-        || label.of(text).starts_with('^')
-    {
-        return None;
-    }
-    let (dest, angle) = destination(text, Span::new(close + 2, within.end))?;
-    let behind = dest.end + usize::from(angle);
-    let end = title_end(text, Span::new(behind, within.end)).unwrap_or(behind);
-    Some(Destination {
-        span: Span::new(within.start, end),
-        label,
-        dest,
-        form: LinkForm::Refdef,
-        embed: false,
-    })
-}
-
-/// Finds the end of the title behind a definition's destination, if there is one.
-fn title_end(text: &str, within: Span) -> Option<usize> {
-    let rest = within.of(text);
-    let blanks = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '>');
-    let lead = rest.len() - rest.trim_start_matches(blanks).len();
-    let lines = rest.get(..lead)?.matches('\n').count();
-    let title = rest.get(lead..)?;
-    let close = match title.chars().next().filter(|_| lead > 0 && lines < 2)? {
-        '(' => ')',
-        quote @ ('"' | '\'') => quote,
-        _ => return None,
-    };
-    let mut escaped = false;
-    let end = 1 + title.get(1..)?.find(|c: char| {
-        let ends = c == close && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    })?;
-    let tail = title.get(end + 1..)?.trim_start_matches([' ', '\t']);
-    (tail.is_empty() || tail.starts_with(['\n', '\r'])).then_some(within.start + lead + end + 1)
-}
-
-/// Reads a property value that is one link as a whole (spec/obsidian.md 2.7); spans are offsets in `value`.
-///
-/// The form is one of a property's, the place is [`Place::Property`]; key, host and line are the caller's to set.
-pub fn parse_property(value: &str) -> Option<Link> {
-    let trimmed = value.trim();
-    let start = value.len() - value.trim_start().len();
-    let end = start + trimmed.len();
-    let inside = value.get(..end)?;
-    let whole = wikilink_at(inside, start).filter(|link| link.span.end == end);
-    let link = match whole {
-        Some(link) => link,
-        None if !trimmed.ends_with(')') || trimmed.contains(['\n', '\r']) => return None,
-        None => {
-            let found = markdown::whole_link(trimmed)?;
-            let mut inner = trimmed.match_indices("[[").take_while(|(at, _)| *at < found.label.end);
-            if inner.any(|(at, _)| wikilink_at(trimmed, at).is_some()) {
-                return None;
-            }
-            let shift = |span: Span| Span::new(span.start + start, span.end + start);
-            let label = shift(found.label);
-            let moved = Destination { span: shift(found.span), label, dest: shift(found.dest), ..found };
-            from_destination(inside, &moved)?
-        }
-    };
-    Some(Link { form: link.form.in_property(), place: Place::Property, ..link })
-}
-
-/// Says whether a destination leads out of the vault: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
-///
-/// A scheme has two letters or more, so that `C:` is none.
-pub fn is_external(dest: &str) -> bool {
-    let scheme = |colon: usize| {
-        let bytes = dest.as_bytes().get(..colon).unwrap_or_default();
-        let tail = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-');
-        bytes.len() >= 2 && bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(tail)
-    };
-    dest.starts_with("//") || dest.find(':').is_some_and(scheme)
-}
-
-/// Decodes percent escapes once; those that are malformed or no UTF-8 stay as they are (spec/obsidian.md 2.4).
-pub fn percent_decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let plain = Unescaped { text: Cow::Borrowed(text), steps: Vec::new() };
-    Cow::Owned(percent_decode_mapped(&plain).text.into_owned())
-}
-
-/// A destination with its CommonMark escapes resolved.
-struct Unescaped<'a> {
-    text: Cow<'a, str>,
-    /// Points (offset in `text`, offset in the raw bytes) behind which the two run in step.
-    steps: Vec<(usize, usize)>,
-}
-
-impl Unescaped<'_> {
-    fn raw(&self, offset: usize) -> usize {
-        let behind = self.steps.partition_point(|&(here, _)| here <= offset);
-        let (here, raw) =
-            behind.checked_sub(1).and_then(|last| self.steps.get(last)).copied().unwrap_or((0, 0));
-        raw + (offset - here)
-    }
-}
-
-/// A destination decoded in full.
-struct Decoded<'a> {
-    text: Cow<'a, str>,
-    /// Where its first `#` stands: offset in the raw bytes, offset in `text`.
-    hash: Option<(usize, usize)>,
-}
-
-/// Resolves CommonMark's backslash escapes and entities.
-fn unescape(raw: &str) -> Unescaped<'_> {
-    if !raw.contains(['\\', '&']) {
-        return Unescaped { text: Cow::Borrowed(raw), steps: Vec::new() };
-    }
-    let bytes = raw.as_bytes();
-    let (mut text, mut steps, mut at, mut done) = (String::with_capacity(raw.len()), Vec::new(), 0, 0);
-    while let Some(&byte) = bytes.get(at) {
-        let (value, len) = match byte {
-            b'\\' if bytes.get(at + 1).is_some_and(u8::is_ascii_punctuation) => (Cow::Borrowed(""), 1),
-            b'&' => match markdown::entity_at(raw, at) {
-                Some((value, len)) => (value, len),
-                None => (Cow::Borrowed("&"), 1),
-            },
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        text.push_str(raw.get(done..at).unwrap_or(""));
-        steps.push((text.len(), at));
-        text.push_str(&value);
-        at += len;
-        done = at;
-        steps.push((text.len(), at));
-        // The character behind a backslash is literal, so it must not be looked at again.
-        at += usize::from(byte == b'\\');
-    }
-    text.push_str(raw.get(done..).unwrap_or(""));
-    Unescaped { text: Cow::Owned(text), steps }
-}
-
-/// Decodes percent escapes and notes where the first `#` comes from.
-fn percent_decode_mapped<'a>(unescaped: &'a Unescaped<'_>) -> Decoded<'a> {
-    let text: &str = &unescaped.text;
-    if !text.contains('%') {
-        let hash = text.find('#').map(|at| (unescaped.raw(at), at));
-        return Decoded { text: Cow::Borrowed(text), hash };
-    }
-    let (mut decoded, mut hash) = (String::with_capacity(text.len()), None);
-    let mut run: Vec<u8> = Vec::new();
-    let mut done = 0;
-    for (at, sign) in text.match_indices(['%', '#']) {
-        if at < done {
-            continue;
-        }
-        decoded.push_str(text.get(done..at).unwrap_or(""));
-        done = at;
-        if sign == "#" {
-            hash.get_or_insert((unescaped.raw(at), decoded.len()));
-            continue;
-        }
-        run.clear();
-        while let Some(byte) = percent_byte(text.as_bytes(), done) {
-            run.push(byte);
-            done += 3;
-        }
-        let mut from = at;
-        for chunk in run.utf8_chunks() {
-            if let Some(skip) = chunk.valid().find('#') {
-                hash.get_or_insert((unescaped.raw(from + 3 * skip), decoded.len() + skip));
-            }
-            decoded.push_str(chunk.valid());
-            from += 3 * chunk.valid().len();
-            let stays = from + 3 * chunk.invalid().len();
-            decoded.push_str(text.get(from..stays).unwrap_or(""));
-            from = stays;
-        }
-    }
-    decoded.push_str(text.get(done..).unwrap_or(""));
-    Decoded { text: Cow::Owned(decoded), hash }
-}
-
-/// Reads the byte that the escape at `at` stands for.
-fn percent_byte(bytes: &[u8], at: usize) -> Option<u8> {
-    let digit = |offset: usize| char::from(*bytes.get(at + offset)?).to_digit(16);
-    (bytes.get(at) == Some(&b'%')).then_some(())?;
-    u8::try_from(digit(1)? * 16 + digit(2)?).ok()
 }

@@ -2,19 +2,26 @@
 //! (spec/obsidian.md 2.11, 3.6, 3.7, 7). The only user of pulldown-cmark; leaf blocks go to the inline scanner.
 
 mod blocks;
+pub(super) mod entity;
 mod nesting;
+pub(super) mod whole_link;
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
 pub use self::blocks::blocks;
-use self::nesting::{Holder, LeafKind, Nesting, trimmed};
-use crate::text::Span;
-use crate::text::inline::{Leaf, MdKind, MdLink, Run, RunKind, Scanner};
-use crate::text::link::{self, Destination, LinkForm, Place};
-use crate::text::note::{Block, BlockKind, Footnote, Heading, Joint, Lines, Note, PieceKind, Problem, Task};
+use self::nesting::{LeafKind, trimmed};
+use self::whole_link::label_end;
+use crate::text::inline::{InlineRun, LeafBlock, MdKind, MdLink, RunKind, Scanner};
+use crate::text::line::Lines;
+use crate::text::link::LinkContext;
+use crate::text::link_syntax::{self, Destination};
+use crate::text::markdown::nesting::{ContainerKind, ContainerStack};
+use crate::text::note::{
+    Block, BlockKind, Footnote, Heading, Note, ParseProblem, PieceKind, Separator, Task,
+};
+use crate::text::span::Span;
 
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);
@@ -31,10 +38,10 @@ pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note
         let message = format!(
             "lists, quotes and footnotes that begin beyond byte {DEEPEST} of a line are read as plain text"
         );
-        note.problems.push(Problem { code: "nested-too-deep", message, span });
+        note.problems.push(ParseProblem { code: "nested-too-deep", message, span });
     }
     let body = flat.as_ref().map_or(body, |(_, flat)| flat);
-    let mut reader = Reader::new(text, body_start, lines, note);
+    let mut reader = BodyReader::new(text, body_start, lines, note);
     for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
         let span = from_marker(text, &event, shifted(range, body_start));
         reader.event(&event, span);
@@ -127,64 +134,17 @@ fn shifted(range: Range<usize>, by: usize) -> Span {
     Span::new(range.start + by, range.end + by)
 }
 
-/// Reads the character reference at `at`; gives its value and length.
-pub(super) fn entity_at(text: &str, at: usize) -> Option<(Cow<'static, str>, usize)> {
-    // The longest name that HTML knows has 32 bytes with its signs.
-    let window = text.as_bytes().get(at..text.len().min(at + 40))?;
-    let len = window.iter().position(|&byte| byte == b';')? + 1;
-    let raw = text.get(at..at + len)?;
-    match Parser::new(raw).nth(1)? {
-        Event::Text(value) if &*value != raw => Some((Cow::Owned(value.into_string()), len)),
-        _ => None,
-    }
-}
-
-/// Reads `text` as one inline markdown link or image that takes up all of it.
-pub(super) fn whole_link(text: &str) -> Option<Destination> {
-    let mut inner = 0;
-    for (event, range) in Parser::new(text).into_offset_iter() {
-        match event {
-            Event::Start(Tag::Paragraph) => {}
-            Event::Start(
-                Tag::Link { link_type: LinkType::Inline, .. }
-                | Tag::Image { link_type: LinkType::Inline, .. },
-            ) if inner == 0 => {
-                if range != (0..text.len()) {
-                    return None;
-                }
-                inner = 1 + usize::from(text.starts_with('!'));
-            }
-            Event::End(TagEnd::Link | TagEnd::Image) if range == (0..text.len()) => {
-                let embed = text.starts_with('!');
-                let span = Span::from(range);
-                let label = Span::new(1 + usize::from(embed), label_end(text, inner, span.end)?);
-                let (dest, angle) = link::destination(text, Span::new(label.end + 2, span.end))?;
-                let form = if angle { LinkForm::MdAngle } else { LinkForm::MdPlain };
-                return Some(Destination { span, label, dest, form, embed });
-            }
-            _ if inner == 0 => return None,
-            _ => inner = inner.max(range.end),
-        }
-    }
-    None
-}
-
-/// Finds the bracket that closes a label whose last part ends at `from`.
-fn label_end(text: &str, from: usize, end: usize) -> Option<usize> {
-    Some(from + text.get(from..end)?.find(']')?)
-}
-
 /// What raw events belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Raw {
+enum RawBlock {
     None,
     Code,
-    Html(Markup),
+    Html(HtmlState),
 }
 
 /// Where in HTML the text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Markup {
+enum HtmlState {
     Text,
     /// In a tag, and in an attribute's value in these quotes.
     Tag(Option<u8>),
@@ -193,14 +153,14 @@ enum Markup {
     Hidden,
 }
 
-struct Reader<'a, 'n> {
+struct BodyReader<'a, 'n> {
     text: &'a str,
     lines: &'a Lines,
     note: &'n mut Note,
     scan: Scanner<'a>,
-    nesting: Nesting<'a>,
+    nesting: ContainerStack<'a>,
     leaf: Option<(LeafKind, Span)>,
-    raw: Raw,
+    raw: RawBlock,
     /// Markdown links open in the leaf, by number.
     open: Vec<usize>,
     /// End of the inline event met last.
@@ -209,16 +169,16 @@ struct Reader<'a, 'n> {
     seen: usize,
 }
 
-impl<'a, 'n> Reader<'a, 'n> {
+impl<'a, 'n> BodyReader<'a, 'n> {
     fn new(text: &'a str, body_start: usize, lines: &'a Lines, note: &'n mut Note) -> Self {
         Self {
             text,
             lines,
             note,
             scan: Scanner::new(text),
-            nesting: Nesting::new(text, body_start),
+            nesting: ContainerStack::new(text, body_start),
             leaf: None,
-            raw: Raw::None,
+            raw: RawBlock::None,
             open: Vec::new(),
             inner: body_start,
             seen: body_start,
@@ -229,7 +189,7 @@ impl<'a, 'n> Reader<'a, 'n> {
         match event {
             Event::Start(tag) => self.start(tag, span),
             Event::End(end) => self.end(*end, span),
-            Event::Text(_) if self.raw == Raw::Code => {
+            Event::Text(_) if self.raw == RawBlock::Code => {
                 let visible = Span::new(span.start.max(self.scan.opaque), span.end);
                 self.scan.piece(PieceKind::Code, visible);
                 self.scan.part();
@@ -263,12 +223,12 @@ impl<'a, 'n> Reader<'a, 'n> {
             Tag::Paragraph => self.begin(LeafKind::Paragraph, span),
             Tag::Heading { level, .. } => self.begin(LeafKind::Heading(*level as u8), span),
             Tag::TableCell => self.begin(LeafKind::Cell, span),
-            Tag::BlockQuote(_) => self.hold(Holder::Quote, span),
-            Tag::List(_) => self.hold(Holder::List, span),
-            Tag::Item => self.hold(Holder::Item, span),
-            Tag::Table(_) => self.hold(Holder::Table, span),
+            Tag::BlockQuote(_) => self.hold(ContainerKind::Quote, span),
+            Tag::List(_) => self.hold(ContainerKind::List, span),
+            Tag::Item => self.hold(ContainerKind::Item, span),
+            Tag::Table(_) => self.hold(ContainerKind::Table, span),
             Tag::FootnoteDefinition(_) => {
-                self.hold(Holder::Footnote, span);
+                self.hold(ContainerKind::Footnote, span);
                 let id = span.of(self.text).strip_prefix("[^").and_then(|rest| rest.split_once("]:"));
                 if let Some((id, _)) = id.filter(|_| span.start >= self.scan.opaque) {
                     let span = trimmed(self.text, span);
@@ -277,7 +237,7 @@ impl<'a, 'n> Reader<'a, 'n> {
             }
             Tag::CodeBlock(kind) => {
                 self.block(span);
-                self.raw = Raw::Code;
+                self.raw = RawBlock::Code;
                 if let CodeBlockKind::Fenced(_) = kind {
                     self.language(span);
                 }
@@ -286,7 +246,7 @@ impl<'a, 'n> Reader<'a, 'n> {
                 self.block(span);
                 let opening = span.of(self.text).get(..7).unwrap_or("").to_ascii_lowercase();
                 let hidden = opening.starts_with("<script") || opening.starts_with("<style");
-                self.raw = Raw::Html(if hidden { Markup::Hidden } else { Markup::Text });
+                self.raw = RawBlock::Html(if hidden { HtmlState::Hidden } else { HtmlState::Text });
             }
             Tag::Link { link_type, .. } => self.link(*link_type, false, span),
             Tag::Image { link_type, .. } => self.link(*link_type, true, span),
@@ -309,7 +269,7 @@ impl<'a, 'n> Reader<'a, 'n> {
                 self.release(span);
             }
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
-                self.raw = Raw::None;
+                self.raw = RawBlock::None;
                 let code = tag == TagEnd::CodeBlock;
                 self.nesting.ended(if code { BlockKind::Code } else { BlockKind::Other }, span);
                 self.seen = span.end;
@@ -340,18 +300,18 @@ impl<'a, 'n> Reader<'a, 'n> {
     fn block(&mut self, span: Span) {
         self.close_leaf();
         self.definitions(span.start);
-        self.scan.joint = Joint::Block;
+        self.scan.joint = Separator::Block;
         self.nesting.begin(span.start, self.lines);
     }
 
-    fn hold(&mut self, holder: Holder, span: Span) {
+    fn hold(&mut self, holder: ContainerKind, span: Span) {
         self.block(span);
         self.nesting.push(holder, span);
     }
 
     fn release(&mut self, span: Span) {
         self.close_leaf();
-        if self.nesting.inside().holder != Holder::Table {
+        if self.nesting.inside().holder != ContainerKind::Table {
             self.definitions(span.end);
         }
         self.seen = self.seen.max(span.end);
@@ -366,13 +326,13 @@ impl<'a, 'n> Reader<'a, 'n> {
         let start = span.start + line.len() - info.len();
         if start >= self.scan.opaque {
             self.scan.piece(PieceKind::Code, Span::new(start, start + word.len()));
-            self.scan.joint = Joint::Block;
+            self.scan.joint = Separator::Block;
         }
     }
 
     /// Adds the text between the tags of one line of an HTML block.
     fn html(&mut self, line: Span) {
-        let Raw::Html(mut markup) = self.raw else { return };
+        let RawBlock::Html(mut markup) = self.raw else { return };
         let bytes = self.text.as_bytes();
         let mut text_from = line.start.max(self.scan.opaque);
         let mut at = text_from;
@@ -383,35 +343,35 @@ impl<'a, 'n> Reader<'a, 'n> {
             };
             let mut step = 1;
             match markup {
-                Markup::Hidden => break,
-                Markup::Text => {
+                HtmlState::Hidden => break,
+                HtmlState::Text => {
                     let tag = next
                         .is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, b'/' | b'!' | b'?'));
                     if byte == b'<' && tag {
                         self.words(Span::new(text_from, at));
                         let comment = rest.starts_with(b"<!--");
-                        markup = if comment { Markup::Comment } else { Markup::Tag(None) };
+                        markup = if comment { HtmlState::Comment } else { HtmlState::Tag(None) };
                         step = if comment { 4 } else { 2 };
                     }
                 }
-                Markup::Comment if rest.starts_with(b"-->") => {
-                    (markup, step) = (Markup::Text, 3);
+                HtmlState::Comment if rest.starts_with(b"-->") => {
+                    (markup, step) = (HtmlState::Text, 3);
                     text_from = at + step;
                 }
-                Markup::Tag(None) if byte == b'>' => {
-                    markup = Markup::Text;
+                HtmlState::Tag(None) if byte == b'>' => {
+                    markup = HtmlState::Text;
                     text_from = at + step;
                 }
-                Markup::Tag(None) if matches!(byte, b'"' | b'\'') => markup = Markup::Tag(Some(byte)),
-                Markup::Tag(Some(quote)) if byte == quote => markup = Markup::Tag(None),
-                Markup::Comment | Markup::Tag(_) => {}
+                HtmlState::Tag(None) if matches!(byte, b'"' | b'\'') => markup = HtmlState::Tag(Some(byte)),
+                HtmlState::Tag(Some(quote)) if byte == quote => markup = HtmlState::Tag(None),
+                HtmlState::Comment | HtmlState::Tag(_) => {}
             }
             at += step;
         }
-        if markup == Markup::Text {
+        if markup == HtmlState::Text {
             self.words(Span::new(text_from, line.end));
         }
-        self.raw = Raw::Html(markup);
+        self.raw = RawBlock::Html(markup);
     }
 
     /// Adds prose without the white space around it.
@@ -436,7 +396,7 @@ impl<'a, 'n> Reader<'a, 'n> {
 
     /// Begins the text of an item that has no paragraph, unless a leaf is open.
     fn implicit_leaf(&mut self, span: Span) {
-        let inline = !matches!(self.nesting.inside().holder, Holder::Table | Holder::List);
+        let inline = !matches!(self.nesting.inside().holder, ContainerKind::Table | ContainerKind::List);
         if self.leaf.is_none() && inline {
             self.begin(LeafKind::Paragraph, span);
         }
@@ -453,13 +413,13 @@ impl<'a, 'n> Reader<'a, 'n> {
 
     fn run(&mut self, kind: RunKind, span: Span) {
         self.inline(span);
-        self.scan.runs.push(Run { kind, span });
+        self.scan.runs.push(InlineRun { kind, span });
     }
 
     fn link(&mut self, link_type: LinkType, embed: bool, span: Span) {
         let number = self.scan.mds.len();
         self.implicit_leaf(span);
-        self.scan.runs.push(Run { kind: RunKind::Open(number), span });
+        self.scan.runs.push(InlineRun { kind: RunKind::Open(number), span });
         let kind = match link_type {
             LinkType::Inline => MdKind::Inline,
             LinkType::Autolink | LinkType::Email => MdKind::Auto,
@@ -484,7 +444,7 @@ impl<'a, 'n> Reader<'a, 'n> {
             md.label.end = label_end(self.text, inner, span.end).unwrap_or(span.end);
         }
         let tail = Span::new(md.label.end, span.end);
-        self.scan.runs.push(Run { kind: RunKind::Close(number), span: tail });
+        self.scan.runs.push(InlineRun { kind: RunKind::Close(number), span: tail });
     }
 
     /// Scans the leaf that ends here and records what it is.
@@ -494,11 +454,11 @@ impl<'a, 'n> Reader<'a, 'n> {
         };
         self.open.clear();
         self.seen = self.seen.max(span.end);
-        let top = self.nesting.inside().holder == Holder::Note;
+        let top = self.nesting.inside().holder == ContainerKind::Note;
         let own_heading = top && matches!(kind, LeafKind::Heading(_));
         let from = self.behind_marker(kind, span);
         let id = self.trailing_id(kind, span);
-        let leaf = Leaf {
+        let leaf = LeafBlock {
             end: span.end,
             from,
             kind: if own_heading { PieceKind::Heading } else { PieceKind::Prose },
@@ -566,8 +526,8 @@ impl<'a, 'n> Reader<'a, 'n> {
         let rest = self.text.get(span.start..).unwrap_or("");
         let line = rest.split(['\n', '\r']).next().unwrap_or("");
         let len = match inside.holder {
-            Holder::Quote => callout_marker(line).inspect(|_| inside.holder = Holder::Callout),
-            Holder::Item => task_marker(line).map(|(status, len)| {
+            ContainerKind::Quote => callout_marker(line).inspect(|_| inside.holder = ContainerKind::Callout),
+            ContainerKind::Item => task_marker(line).map(|(status, len)| {
                 self.task(span.start, line, status, len);
                 len
             }),
@@ -645,7 +605,7 @@ impl<'a, 'n> Reader<'a, 'n> {
                 return;
             };
             at += skip;
-            at = match link::definition(self.text, Span::new(at, end)) {
+            at = match link_syntax::definition(self.text, Span::new(at, end)) {
                 Some(found) => {
                     self.define(&found);
                     found.span.end
@@ -656,15 +616,18 @@ impl<'a, 'n> Reader<'a, 'n> {
     }
 
     fn define(&mut self, found: &Destination) {
-        match link::from_destination(self.text, found) {
+        match link_syntax::from_destination(self.text, found) {
             Some(mut link) => {
                 link.in_comment = self.scan.in_comment(found.span.start);
-                link.place =
-                    if link.in_comment { Place::Comment } else { self.nesting.place(LeafKind::Paragraph) };
+                link.place = if link.in_comment {
+                    LinkContext::Comment
+                } else {
+                    self.nesting.place(LeafKind::Paragraph)
+                };
                 self.scan.links.push(link);
             }
             None => {
-                self.scan.joint = Joint::Block;
+                self.scan.joint = Separator::Block;
                 self.scan.piece(PieceKind::Url, found.dest);
             }
         }

@@ -1,17 +1,14 @@
-//! Owns [`Note`]: everything one file says, with the byte span of each thing said.
+//! The parsed form of a Markdown note or canvas: [`Note`] and its parts, each with its byte span.
 //!
-//! Nothing here reads a file. Parsing never fails: what cannot be understood becomes a [`Problem`].
-
-use std::borrow::Cow;
+//! Data types only. `text/parse` and `text/canvas` fill them.
 
 use serde::Serialize;
 
-use crate::text::frontmatter::{self, Frontmatter};
+use crate::text::frontmatter::Frontmatter;
 use crate::text::link::Link;
-use crate::text::subpath::Parts;
-use crate::text::unlinked_reference;
-use crate::text::unlinked_reference::Mention;
-use crate::text::{Span, markdown};
+use crate::text::span::Span;
+use crate::text::tag::Tag;
+use crate::text::unlinked_reference::UnlinkedReference;
 
 /// Everything that one Markdown note or canvas says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,13 +28,13 @@ pub struct Note {
     /// Every reference: those of the frontmatter first, then the body's, each in order.
     pub links: Vec<Link>,
     /// What names a file and is no link, in order.
-    pub mentions: Vec<Mention>,
+    pub mentions: Vec<UnlinkedReference>,
     /// Footnote definitions.
     pub footnotes: Vec<Footnote>,
     /// The searchable text of the body, in order, without markup.
     pub pieces: Vec<Piece>,
     /// What we could not read, or would not touch.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ParseProblem>,
 }
 
 /// A heading, ATX or setext.
@@ -109,17 +106,6 @@ pub struct Task {
     pub span: Span,
 }
 
-/// One occurrence of a tag.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tag {
-    /// The tag as written, without `#` and without a trailing slash.
-    pub name: String,
-    /// The bytes that carry it: `#` included in a body, as written in frontmatter.
-    pub span: Span,
-    /// Whether it stands in the frontmatter.
-    pub in_frontmatter: bool,
-}
-
 /// A footnote's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Footnote {
@@ -155,13 +141,13 @@ pub struct Piece {
     /// Its bytes in the file. Line ends, quote markers and list markers lie between pieces, never inside prose.
     pub span: Span,
     /// What stands between this piece and the one before it.
-    pub joint: Joint,
+    pub joint: Separator,
 }
 
 /// What separates a piece from the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Joint {
+pub enum Separator {
     /// Nothing but markup: the two are one word where no white space stands at the seam.
     None,
     /// A line end inside one block.
@@ -172,7 +158,7 @@ pub enum Joint {
 
 /// Something in a file that could not be read as meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct ParseProblem {
     /// A stable code, such as `invalid-utf8` or `yaml-unparsable`.
     pub code: &'static str,
     /// One sentence for a person.
@@ -181,39 +167,7 @@ pub struct Problem {
     pub span: Option<Span>,
 }
 
-/// A file's bytes decoded so that every offset in the text is an offset in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded<'a> {
-    /// The text; each byte that is not UTF-8 became one U+001A, so that lengths agree.
-    pub text: Cow<'a, str>,
-    /// What was wrong with the bytes, if anything.
-    pub problem: Option<Problem>,
-}
-
 impl Note {
-    /// Reads a Markdown note: its frontmatter, then its body (spec/obsidian.md 2, 3.6, 3.7, 5–7).
-    pub fn parse(text: &str) -> Self {
-        let (frontmatter, body_start) = frontmatter::read(text);
-        let lines = Lines::new(text);
-        let mut note = Self { body_start, ..Self::default() };
-        if let Some(frontmatter) = &frontmatter {
-            note.tags.clone_from(&frontmatter.tags);
-            note.links.clone_from(&frontmatter.links);
-            for link in &mut note.links {
-                link.line = lines.of(link.span.start);
-            }
-            note.problems.extend(frontmatter.error.as_ref().map(|reason| Problem {
-                code: "yaml-unparsable",
-                message: reason.clone(),
-                span: Some(frontmatter.span),
-            }));
-        }
-        note.frontmatter = frontmatter;
-        markdown::read(text, body_start, &lines, &mut note);
-        note.mentions = unlinked_reference::in_note(text, &note, &lines);
-        note
-    }
-
     /// Gives where each section begins: at every heading, and before the first where something stands there
     /// (spec/obsidian.md 8.2). Each ends where the next begins. `text` is what the note was parsed from.
     pub fn sections(&self, text: &str) -> Vec<usize> {
@@ -225,29 +179,12 @@ impl Note {
         is_preceded.then_some(self.body_start).into_iter().chain(headings).collect()
     }
 
-    /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
-    /// before (spec/obsidian.md 3.6, 3.7). [`Parts`] answers for many links at once.
-    pub fn subpath(&self, subpath: &str) -> Option<Target> {
-        Parts::new(self).find(subpath)
-    }
-
     /// Gives the section of a heading: from the heading to the next one of the same or a higher level.
     pub fn section_span(&self, text: &str, heading: usize) -> Option<Span> {
         let own = self.headings.get(heading)?;
         let next = self.headings.iter().skip(heading + 1).find(|other| other.level <= own.level);
         Some(Span::new(own.span.start, next.map_or(text.len(), |next| next.span.start)))
     }
-}
-
-/// What a subpath names in a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// The heading of this index.
-    Heading(usize),
-    /// The block of this index.
-    Block(usize),
-    /// The footnote of this index.
-    Footnote(usize),
 }
 
 /// Gives the form that headings and subpath segments are compared by (spec/obsidian.md 3.6, *hkey*).
@@ -261,97 +198,4 @@ pub fn heading_key(text: &str) -> String {
         key.push_str(word);
     }
     key.to_lowercase()
-}
-
-/// Decodes a file's bytes so that every offset in the text is an offset in the file (spec/obsidian.md 1.8).
-///
-/// UTF-16 gives an empty text and the problem `utf-16`; bytes that are no UTF-8 give `invalid-utf8`.
-pub fn decode(bytes: &[u8]) -> Decoded<'_> {
-    let problem = |code, message: &str, span| Some(Problem { code, message: message.to_owned(), span });
-    if is_utf16(bytes) {
-        let message = "the file is UTF-16, which is not read; save it as UTF-8";
-        return Decoded { text: Cow::Borrowed(""), problem: problem("utf-16", message, None) };
-    }
-    let error = match std::str::from_utf8(bytes) {
-        Ok(text) => {
-            return Decoded { text: Cow::Borrowed(text), problem: None };
-        }
-        Err(error) => error,
-    };
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(std::iter::repeat_n('\u{1A}', chunk.invalid().len()));
-    }
-    let at = error.valid_up_to();
-    let span = Some(Span::new(at, at + error.error_len().unwrap_or(bytes.len() - at)));
-    let message = "the file holds bytes that are no UTF-8; it is searched but never rewritten";
-    Decoded { text: Cow::Owned(text), problem: problem("invalid-utf8", message, span) }
-}
-
-/// Decodes like [`decode`], into a text of its own: bytes that are given away become the text as they are.
-pub fn decode_whole(bytes: Cow<'_, [u8]>) -> (String, Option<Problem>) {
-    let bytes = match bytes {
-        Cow::Owned(bytes) if !is_utf16(&bytes) => match String::from_utf8(bytes) {
-            Ok(text) => return (text, None),
-            Err(error) => Cow::Owned(error.into_bytes()),
-        },
-        bytes => bytes,
-    };
-    let Decoded { text, problem } = decode(&bytes);
-    (text.into_owned(), problem)
-}
-
-/// Recognises UTF-16 by its byte order mark, or by NUL in one half of the byte pairs only.
-fn is_utf16(bytes: &[u8]) -> bool {
-    let sample = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
-    let (mut nuls, mut pairs) = ([0usize; 2], 0usize);
-    for pair in sample.chunks_exact(2) {
-        pairs += 1;
-        for (count, byte) in nuls.iter_mut().zip(pair) {
-            *count += usize::from(*byte == 0);
-        }
-    }
-    let [even, odd] = nuls;
-    let (few, many) = (even.min(odd), even.max(odd));
-    bytes.starts_with(&[0xFF, 0xFE])
-        || bytes.starts_with(&[0xFE, 0xFF])
-        || pairs >= 4 && few == 0 && many * 2 > pairs
-}
-
-/// The starts of a text's lines, so that offsets turn into line numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
-    /// Offset behind each line end.
-    starts: Vec<usize>,
-}
-
-impl Lines {
-    /// Finds the lines of `text`; a line ends with a line feed.
-    pub fn new(text: &str) -> Self {
-        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
-        // Counting first is far faster than growing.
-        let mut starts = Vec::with_capacity(ends.clone().count());
-        starts.extend(ends.map(|at| at + 1));
-        Self { starts }
-    }
-
-    /// Lists the lines of a text of `len` bytes, line ends included.
-    pub fn spans(&self, len: usize) -> impl Iterator<Item = Span> + '_ {
-        let starts = std::iter::once(0).chain(self.starts.iter().copied());
-        starts.zip(self.starts.iter().copied().chain([len])).map(|(start, end)| Span::new(start, end))
-    }
-
-    /// Gives the line of `offset`, counted from 1.
-    pub fn of(&self, offset: usize) -> usize {
-        1 + self.starts.partition_point(|&start| start <= offset)
-    }
-
-    /// Gives the offset of the first byte of a line, counted from 1; behind the last line, one past every offset.
-    pub fn start(&self, line: usize) -> usize {
-        match line.checked_sub(2) {
-            None => 0,
-            Some(before) => self.starts.get(before).copied().unwrap_or(usize::MAX),
-        }
-    }
 }

@@ -2,9 +2,10 @@
 //!
 //! Cutting follows headings and paragraphs. It knows no model: tokens are estimated from characters.
 
-use crate::text::note::{Joint, Note, Piece, PieceKind};
-use crate::text::terms::{Class, is_unspaced};
-use crate::text::{Span, ascii};
+use crate::text::ascii;
+use crate::text::note::{Note, Piece, PieceKind, Separator};
+use crate::text::span::Span;
+use crate::text::terms::{ByteClass, is_unspaced};
 
 /// A passage closes before it would grow beyond this many estimated tokens.
 const LONGEST: usize = 220;
@@ -28,13 +29,13 @@ pub struct Passage {
 }
 
 /// A passage as it is cut, in space that the next one takes over.
-struct Cut<'p> {
+struct PassageDraft<'p> {
     span: Span,
     trail: &'p [usize],
     text: &'p str,
 }
 
-impl Cut<'_> {
+impl PassageDraft<'_> {
     /// Puts into `out` what a model embeds: title and headings above it, each on a line, then the text. A line that is
     /// only the text's own first words is left out.
     fn embedded_text(&self, title: &str, note: &Note, out: &mut String) {
@@ -57,7 +58,7 @@ impl Cut<'_> {
 }
 
 /// A paragraph, list item, cell or heading: pieces that belong together.
-struct Unit {
+struct TextUnit {
     span: Span,
     tokens: usize,
     heading: Option<usize>,
@@ -68,7 +69,7 @@ struct Unit {
 pub fn passages(text: &str, note: &Note) -> Vec<Passage> {
     let mut passages = Vec::new();
     each_passage(text, note, |cut| {
-        let Cut { span, trail, text } = cut;
+        let PassageDraft { span, trail, text } = cut;
         passages.push(Passage { span, trail: trail.to_vec(), text: text.to_owned() });
     });
     passages
@@ -84,15 +85,15 @@ pub fn each_embedded_text(text: &str, note: &Note, title: &str, mut visit: impl 
     });
 }
 
-fn each_passage(text: &str, note: &Note, mut visit: impl FnMut(Cut<'_>)) {
+fn each_passage(text: &str, note: &Note, mut visit: impl FnMut(PassageDraft<'_>)) {
     let pieces = short_pieces(text, note);
     let units = units(note, &pieces);
     let total: usize = units.iter().map(|unit| unit.tokens).sum();
     let mut body = String::new();
-    let mut give = |units: &[Unit], trail: &[usize]| {
+    let mut give = |units: &[TextUnit], trail: &[usize]| {
         let (Some(first), Some(last)) = (units.first(), units.last()) else { return };
         assemble(text, &pieces, units, &mut body);
-        visit(Cut { span: Span::new(first.span.start, last.span.end), trail, text: &body });
+        visit(PassageDraft { span: Span::new(first.span.start, last.span.end), trail, text: &body });
     };
     // The passage at hand begins here.
     let mut from = 0;
@@ -127,7 +128,7 @@ fn each_passage(text: &str, note: &Note, mut visit: impl FnMut(Cut<'_>)) {
 type ShortPiece = (Piece, usize);
 
 /// Puts the text of neighbouring units into `body`.
-fn assemble(text: &str, pieces: &[ShortPiece], units: &[Unit], body: &mut String) {
+fn assemble(text: &str, pieces: &[ShortPiece], units: &[TextUnit], body: &mut String) {
     body.clear();
     for unit in units {
         if !body.is_empty() {
@@ -143,9 +144,9 @@ pub fn push_pieces<'a>(text: &str, pieces: impl Iterator<Item = &'a Piece>, out:
     for (index, piece) in pieces.enumerate() {
         match piece.joint {
             _ if index == 0 || out.is_empty() => {}
-            Joint::None => {}
-            Joint::Line => out.push(' '),
-            Joint::Block => out.push('\n'),
+            Separator::None => {}
+            Separator::Line => out.push(' '),
+            Separator::Block => out.push('\n'),
         }
         out.push_str(piece.span.of(text));
     }
@@ -175,7 +176,7 @@ fn short_pieces(text: &str, note: &Note) -> Vec<ShortPiece> {
                 let span = Span::new(piece.span.start + start, piece.span.start + cut);
                 push(Piece { span, joint, ..*piece });
                 // What follows is a unit of its own, or the next passage could not begin there.
-                (start, joint, sentence_end) = (cut, Joint::Block, None);
+                (start, joint, sentence_end) = (cut, Separator::Block, None);
                 tokens = estimate_tokens(whole.get(cut..end).unwrap_or(""));
             }
         }
@@ -206,14 +207,14 @@ fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn units(note: &Note, pieces: &[ShortPiece]) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
+fn units(note: &Note, pieces: &[ShortPiece]) -> Vec<TextUnit> {
+    let mut units: Vec<TextUnit> = Vec::new();
     let mut next_heading = 0;
     for (index, &(piece, tokens)) in pieces.iter().enumerate() {
         let heading = (piece.kind == PieceKind::Heading)
             .then(|| heading_at(note, piece.span, &mut next_heading))
             .flatten();
-        let continues = piece.joint != Joint::Block
+        let continues = piece.joint != Separator::Block
             && units.last().is_some_and(|unit| {
                 unit.pieces.end == index && unit.heading == heading && unit.tokens < LONGEST
             });
@@ -223,7 +224,7 @@ fn units(note: &Note, pieces: &[ShortPiece]) -> Vec<Unit> {
                 unit.tokens += tokens;
                 unit.pieces.end = index + 1;
             }
-            _ => units.push(Unit { span: piece.span, tokens, heading, pieces: index..index + 1 }),
+            _ => units.push(TextUnit { span: piece.span, tokens, heading, pieces: index..index + 1 }),
         }
     }
     units
@@ -265,13 +266,13 @@ pub fn estimate_tokens(text: &str) -> usize {
     }
     for c in text.chars() {
         match class_of(c) {
-            Class::Small | Class::Capital => {
+            ByteClass::Small | ByteClass::Capital => {
                 // The first letter of each five is a token.
                 tokens += usize::from(letters == 0);
                 letters = (letters + 1) % FIVE;
             }
-            Class::Sign | Class::Wide => (tokens, letters) = (tokens + 1, 0),
-            Class::Space => letters = 0,
+            ByteClass::Sign | ByteClass::Wide => (tokens, letters) = (tokens + 1, 0),
+            ByteClass::Space => letters = 0,
         }
     }
     tokens
@@ -282,18 +283,18 @@ const FIVE: usize = 5;
 
 /// What eight bytes add: so many tokens that letters begin, and so many letters of the last one.
 #[derive(Clone, Copy)]
-struct Step {
+struct WordStep {
     tokens: u8,
     letters: u8,
 }
 
 /// What eight bytes add, by the number of letters that the token before them has, and by which of them are letters.
-static STEPS: [[Step; 256]; FIVE] = {
-    let mut steps = [[Step { tokens: 0, letters: 0 }; 256]; FIVE];
+static STEPS: [[WordStep; 256]; FIVE] = {
+    let mut steps = [[WordStep { tokens: 0, letters: 0 }; 256]; FIVE];
     let mut at = 0;
     while at < FIVE * 256 {
         let (before, set) = (at / 256, at % 256);
-        let mut step = Step { tokens: 0, letters: before as u8 };
+        let mut step = WordStep { tokens: 0, letters: before as u8 };
         let mut byte = 0;
         while byte < 8 {
             if set >> byte & 1 == 0 {
@@ -310,11 +311,11 @@ static STEPS: [[Step; 256]; FIVE] = {
     steps
 };
 
-fn class_of(c: char) -> Class {
+fn class_of(c: char) -> ByteClass {
     match u8::try_from(c) {
-        Ok(byte) if byte.is_ascii() => Class::of(byte),
-        _ if c.is_alphanumeric() && !is_unspaced(c) => Class::Small,
-        _ if c.is_whitespace() => Class::Space,
-        _ => Class::Sign,
+        Ok(byte) if byte.is_ascii() => ByteClass::of(byte),
+        _ if c.is_alphanumeric() && !is_unspaced(c) => ByteClass::Small,
+        _ if c.is_whitespace() => ByteClass::Space,
+        _ => ByteClass::Sign,
     }
 }

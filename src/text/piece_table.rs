@@ -4,19 +4,19 @@
 use std::collections::VecDeque;
 
 use crate::error::{Error, Result};
-use crate::text::Span;
 use crate::text::edit::Edit;
+use crate::text::span::Span;
 
 /// A stretch of the edited text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TablePiece {
     /// Bytes of the original.
     Original(Span),
     /// Text that an edit brought.
     Added(String),
 }
 
-impl Piece {
+impl TablePiece {
     fn len(&self) -> usize {
         match self {
             Self::Original(span) => span.len(),
@@ -48,13 +48,13 @@ impl Piece {
 #[derive(Debug, Clone)]
 pub struct PieceTable<'a> {
     original: &'a str,
-    pieces: Vec<Piece>,
+    pieces: Vec<TablePiece>,
 }
 
 impl<'a> PieceTable<'a> {
     /// Makes the table of a text that no edit has touched.
     pub fn new(original: &'a str) -> Self {
-        Self { original, pieces: vec![Piece::Original(Span::new(0, original.len()))] }
+        Self { original, pieces: vec![TablePiece::Original(Span::new(0, original.len()))] }
     }
 
     /// Carries out edits, whose spans are offsets in the text as it is now; they may come in any order.
@@ -74,7 +74,7 @@ impl<'a> PieceTable<'a> {
             self.pieces.extend(kept);
             self.cut(&mut rest, edit.span.len())?;
             if !edit.text.is_empty() {
-                self.pieces.push(Piece::Added(edit.text.clone()));
+                self.pieces.push(TablePiece::Added(edit.text.clone()));
             }
             at = edit.span.end;
         }
@@ -83,7 +83,7 @@ impl<'a> PieceTable<'a> {
     }
 
     /// Takes the first `len` bytes off the pieces.
-    fn cut(&self, rest: &mut VecDeque<Piece>, len: usize) -> Result<Vec<Piece>> {
+    fn cut(&self, rest: &mut VecDeque<TablePiece>, len: usize) -> Result<Vec<TablePiece>> {
         let mut taken = Vec::new();
         let mut left = len;
         while left > 0 {
@@ -104,8 +104,8 @@ impl<'a> PieceTable<'a> {
     /// Gives the text as it is now.
     pub fn text(&self) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Original(span) => span.of(self.original),
-            Piece::Added(text) => text.as_str(),
+            TablePiece::Original(span) => span.of(self.original),
+            TablePiece::Added(text) => text.as_str(),
         });
         pieces.collect()
     }
@@ -115,11 +115,11 @@ impl<'a> PieceTable<'a> {
         let mut edits = Vec::new();
         let mut at = 0;
         let mut added = String::new();
-        let end = Piece::Original(Span::new(self.original.len(), self.original.len()));
+        let end = TablePiece::Original(Span::new(self.original.len(), self.original.len()));
         for piece in self.pieces.iter().chain([&end]) {
             match piece {
-                Piece::Added(text) => added.push_str(text),
-                Piece::Original(span) => {
+                TablePiece::Added(text) => added.push_str(text),
+                TablePiece::Original(span) => {
                     let gone = Span::new(at, span.start);
                     if gone.of(self.original) != added {
                         edits.push(Edit::replace(gone, std::mem::take(&mut added)));

@@ -2,23 +2,24 @@
 //!
 //! Only bullets that are one link and nothing else are ever taken away.
 
-use crate::text::Span;
 use crate::text::edit::Edit;
 use crate::text::frontmatter::edit::line_end;
+use crate::text::line::Lines;
 use crate::text::link::Link;
-use crate::text::note::{Lines, Note};
+use crate::text::note::Note;
 use crate::text::path::key;
+use crate::text::span::Span;
 
 /// How the section is called and begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct RelatedSection {
     /// Its name, such as `Related`.
     pub name: String,
     /// Whether it begins with a bold line instead of a heading.
     pub bold: bool,
 }
 
-impl Section {
+impl RelatedSection {
     fn opening(&self) -> String {
         if self.bold { format!("**{}:**", self.name) } else { format!("## {}", self.name) }
     }
@@ -53,7 +54,7 @@ impl Section {
 }
 
 /// Adds a bullet with a link, as written in `link`, at the end of the section, which is made where it is missing.
-pub fn add(text: &str, note: &Note, section: &Section, link: &str) -> Edit {
+pub fn add(text: &str, note: &Note, section: &RelatedSection, link: &str) -> Edit {
     let end = line_end(text);
     let lines = Lines::new(text);
     let bullet = format!("- {link}");
@@ -84,7 +85,7 @@ pub fn add(text: &str, note: &Note, section: &Section, link: &str) -> Edit {
 }
 
 /// Lists the links of the section that stand alone in a bullet, as they are written.
-pub fn alone<'n>(text: &str, note: &'n Note, section: &Section) -> Vec<&'n Link> {
+pub fn alone<'n>(text: &str, note: &'n Note, section: &RelatedSection) -> Vec<&'n Link> {
     let lines = Lines::new(text);
     let Some((_, inside)) = section.find(text, note, &lines) else { return Vec::new() };
     let links = in_order(note);
@@ -115,7 +116,7 @@ fn within<'l, 'n>(links: &'l [&'n Link], part: Span) -> impl Iterator<Item = &'n
 
 /// Removes the bullets of the section that are nothing but one of these links; a section that holds nothing else goes
 /// with the last of them.
-pub fn remove(text: &str, note: &Note, section: &Section, goes: impl Fn(&Link) -> bool) -> Vec<Edit> {
+pub fn remove(text: &str, note: &Note, section: &RelatedSection, goes: impl Fn(&Link) -> bool) -> Vec<Edit> {
     let lines = Lines::new(text);
     let Some((opening, inside)) = section.find(text, note, &lines) else { return Vec::new() };
     let links = in_order(note);

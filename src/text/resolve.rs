@@ -1,4 +1,4 @@
-//! Owns [`Names`]: which file a link means (spec/obsidian.md 3).
+//! Owns [`FileNames`]: which file a link means (spec/obsidian.md 3).
 //!
 //! Knows paths only: aliases, titles and headings take no part. Reads no file.
 
@@ -34,15 +34,15 @@ pub struct Resolved<'a> {
 ///
 /// Paths are looked up among the files of their name, so that each file stands in one table only.
 #[derive(Debug, Default)]
-pub struct Names {
-    files: Vec<File>,
+pub struct FileNames {
+    files: Vec<NamedFile>,
     /// Places in `files` that stand empty.
     free: Vec<u32>,
-    by_name: HashMap<Box<str>, Ids>,
+    by_name: HashMap<Box<str>, FileIds>,
 }
 
 #[derive(Debug)]
-struct File {
+struct NamedFile {
     path: NotePath,
     /// The key of the path, where that is not the path itself.
     key: Option<Box<str>>,
@@ -52,20 +52,20 @@ struct File {
 
 /// The files that share a name.
 #[derive(Debug)]
-enum Ids {
+enum FileIds {
     One(u32),
-    Many(Box<Many>),
+    Many(Box<SharedName>),
 }
 
 #[derive(Debug)]
-struct Many {
+struct SharedName {
     /// Ordered by key: the files below a folder stand together.
     by_key: Vec<u32>,
     /// Ordered by preference: shortest path first.
     by_rank: Vec<u32>,
 }
 
-impl Ids {
+impl FileIds {
     fn by_key(&self) -> &[u32] {
         match self {
             Self::One(id) => slice::from_ref(id),
@@ -81,7 +81,7 @@ impl Ids {
     }
 }
 
-impl File {
+impl NamedFile {
     fn new(path: &NotePath) -> Self {
         let key = path.key();
         let units = u32::try_from(path.as_str().encode_utf16().count()).unwrap_or(u32::MAX);
@@ -103,7 +103,7 @@ impl File {
     }
 }
 
-impl Names {
+impl FileNames {
     /// Has room for so many files.
     pub fn with_capacity(files: usize) -> Self {
         Self { files: Vec::with_capacity(files), free: Vec::new(), by_name: HashMap::with_capacity(files) }
@@ -112,7 +112,7 @@ impl Names {
     /// Adds a file; one that is there already stays as it is.
     pub fn insert(&mut self, path: &NotePath) {
         let name = key(path.name());
-        let file = File::new(path);
+        let file = NamedFile::new(path);
         let place = match self.by_name.get(name.as_str()) {
             None => None,
             Some(ids) => match self.places(ids, &file) {
@@ -126,16 +126,16 @@ impl Names {
             None => self.files.push(file),
         }
         let Some((by_key, by_rank)) = place else {
-            self.by_name.insert(name.into(), Ids::One(id));
+            self.by_name.insert(name.into(), FileIds::One(id));
             return;
         };
         let Some(ids) = self.by_name.get_mut(name.as_str()) else {
             return;
         };
-        if let Ids::One(first) = *ids {
-            *ids = Ids::Many(Box::new(Many { by_key: vec![first], by_rank: vec![first] }));
+        if let FileIds::One(first) = *ids {
+            *ids = FileIds::Many(Box::new(SharedName { by_key: vec![first], by_rank: vec![first] }));
         }
-        if let Ids::Many(many) = ids {
+        if let FileIds::Many(many) = ids {
             many.by_key.insert(by_key, id);
             many.by_rank.insert(by_rank, id);
         }
@@ -147,12 +147,12 @@ impl Names {
         let Some(ids) = self.by_name.get(name.as_str()) else {
             return;
         };
-        let (Ok(by_key), Ok(by_rank)) = self.places(ids, &File::new(path)) else {
+        let (Ok(by_key), Ok(by_rank)) = self.places(ids, &NamedFile::new(path)) else {
             return;
         };
         self.free.extend(ids.by_key().get(by_key));
         match self.by_name.get_mut(name.as_str()) {
-            Some(Ids::Many(many)) if many.by_key.len() > 1 => {
+            Some(FileIds::Many(many)) if many.by_key.len() > 1 => {
                 many.by_key.remove(by_key);
                 many.by_rank.remove(by_rank);
             }
@@ -168,14 +168,14 @@ impl Names {
     }
 
     /// Finds where a file stands, or belongs, in the two orders of its name.
-    fn places(&self, ids: &Ids, file: &File) -> (Result<usize, usize>, Result<usize, usize>) {
+    fn places(&self, ids: &FileIds, file: &NamedFile) -> (Result<usize, usize>, Result<usize, usize>) {
         (
             ids.by_key().binary_search_by(|&id| self.file(id).place().cmp(&file.place())),
             ids.by_rank().binary_search_by(|&id| self.file(id).rank().cmp(&file.rank())),
         )
     }
 
-    fn file(&self, id: u32) -> &File {
+    fn file(&self, id: u32) -> &NamedFile {
         &self.files[id as usize]
     }
 
@@ -188,7 +188,7 @@ impl Names {
         let named = |want: String| self.by_name.get(last(&want)).map(|ids| (want, ids));
         let (want, ids) = spellings(&cleaned).find_map(named)?;
         if !want.contains('/')
-            && let Ids::One(id) = ids
+            && let FileIds::One(id) = ids
         {
             return self.pick([*id]);
         }
@@ -197,7 +197,7 @@ impl Names {
     }
 
     /// Finds the file that a link in `source` means, whose name is that of `ids`; `want` is the link without case.
-    fn among(&self, ids: &Ids, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
+    fn among(&self, ids: &FileIds, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
         let source_key = source.key();
         let folder = source_key.rfind('/').map_or("", |slash| &source_key[..=slash]);
         if want.starts_with("./") || want.starts_with("../") {
@@ -221,7 +221,7 @@ impl Names {
     }
 
     /// Takes, of files whose paths differ by case alone, the one that is spelled most like the link, from its end on.
-    fn as_spelled<'a>(&'a self, ids: &Ids, found: Resolved<'a>, link: &str) -> Resolved<'a> {
+    fn as_spelled<'a>(&'a self, ids: &FileIds, found: Resolved<'a>, link: &str) -> Resolved<'a> {
         if !found.ambiguous {
             return found;
         }
@@ -245,7 +245,7 @@ impl Names {
     }
 
     /// Picks among the files whose path key is `path`.
-    fn exact(&self, ids: &Ids, path: &str) -> Option<Resolved<'_>> {
+    fn exact(&self, ids: &FileIds, path: &str) -> Option<Resolved<'_>> {
         let ids = ids.by_key();
         let start = ids.partition_point(|&id| self.file(id).key() < path);
         let same = ids.get(start..)?.iter().copied().take_while(|&id| self.file(id).key() == path);
@@ -253,7 +253,7 @@ impl Names {
     }
 
     /// Picks among the files below a folder that fit; the folder ends in a slash, the root has none.
-    fn below(&self, ids: &Ids, folder: &str, fits: impl Fn(&u32) -> bool) -> Option<Resolved<'_>> {
+    fn below(&self, ids: &FileIds, folder: &str, fits: impl Fn(&u32) -> bool) -> Option<Resolved<'_>> {
         /// A group of more files than this is met soon enough by going through all of the name in order.
         const FEW: usize = 64;
         let by_key = ids.by_key();

@@ -3,8 +3,8 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::text::Span;
 use crate::text::edit::Edit;
+use crate::text::span::Span;
 
 /// A changed part with more words than this is compared by lines alone.
 const WORDS: usize = 4000;
@@ -16,7 +16,7 @@ const JOINING: &[char] = &['/', '\\', '_', '-', '%'];
 
 /// A run of bytes that two texts have in common: where it begins in each, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct CommonRun {
     old: usize,
     new: usize,
     len: usize,
@@ -65,8 +65,8 @@ fn is_joined(written: &str, then: (&str, &str), now: (&str, &str)) -> bool {
 }
 
 /// Finds where a part of the old text stands in the new one; `None` where it is not there as it was.
-fn placed(runs: &[Run], start: usize, end: usize, lengths: (usize, usize)) -> Option<Span> {
-    let holds = |run: &&Run| run.old <= start && end <= run.old + run.len;
+fn placed(runs: &[CommonRun], start: usize, end: usize, lengths: (usize, usize)) -> Option<Span> {
+    let holds = |run: &&CommonRun| run.old <= start && end <= run.old + run.len;
     if start < end {
         let run = runs.iter().find(holds)?;
         let at = run.new + (start - run.old);
@@ -85,14 +85,17 @@ fn placed(runs: &[Run], start: usize, end: usize, lengths: (usize, usize)) -> Op
 }
 
 /// Lists what two texts have in common, by lines, and within changed lines by words.
-fn common(old: &str, new: &str) -> Vec<Run> {
+fn common(old: &str, new: &str) -> Vec<CommonRun> {
     let (olds, news) = (lines(old), lines(new));
     let mut runs = Vec::new();
     for op in capture_diff_slices(Algorithm::Patience, &olds, &news) {
         match op {
             DiffOp::Equal { old_index, new_index, len } => {
                 let (from, to) = (offset(old, &olds, old_index), offset(new, &news, new_index));
-                push(&mut runs, Run { old: from, new: to, len: offset(old, &olds, old_index + len) - from });
+                push(
+                    &mut runs,
+                    CommonRun { old: from, new: to, len: offset(old, &olds, old_index + len) - from },
+                );
             }
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {
                 let (from, to) = (offset(old, &olds, old_index), offset(new, &news, new_index));
@@ -106,7 +109,7 @@ fn common(old: &str, new: &str) -> Vec<Run> {
     runs
 }
 
-fn words_in_common(old: &str, new: &str, at: (usize, usize), runs: &mut Vec<Run>) {
+fn words_in_common(old: &str, new: &str, at: (usize, usize), runs: &mut Vec<CommonRun>) {
     let (olds, news) = (words(old), words(new));
     if olds.len().max(news.len()) > WORDS {
         return;
@@ -115,13 +118,13 @@ fn words_in_common(old: &str, new: &str, at: (usize, usize), runs: &mut Vec<Run>
         if let DiffOp::Equal { old_index, new_index, len } = op {
             let (from, to) = (offset(old, &olds, old_index), offset(new, &news, new_index));
             let len = offset(old, &olds, old_index + len) - from;
-            push(runs, Run { old: at.0 + from, new: at.1 + to, len });
+            push(runs, CommonRun { old: at.0 + from, new: at.1 + to, len });
         }
     }
 }
 
 /// Adds a run to the one before where they are together in both texts.
-fn push(runs: &mut Vec<Run>, run: Run) {
+fn push(runs: &mut Vec<CommonRun>, run: CommonRun) {
     match runs.last_mut() {
         Some(last) if last.old + last.len == run.old && last.new + last.len == run.new => last.len += run.len,
         _ => runs.push(run),
@@ -156,12 +159,12 @@ fn words(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::text::edit::{apply, between};
+    use crate::text::edit::{apply, single_edit};
     use crate::text::*;
 
     /// An edit leads from the first text to the second; others then made the third of it. Taken back, the fourth is left.
     fn check_back(before: &str, after: &str, now: &str, expected: Option<&str>) {
-        let patch: Vec<Edit> = between(before, after).into_iter().collect();
+        let patch: Vec<Edit> = single_edit(before, after).into_iter().collect();
         let back = take_back(before, &patch, after, now);
         let back = back.map(|edits| String::from_utf8(apply(now.as_bytes(), &edits).unwrap()).unwrap());
         assert_eq!(back.as_deref(), expected, "{before:?} {after:?} {now:?}");

@@ -5,15 +5,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::text::canvas;
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
-use crate::text::link::{Inner, Link, LinkForm, Place, TextForm, is_external};
-use crate::text::note::{Lines, Note, Target, heading_key};
+use crate::text::line::Lines;
+use crate::text::link::{Link, LinkContext, LinkEscape, LinkForm, TextForm};
+use crate::text::link_syntax::is_external;
+use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, clean};
-use crate::text::resolve::{LinkFormat, Names};
-use crate::text::subpath::Parts;
-use crate::text::unlinked_reference::{Mention, MentionKind};
-use crate::text::{Span, canvas};
+use crate::text::resolve::{FileNames, LinkFormat};
+use crate::text::span::Span;
+use crate::text::subpath::{SubpathTable, SubpathTarget};
+use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
 /// Reads a note or a canvas.
 pub fn parse(path: &NotePath, text: &str) -> Note {
@@ -50,7 +53,7 @@ impl Moves {
 
 /// What the user may ask for beside the rule (spec/obsidian.md 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct RewriteOptions {
     /// The form of the link texts that we write.
     pub format: LinkFormat,
     /// Leave a relative link alone that other programs would not find any more, as long as Obsidian does.
@@ -63,22 +66,22 @@ pub struct Options {
 
 /// The names of a vault before and after an operation.
 #[derive(Debug)]
-pub struct World<'a> {
+pub struct RenameContext<'a> {
     /// Every file that a link in question could mean, where it is now.
-    pub before: &'a Names,
+    pub before: &'a FileNames,
     /// The same, where it will be.
-    pub after: &'a Names,
+    pub after: &'a FileNames,
     /// The way from one to the other.
     pub moves: &'a Moves,
     /// Where the text in question will be, where that is not where its file goes: a part that is taken out.
     pub place: Option<&'a NotePath>,
     /// What the user asked for.
-    pub options: Options,
+    pub options: RewriteOptions,
 }
 
 /// What becomes of one file's links.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rewritten {
+pub struct LinkRewrite {
     /// The bytes to change.
     pub edits: Vec<Edit>,
     /// How many links they change.
@@ -90,7 +93,7 @@ pub struct Rewritten {
 }
 
 /// A file whose links are looked at.
-struct File<'t> {
+struct LinkingFile<'t> {
     path: &'t NotePath,
     text: &'t str,
     note: &'t Note,
@@ -99,7 +102,7 @@ struct File<'t> {
     shared: Vec<Span>,
 }
 
-impl<'t> File<'t> {
+impl<'t> LinkingFile<'t> {
     fn new(path: &'t NotePath, text: &'t str, note: &'t Note) -> Self {
         let properties = note.frontmatter.iter().flat_map(|front| &front.properties);
         let shared = properties.filter(|property| property.shared).map(|property| property.span).collect();
@@ -115,7 +118,7 @@ impl<'t> File<'t> {
 
 /// How careful a destination of a Markdown link is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Care {
+enum EncodingLevel {
     /// As Obsidian does: readable.
     Usual,
     /// Every ASCII sign that could mean anything as a percent code.
@@ -124,7 +127,7 @@ enum Care {
 
 /// What is wrong with an edited text that was read back.
 #[derive(Debug, PartialEq, Eq)]
-enum Misread {
+enum ReadBack {
     /// All is as it should be.
     Nothing,
     /// These links, by their places before, do not read as they should.
@@ -136,7 +139,7 @@ enum Misread {
 /// An edited text is read back at most so many times to find which edits it bears.
 const ATTEMPTS: usize = 64;
 
-impl World<'_> {
+impl RenameContext<'_> {
     /// Finds the file that a link means now.
     fn target<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<&'n NotePath> {
         lookup(self.before, link, source).map(|(path, _)| path)
@@ -150,27 +153,27 @@ impl World<'_> {
     /// Says how the links of a file must change so that each means the same file afterwards.
     ///
     /// `source` is where the file is now, `text` what it holds, `note` what [`parse`] read out of it.
-    pub fn retarget(&self, source: &NotePath, text: &str, note: &Note) -> Rewritten {
-        let file = File::new(source, text, note);
-        let mut usual = self.plan(&file, Care::Usual);
-        if usual.edits.is_empty() || self.misread(&file, &usual.edits, &mut usual.work) == Misread::Nothing {
+    pub fn retarget(&self, source: &NotePath, text: &str, note: &Note) -> LinkRewrite {
+        let file = LinkingFile::new(source, text, note);
+        let mut usual = self.plan(&file, EncodingLevel::Usual);
+        if usual.edits.is_empty() || self.misread(&file, &usual.edits, &mut usual.work) == ReadBack::Nothing {
             return usual;
         }
-        let mut strict = self.plan(&file, Care::Strict);
+        let mut strict = self.plan(&file, EncodingLevel::Strict);
         strict.work += usual.work;
         match self.misread(&file, &strict.edits, &mut strict.work) {
-            Misread::Nothing => strict,
+            ReadBack::Nothing => strict,
             misread => self.keep_what_holds(&file, misread, strict.work),
         }
     }
 
     /// Keeps the edits that read back and refuses the others, where all of them together do not.
-    fn keep_what_holds(&self, file: &File<'_>, misread: Misread, work: usize) -> Rewritten {
-        let mut kept = Rewritten { work, ..Rewritten::default() };
-        let mut planned: Vec<(&Link, Rewritten)> = Vec::new();
+    fn keep_what_holds(&self, file: &LinkingFile<'_>, misread: ReadBack, work: usize) -> LinkRewrite {
+        let mut kept = LinkRewrite { work, ..LinkRewrite::default() };
+        let mut planned: Vec<(&Link, LinkRewrite)> = Vec::new();
         for link in self.followed(file.note) {
-            let mut one = Rewritten::default();
-            self.plan_link(file, link, Care::Strict, &mut one);
+            let mut one = LinkRewrite::default();
+            self.plan_link(file, link, EncodingLevel::Strict, &mut one);
             kept.work += 1;
             kept.remarks.append(&mut one.remarks);
             if !one.edits.is_empty() {
@@ -179,7 +182,7 @@ impl World<'_> {
         }
         // Mostly the links that do not read back can be told at once; they come last.
         let is_doubtful =
-            |link: &Link| matches!(&misread, Misread::Links(spans) if spans.contains(&link.span));
+            |link: &Link| matches!(&misread, ReadBack::Links(spans) if spans.contains(&link.span));
         let (doubtful, fine): (Vec<_>, Vec<_>) = planned.into_iter().partition(|(link, _)| is_doubtful(link));
         let (mut refused, mut attempts) = (Vec::new(), ATTEMPTS);
         for group in [fine, doubtful] {
@@ -198,10 +201,10 @@ impl World<'_> {
     /// many attempts the rest is refused, for each attempt reads the whole text.
     fn keep_group(
         &self,
-        file: &File<'_>,
-        group: &[(&Link, Rewritten)],
+        file: &LinkingFile<'_>,
+        group: &[(&Link, LinkRewrite)],
         attempts: &mut usize,
-        kept: &mut Rewritten,
+        kept: &mut LinkRewrite,
         refused: &mut Vec<Span>,
     ) {
         if group.is_empty() {
@@ -211,7 +214,7 @@ impl World<'_> {
             *attempts -= 1;
             let mut tried = kept.edits.clone();
             tried.extend(group.iter().flat_map(|(_, one)| &one.edits).cloned());
-            if self.misread(file, &tried, &mut kept.work) == Misread::Nothing {
+            if self.misread(file, &tried, &mut kept.work) == ReadBack::Nothing {
                 kept.edits = tried;
                 kept.links += group.iter().map(|(_, one)| one.links).sum::<usize>();
                 return;
@@ -225,8 +228,8 @@ impl World<'_> {
         refused.extend(group.iter().map(|(link, _)| link.span));
     }
 
-    fn plan(&self, file: &File<'_>, care: Care) -> Rewritten {
-        let mut rewritten = Rewritten::default();
+    fn plan(&self, file: &LinkingFile<'_>, care: EncodingLevel) -> LinkRewrite {
+        let mut rewritten = LinkRewrite::default();
         for link in self.followed(file.note) {
             self.plan_link(file, link, care, &mut rewritten);
             rewritten.work += 1;
@@ -236,16 +239,18 @@ impl World<'_> {
     }
 
     /// Tells of names of moved files that are no links, and so stay as they are.
-    fn left(&self, file: &File<'_>) -> impl Iterator<Item = Remark> {
+    fn left(&self, file: &LinkingFile<'_>) -> impl Iterator<Item = Remark> {
         let left = file.note.mentions.iter().filter(|mention| !self.follows(mention));
-        left.filter(|mention| !self.stays(file.path, &mention.link)).map(|Mention { kind, link }| {
-            remark(kind.code(), file.path, file.text, &file.lines, link.span, kind.why())
-        })
+        left.filter(|mention| !self.stays(file.path, &mention.link)).map(
+            |UnlinkedReference { kind, link }| {
+                remark(kind.code(), file.path, file.text, &file.lines, link.span, kind.why())
+            },
+        )
     }
 
     /// Says whether a mention is treated as a link.
-    fn follows(&self, mention: &Mention) -> bool {
-        self.options.partial_properties && mention.kind == MentionKind::PartialProperty
+    fn follows(&self, mention: &UnlinkedReference) -> bool {
+        self.options.partial_properties && mention.kind == UnlinkedReferenceKind::PartialProperty
     }
 
     /// Lists the links that are rewritten, those of the note's own list first.
@@ -261,8 +266,14 @@ impl World<'_> {
         found.is_some_and(|(path, _)| path == self.moves.of(target))
     }
 
-    fn plan_link(&self, file: &File<'_>, link: &Link, care: Care, rewritten: &mut Rewritten) {
-        let File { path: source, text, ref lines, .. } = *file;
+    fn plan_link(
+        &self,
+        file: &LinkingFile<'_>,
+        link: &Link,
+        care: EncodingLevel,
+        rewritten: &mut LinkRewrite,
+    ) {
+        let LinkingFile { path: source, text, ref lines, .. } = *file;
         if clean(&link.path).is_empty() || is_external(&link.path) {
             return;
         }
@@ -281,7 +292,7 @@ impl World<'_> {
             rewritten.remarks.push(remark(code, source, text, lines, link.span, message));
         };
         let raw_path = link.path_span.of(text);
-        if link.escape.inner == Inner::Percent && raw_path.contains("%23") {
+        if link.escape.inner == LinkEscape::Percent && raw_path.contains("%23") {
             return refuse("percent-hash", "the link holds a percent-coded `#`");
         }
         if file.is_shared(link.span) {
@@ -291,12 +302,12 @@ impl World<'_> {
             return refuse("name-not-linkable", "no link text finds the new name");
         };
         let inner = match syntax(link, text) {
-            Syntax::Wiki if !stands_in_wikilink(&linktext) => {
+            DestinationSyntax::Wiki if !stands_in_wikilink(&linktext) => {
                 return refuse("name-not-linkable", "the new name cannot stand in a wikilink");
             }
-            Syntax::Wiki | Syntax::Canvas => linktext.clone(),
-            Syntax::Plain => percent_encode(&linktext, care, link.place == Place::Table),
-            Syntax::Angle => angle_encode(&linktext, care),
+            DestinationSyntax::Wiki | DestinationSyntax::Canvas => linktext.clone(),
+            DestinationSyntax::Plain => percent_encode(&linktext, care, link.place == LinkContext::Table),
+            DestinationSyntax::Angle => angle_encode(&linktext, care),
         };
         let Some(raw) = encode_in(link.escape.host, &inner) else {
             return refuse("yaml-style", "the new name cannot stand in this value without quotes");
@@ -310,7 +321,7 @@ impl World<'_> {
     /// not be after (spec/obsidian.md 4.1, case W12).
     fn leads_astray(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
         let place = self.place_of(source);
-        let is_markdown = link.escape.inner == Inner::Percent;
+        let is_markdown = link.escape.inner == LinkEscape::Percent;
         if self.options.format != LinkFormat::Relative
             || self.options.keep_lookup_links
             || !is_markdown
@@ -331,14 +342,14 @@ impl World<'_> {
         if is_canvas_path(link) {
             return Some(target.as_str().to_owned());
         }
-        linktext(self.after, target, source, self.options.format, link.escape.inner == Inner::Percent)
+        linktext(self.after, target, source, self.options.format, link.escape.inner == LinkEscape::Percent)
     }
 
     /// Gives the change of alias or label that goes with a new destination (spec/obsidian.md 4.4).
     fn label(&self, link: &Link, text: &str, old: &NotePath, new: &NotePath, raw: &str) -> Option<Edit> {
         let span = link.alias_span.filter(|span| !span.is_empty())?;
         let label = span.of(text);
-        let is_wiki = matches!(syntax(link, text), Syntax::Wiki);
+        let is_wiki = matches!(syntax(link, text), DestinationSyntax::Wiki);
         let is_definition = matches!(link.form, LinkForm::Refdef | LinkForm::CanvasText(TextForm::Refdef));
         if is_definition || (link.embed && !is_wiki) {
             return None;
@@ -359,15 +370,15 @@ impl World<'_> {
     }
 
     /// Reads the edited text back: there must be the same links in the same order, each meaning what it should.
-    fn misread(&self, file: &File<'_>, edits: &[Edit], work: &mut usize) -> Misread {
+    fn misread(&self, file: &LinkingFile<'_>, edits: &[Edit], work: &mut usize) -> ReadBack {
         let place = self.place_of(file.path);
-        let Ok(changed) = apply(file.text.as_bytes(), edits) else { return Misread::Text };
-        let Ok(changed) = String::from_utf8(changed) else { return Misread::Text };
+        let Ok(changed) = apply(file.text.as_bytes(), edits) else { return ReadBack::Text };
+        let Ok(changed) = String::from_utf8(changed) else { return ReadBack::Text };
         let again = parse(place, &changed);
         let count = self.followed(file.note).count();
         *work += count;
         if self.followed(&again).count() != count || again.links.len() != file.note.links.len() {
-            return Misread::Text;
+            return ReadBack::Text;
         }
         let edited: HashSet<Span> = edits.iter().map(|edit| edit.span).collect();
         let mut wrong = HashSet::new();
@@ -375,14 +386,14 @@ impl World<'_> {
             let touched = edited.contains(&old.path_span);
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
             if !(touched || is_same && old.path == new.path) {
-                return Misread::Text;
+                return ReadBack::Text;
             }
             let wanted = self.target(old, file.path).map(|target| self.moves.of(target));
             if touched && !(is_same && lookup(self.after, new, place).map(|(path, _)| path) == wanted) {
                 wrong.insert(old.span);
             }
         }
-        if wrong.is_empty() { Misread::Nothing } else { Misread::Links(wrong) }
+        if wrong.is_empty() { ReadBack::Nothing } else { ReadBack::Links(wrong) }
     }
 }
 
@@ -392,7 +403,7 @@ fn is_canvas_path(link: &Link) -> bool {
 }
 
 /// Finds the file that a link means, and whether only the order of bytes decided that.
-fn lookup<'n>(names: &'n Names, link: &Link, source: &'n NotePath) -> Option<(&'n NotePath, bool)> {
+fn lookup<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option<(&'n NotePath, bool)> {
     let found = match link.form {
         LinkForm::CanvasFile | LinkForm::CanvasGroup => names.resolve_exact(&link.path),
         _ => names.resolve(&link.path, source),
@@ -405,7 +416,7 @@ fn lookup<'n>(names: &'n Names, link: &Link, source: &'n NotePath) -> Option<(&'
 ///
 /// `with_extension` is for Markdown links, which keep `.md`.
 pub fn linktext(
-    names: &Names,
+    names: &FileNames,
     target: &NotePath,
     source: &NotePath,
     format: LinkFormat,
@@ -439,23 +450,23 @@ fn relative(folder: &str, path: &str) -> String {
 }
 
 /// What a destination is written as.
-enum Syntax {
+enum DestinationSyntax {
     Wiki,
     Plain,
     Angle,
     Canvas,
 }
 
-fn syntax(link: &Link, text: &str) -> Syntax {
+fn syntax(link: &Link, text: &str) -> DestinationSyntax {
     let is_angle = || {
         let before = link.dest_span.start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
         before == Some(&b'<')
     };
     match link.form {
-        LinkForm::Wiki | LinkForm::FmWiki | LinkForm::CanvasText(TextForm::Wiki) => Syntax::Wiki,
-        LinkForm::CanvasFile | LinkForm::CanvasGroup => Syntax::Canvas,
-        _ if is_angle() => Syntax::Angle,
-        _ => Syntax::Plain,
+        LinkForm::Wiki | LinkForm::FmWiki | LinkForm::CanvasText(TextForm::Wiki) => DestinationSyntax::Wiki,
+        LinkForm::CanvasFile | LinkForm::CanvasGroup => DestinationSyntax::Canvas,
+        _ if is_angle() => DestinationSyntax::Angle,
+        _ => DestinationSyntax::Plain,
     }
 }
 
@@ -469,20 +480,20 @@ pub fn stands_in_wikilink(path: &str) -> bool {
 }
 
 /// Encodes a path as the destination of a Markdown link without angle brackets (spec/obsidian.md 4.3).
-fn percent_encode(path: &str, care: Care, in_table: bool) -> String {
+fn percent_encode(path: &str, care: EncodingLevel, in_table: bool) -> String {
     let balanced = is_balanced(path);
     let mut out = String::with_capacity(path.len() + 8);
     for (at, c) in path.char_indices() {
         let coded = match c {
             ' ' | '\\' => true,
             _ if c.is_control() => true,
-            '(' | ')' => !balanced || care == Care::Strict,
-            '<' => at == 0 || care == Care::Strict,
-            '|' => in_table || care == Care::Strict,
-            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == Care::Strict,
+            '(' | ')' => !balanced || care == EncodingLevel::Strict,
+            '<' => at == 0 || care == EncodingLevel::Strict,
+            '|' => in_table || care == EncodingLevel::Strict,
+            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == EncodingLevel::Strict,
             '#' => true,
             '/' | '.' | '-' | '_' | '~' => false,
-            _ => care == Care::Strict && c.is_ascii_punctuation(),
+            _ => care == EncodingLevel::Strict && c.is_ascii_punctuation(),
         };
         push(c, coded, &mut out);
     }
@@ -490,15 +501,15 @@ fn percent_encode(path: &str, care: Care, in_table: bool) -> String {
 }
 
 /// Encodes a path as the destination of a Markdown link in angle brackets.
-fn angle_encode(path: &str, care: Care) -> String {
+fn angle_encode(path: &str, care: EncodingLevel) -> String {
     let mut out = String::with_capacity(path.len() + 8);
     for (at, c) in path.char_indices() {
         let coded = match c {
             '<' | '>' | '\\' | '#' => true,
             _ if c.is_control() => true,
-            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == Care::Strict,
+            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == EncodingLevel::Strict,
             ' ' | '/' | '.' | '-' | '_' | '~' => false,
-            _ => care == Care::Strict && c.is_ascii_punctuation(),
+            _ => care == EncodingLevel::Strict && c.is_ascii_punctuation(),
         };
         push(c, coded, &mut out);
     }
@@ -549,7 +560,7 @@ pub fn heading_linktext(heading: &str) -> String {
 
 /// A part of a note that gets another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum PartRename {
     /// The heading of this index, and its new text.
     Heading(usize, String),
     /// The block of this index, and its new id.
@@ -564,18 +575,20 @@ pub fn rename_part(
     text: &str,
     note: &Note,
     target: &Note,
-    part: &Part,
+    part: &PartRename,
     is_target: impl Fn(&Link) -> bool,
-) -> Rewritten {
+) -> LinkRewrite {
     let lines = Lines::new(text);
-    let parts = Parts::new(target);
-    let mut rewritten = Rewritten::default();
+    let parts = SubpathTable::new(target);
+    let mut rewritten = LinkRewrite::default();
     for link in note.links.iter().filter(|link| !link.subpath.is_empty() && is_target(link)) {
         let Some((span, new)) = renamed_segment(link, text, &parts, part) else { continue };
         let inner = match syntax(link, text) {
-            Syntax::Wiki | Syntax::Canvas => new,
-            Syntax::Plain => percent_encode(&new, Care::Usual, link.place == Place::Table),
-            Syntax::Angle => angle_encode(&new, Care::Usual),
+            DestinationSyntax::Wiki | DestinationSyntax::Canvas => new,
+            DestinationSyntax::Plain => {
+                percent_encode(&new, EncodingLevel::Usual, link.place == LinkContext::Table)
+            }
+            DestinationSyntax::Angle => angle_encode(&new, EncodingLevel::Usual),
         };
         match encode_in(link.escape.host, &inner) {
             Some(raw) => {
@@ -593,7 +606,12 @@ pub fn rename_part(
 }
 
 /// Finds the segment of a link's subpath that names the part, and what it becomes.
-fn renamed_segment(link: &Link, text: &str, parts: &Parts<'_>, part: &Part) -> Option<(Span, String)> {
+fn renamed_segment(
+    link: &Link,
+    text: &str,
+    parts: &SubpathTable<'_>,
+    part: &PartRename,
+) -> Option<(Span, String)> {
     let raw = link.subpath_span.of(text);
     let mut decoded = link.subpath.split('#').filter(|segment| !segment.trim().is_empty());
     let mut upto = String::new();
@@ -611,10 +629,10 @@ fn renamed_segment(link: &Link, text: &str, parts: &Parts<'_>, part: &Part) -> O
         let lead = piece.len() - piece.trim_start().len();
         let span = Span::new(start + lead, start + lead + said.len());
         match (part, parts.find(&upto)) {
-            (Part::Heading(index, new), Some(Target::Heading(found))) if found == *index => {
+            (PartRename::Heading(index, new), Some(SubpathTarget::Heading(found))) if found == *index => {
                 return Some((span, heading_linktext(new)));
             }
-            (Part::Block(index, new), Some(Target::Block(found))) if found == *index => {
+            (PartRename::Block(index, new), Some(SubpathTarget::Block(found))) if found == *index => {
                 return Some((span, format!("^{new}")));
             }
             _ => {}

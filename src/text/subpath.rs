@@ -1,10 +1,21 @@
-//! Owns [`Parts`]: what a subpath names in a note. The headings, blocks and footnotes are put in tables once, so that
+//! Owns [`SubpathTable`]: what a subpath names in a note. The headings, blocks and footnotes are put in tables once, so that
 //! many links into one note take time in their number, and not in its square.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
-use crate::text::note::{Note, Target, heading_key};
+use crate::text::note::{Note, heading_key};
+
+/// What a subpath names in a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SubpathTarget {
+    /// The heading of this index.
+    Heading(usize),
+    /// The block of this index.
+    Block(usize),
+    /// The footnote of this index.
+    Footnote(usize),
+}
 
 /// There are so many levels of headings, and each segment of a subpath is deeper than the one before.
 const LEVELS: usize = 6;
@@ -14,25 +25,25 @@ type Chain = Vec<u32>;
 
 /// The parts of one note, by name.
 #[derive(Debug)]
-pub struct Parts<'n> {
+pub struct SubpathTable<'n> {
     note: &'n Note,
     blocks: OnceCell<HashMap<String, usize>>,
     footnotes: OnceCell<HashMap<String, usize>>,
-    headings: OnceCell<Headings>,
+    headings: OnceCell<HeadingTable>,
     /// For each length but 0, the first heading that ends such a chain.
     chains: [OnceCell<HashMap<Chain, usize>>; LEVELS],
     work: Cell<usize>,
 }
 
 #[derive(Debug)]
-struct Headings {
+struct HeadingTable {
     /// The numbers of the keys that headings are compared by.
     numbers: HashMap<String, u32>,
     /// The number of each heading's key, and the heading around it.
     list: Vec<(u32, Option<usize>)>,
 }
 
-impl<'n> Parts<'n> {
+impl<'n> SubpathTable<'n> {
     /// Looks at a note; tables are made when they are asked for.
     pub fn new(note: &'n Note) -> Self {
         Self {
@@ -56,15 +67,15 @@ impl<'n> Parts<'n> {
 
     /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
     /// before (spec/obsidian.md 3.6, 3.7). Of several parts of one name it is the first.
-    pub fn find(&self, subpath: &str) -> Option<Target> {
+    pub fn find(&self, subpath: &str) -> Option<SubpathTarget> {
         self.count(1);
         let parts: Vec<&str> = subpath.split('#').map(str::trim).filter(|part| !part.is_empty()).collect();
         let last = parts.last()?;
         if let Some(id) = last.strip_prefix('^') {
-            return self.blocks().get(&id.to_ascii_lowercase()).copied().map(Target::Block);
+            return self.blocks().get(&id.to_ascii_lowercase()).copied().map(SubpathTarget::Block);
         }
         if let Some(id) = last.strip_prefix("[^").and_then(|rest| rest.strip_suffix(']')) {
-            return self.footnotes().get(&id.to_lowercase()).copied().map(Target::Footnote);
+            return self.footnotes().get(&id.to_lowercase()).copied().map(SubpathTarget::Footnote);
         }
         let keys: Vec<String> = parts.iter().map(|part| heading_key(part)).collect();
         // Levels deepen at each segment and there are six, so a longer chain cannot match.
@@ -73,7 +84,7 @@ impl<'n> Parts<'n> {
         }
         let numbers = &self.headings().numbers;
         let chain = keys.iter().map(|key| numbers.get(key).copied()).collect::<Option<Chain>>()?;
-        self.chains(chain.len()).get(&chain).copied().map(Target::Heading)
+        self.chains(chain.len()).get(&chain).copied().map(SubpathTarget::Heading)
     }
 
     fn blocks(&self) -> &HashMap<String, usize> {
@@ -95,10 +106,10 @@ impl<'n> Parts<'n> {
         first
     }
 
-    fn headings(&self) -> &Headings {
+    fn headings(&self) -> &HeadingTable {
         self.headings.get_or_init(|| {
             let mut headings =
-                Headings { numbers: HashMap::new(), list: Vec::with_capacity(self.note.headings.len()) };
+                HeadingTable { numbers: HashMap::new(), list: Vec::with_capacity(self.note.headings.len()) };
             let mut around: Vec<(u8, usize)> = Vec::new();
             for (at, heading) in self.note.headings.iter().enumerate() {
                 self.count(1);
@@ -139,5 +150,13 @@ impl<'n> Parts<'n> {
             }
             first
         })
+    }
+}
+
+impl Note {
+    /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
+    /// before (spec/obsidian.md 3.6, 3.7). [`SubpathTable`] answers for many links at once.
+    pub fn subpath(&self, subpath: &str) -> Option<SubpathTarget> {
+        SubpathTable::new(self).find(subpath)
     }
 }

@@ -48,7 +48,7 @@ pub struct Term {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Cut {
+struct TermSpan {
     start: usize,
     end: usize,
     position: usize,
@@ -61,7 +61,7 @@ pub struct Terms<'a> {
     text: &'a str,
     at: usize,
     position: usize,
-    queue: Vec<Cut>,
+    queue: Vec<TermSpan>,
     queued: usize,
     /// Parts of the word being cut; kept for its space.
     parts: Vec<(usize, usize)>,
@@ -111,7 +111,7 @@ impl<'a> Terms<'a> {
 
     /// Moves to the next term; `false` at the end.
     pub fn advance(&mut self) -> bool {
-        while let Some(Cut { start, end, position, kind }) = self.next_cut() {
+        while let Some(TermSpan { start, end, position, kind }) = self.next_cut() {
             let raw = self.text.get(start..end).unwrap_or("");
             self.current.text.clear();
             fold_into(raw, &mut self.current.text);
@@ -157,8 +157,9 @@ impl<'a> Terms<'a> {
             return None;
         }
         let (bytes, runs) = (self.text.as_bytes(), self.runs);
-        let is_between =
-            |&&byte: &&u8| matches!(Class::of(byte), Class::Space | Class::Sign) && (runs || byte != b'_');
+        let is_between = |&&byte: &&u8| {
+            matches!(ByteClass::of(byte), ByteClass::Space | ByteClass::Sign) && (runs || byte != b'_')
+        };
         let between = bytes.get(self.at..)?.iter().take_while(is_between);
         self.at += between.count();
         let start = self.at;
@@ -168,7 +169,7 @@ impl<'a> Terms<'a> {
         Some((start, end))
     }
 
-    fn next_cut(&mut self) -> Option<Cut> {
+    fn next_cut(&mut self) -> Option<TermSpan> {
         while self.queued == self.queue.len() {
             self.queue.clear();
             self.queued = 0;
@@ -182,7 +183,7 @@ impl<'a> Terms<'a> {
 
     fn push(&mut self, start: usize, end: usize, kind: TermKind) {
         if end - start <= LONGEST_WORD {
-            self.queue.push(Cut { start, end, position: self.position, kind });
+            self.queue.push(TermSpan { start, end, position: self.position, kind });
         } else {
             self.left_out = true;
         }
@@ -270,7 +271,7 @@ impl<'a> Terms<'a> {
         let mut parts = mem::take(&mut self.parts);
         parts.clear();
         let mut part_start = begin;
-        let mut shape = Shape::default();
+        let mut shape = CaseState::default();
         let mut joined = false;
         let mut apostrophe = false;
         let mut before: Option<char> = None;
@@ -280,7 +281,7 @@ impl<'a> Terms<'a> {
             let rest = self.text.as_bytes().get(end..).unwrap_or_default();
             let small = small_run(rest);
             if let Some(&last) = rest.get(..small).and_then(<[u8]>::last) {
-                shape = Shape { last_lower: last.is_ascii_lowercase(), last_upper: false };
+                shape = CaseState { last_lower: last.is_ascii_lowercase(), last_upper: false };
                 before = Some(char::from(last));
                 end += small;
             }
@@ -318,7 +319,7 @@ impl<'a> Terms<'a> {
             }
             end += width;
             part_start = end;
-            shape = Shape::default();
+            shape = CaseState::default();
             before = if c == '_' { None } else { Some(c) };
         }
         if end > part_start {
@@ -333,7 +334,12 @@ impl<'a> Terms<'a> {
             let raw = self.text.get(begin..end).unwrap_or("");
             let start = begin + (raw.len() - raw.trim_start_matches('_').len());
             // It comes before its parts, so that positions never run backwards.
-            self.queue.push(Cut { start, end: whole_end, position: self.position, kind: TermKind::Whole });
+            self.queue.push(TermSpan {
+                start,
+                end: whole_end,
+                position: self.position,
+                kind: TermKind::Whole,
+            });
         } else if is_compound {
             self.left_out = true;
         }
@@ -383,7 +389,7 @@ fn plain_run(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// What a byte is to a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ByteClass {
     /// A small letter of ASCII, or a digit.
     Small,
     /// A capital of ASCII.
@@ -396,22 +402,22 @@ pub(super) enum Class {
     Wide,
 }
 
-impl Class {
+impl ByteClass {
     /// Tells the class of a byte.
     pub(super) fn of(byte: u8) -> Self {
         CLASSES[usize::from(byte)]
     }
 }
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Wide; 256];
+const CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Wide; 256];
     let mut byte = 0;
     while byte < 128u8 {
         classes[byte as usize] = match byte {
-            b'a'..=b'z' | b'0'..=b'9' => Class::Small,
-            b'A'..=b'Z' => Class::Capital,
-            _ if byte.is_ascii_whitespace() => Class::Space,
-            _ => Class::Sign,
+            b'a'..=b'z' | b'0'..=b'9' => ByteClass::Small,
+            b'A'..=b'Z' => ByteClass::Capital,
+            _ if byte.is_ascii_whitespace() => ByteClass::Space,
+            _ => ByteClass::Sign,
         };
         byte += 1;
     }
@@ -420,12 +426,12 @@ const CLASSES: [Class; 256] = {
 
 /// Remembers just enough of a word to see where `camelCase` and `HTTPServer` break.
 #[derive(Default)]
-struct Shape {
+struct CaseState {
     last_lower: bool,
     last_upper: bool,
 }
 
-impl Shape {
+impl CaseState {
     fn push(&mut self, c: char) {
         self.last_lower = c.is_lowercase();
         self.last_upper = c.is_uppercase();
@@ -538,31 +544,31 @@ const REMEMBERED_BRIEFLY: usize = 16;
 /// Reduces English words to their stems by Snowball's Porter2 algorithm; leaves everything else alone.
 ///
 /// It remembers the words that it met last, for a text uses few words many times.
-pub struct Stem {
+pub struct CachedStemmer {
     stemmer: Stemmer,
     /// Each word has one place, by its hash; the last that came there stands in it.
-    met: Vec<Option<Box<Stemmed>>>,
+    met: Vec<Option<Box<StemCacheEntry>>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Stemmed {
+struct StemCacheEntry {
     word: String,
     stem: String,
 }
 
-impl std::fmt::Debug for Stem {
+impl std::fmt::Debug for CachedStemmer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stem(English)")
     }
 }
 
-impl Default for Stem {
+impl Default for CachedStemmer {
     fn default() -> Self {
         Self::remembering(REMEMBERED)
     }
 }
 
-impl Stem {
+impl CachedStemmer {
     /// Is for a few words: it remembers little, and costs little to make.
     pub fn brief() -> Self {
         Self::remembering(REMEMBERED_BRIEFLY)

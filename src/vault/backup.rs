@@ -14,10 +14,9 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
-use crate::safe_open;
-use crate::vault::apply::WriteLock;
+use crate::vault::write_lock::WriteLock;
 use crate::vault::{STATE_DIR, Vault, real_place};
+use crate::{parallel, safe_open};
 
 /// Names of backups begin so; the time follows.
 pub const PREFIX: &str = "memory_backup_";
@@ -42,7 +41,7 @@ const ATTEMPTS: usize = 5;
 
 /// One file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Copied {
+pub struct BackupFile {
     /// Its length; 0 for a link.
     pub bytes: u64,
     /// The hash of its bytes, in hex.
@@ -55,7 +54,7 @@ pub struct Copied {
 
 /// What a backup holds, by path from its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct BackupManifest {
     /// When it was made, as RFC 3339.
     pub at: String,
     /// The vault that it is of, by its folder.
@@ -64,7 +63,7 @@ pub struct Manifest {
     /// Notes in it.
     pub notes: usize,
     /// Its files.
-    pub files: BTreeMap<String, Copied>,
+    pub files: BTreeMap<String, BackupFile>,
     /// Folders without files.
     #[serde(default)]
     pub empty: Vec<String>,
@@ -73,52 +72,52 @@ pub struct Manifest {
     pub left_out: Vec<String>,
 }
 
-impl Manifest {
+impl BackupManifest {
     /// Adds up the bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.bytes).sum()
     }
 
     /// Lists what is in the vault: its path there, and the file.
-    pub fn of_vault(&self) -> impl Iterator<Item = (&str, &Copied)> {
+    pub fn of_vault(&self) -> impl Iterator<Item = (&str, &BackupFile)> {
         self.files.iter().filter_map(|(path, file)| Some((path.strip_prefix("notes/")?, file)))
     }
 }
 
 /// How a file looked when it was copied.
-type Look = (u64, i64, i64, i64, i64, u64);
+type FileStamp = (u64, i64, i64, i64, i64, u64);
 
 /// Something of the vault that belongs into a backup.
 #[derive(Debug, Clone)]
-struct Item {
+struct SourceFile {
     /// Where it is on disk.
     disk: PathBuf,
-    look: Look,
+    look: FileStamp,
     link: Option<PathBuf>,
 }
 
 /// Everything of a vault that belongs into a backup.
 #[derive(Debug, Default)]
-struct Tree {
-    items: BTreeMap<String, Item>,
+struct SourceTree {
+    items: BTreeMap<String, SourceFile>,
     empty: Vec<String>,
     left_out: Vec<String>,
 }
 
 /// A backup that is being made. Dropped before its end, it goes.
 #[derive(Debug)]
-pub struct Draft<'a> {
+pub struct UnfinishedBackup<'a> {
     vault: &'a Vault,
     folder: PathBuf,
     aside: PathBuf,
     /// Held as long as nobody else may make one here.
     _lock: File,
-    looks: BTreeMap<String, Look>,
-    manifest: Manifest,
+    looks: BTreeMap<String, FileStamp>,
+    manifest: BackupManifest,
     done: bool,
 }
 
-impl Drop for Draft<'_> {
+impl Drop for UnfinishedBackup<'_> {
     fn drop(&mut self) {
         if !self.done
             && let Err(error) = fs::remove_dir_all(&self.aside)
@@ -133,11 +132,11 @@ pub fn own_folder() -> PathBuf {
     Path::new(STATE_DIR).join("backups")
 }
 
-fn look_of(found: &fs::Metadata) -> Look {
+fn look_of(found: &fs::Metadata) -> FileStamp {
     (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.ino())
 }
 
-impl<'a> Draft<'a> {
+impl<'a> UnfinishedBackup<'a> {
     /// Begins a backup in a folder, and removes what one that was cut short left there.
     ///
     /// # Errors
@@ -184,7 +183,7 @@ impl<'a> Draft<'a> {
         }
         let aside = folder.join(format!(".{PREFIX}{}", std::process::id()));
         fs::create_dir(&aside).map_err(failed)?;
-        let manifest = Manifest::default();
+        let manifest = BackupManifest::default();
         Ok(Self { vault, folder, aside, _lock: lock, looks: BTreeMap::new(), manifest, done: false })
     }
 
@@ -204,10 +203,10 @@ impl<'a> Draft<'a> {
             self.manifest.files.remove(&name);
             remove(&self.aside.join(name))?;
         }
-        let fresh: Vec<(&String, &Item)> =
+        let fresh: Vec<(&String, &SourceFile)> =
             tree.items.iter().filter(|(path, item)| self.looks.get(*path) != Some(&item.look)).collect();
         let aside = self.aside.join(NOTES);
-        let copied = parallel::each(
+        let copied = parallel::map(
             &fresh,
             64,
             || vec![0_u8; 1 << 18],
@@ -215,13 +214,13 @@ impl<'a> Draft<'a> {
         );
         for ((path, item), copied) in fresh.iter().zip(copied) {
             match copied {
-                Ok(Taken::Copied(file)) => {
+                Ok(CopyResult::Copied(file)) => {
                     self.looks.insert((*path).clone(), item.look);
                     self.manifest.files.insert(format!("{NOTES}/{path}"), file);
                 }
                 // What went away since it was listed is seen to be gone by the next call.
-                Ok(Taken::Gone) => {}
-                Ok(Taken::Refused) => self.manifest.left_out.push((*path).clone()),
+                Ok(CopyResult::Gone) => {}
+                Ok(CopyResult::Refused) => self.manifest.left_out.push((*path).clone()),
                 Err(error) => return Err(error),
             }
         }
@@ -242,7 +241,7 @@ impl<'a> Draft<'a> {
         hasher.update_reader(File::open(&path).map_err(failed)?).map_err(failed)?;
         let bytes = fs::metadata(&path).map_err(failed)?.len();
         let blake3 = Some(hasher.finalize().to_hex().to_string());
-        self.manifest.files.insert(EXPORT.to_owned(), Copied { bytes, blake3, link: None });
+        self.manifest.files.insert(EXPORT.to_owned(), BackupFile { bytes, blake3, link: None });
         Ok(())
     }
 
@@ -250,7 +249,7 @@ impl<'a> Draft<'a> {
     /// disk, gives it its name, and removes all but the newest `keep` of this vault. Gives its folder and what it holds.
     ///
     /// # Errors
-    /// As [`Draft::copy`].
+    /// As [`UnfinishedBackup::copy`].
     pub fn end(
         mut self,
         lock: &WriteLock,
@@ -258,7 +257,7 @@ impl<'a> Draft<'a> {
         at: String,
         notes: usize,
         keep: usize,
-    ) -> Result<(PathBuf, Manifest)> {
+    ) -> Result<(PathBuf, BackupManifest)> {
         self.copy()?;
         let mut buffer = vec![0_u8; 1 << 18];
         let records = lock.records();
@@ -274,15 +273,15 @@ impl<'a> Draft<'a> {
         }
         for (disk, path) in others {
             let item = match fs::symlink_metadata(&disk) {
-                Ok(found) if found.is_file() => Item { look: look_of(&found), disk, link: None },
+                Ok(found) if found.is_file() => SourceFile { look: look_of(&found), disk, link: None },
                 Ok(_) => continue,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::io("read", &disk, error)),
             };
             match copy_item(&item, &self.aside.join(&path), &mut buffer)? {
-                Taken::Copied(file) => drop(self.manifest.files.insert(path, file)),
-                Taken::Gone => {}
-                Taken::Refused => {
+                CopyResult::Copied(file) => drop(self.manifest.files.insert(path, file)),
+                CopyResult::Gone => {}
+                CopyResult::Refused => {
                     return Err(Error::io("read", &item.disk, io::ErrorKind::PermissionDenied.into()));
                 }
             }
@@ -343,9 +342,9 @@ fn remove(path: &Path) -> Result<()> {
 
 /// Lists what is in a vault. Links that lead to what is in it stay links; others are followed where the user allows it,
 /// so that it is there, but not to a folder that holds the vault or backups, or that was taken already.
-fn collect(vault: &Vault, backups: &Path) -> Result<Tree> {
+fn collect(vault: &Vault, backups: &Path) -> Result<SourceTree> {
     let (root, hidden, follow_outside) = (vault.root(), vault.hidden(), vault.follows_outside());
-    let mut tree = Tree::default();
+    let mut tree = SourceTree::default();
     let mut folders = vec![(String::new(), root.to_owned())];
     let mut entered = HashSet::new();
     let top = fs::metadata(root).map_err(|error| Error::io("list", root, error))?;
@@ -406,7 +405,7 @@ fn collect(vault: &Vault, backups: &Path) -> Result<Tree> {
                     }
                     _ => {
                         let look = look_of(&found);
-                        tree.items.insert(inner, Item { disk, look, link: Some(link) });
+                        tree.items.insert(inner, SourceFile { disk, look, link: Some(link) });
                         continue;
                     }
                 }
@@ -417,7 +416,7 @@ fn collect(vault: &Vault, backups: &Path) -> Result<Tree> {
                     folders.push((inner, disk));
                 }
             } else if found.is_file() {
-                tree.items.insert(inner, Item { disk, look: look_of(&found), link: None });
+                tree.items.insert(inner, SourceFile { disk, look: look_of(&found), link: None });
             }
         }
         if is_empty && !path.is_empty() {
@@ -429,8 +428,8 @@ fn collect(vault: &Vault, backups: &Path) -> Result<Tree> {
 }
 
 /// What became of a file that was to be copied.
-enum Taken {
-    Copied(Copied),
+enum CopyResult {
+    Copied(BackupFile),
     /// It went away since it was listed.
     Gone,
     /// We may not read it.
@@ -438,14 +437,14 @@ enum Taken {
 }
 
 /// Copies one file with its times and rights.
-fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
+fn copy_item(item: &SourceFile, to: &Path, buffer: &mut [u8]) -> Result<CopyResult> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     }
     if let Some(link) = &item.link {
         remove(to)?;
         std::os::unix::fs::symlink(link, to).map_err(|error| Error::io("write", to, error))?;
-        return Ok(Taken::Copied(Copied { bytes: 0, blake3: None, link: Some(link.clone()) }));
+        return Ok(CopyResult::Copied(BackupFile { bytes: 0, blake3: None, link: Some(link.clone()) }));
     }
     for _ in 0..ATTEMPTS {
         let mut from = match safe_open::open_in_place(&item.disk) {
@@ -453,19 +452,19 @@ fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
             // Something else took its place since it was listed.
             Err(error) if safe_open::is_refusal(&error) => {
                 remove(to)?;
-                return Ok(Taken::Gone);
+                return Ok(CopyResult::Gone);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 remove(to)?;
-                return Ok(Taken::Gone);
+                return Ok(CopyResult::Gone);
             }
             // What one file refuses must not cost the backup of all others; it is named.
-            Err(_) => return Ok(Taken::Refused),
+            Err(_) => return Ok(CopyResult::Refused),
         };
         let (before, copied) = copy_bytes(&mut from, &item.disk, to, buffer)?;
         let after = from.metadata().map_err(|error| Error::io("read", &item.disk, error))?;
         if before == look_of(&after) && copied.bytes == after.len() {
-            return Ok(Taken::Copied(copied));
+            return Ok(CopyResult::Copied(copied));
         }
     }
     Err(Error::new(
@@ -475,7 +474,7 @@ fn copy_item(item: &Item, to: &Path, buffer: &mut [u8]) -> Result<Taken> {
     .with_hint("try again when nobody writes it"))
 }
 
-fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Result<(Look, Copied)> {
+fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Result<(FileStamp, BackupFile)> {
     let unread = |error| Error::io("read", name, error);
     let unwritten = |error| Error::io("write", to, error);
     let found = from.metadata().map_err(unread)?;
@@ -494,14 +493,14 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
     let times = found.modified().map(|modified| FileTimes::new().set_modified(modified));
     times.and_then(|times| copy.set_times(times)).map_err(unwritten)?;
     let blake3 = Some(hasher.finalize().to_hex().to_string());
-    Ok((look_of(&found), Copied { bytes, blake3, link: None }))
+    Ok((look_of(&found), BackupFile { bytes, blake3, link: None }))
 }
 
 /// Lists the backups of a vault in a folder, the newest first, with what they hold. Those that were cut short are none.
 ///
 /// # Errors
 /// `Io` where the folder cannot be listed.
-pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
+pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, BackupManifest)>> {
     let failed = |error| Error::io("list", folder, error);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -528,7 +527,7 @@ pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, Manifest)>> {
 ///
 /// # Errors
 /// `NotFound` where there is none, `Corrupt` where its list cannot be read.
-pub fn open(backup: &Path) -> Result<Manifest> {
+pub fn open(backup: &Path) -> Result<BackupManifest> {
     let path = backup.join(LIST);
     let bytes = safe_open::read_in_place(&path, MAX_LIST)
         .map_err(|error| safe_open::failed("open the backup", &path, error))?;
@@ -553,7 +552,7 @@ fn prune(folder: &Path, vault: &Path, keep: usize, made: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `Corrupt` where it is not what was copied.
-pub fn read(backup: &Path, path: &str, file: &Copied) -> Result<Vec<u8>> {
+pub fn read(backup: &Path, path: &str, file: &BackupFile) -> Result<Vec<u8>> {
     let disk = backup.join(path);
     regular(&disk, file)?;
     let bytes = match safe_open::read(backup, path, file.bytes) {
@@ -568,7 +567,7 @@ pub fn read(backup: &Path, path: &str, file: &Copied) -> Result<Vec<u8>> {
 }
 
 /// Refuses what is no plain file of the length that was copied: a link, a pipe or a device.
-fn regular(disk: &Path, file: &Copied) -> Result<fs::Metadata> {
+fn regular(disk: &Path, file: &BackupFile) -> Result<fs::Metadata> {
     let found = fs::symlink_metadata(disk).map_err(|error| Error::io("read", disk, error))?;
     if found.is_file() && found.len() == file.bytes { Ok(found) } else { Err(damaged(disk)) }
 }
@@ -579,7 +578,7 @@ fn damaged(path: &Path) -> Error {
 }
 
 /// Lists the files of the journal in a backup.
-pub fn journal(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &Copied)> {
+pub fn journal(manifest: &BackupManifest) -> impl Iterator<Item = (&str, &str, &BackupFile)> {
     manifest
         .files
         .iter()
@@ -591,7 +590,7 @@ pub fn journal(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &Copied
 /// # Errors
 /// `Invalid` where the folder lies in the vault; `Exists` where something is in it; `Corrupt` where a file is not what was copied; `Io` where it cannot be
 /// written.
-pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<Manifest> {
+pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest> {
     let manifest = open(backup)?;
     let failed = |error| Error::io("restore to", to, error);
     if real_place(to).map_err(failed)?.starts_with(vault.root()) {
@@ -634,7 +633,7 @@ pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<Manifest> {
 }
 
 /// Writes what a backup holds to the places that it had, links last, so that nothing is written through one.
-fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
+fn write_all(backup: &Path, manifest: &BackupManifest, root: &Path) -> Result<()> {
     let mut buffer = vec![0_u8; 1 << 18];
     let mut links = Vec::new();
     for (path, file) in &manifest.files {
@@ -662,8 +661,10 @@ fn write_all(backup: &Path, manifest: &Manifest, root: &Path) -> Result<()> {
         if safe_open::folder(backup, Path::new(path).parent().unwrap_or(Path::new(""))).is_err() {
             return Err(damaged(&disk));
         }
-        let item = Item { look: look_of(&found), disk: disk.clone(), link: None };
-        let Taken::Copied(copied) = copy_item(&item, &to, &mut buffer)? else { return Err(damaged(&disk)) };
+        let item = SourceFile { look: look_of(&found), disk: disk.clone(), link: None };
+        let CopyResult::Copied(copied) = copy_item(&item, &to, &mut buffer)? else {
+            return Err(damaged(&disk));
+        };
         if copied.blake3 != file.blake3 {
             return Err(damaged(&disk));
         }

@@ -5,33 +5,32 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::ContentHash;
 use crate::vault::Vault;
-use crate::vault::apply::{
-    COMMITTED, CONFLICTS, MANIFEST, WriteLock, changed, in_parts, remove_if_empty, undone,
-};
-use crate::vault::dir::{Entry, Folder, Tree, split};
+use crate::vault::dir::{Dir, DirEntry, DirTree, parallel_in_tree, remove_if_empty, split_path};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
+use crate::vault::records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
+use crate::vault::write_lock::WriteLock;
 
 /// More folders than this are brought onto the disk by one call for all.
 const MANY_FOLDERS: usize = 8;
 
 /// Why a committed transaction did not land.
 #[derive(Debug)]
-pub(crate) enum Unlanded {
+pub(crate) enum CommitError {
     /// Nothing could be moved, and all is as it was.
-    Undone(Error),
+    RolledBack(Error),
     /// Some of it is done; the manifest stays.
-    Stuck(Error),
+    Incomplete(Error),
 }
 
 /// Takes back what was made before the commit: temporary files, folders, and the records of it.
-pub(crate) fn roll_back(tree: &mut Tree, manifest: &Manifest, pending: &Folder) -> Result<()> {
-    tree.forget();
-    for path in manifest.files.iter().filter_map(|file| manifest.now(&manifest.temporary(file)?)) {
-        let (folder, name) = split(&path);
-        let Some(folder) = tree.find_folder(folder)? else { continue };
+pub(crate) fn roll_back(tree: &mut DirTree, manifest: &Manifest, pending: &Dir) -> Result<()> {
+    tree.close_all();
+    for path in manifest.files.iter().filter_map(|file| manifest.path_before(&manifest.temporary(file)?)) {
+        let (folder, name) = split_path(&path);
+        let Some(folder) = tree.find_dir(folder)? else { continue };
         let failed = |error| Error::io("remove the temporary file", &path, error);
         if folder.entry(name).map_err(failed)?.is_some() {
             folder.remove(name).map_err(failed)?;
@@ -40,66 +39,56 @@ pub(crate) fn roll_back(tree: &mut Tree, manifest: &Manifest, pending: &Folder) 
     for path in manifest.made.iter().rev() {
         remove_if_empty(tree, path)?;
     }
-    discard(pending, &manifest.id).map_err(|error| Error::io("remove the records of", &manifest.id, error))
-}
-
-/// Removes the records of a transaction, the manifest last.
-pub(crate) fn discard(parent: &Folder, id: &str) -> io::Result<()> {
-    let folder = parent.child(id)?;
-    let mut names = folder.names()?;
-    names.sort_by_key(|name| name == MANIFEST || name == COMMITTED);
-    for name in names.iter().filter_map(|name| name.to_str()) {
-        folder.remove(name)?;
-    }
-    parent.remove_folder(id)
+    remove_transaction(pending, &manifest.id)
+        .map_err(|error| Error::io("remove the records of", &manifest.id, error))
 }
 
 /// Carries out a committed transaction. `seen` are the files as they were compared, while that is recent; without it
 /// every file is read again. Gives sentences about files that somebody else changed meanwhile.
-pub(crate) fn land(
+pub(crate) fn commit(
     vault: &Vault,
-    tree: &mut Tree,
+    tree: &mut DirTree,
     manifest: &Manifest,
     lock: &WriteLock,
-    pending: &Folder,
-    seen: Option<Vec<Option<Entry>>>,
-) -> Result<Vec<String>, Unlanded> {
+    pending: &Dir,
+    seen: Option<Vec<Option<DirEntry>>>,
+) -> Result<Vec<String>, CommitError> {
     let (file_renames, removals) = manifest.file_renames();
     let folder_renames = manifest.folder_renames();
     if let Err(error) = rename_all(tree, &folder_renames, &file_renames, seen.is_some()) {
         // A rename that is still to be done means that no content was replaced yet, so all can be taken back.
-        let back = take_back(tree, folder_renames.iter().chain(&file_renames))
+        let back = undo_renames(tree, folder_renames.iter().chain(&file_renames))
             .and_then(|()| {
                 let failed = |error| Error::io("reopen the records of", &manifest.id, error);
-                let folder = pending.child(&manifest.id).map_err(failed)?;
-                folder.rename_over(COMMITTED, &folder, MANIFEST).map_err(failed)
+                let folder = pending.open_dir(&manifest.id).map_err(failed)?;
+                folder.rename_replace(COMMITTED, &folder, MANIFEST).map_err(failed)
             })
             .and_then(|()| roll_back(tree, manifest, pending));
         return Err(match back {
-            Ok(()) => Unlanded::Undone(error),
-            failed => Unlanded::Stuck(undone(error, failed)),
+            Ok(()) => CommitError::RolledBack(error),
+            failed => CommitError::Incomplete(with_rollback_result(error, failed)),
         });
     }
-    let mut landing = Landing { vault, tree, manifest, lock, seen, notices: Vec::new() };
-    match landing.replace_all().and_then(|()| landing.remove_all(&removals)).and_then(|()| landing.sync()) {
-        Ok(()) => Ok(landing.notices),
+    let mut commit = Commit { vault, tree, manifest, lock, seen, notices: Vec::new() };
+    match commit.replace_all().and_then(|()| commit.remove_all(&removals)).and_then(|()| commit.sync()) {
+        Ok(()) => Ok(commit.notices),
         Err(error) => {
             let said = format!("{}; a part of the change is done", error.message());
             let hint = "the next command finishes it; nothing is lost";
             // What stands in the way stands in the way of the next command, too.
             let hint = error.hint().map_or_else(|| hint.to_owned(), |first| format!("{first}; {hint}"));
-            Err(Unlanded::Stuck(Error::new(error.kind(), said).with_hint(hint).with_source(error)))
+            Err(CommitError::Incomplete(Error::new(error.kind(), said).with_hint(hint).with_source(error)))
         }
     }
 }
 
-fn rename_all(tree: &mut Tree, folders: &[Rename], files: &[Rename], fresh: bool) -> Result<()> {
+fn rename_all(tree: &mut DirTree, folders: &[Rename], files: &[Rename], fresh: bool) -> Result<()> {
     for renames in [folders, files] {
         let destinations: HashSet<&str> = renames.iter().map(|rename| rename.to.as_str()).collect();
         for rename in renames {
             let todo = is_to_do(tree, rename, &destinations)?;
             if !todo && fresh {
-                return Err(changed(&rename.from, "was replaced"));
+                return Err(changed_on_disk(&rename.from, "was replaced"));
             }
             if todo {
                 rename_one(tree, &rename.from, &rename.to)?;
@@ -107,14 +96,14 @@ fn rename_all(tree: &mut Tree, folders: &[Rename], files: &[Rename], fresh: bool
         }
         // Names of folders lead elsewhere now.
         if !folders.is_empty() {
-            tree.forget();
+            tree.close_all();
         }
     }
     Ok(())
 }
 
 /// Says whether a rename is still to be done: whether the file that it is about has its old name.
-fn is_to_do(tree: &mut Tree, rename: &Rename, destinations: &HashSet<&str>) -> Result<bool> {
+fn is_to_do(tree: &mut DirTree, rename: &Rename, destinations: &HashSet<&str>) -> Result<bool> {
     let Some(entry) = tree.entry(&rename.from)? else { return Ok(false) };
     if rename.inode.is_none_or(|inode| inode == entry.inode) {
         return Ok(true);
@@ -125,39 +114,39 @@ fn is_to_do(tree: &mut Tree, rename: &Rename, destinations: &HashSet<&str>) -> R
     }
     Ok(match rename.hash {
         Some(hash) => hash_of(tree, &rename.from)? == Some(hash),
-        None => entry.is_folder(),
+        None => entry.is_dir(),
     })
 }
 
-fn rename_one(tree: &mut Tree, from: &str, to: &str) -> Result<()> {
+fn rename_one(tree: &mut DirTree, from: &str, to: &str) -> Result<()> {
     let (from_folder, from_name) = tree.parent(from)?;
     let (to_folder, to_name) = tree.parent(to)?;
     from_folder
-        .rename_new(from_name, &to_folder, to_name)
+        .rename_no_replace(from_name, &to_folder, to_name)
         .map_err(|error| Error::io("move", format!("{from} to {to}"), error))
 }
 
 /// Does the renames backwards, as far as they were done.
-fn take_back<'a>(tree: &mut Tree, renames: impl DoubleEndedIterator<Item = &'a Rename>) -> Result<()> {
+fn undo_renames<'a>(tree: &mut DirTree, renames: impl DoubleEndedIterator<Item = &'a Rename>) -> Result<()> {
     for rename in renames.rev() {
-        tree.forget();
+        tree.close_all();
         let there = tree.entry(&rename.to)?;
         if there.is_some_and(|entry| Some(entry.inode) == rename.inode) {
             rename_one(tree, &rename.to, &rename.from)?;
         }
     }
-    tree.forget();
+    tree.close_all();
     Ok(())
 }
 
 /// Hashes a regular file; `None` where there is none.
-fn hash_of(tree: &mut Tree, path: &str) -> Result<Option<ContentHash>> {
-    let (folder, name) = split(path);
-    let Some(folder) = tree.find_folder(folder)? else { return Ok(None) };
+fn hash_of(tree: &mut DirTree, path: &str) -> Result<Option<ContentHash>> {
+    let (folder, name) = split_path(path);
+    let Some(folder) = tree.find_dir(folder)? else { return Ok(None) };
     hash_in(&folder, name).map_err(|error| Error::io("read", path, error))
 }
 
-fn hash_in(folder: &Folder, name: &str) -> io::Result<Option<ContentHash>> {
+fn hash_in(folder: &Dir, name: &str) -> io::Result<Option<ContentHash>> {
     match folder.entry(name)? {
         Some(entry) if entry.is_file() => Ok(Some(ContentHash::of(&folder.read(name)?))),
         _ => Ok(None),
@@ -165,27 +154,27 @@ fn hash_in(folder: &Folder, name: &str) -> io::Result<Option<ContentHash>> {
 }
 
 /// The second half of carrying out: contents and removals, which cannot be taken back.
-struct Landing<'a> {
+struct Commit<'a> {
     vault: &'a Vault,
-    tree: &'a mut Tree,
+    tree: &'a mut DirTree,
     manifest: &'a Manifest,
     lock: &'a WriteLock,
-    seen: Option<Vec<Option<Entry>>>,
+    seen: Option<Vec<Option<DirEntry>>>,
     notices: Vec<String>,
 }
 
-impl Landing<'_> {
+impl Commit<'_> {
     /// Says whether a file is as the transaction found it.
     fn is_as_before(
         &self,
         index: usize,
-        folder: &Folder,
+        folder: &Dir,
         name: &str,
         before: Option<ContentHash>,
     ) -> io::Result<bool> {
         let Some(entry) = folder.entry(name)? else { return Ok(false) };
         let seen = self.seen.as_ref().and_then(|seen| seen.get(index).copied().flatten());
-        if seen.is_some_and(|seen| entry.is_untouched(&seen)) {
+        if seen.is_some_and(|seen| entry.is_unchanged_since(&seen)) {
             return Ok(true);
         }
         Ok(before.is_some() && hash_in(folder, name)? == before)
@@ -195,7 +184,7 @@ impl Landing<'_> {
         let manifest = self.manifest;
         let files: Vec<(usize, &ChangedFile)> = manifest.files.iter().enumerate().collect();
         let this = &*self;
-        let said = in_parts(self.vault, &files, |tree, &(index, file)| {
+        let said = parallel_in_tree(self.vault, &files, |tree, &(index, file)| {
             let Some(to) = file.target() else { return Ok(None) };
             match &file.temporary {
                 Some(temporary) => this.replace(tree, index, file, &to, temporary),
@@ -212,15 +201,15 @@ impl Landing<'_> {
     /// Puts a temporary file in its place; gives a sentence where that could not be.
     fn replace(
         &self,
-        tree: &mut Tree,
+        tree: &mut DirTree,
         index: usize,
         file: &ChangedFile,
         to: &str,
         temporary: &str,
     ) -> Result<Option<String>> {
         let failed = |error| Error::io("write", to, error);
-        let (path, name) = split(to);
-        let Some(folder) = tree.find_folder(path)? else {
+        let (path, name) = split_path(to);
+        let Some(folder) = tree.find_dir(path)? else {
             return Ok(Some(format!("{to} could not be written: its folder is gone")));
         };
         if folder.entry(temporary).map_err(failed)?.is_none() {
@@ -237,9 +226,9 @@ impl Landing<'_> {
         };
         if is_whole && is_free {
             let renamed = if is_new {
-                folder.rename_new(temporary, &folder, name)
+                folder.rename_no_replace(temporary, &folder, name)
             } else {
-                folder.rename_over(temporary, &folder, name)
+                folder.rename_replace(temporary, &folder, name)
             };
             return renamed.map(|()| None).map_err(failed);
         }
@@ -256,12 +245,13 @@ impl Landing<'_> {
     }
 
     /// Moves a file of ours out of the notes into the records.
-    fn set_aside(&self, folder: &Folder, name: &str, path: &str) -> io::Result<()> {
+    fn set_aside(&self, folder: &Dir, name: &str, path: &str) -> io::Result<()> {
         let bytes = folder.read(name)?;
-        let mut kept = self.lock.folder.child_or_new(CONFLICTS)?.child_or_new(&self.manifest.id)?;
-        let (folders, last) = split(path);
+        let mut kept =
+            self.lock.folder.open_or_create_dir(CONFLICTS)?.open_or_create_dir(&self.manifest.id)?;
+        let (folders, last) = split_path(path);
         for part in folders.split('/').filter(|part| !part.is_empty()) {
-            kept = kept.child_or_new(part)?;
+            kept = kept.open_or_create_dir(part)?;
         }
         if kept.entry(last)?.is_some() {
             kept.remove(last)?;
@@ -275,8 +265,8 @@ impl Landing<'_> {
     fn remove_all(&mut self, removals: &[Removal]) -> Result<()> {
         for removal in removals {
             let failed = |error| Error::io("remove", &removal.path, error);
-            let (path, name) = split(&removal.at);
-            let Some(folder) = self.tree.find_folder(path)? else { continue };
+            let (path, name) = split_path(&removal.at);
+            let Some(folder) = self.tree.find_dir(path)? else { continue };
             if folder.entry(name).map_err(failed)?.is_none() {
                 continue;
             }
@@ -288,7 +278,7 @@ impl Landing<'_> {
                 "{} was changed by somebody else before {} could remove it, and was",
                 removal.path, self.manifest.operation
             );
-            if removal.at == self.manifest.then(&removal.path) {
+            if removal.at == self.manifest.path_after(&removal.path) {
                 self.notices.push(format!("{said} left alone"));
             } else {
                 self.set_aside(&folder, name, &removal.path).map_err(failed)?;
@@ -304,22 +294,55 @@ impl Landing<'_> {
         let mut folders = BTreeSet::new();
         let manifest = self.manifest;
         for moved in &manifest.folders {
-            folders
-                .extend([&moved.paths.from, &moved.paths.to].map(|path| split(path.as_str()).0.to_owned()));
+            folders.extend(
+                [&moved.paths.from, &moved.paths.to].map(|path| split_path(path.as_str()).0.to_owned()),
+            );
         }
         for file in &manifest.files {
-            let from = file.source().map(|from| manifest.then(&from));
-            folders.extend([from, file.target()].iter().flatten().map(|path| split(path).0.to_owned()));
+            let from = file.source().map(|from| manifest.path_after(&from));
+            folders.extend([from, file.target()].iter().flatten().map(|path| split_path(path).0.to_owned()));
         }
         let failed = |error| Error::io("write to the folders of", self.lock.records(), error);
         if folders.len() > MANY_FOLDERS && self.tree.folder("")?.sync_all().is_ok() {
             return Ok(());
         }
         for path in folders {
-            if let Some(folder) = self.tree.find_folder(&path)? {
+            if let Some(folder) = self.tree.find_dir(&path)? {
                 folder.sync().map_err(failed)?;
             }
         }
         Ok(())
     }
+}
+
+/// Says in an error whether undoing went well, where it did not.
+pub(crate) fn with_rollback_result(error: Error, rolled_back: Result<()>) -> Error {
+    match rolled_back {
+        Ok(()) => error,
+        Err(second) => {
+            Error::new(error.kind(), format!("{}; undoing it failed too: {second}", error.message()))
+                .with_hint("the next command undoes it")
+                .with_source(error)
+        }
+    }
+}
+
+/// Refuses because a file is not as the plan expects it.
+pub(crate) fn changed_on_disk(path: &str, said: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("{path} {said} since it was read (changed-on-disk); nothing was written"),
+    )
+    .with_hint("try again: the change is planned anew from the file as it is")
+}
+
+/// Keeps a transaction that has landed for `undo`.
+pub(crate) fn close(manifest: &Manifest, lock: &WriteLock, pending: &Dir) -> Result<()> {
+    let failed = |error| {
+        Error::io("close the change in", lock.records(), error)
+            .with_hint("the change itself is done; the next command closes it")
+    };
+    let undo = lock.folder.open_or_create_dir(UNDO).map_err(failed)?;
+    pending.rename_no_replace(&manifest.id, &undo, &manifest.id).map_err(failed)?;
+    pending.sync().map_err(failed)
 }

@@ -17,23 +17,22 @@ use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
-use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::symlinks::{Target, target};
+use crate::vault::symlinks::{LinkTarget, resolve_link};
+use crate::{parallel, safe_open};
 
-/// How many folder handles a [`Tree`] keeps open at most, and at least.
+/// How many folder handles a [`DirTree`] keeps open at most, and at least.
 const MOST_FOLDERS: usize = 128;
 const LEAST_FOLDERS: usize = 4;
 
-/// Gives how many folder handles a [`Tree`] may keep open: half of what the process may have open is for all trees, of
+/// Gives how many folder handles a [`DirTree`] may keep open: half of what the process may have open is for all trees, of
 /// which there is one for each core and two more.
 fn folder_budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        budget(limit, parallel::count())
+        budget(limit, parallel::core_count())
     })
 }
 
@@ -44,7 +43,7 @@ fn budget(limit: Option<u64>, cores: usize) -> usize {
 }
 
 /// Counts a change of the file system that is about to be made, and ends the process where the test says so.
-fn step() {
+fn failpoint() {
     static FAIL_AT: OnceLock<Option<u64>> = OnceLock::new();
     static DONE: AtomicU64 = AtomicU64::new(0);
     let fail_at = FAIL_AT.get_or_init(|| std::env::var("SIDENOTE_FAILPOINT").ok()?.parse().ok());
@@ -58,7 +57,7 @@ fn step() {
 
 /// What stands under a name, not followed where it is a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct DirEntry {
     kind: FileType,
     /// The file's number on its device.
     pub(crate) inode: u64,
@@ -74,7 +73,7 @@ pub(crate) struct Entry {
     pub(crate) owner: (u32, u32),
 }
 
-impl Entry {
+impl DirEntry {
     fn of(metadata: &Metadata) -> Self {
         Self {
             kind: FileType::from_raw_mode(metadata.mode() as fs::RawMode),
@@ -91,7 +90,7 @@ impl Entry {
         self.kind == FileType::RegularFile
     }
 
-    pub(crate) fn is_folder(&self) -> bool {
+    pub(crate) fn is_dir(&self) -> bool {
         self.kind == FileType::Directory
     }
 
@@ -100,7 +99,7 @@ impl Entry {
     }
 
     /// Says whether this looks like the same file with the same bytes; a rename in between does not matter.
-    pub(crate) fn is_untouched(&self, earlier: &Self) -> bool {
+    pub(crate) fn is_unchanged_since(&self, earlier: &Self) -> bool {
         (self.kind, self.inode, self.device, self.size, self.modified)
             == (earlier.kind, earlier.inode, earlier.device, earlier.size, earlier.modified)
     }
@@ -111,9 +110,9 @@ pub(crate) type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A regular file as it was read.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FileContents {
     /// What the system says of it.
-    pub(crate) entry: Entry,
+    pub(crate) entry: DirEntry,
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
     /// Its extended attributes.
@@ -122,55 +121,55 @@ pub(crate) struct Found {
 
 /// The handle of an open folder.
 #[derive(Debug)]
-pub(crate) struct Folder(OwnedFd);
+pub(crate) struct Dir(OwnedFd);
 
-impl From<OwnedFd> for Folder {
+impl From<OwnedFd> for Dir {
     fn from(handle: OwnedFd) -> Self {
         Self(handle)
     }
 }
 
-impl Folder {
+impl Dir {
     /// Opens a folder by a path that the user trusts; links in it are followed.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
     /// Opens a folder in this one; a symbolic link is an error.
-    pub(crate) fn child(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn open_dir(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(Self(fs::openat(&self.0, name, flags, Mode::empty())?))
     }
 
     /// Opens a folder in this one, and makes it where it is missing.
-    pub(crate) fn child_or_new(&self, name: &str) -> io::Result<Self> {
-        match self.child(name) {
+    pub(crate) fn open_or_create_dir(&self, name: &str) -> io::Result<Self> {
+        match self.open_dir(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match self.make(name) {
+                match self.create_dir(name) {
                     Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                     _ => {}
                 }
-                self.child(name)
+                self.open_dir(name)
             }
             other => other,
         }
     }
 
     /// Makes a folder.
-    pub(crate) fn make(&self, name: &str) -> io::Result<()> {
-        step();
+    pub(crate) fn create_dir(&self, name: &str) -> io::Result<()> {
+        failpoint();
         Ok(fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
     }
 
     /// Looks at a name.
-    pub(crate) fn entry(&self, name: &str) -> io::Result<Option<Entry>> {
+    pub(crate) fn entry(&self, name: &str) -> io::Result<Option<DirEntry>> {
         let stat = match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-        Ok(Some(Entry {
+        Ok(Some(DirEntry {
             kind: FileType::from_raw_mode(stat.st_mode),
             inode: stat.st_ino as u64,
             device: stat.st_dev as u64,
@@ -209,7 +208,7 @@ impl Folder {
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(fs::openat(&self.0, name, flags, Mode::empty())?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_file()) }
     }
 
     /// Reads a regular file.
@@ -225,40 +224,40 @@ impl Folder {
     }
 
     /// Reads a regular file with all that a copy of it has to keep.
-    pub(crate) fn find(&self, name: &str) -> io::Result<Found> {
+    pub(crate) fn read_with_metadata(&self, name: &str) -> io::Result<FileContents> {
         let mut file = self.file(name)?;
-        let entry = Entry::of(&file.metadata()?);
+        let entry = DirEntry::of(&file.metadata()?);
         let mut bytes = Vec::with_capacity(usize::try_from(entry.size).unwrap_or(0) + 1);
         file.read_to_end(&mut bytes)?;
-        Ok(Found { entry, bytes, xattrs: xattrs(&file)? })
+        Ok(FileContents { entry, bytes, xattrs: xattrs(&file)? })
     }
 
     /// Makes a file that is not there yet.
     pub(crate) fn create(&self, name: &str, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        step();
+        failpoint();
         Ok(File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode as fs::RawMode))?))
     }
 
     /// Opens a file of ours to read and to append to, and makes it where it is missing.
-    pub(crate) fn append_to(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn open_append(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        step();
+        failpoint();
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_file()) }
     }
 
     /// Renames, replacing what stands under the new name.
-    pub(crate) fn rename_over(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
-        step();
+    pub(crate) fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
+        failpoint();
         Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
     }
 
     /// Renames to a name that nothing has yet.
-    pub(crate) fn rename_new(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
-        step();
-        match no_replace(&self.0, name, &to.0, to_name) {
+    pub(crate) fn rename_no_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
+        failpoint();
+        match rename_noreplace(&self.0, name, &to.0, to_name) {
             // Some file systems know no such rename.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             other => return Ok(other?),
@@ -271,25 +270,25 @@ impl Folder {
 
     /// Removes a file.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
-        step();
+        failpoint();
         Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Removes an empty folder.
-    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
-        step();
+    pub(crate) fn remove_dir(&self, name: &str) -> io::Result<()> {
+        failpoint();
         Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Waits until the names in the folder are on the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        step();
+        failpoint();
         Ok(fs::fsync(&self.0)?)
     }
 
     /// Waits until everything on the folder's file system is on the disk; `Unsupported` where there is no such call.
     pub(crate) fn sync_all(&self) -> io::Result<()> {
-        step();
+        failpoint();
         #[cfg(target_os = "linux")]
         return Ok(fs::syncfs(&self.0)?);
         #[cfg(not(target_os = "linux"))]
@@ -297,17 +296,17 @@ impl Folder {
     }
 }
 
-fn not_regular() -> io::Error {
+fn not_regular_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn no_replace(from: &OwnedFd, name: &str, to: &OwnedFd, to_name: &str) -> Result<(), Errno> {
+fn rename_noreplace(from: &OwnedFd, name: &str, to: &OwnedFd, to_name: &str) -> Result<(), Errno> {
     fs::renameat_with(from, name, to, to_name, fs::RenameFlags::NOREPLACE)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn no_replace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> Result<(), Errno> {
+fn rename_noreplace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> Result<(), Errno> {
     Err(Errno::NOSYS)
 }
 
@@ -340,21 +339,21 @@ fn xattrs(file: &File) -> io::Result<Xattrs> {
 }
 
 /// Gives a new file the permissions, the owner and the extended attributes of the one that it replaces.
-pub(crate) fn dress(file: &File, entry: &Entry, xattrs: &Xattrs) -> io::Result<()> {
+pub(crate) fn copy_metadata(file: &File, entry: &DirEntry, xattrs: &Xattrs) -> io::Result<()> {
     let metadata = file.metadata()?;
     if (metadata.uid(), metadata.gid()) != entry.owner {
         let (user, group) = (fs::Uid::from_raw(entry.owner.0), fs::Gid::from_raw(entry.owner.1));
-        step();
+        failpoint();
         match fs::fchown(file.as_fd(), Some(user), Some(group)) {
             // Only the superuser gives files away; the content is what counts.
             Ok(()) | Err(Errno::PERM) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    step();
+    failpoint();
     fs::fchmod(file.as_fd(), Mode::from_raw_mode(entry.mode as fs::RawMode))?;
     for (name, value) in xattrs {
-        step();
+        failpoint();
         match fs::fsetxattr(file.as_fd(), name.as_slice(), value, XattrFlags::empty()) {
             Ok(()) => {}
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
@@ -367,26 +366,26 @@ pub(crate) fn dress(file: &File, entry: &Entry, xattrs: &Xattrs) -> io::Result<(
 }
 
 /// Cuts a path into its folder, empty for the root, and its name.
-pub(crate) fn split(path: &str) -> (&str, &str) {
+pub(crate) fn split_path(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// A folder and all that is below it, with a few handles kept open.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    root: Arc<Folder>,
+pub(crate) struct DirTree {
+    root: Arc<Dir>,
     /// The root's place, without links in it.
     place: PathBuf,
     /// Whether symbolic links to folders outside of the vault are followed.
     follow_outside: bool,
-    open: HashMap<String, Arc<Folder>>,
+    open: HashMap<String, Arc<Dir>>,
 }
 
-impl Tree {
+impl DirTree {
     /// Opens the tree of a vault.
     pub(crate) fn open(vault: &Vault) -> Result<Self> {
         let place = vault.root().to_owned();
-        let root = Folder::open(&place).map_err(|error| Error::io("open", &place, error))?;
+        let root = Dir::open(&place).map_err(|error| Error::io("open", &place, error))?;
         Ok(Self {
             root: Arc::new(root),
             place,
@@ -396,7 +395,7 @@ impl Tree {
     }
 
     /// Closes the handles below the root: names may lead elsewhere from now on.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn close_all(&mut self) {
         self.open.clear();
     }
 
@@ -405,7 +404,7 @@ impl Tree {
     /// # Errors
     /// `Invalid` with the code `symlink` where a part is a symbolic link, unless it leads out of the vault and such links
     /// are followed; `Invalid` too where a part is no folder.
-    pub(crate) fn find_folder(&mut self, path: &str) -> Result<Option<Arc<Folder>>> {
+    pub(crate) fn find_dir(&mut self, path: &str) -> Result<Option<Arc<Dir>>> {
         if path.is_empty() {
             return Ok(Some(Arc::clone(&self.root)));
         }
@@ -422,12 +421,12 @@ impl Tree {
                 folder = Arc::clone(known);
                 continue;
             }
-            let child = match folder.child(name) {
+            let child = match folder.open_dir(name) {
                 Ok(child) => Arc::new(child),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(error) => match self.outside(here) {
                     Some(outside) => Arc::new(outside),
-                    None => return Err(no_folder(&folder, name, here, error)),
+                    None => return Err(open_dir_error(&folder, name, here, error)),
                 },
             };
             if self.open.len() >= folder_budget() {
@@ -441,38 +440,38 @@ impl Tree {
 
     /// Opens the folder outside of the vault that a symbolic link leads to; `None` where no link is followed here. Each
     /// part of the way to what the link led to is opened without following a link.
-    fn outside(&self, path: &str) -> Option<Folder> {
+    fn outside(&self, path: &str) -> Option<Dir> {
         let is_visible = NotePath::from_disk(path).is_some();
         if !self.follow_outside || !is_visible {
             return None;
         }
         let disk = self.place.join(path);
-        let Ok(Target::Outside(real)) = target(&self.place, &disk) else { return None };
+        let Ok(LinkTarget::Outside(real)) = resolve_link(&self.place, &disk) else { return None };
         // A folder that holds the vault would let every file be reached in two ways.
         if !disk.is_symlink() || self.place.starts_with(&real) {
             return None;
         }
-        safe_open::folder(Path::new("/"), real.strip_prefix("/").ok()?).ok().map(Folder::from)
+        safe_open::folder(Path::new("/"), real.strip_prefix("/").ok()?).ok().map(Dir::from)
     }
 
     /// Opens a folder that has to be there.
     ///
     /// # Errors
-    /// `NotFound` where it is not, and as [`Tree::find_folder`].
-    pub(crate) fn folder(&mut self, path: &str) -> Result<Arc<Folder>> {
-        self.find_folder(path)?.ok_or_else(|| Error::not_found(format!("there is no folder {path}")))
+    /// `NotFound` where it is not, and as [`DirTree::find_dir`].
+    pub(crate) fn folder(&mut self, path: &str) -> Result<Arc<Dir>> {
+        self.find_dir(path)?.ok_or_else(|| Error::not_found(format!("there is no folder {path}")))
     }
 
     /// Opens the folder that a path lies in, and gives its name there.
-    pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(Arc<Folder>, &'a str)> {
-        let (folder, name) = split(path);
+    pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(Arc<Dir>, &'a str)> {
+        let (folder, name) = split_path(path);
         Ok((self.folder(folder)?, name))
     }
 
     /// Looks at a path; `None` where nothing is there.
-    pub(crate) fn entry(&mut self, path: &str) -> Result<Option<Entry>> {
-        let (folder, name) = split(path);
-        match self.find_folder(folder)? {
+    pub(crate) fn entry(&mut self, path: &str) -> Result<Option<DirEntry>> {
+        let (folder, name) = split_path(path);
+        match self.find_dir(folder)? {
             Some(folder) => folder.entry(name).map_err(|error| Error::io("look at", path, error)),
             None => Ok(None),
         }
@@ -480,19 +479,55 @@ impl Tree {
 }
 
 /// Says why a part of a path could not be opened as a folder.
-fn no_folder(parent: &Folder, name: &str, path: &str, error: io::Error) -> Error {
+fn open_dir_error(parent: &Dir, name: &str, path: &str, error: io::Error) -> Error {
     match parent.entry(name) {
-        Ok(Some(entry)) if entry.is_symlink() => symlink(path),
-        Ok(Some(entry)) if !entry.is_folder() => Error::invalid(format!("{path} is no folder")),
+        Ok(Some(entry)) if entry.is_symlink() => symlink_error(path),
+        Ok(Some(entry)) if !entry.is_dir() => Error::invalid(format!("{path} is no folder")),
         _ => Error::io("open", path, error),
     }
 }
 
 /// Refuses to write through a symbolic link.
-pub(crate) fn symlink(path: &str) -> Error {
+pub(crate) fn symlink_error(path: &str) -> Error {
     Error::new(
         ErrorKind::Invalid,
         format!("{path} is a symbolic link, which is never written through (symlink)"),
     )
     .with_hint("change the file where it really is")
+}
+
+/// Removes a folder if it is there and empty.
+pub(crate) fn remove_if_empty(tree: &mut DirTree, path: &str) -> Result<()> {
+    let (folder, name) = split_path(path);
+    let Some(folder) = tree.find_dir(folder)? else { return Ok(()) };
+    tree.close_all();
+    match folder.remove_dir(name) {
+        Err(error)
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Err(Error::io("remove the folder", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// At least so many files are looked at or written by one thread.
+pub(crate) const MIN_FILES_PER_THREAD: usize = 32;
+
+/// Does something to every item, on all cores where there are many, each with folder handles of its own. All are tried;
+/// the first error is given.
+pub(crate) fn parallel_in_tree<T: Sync, R: Send>(
+    vault: &Vault,
+    items: &[T],
+    work: impl Fn(&mut DirTree, &T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let start = || DirTree::open(vault);
+    let done = parallel::map(items, MIN_FILES_PER_THREAD, start, |tree, item| match tree {
+        Ok(tree) => work(tree, item),
+        Err(error) => Err(Error::new(error.kind(), error.message())),
+    });
+    done.into_iter().collect()
 }

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::text::edit::{Content, ContentHash, Edit, FolderMove, Place, between};
+use crate::text::edit::{Content, ContentHash, Edit, FileLocation, FolderMove, single_edit};
 use crate::text::path::{NotePath, key};
-use crate::vault::dir::split;
+use crate::vault::dir::split_path;
 
 /// How every temporary name ends.
 pub(crate) const TEMPORARY: &str = ".sidenote-tmp";
@@ -60,10 +60,10 @@ pub(crate) struct MovedFolder {
 pub(crate) struct ChangedFile {
     /// Where it was; nothing for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Place>,
+    pub(crate) from: Option<FileLocation>,
     /// Where it will be; nothing for one that is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) to: Option<Place>,
+    pub(crate) to: Option<FileLocation>,
     /// The hash of its bytes before; unknown for large files that are only moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<ContentHash>,
@@ -86,11 +86,11 @@ pub(crate) struct ChangedFile {
 
 impl ChangedFile {
     pub(crate) fn source(&self) -> Option<String> {
-        self.from.as_ref().map(Place::to_string)
+        self.from.as_ref().map(FileLocation::to_string)
     }
 
     pub(crate) fn target(&self) -> Option<String> {
-        self.to.as_ref().map(Place::to_string)
+        self.to.as_ref().map(FileLocation::to_string)
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn patch_of(content: &Content, before: &[u8]) -> Vec<Edit> {
     let edits = match content {
         Content::Edits(edits) => edits.clone(),
         Content::Whole(bytes) => match (std::str::from_utf8(before), std::str::from_utf8(bytes)) {
-            (Ok(before), Ok(after)) => between(before, after).into_iter().collect(),
+            (Ok(before), Ok(after)) => single_edit(before, after).into_iter().collect(),
             _ => Vec::new(),
         },
         Content::Keep => Vec::new(),
@@ -147,31 +147,32 @@ pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn replaced(path: &str, from: &str, to: &str) -> Option<String> {
+fn replace_prefix(path: &str, from: &str, to: &str) -> Option<String> {
     let rest = path.strip_prefix(from)?;
     (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
 }
 
 /// Gives the path that something has once the folders have moved.
-pub(crate) fn then<'a>(folders: impl IntoIterator<Item = &'a FolderMove>, path: &str) -> String {
-    let mut moved =
-        folders.into_iter().filter_map(|folder| replaced(path, folder.from.as_str(), folder.to.as_str()));
+pub(crate) fn path_after_moves<'a>(folders: impl IntoIterator<Item = &'a FolderMove>, path: &str) -> String {
+    let mut moved = folders
+        .into_iter()
+        .filter_map(|folder| replace_prefix(path, folder.from.as_str(), folder.to.as_str()));
     moved.next().unwrap_or_else(|| path.to_owned())
 }
 
 /// Gives the path that something has before the folders move; `None` for a path in a folder that will be gone.
-pub(crate) fn now<'a>(
+pub(crate) fn path_before_moves<'a>(
     folders: impl IntoIterator<Item = &'a FolderMove> + Clone,
     path: &str,
 ) -> Option<String> {
     let mut back = folders
         .clone()
         .into_iter()
-        .filter_map(|folder| replaced(path, folder.to.as_str(), folder.from.as_str()));
+        .filter_map(|folder| replace_prefix(path, folder.to.as_str(), folder.from.as_str()));
     if let Some(before) = back.next() {
         return Some(before);
     }
-    let gone = folders.into_iter().any(|folder| replaced(path, folder.from.as_str(), "").is_some());
+    let gone = folders.into_iter().any(|folder| replace_prefix(path, folder.from.as_str(), "").is_some());
     (!gone).then(|| path.to_owned())
 }
 
@@ -201,19 +202,19 @@ impl Manifest {
     }
 
     /// Gives the path that something has once the folders have moved.
-    pub(crate) fn then(&self, path: &str) -> String {
-        then(self.moves(), path)
+    pub(crate) fn path_after(&self, path: &str) -> String {
+        path_after_moves(self.moves(), path)
     }
 
     /// Gives the path that something has before the folders move.
-    pub(crate) fn now(&self, path: &str) -> Option<String> {
-        now(self.moves(), path)
+    pub(crate) fn path_before(&self, path: &str) -> Option<String> {
+        path_before_moves(self.moves(), path)
     }
 
     /// Gives the path of a file's temporary, once the folders have moved.
     pub(crate) fn temporary(&self, file: &ChangedFile) -> Option<String> {
         let to = file.target()?;
-        let (folder, name) = (split(&to).0, file.temporary.as_ref()?);
+        let (folder, name) = (split_path(&to).0, file.temporary.as_ref()?);
         Some(if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") })
     }
 
@@ -225,7 +226,7 @@ impl Manifest {
             inode: Some(folder.inode),
             hash: None,
         });
-        ordered(moves.collect(), &self.id, "d")
+        order_renames(moves.collect(), &self.id, "d")
     }
 
     /// Lists the renames of files that follow, and the files that are removed at last.
@@ -237,7 +238,7 @@ impl Manifest {
         let (mut renames, mut removals) = (Vec::new(), Vec::new());
         for (index, file) in self.files.iter().enumerate() {
             let Some(path) = file.source() else { continue };
-            let from = self.then(&path);
+            let from = self.path_after(&path);
             let rename = |from: &str, to: &str| Rename {
                 from: from.to_owned(),
                 to: to.to_owned(),
@@ -249,25 +250,25 @@ impl Manifest {
                 Some(to) => renames.push(rename(&from, &to)),
                 // Its name is needed before the last step, at which it is removed.
                 None if taken.contains(&key(&from)) => {
-                    let at = beside(&from, &self.id, &format!("r{index}"));
+                    let at = temporary_sibling(&from, &self.id, &format!("r{index}"));
                     renames.push(rename(&from, &at));
                     removals.push(Removal { path, at, before: file.before, index });
                 }
                 None => removals.push(Removal { path, at: from, before: file.before, index }),
             }
         }
-        (ordered(renames, &self.id, "f"), removals)
+        (order_renames(renames, &self.id, "f"), removals)
     }
 }
 
-fn beside(path: &str, id: &str, tag: &str) -> String {
-    let (folder, name) = split(path);
+fn temporary_sibling(path: &str, id: &str, tag: &str) -> String {
+    let (folder, name) = split_path(path);
     let name = temporary_name(name, id, tag);
     if folder.is_empty() { name } else { format!("{folder}/{name}") }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum VisitState {
     Waiting,
     Open,
     Done,
@@ -275,12 +276,12 @@ enum State {
 
 /// Orders renames so that each finds its new name free. What stands in a circle, also a change of case alone, goes by
 /// way of a temporary name.
-fn ordered(mut renames: Vec<Rename>, id: &str, tag: &str) -> Vec<Rename> {
+fn order_renames(mut renames: Vec<Rename>, id: &str, tag: &str) -> Vec<Rename> {
     let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, rename) in renames.iter().enumerate() {
         by_name.entry(key(&rename.from)).or_default().push(index);
     }
-    let mut state = vec![State::Waiting; renames.len()];
+    let mut state = vec![VisitState::Waiting; renames.len()];
     let mut aside = vec![false; renames.len()];
     let mut order = Vec::with_capacity(renames.len());
     for start in 0..renames.len() {
@@ -289,20 +290,19 @@ fn ordered(mut renames: Vec<Rename>, id: &str, tag: &str) -> Vec<Rename> {
             let (Some(rename), Some(now)) = (renames.get(top).cloned(), state.get(top).copied()) else {
                 break;
             };
-            if now == State::Done {
+            if now == VisitState::Done {
                 stack.pop();
                 continue;
             }
-            set(&mut state, top, State::Open);
-            let in_way =
-                by_name.get(&key(&rename.to)).into_iter().flatten().copied().find(|&other| {
-                    state.get(other) != Some(&State::Done) && aside.get(other) == Some(&false)
-                });
+            set(&mut state, top, VisitState::Open);
+            let in_way = by_name.get(&key(&rename.to)).into_iter().flatten().copied().find(|&other| {
+                state.get(other) != Some(&VisitState::Done) && aside.get(other) == Some(&false)
+            });
             match in_way {
-                Some(other) if state.get(other) == Some(&State::Waiting) => stack.push(other),
+                Some(other) if state.get(other) == Some(&VisitState::Waiting) => stack.push(other),
                 Some(other) => {
                     if let Some(blocking) = renames.get_mut(other) {
-                        let hold = beside(&blocking.from, id, &format!("{tag}{other}"));
+                        let hold = temporary_sibling(&blocking.from, id, &format!("{tag}{other}"));
                         order.push(Rename { to: hold.clone(), ..blocking.clone() });
                         blocking.from = hold;
                     }
@@ -311,7 +311,7 @@ fn ordered(mut renames: Vec<Rename>, id: &str, tag: &str) -> Vec<Rename> {
                 None => {
                     // The name that it goes by now may be a temporary one.
                     order.extend(renames.get(top).cloned());
-                    set(&mut state, top, State::Done);
+                    set(&mut state, top, VisitState::Done);
                     stack.pop();
                 }
             }

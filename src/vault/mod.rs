@@ -8,11 +8,14 @@ pub mod obsidian;
 pub mod recover;
 pub mod scan;
 pub mod watch;
+pub mod applied;
 pub mod apply;
 mod commit;
 pub(crate) mod dir;
+mod records;
 mod symlinks;
 pub mod undo_log;
+pub mod write_lock;
 
 use std::collections::HashSet;
 use std::io::{self, Read as _};
@@ -22,7 +25,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::safe_open;
 use crate::text::path::NotePath;
-use crate::vault::dir::Folder;
+use crate::vault::dir::Dir;
 use crate::vault::obsidian::Settings;
 use crate::vault::scan::{FollowedLink, ScanOptions};
 
@@ -130,7 +133,7 @@ impl Vault {
     }
 
     /// Notes which links to folders outside a look at everything followed.
-    pub(crate) fn note_followed(&self, links: Vec<FollowedLink>) {
+    pub(crate) fn set_followed_links(&self, links: Vec<FollowedLink>) {
         *self.followed.write().unwrap_or_else(PoisonError::into_inner) = Some(links);
     }
 
@@ -182,10 +185,10 @@ impl Vault {
     ///
     /// # Errors
     /// `Invalid` where a symbolic link leads to it; `Io` where it cannot be opened.
-    pub(crate) fn open_records(&self, records: &Path) -> Result<Option<Folder>> {
+    pub(crate) fn open_records(&self, records: &Path) -> Result<Option<Dir>> {
         let opened = match records.strip_prefix(&self.root) {
-            Ok(inner) => safe_open::folder(&self.root, inner).map(Folder::from),
-            Err(_) => Folder::open(records),
+            Ok(inner) => safe_open::folder(&self.root, inner).map(Dir::from),
+            Err(_) => Dir::open(records),
         };
         match opened {
             Ok(folder) => Ok(Some(folder)),
@@ -288,7 +291,7 @@ impl Vault {
 
     /// Says whether the file `.rulebook` at the root turns memory off. One that is not there, cannot be read or says
     /// something else does not.
-    pub fn turns_memory_off(&self) -> bool {
+    pub fn is_memory_disabled(&self) -> bool {
         let Ok(bytes) = safe_open::read(&self.root, RULEBOOK, MAX_RULEBOOK) else { return false };
         let said: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
         said.and_then(|said| said.pointer("/memory/enabled")?.as_bool()) == Some(false)

@@ -30,9 +30,9 @@ pub struct Settings {
     /// Whether Obsidian updates links without asking (`alwaysUpdateLinks`).
     pub always_update_links: bool,
     /// Where new attachments go.
-    pub attachments: Location,
+    pub attachments: FolderSetting,
     /// Where a note made from an unresolved bare link goes (`newFileLocation`, `newFileFolderPath`).
-    pub new_files: Location,
+    pub new_files: FolderSetting,
     /// What deleting a file does (`trashOption`).
     pub trash: Trash,
     /// The settings of daily notes.
@@ -42,12 +42,12 @@ pub struct Settings {
     /// What was malformed, one sentence each.
     pub warnings: Vec<String>,
     types: HashMap<String, PropertyType>,
-    filters: Vec<Filter>,
+    filters: Vec<IgnoreFilter>,
 }
 
 /// A folder that depends on the note at hand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Location {
+pub enum FolderSetting {
     /// The root of the vault.
     #[default]
     Root,
@@ -110,7 +110,7 @@ impl Default for Templates {
 
 /// One entry of `userIgnoreFilters`.
 #[derive(Debug, Clone)]
-enum Filter {
+enum IgnoreFilter {
     /// The folded start of a path, without a folder boundary.
     Prefix(String),
     Pattern(Regex),
@@ -184,7 +184,7 @@ impl Settings {
         }
         let [mut app, mut types, mut daily, mut templates] =
             ["app.json", "types.json", "daily-notes.json", "templates.json"]
-                .map(|name| Source::read(root, config_dir, name, follow));
+                .map(|name| SettingsFile::read(root, config_dir, name, follow));
         settings.app(&mut app);
         settings.types = types.types();
         settings.daily_notes = daily.daily_notes();
@@ -195,7 +195,7 @@ impl Settings {
         settings
     }
 
-    fn app(&mut self, app: &mut Source) {
+    fn app(&mut self, app: &mut SettingsFile) {
         self.link_format = app.choice("newLinkFormat", |name| match name {
             "shortest" => Some(LinkFormat::Shortest),
             "relative" => Some(LinkFormat::Relative),
@@ -213,16 +213,16 @@ impl Settings {
         let attachments = app.text("attachmentFolderPath", "/");
         self.attachments = match attachments.strip_prefix("./") {
             Some(below) => match folder(below) {
-                below if below.is_empty() => Location::Beside,
-                below => Location::BelowNote(below),
+                below if below.is_empty() => FolderSetting::Beside,
+                below => FolderSetting::BelowNote(below),
             },
-            None if attachments == "." => Location::Beside,
-            None => Location::of_vault(&attachments),
+            None if attachments == "." => FolderSetting::Beside,
+            None => FolderSetting::of_vault(&attachments),
         };
-        let new_folder = Location::of_vault(&app.text("newFileFolderPath", "/"));
+        let new_folder = FolderSetting::of_vault(&app.text("newFileFolderPath", "/"));
         self.new_files = app.choice("newFileLocation", |name| match name {
-            "root" => Some(Location::Root),
-            "current" => Some(Location::Beside),
+            "root" => Some(FolderSetting::Root),
+            "current" => Some(FolderSetting::Beside),
             "folder" => Some(new_folder.clone()),
             _ => None,
         });
@@ -236,9 +236,9 @@ impl Settings {
         }
         let folded = fold(path.as_str());
         self.filters.iter().any(|filter| match filter {
-            Filter::Prefix(prefix) => folded.starts_with(prefix),
+            IgnoreFilter::Prefix(prefix) => folded.starts_with(prefix),
             // Where a pattern gives up, nobody knows that the file may be shown.
-            Filter::Pattern(pattern) => pattern.is_match(path.as_str()).unwrap_or(true),
+            IgnoreFilter::Pattern(pattern) => pattern.is_match(path.as_str()).unwrap_or(true),
         })
     }
 
@@ -248,7 +248,7 @@ impl Settings {
     }
 }
 
-impl Location {
+impl FolderSetting {
     fn of_vault(path: &str) -> Self {
         match folder(path) {
             path if path.is_empty() => Self::Root,
@@ -270,13 +270,13 @@ fn fold(text: &str) -> String {
 }
 
 /// One file of settings and what is wrong with it.
-struct Source {
+struct SettingsFile {
     name: &'static str,
     values: Map<String, Value>,
     warnings: Vec<String>,
 }
 
-impl Source {
+impl SettingsFile {
     fn read(root: &Path, config_dir: &str, name: &'static str, follow: bool) -> Self {
         let mut source = Self { name, values: Map::new(), warnings: Vec::new() };
         let bytes = match read(root, config_dir, name, follow) {
@@ -334,7 +334,7 @@ impl Source {
         if format.trim().is_empty() { default.to_owned() } else { format }
     }
 
-    fn filters(&mut self) -> Vec<Filter> {
+    fn filters(&mut self) -> Vec<IgnoreFilter> {
         let entries = self.value("userIgnoreFilters", |value| value.as_array().cloned()).unwrap_or_default();
         let mut filters = Vec::new();
         for entry in entries {
@@ -345,8 +345,8 @@ impl Source {
             let pattern = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
             match pattern.map(compiled) {
                 None if text.is_empty() => {}
-                None => filters.push(Filter::Prefix(fold(text))),
-                Some(Ok(pattern)) => filters.push(Filter::Pattern(pattern)),
+                None => filters.push(IgnoreFilter::Prefix(fold(text))),
+                Some(Ok(pattern)) => filters.push(IgnoreFilter::Pattern(pattern)),
                 Some(Err(why)) => {
                     let shown: String = text.chars().take(SHOWN_OF_PATTERN).collect();
                     let dots = if shown.len() < text.len() { "…" } else { "" };

@@ -2,13 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::vault::Vault;
-use crate::vault::apply::{Applied, COMMITTED, CONFLICTS, MANIFEST, PENDING, WriteLock, close};
-use crate::vault::commit::{Unlanded, discard, land, roll_back};
-use crate::vault::dir::{Folder, Tree};
+use crate::vault::applied::Applied;
+use crate::vault::commit::{CommitError, close, commit, roll_back};
+use crate::vault::dir::{Dir, DirTree};
 use crate::vault::manifest::Manifest;
-
-/// How many bytes a manifest may have.
-const MAX_MANIFEST: u64 = 1 << 30;
+use crate::vault::records::{COMMITTED, CONFLICTS, MANIFEST, PENDING, read_manifest, remove_transaction};
+use crate::vault::write_lock::WriteLock;
 
 /// What was found half-done, and what became of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +27,7 @@ impl Vault {
     pub fn recover(&self, lock: &WriteLock) -> Result<Recovery> {
         let records = |error| Error::io("read the records in", lock.records(), error);
         let mut recovery = Recovery::default();
-        let pending = match lock.folder.child(PENDING) {
+        let pending = match lock.folder.open_dir(PENDING) {
             Ok(pending) => pending,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(recovery),
             Err(error) => return Err(records(error)),
@@ -41,31 +40,31 @@ impl Vault {
             .collect();
         ids.sort();
         for id in ids {
-            if pending.entry(&id).map_err(records)?.is_some_and(|entry| entry.is_folder()) {
+            if pending.entry(&id).map_err(records)?.is_some_and(|entry| entry.is_dir()) {
                 self.end(lock, &pending, &id, &mut recovery)?;
             }
         }
         Ok(recovery)
     }
 
-    fn end(&self, lock: &WriteLock, pending: &Folder, id: &str, recovery: &mut Recovery) -> Result<()> {
+    fn end(&self, lock: &WriteLock, pending: &Dir, id: &str, recovery: &mut Recovery) -> Result<()> {
         let records = |error| Error::io("read the records in", lock.records(), error);
-        let folder = pending.child(id).map_err(records)?;
-        let mut tree = Tree::open(self)?;
+        let folder = pending.open_dir(id).map_err(records)?;
+        let mut tree = DirTree::open(self)?;
         if folder.entry(COMMITTED).map_err(records)?.is_some() {
-            let Some(manifest) = manifest(&folder, COMMITTED, id).map_err(records)? else {
-                let kept = lock.folder.child_or_new(CONFLICTS).map_err(records)?;
-                pending.rename_new(id, &kept, id).map_err(records)?;
+            let Some(manifest) = read_manifest(&folder, COMMITTED, id).map_err(records)? else {
+                let kept = lock.folder.open_or_create_dir(CONFLICTS).map_err(records)?;
+                pending.rename_no_replace(id, &kept, id).map_err(records)?;
                 recovery.notices.push(format!(
                     "an unfinished change could not be read and was put into {}/{CONFLICTS}/{id}",
                     lock.records().display()
                 ));
                 return Ok(());
             };
-            return match land(self, &mut tree, &manifest, lock, pending, None) {
+            return match commit(self, &mut tree, &manifest, lock, pending, None) {
                 Ok(notices) => {
                     if let Some(undone) = &manifest.undoes
-                        && let Err(error) = self.remove_made(lock, undone)
+                        && let Err(error) = self.remove_created_dirs(lock, undone)
                     {
                         tracing::warn!(%error, "an empty folder that the undone operation had made is left");
                     }
@@ -75,23 +74,23 @@ impl Vault {
                     recovery.finished.push(Applied::of(&manifest, notices));
                     Ok(())
                 }
-                Err(Unlanded::Undone(error)) => {
+                Err(CommitError::RolledBack(error)) => {
                     let said = described(&manifest);
                     recovery
                         .notices
                         .push(format!("an unfinished {said} could not go on and was undone: {error}"));
                     Ok(())
                 }
-                Err(Unlanded::Stuck(error)) => Err(error),
+                Err(CommitError::Incomplete(error)) => Err(error),
             };
         }
-        match manifest(&folder, MANIFEST, id).map_err(records)? {
+        match read_manifest(&folder, MANIFEST, id).map_err(records)? {
             Some(manifest) => {
                 roll_back(&mut tree, &manifest, pending)?;
                 recovery.notices.push(format!("an unfinished {} was undone", described(&manifest)));
             }
             // It died while the plan was written down, before anything else.
-            None => discard(pending, id).map_err(records)?,
+            None => remove_transaction(pending, id).map_err(records)?,
         }
         Ok(())
     }
@@ -101,14 +100,5 @@ fn described(manifest: &Manifest) -> String {
     match manifest.files.len() + manifest.folders.len() {
         1 => format!("{} of 1 file", manifest.operation),
         count => format!("{} of {count} files", manifest.operation),
-    }
-}
-
-/// Reads a manifest; `None` where it is missing, torn, or not of ours.
-pub(crate) fn manifest(folder: &Folder, name: &str, id: &str) -> std::io::Result<Option<Manifest>> {
-    match folder.read_at_most(name, MAX_MANIFEST) {
-        Ok(bytes) => Ok(Manifest::parse(&bytes, id)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }

@@ -1,44 +1,42 @@
-//! Owns the walk over a vault: which files there are, with size and times (spec/obsidian.md 1.4).
+//! The directory walk of a vault: its files with size and times (spec/obsidian.md 1.4).
 //!
-//! Opens no file. What could not be looked at is told apart from what is not there, so that nobody takes a folder
-//! that cannot be read for an empty one.
+//! No file is opened. A path that cannot be read is reported as a gap, so that it is never treated as deleted.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::fs::{self, DirEntry, Metadata};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 use crate::error::{Error, Result};
 use crate::text::path::{MOST_PARTS, NotePath, is_too_deep};
 use crate::vault::Vault;
-use crate::vault::symlinks::{HOW_TO_FOLLOW, Target, target};
+use crate::vault::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 
-/// What to scan, and how.
+/// Options of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanOptions {
     /// The folder to scan, as a path from the root; empty for the whole vault.
     pub below: String,
-    /// Whether to go into folders.
+    /// Whether subfolders are scanned.
     pub recursive: bool,
-    /// How many threads share the work.
+    /// The number of threads.
     pub threads: usize,
-    /// A folder that is passed over with all that is in it, as a path from the root; empty for none.
+    /// A folder that is skipped with everything in it, as a path from the root; empty for none.
     pub hidden: String,
     /// Whether symbolic links that lead out of the vault are followed.
     pub follow_outside: bool,
 }
 
-/// A link to a folder outside of the vault that a scan followed.
+/// A symbolic link to a folder outside the vault that a scan followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowedLink {
     /// The link, as a path from the root.
     pub path: String,
-    /// The folder that it leads to, without links on the way.
+    /// The canonical path of the folder that it leads to.
     pub target: PathBuf,
 }
 
@@ -50,74 +48,75 @@ impl Default for ScanOptions {
     }
 }
 
-/// A file of the vault as the file system describes it.
+/// A file of the vault with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStat {
-    /// Where it is.
+    /// The path of the file.
     pub path: NotePath,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size: u64,
-    /// When its content last changed, in nanoseconds since 1970.
+    /// The modification time (mtime) in nanoseconds since 1970.
     pub mtime_ns: i64,
-    /// When its content, name or rights last changed, in nanoseconds since 1970.
+    /// The time of the last change of content, name or permissions (ctime) in nanoseconds since 1970.
     pub ctime_ns: i64,
-    /// The device it is on.
+    /// The device number.
     pub device: u64,
-    /// Its number on that device.
+    /// The inode number on that device.
     pub inode: u64,
-    /// Whether the path names a symbolic link; size, times and numbers are those of its target.
+    /// Whether the path is a symbolic link. Size, times and numbers are those of its target.
     pub symlink: bool,
 }
 
-/// One folder as a scan found it.
+/// The content of one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// Where it is, as a path from the root; empty for the root.
+pub struct DirListing {
+    /// The path from the root; empty for the root.
     pub path: String,
-    /// The files in it, ordered by path; links to files are among them.
+    /// The files in it, links to files included, ordered by path.
     pub files: Vec<FileStat>,
-    /// The paths of the folders in it, in order; without links, and without the hidden one.
+    /// The paths of the folders in it, in order, without links and without the hidden folder.
     pub folders: Vec<String>,
-    /// Whether more may be in it, for it could not be listed to its end.
-    pub is_cut: bool,
+    /// Whether the listing is incomplete because reading the folder failed.
+    pub is_incomplete: bool,
 }
 
-/// What a scan could not look at, or left out.
+/// The paths that a scan could not read or skipped.
 #[derive(Debug, Default)]
-pub struct Gaps {
-    /// Why each of these places could not be looked at: paths from the root, empty for the root itself. The files at or
-    /// below them must be taken to be as they were.
-    pub unseen: BTreeMap<String, Error>,
-    /// What was left out on purpose, one sentence each.
+pub struct ScanGaps {
+    /// The error of each path that could not be read, by path from the root; empty for the root itself. Files at or below
+    /// these paths must be treated as unchanged.
+    pub unreadable: BTreeMap<String, Error>,
+    /// One sentence for each path that was skipped on purpose.
     pub warnings: Vec<String>,
-    /// The links to folders outside of the vault that were followed.
+    /// The symbolic links to folders outside the vault that were followed.
     pub followed: Vec<FollowedLink>,
 }
 
-impl Gaps {
-    /// Says whether a file or folder is at or below a place that could not be looked at.
+impl ScanGaps {
+    /// Says whether a file or folder is at or below a path that could not be read.
     pub fn cover(&self, path: &str) -> bool {
         let above = path.match_indices('/').filter_map(|(slash, _)| path.get(..slash));
-        ["", path].into_iter().chain(above).any(|place| self.unseen.contains_key(place))
+        ["", path].into_iter().chain(above).any(|place| self.unreadable.contains_key(place))
     }
 
     fn fail(&mut self, place: &str, disk: &Path, error: io::Error) {
-        self.unseen.insert(place.to_owned(), Error::io("look into", disk, error));
+        self.unreadable.insert(place.to_owned(), Error::io("look into", disk, error));
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// The files, ordered by path.
     pub files: Vec<FileStat>,
-    /// The folders that were listed, in no order.
+    /// The folders that were listed, in no particular order.
     pub folders: Vec<String>,
-    /// What is not there, and why.
-    pub gaps: Gaps,
+    /// The paths that are missing from the result.
+    pub gaps: ScanGaps,
 }
 
-/// Lists the files of a vault, or of one folder of it; none where a scan of the whole vault would not go.
+/// Lists the files of a vault, or of one folder of it. The result is empty for a folder that a scan of the whole vault
+/// would skip.
 pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
     let mut scan = Scan::default();
     let Ok(gaps) = scan_each(root, options, |listing| {
@@ -130,45 +129,45 @@ pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
     scan
 }
 
-/// As [`scan`], but hands over each folder as it is listed, in no order but that a folder comes before those in it. No
-/// more is held than a few folders at a time.
+/// Scans like [`scan`], but passes each folder to `visit` as it is listed. A folder comes before its subfolders; there
+/// is no other order. Only a few listings are in memory at a time.
 ///
 /// # Errors
-/// Those of `visit`, which end the scan.
+/// The errors of `visit`, which end the scan.
 pub fn scan_each<E>(
     root: &Path,
     options: &ScanOptions,
-    mut visit: impl FnMut(Listing) -> Result<(), E>,
-) -> Result<Gaps, E> {
-    let mut gaps = Gaps::default();
+    mut visit: impl FnMut(DirListing) -> Result<(), E>,
+) -> Result<ScanGaps, E> {
+    let mut gaps = ScanGaps::default();
     let is_visible = options.below.is_empty()
         || NotePath::from_disk(&options.below).is_some() && !lies_in(&options.below, &options.hidden);
     if !is_visible || leads_back(root, &options.below).unwrap_or(false) {
         return Ok(gaps);
     }
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let mut trees = Trees::of(root);
+    let mut trees = ScanRoots::of(root);
     let mut folders = vec![options.below.clone()];
     while !folders.is_empty() {
         let links = walk(root, &real, std::mem::take(&mut folders), options, &mut gaps, &mut visit)?;
-        // Links are followed in the order of their paths, so that of two with one target always the same is taken.
+        // Links are followed in path order, so that the choice among links to one target is stable.
         for link in links {
             let disk = on_disk(root, &link);
-            let led = target(&real, &disk);
-            if !options.follow_outside && matches!(led, Ok(Target::Outside(_))) {
+            let led = resolve_link(&real, &disk);
+            if !options.follow_outside && matches!(led, Ok(LinkTarget::Outside(_))) {
                 gaps.warnings
-                    .push(format!("{link} is not followed: it leads out of the vault; {HOW_TO_FOLLOW}"));
+                    .push(format!("{link} is not followed: it leads outside the vault; {HOW_TO_FOLLOW}"));
                 continue;
             }
             match led.and_then(|led| Ok((led, trees.add(&disk)?))) {
-                Ok((Target::Outside(target), true)) => {
+                Ok((LinkTarget::Outside(target), true)) => {
                     folders.push(link.clone());
                     gaps.followed.push(FollowedLink { path: link, target });
                 }
-                // A folder of the vault is listed by its own path.
-                Ok((Target::Inside(_), _)) => {}
+                // A folder of the vault is listed under its own path.
+                Ok((LinkTarget::Inside(_), _)) => {}
                 Ok(_) => gaps.warnings.push(format!(
-                    "{link} is not followed: it links to a folder that is, holds or lies in one already scanned"
+                    "{link} is not followed: it links to a folder that overlaps one that is already scanned"
                 )),
                 Err(error) => gaps.fail(&link, &disk, error),
             }
@@ -178,18 +177,18 @@ pub fn scan_each<E>(
     Ok(gaps)
 }
 
-/// Looks at one file; `None` where a scan would not list it.
+/// Reads the metadata of one file; `None` if a scan would not list it.
 ///
 /// # Errors
-/// `Io` where nothing can be said of it: where the file system refuses, or a symbolic link on the way leads to what is
-/// not there. Whoever knows of the file must take it to be as it was.
+/// `Io` if the state of the file is unknown, because the file system returned an error or a symbolic link on the way
+/// is dangling. The caller must treat the file as unchanged.
 pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
     let root = vault.root();
     let disk = root.join(path.as_str());
     let look = || -> io::Result<Option<FileStat>> {
         let mut metadata = match fs::symlink_metadata(&disk) {
             Err(error) if is_absence(&error) => {
-                // The target of a link may be away for the moment, as a drive is that is not mounted.
+                // The target of a link may be missing only for the moment, for example on a drive that is not mounted.
                 return if has_dangling_folder(root, path.folder()) { Err(error) } else { Ok(None) };
             }
             found => found?,
@@ -202,7 +201,7 @@ pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
             return Ok(None);
         }
         let is_listed = match vault.lists_folder(path.folder()) {
-            // It went away between the two looks.
+            // The file was removed between the two calls.
             Err(error) if is_absence(&error) => false,
             listed => listed?,
         } && (!symlink || leaves_vault(root, &disk, vault.follows_outside())?.is_none());
@@ -215,29 +214,31 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Says whether a folder on the way to a place is a symbolic link to what is not there.
+/// Says whether a folder or one of its parents is a dangling symbolic link.
 fn has_dangling_folder(root: &Path, folder: &str) -> bool {
     let above = folder.match_indices('/').filter_map(|(slash, _)| folder.get(..slash));
     let mut ways = above.chain(Some(folder).filter(|folder| !folder.is_empty())).map(|way| root.join(way));
     ways.find(|way| fs::metadata(way).is_err()).is_some_and(|way| way.is_symlink())
 }
 
-/// Says why a link to a file is not followed; nothing where it is.
+/// Returns the reason why a link to a file is not followed; `None` if it is followed.
 fn leaves_vault(root: &Path, link: &Path, follow_outside: bool) -> io::Result<Option<String>> {
-    Ok(match target(root, link)? {
-        Target::Outside(_) if !follow_outside => Some(format!("it leads out of the vault; {HOW_TO_FOLLOW}")),
-        Target::Hidden => Some("it leads to a hidden place of the vault".to_owned()),
+    Ok(match resolve_link(root, link)? {
+        LinkTarget::Outside(_) if !follow_outside => {
+            Some(format!("it leads outside the vault; {HOW_TO_FOLLOW}"))
+        }
+        LinkTarget::Hidden => Some("it leads to a hidden folder of the vault".to_owned()),
         _ => None,
     })
 }
 
-/// Says whether a path is that of a folder, or lies below it; both are paths from the root, and no folder holds nothing.
+/// Says whether a path is `folder` or lies below it. Both are paths from the root; an empty `folder` contains nothing.
 pub(super) fn lies_in(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder).filter(|_| !folder.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Says whether a folder is reached through a link back into the vault, where no scan goes.
+/// Says whether a folder is reached through a link back into the vault, which no scan follows.
 pub(super) fn leads_back(root: &Path, folder: &str) -> io::Result<bool> {
     let root = root.canonicalize()?;
     let plain = root.join(folder);
@@ -245,7 +246,7 @@ pub(super) fn leads_back(root: &Path, folder: &str) -> io::Result<bool> {
     Ok(real.starts_with(&root) && real != plain)
 }
 
-/// Gives the place of a folder that is named by its path from the root.
+/// Returns the disk path of a folder from its path relative to the root.
 pub(super) fn on_disk(root: &Path, folder: &str) -> PathBuf {
     if folder.is_empty() { root.to_owned() } else { root.join(folder) }
 }
@@ -263,13 +264,13 @@ fn file_stat(path: NotePath, metadata: &Metadata, symlink: bool) -> FileStat {
     }
 }
 
-/// The folders whose trees are scanned, by device and inode, and all folders above them.
-struct Trees {
+/// The roots of the scanned trees and all their ancestors, by device and inode.
+struct ScanRoots {
     roots: HashSet<(u64, u64)>,
     above: HashSet<(u64, u64)>,
 }
 
-impl Trees {
+impl ScanRoots {
     fn of(root: &Path) -> Self {
         let mut trees = Self { roots: HashSet::new(), above: HashSet::new() };
         if let Ok(chain) = chain(root) {
@@ -279,7 +280,7 @@ impl Trees {
         trees
     }
 
-    /// Adds the tree that a link leads to, unless it overlaps with one of the others.
+    /// Adds the tree that a link leads to, unless it overlaps another tree.
     fn add(&mut self, link: &Path) -> io::Result<bool> {
         let chain = chain(link)?;
         let overlaps = chain.iter().any(|id| self.roots.contains(id))
@@ -292,64 +293,64 @@ impl Trees {
     }
 }
 
-/// Lists the identities of a folder and of all folders above it.
+/// Lists device and inode of a folder and of all its ancestors.
 fn chain(folder: &Path) -> io::Result<Vec<(u64, u64)>> {
     let identity = |folder: &Path| fs::metadata(folder).map(|metadata| (metadata.dev(), metadata.ino()));
     folder.canonicalize()?.ancestors().map(identity).collect()
 }
 
-/// Folders that wait to be listed, shared by the threads of a walk.
-struct Queue {
+/// The folders that wait to be listed, shared by the threads of a walk.
+struct WalkQueue {
     folders: Vec<String>,
-    /// How many threads are listing a folder, and may yet add some.
+    /// The number of threads that are listing a folder and may add more.
     busy: usize,
 }
 
-/// Says that a thread lists a folder, until it is done or panics: the others wait for that.
-struct Busy<'a> {
-    queue: &'a Mutex<Queue>,
+/// Counts a thread as busy until it is dropped, so that the other threads wait for it even if it panics.
+struct BusyGuard<'a> {
+    queue: &'a Mutex<WalkQueue>,
     ready: &'a Condvar,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         lock(self.queue).busy -= 1;
         self.ready.notify_all();
     }
 }
 
-/// So many listings wait for the one who asked for them.
-const WAITING: usize = 4;
+/// The capacity of the channel of listings.
+const CHANNEL_CAPACITY: usize = 4;
 
-/// Lists the folders and all below them for `visit`, and gives the links to folders that it met, in order.
+/// Lists the folders and all their subfolders for `visit`, and returns the links to folders in path order.
 fn walk<E>(
     root: &Path,
     real: &Path,
     folders: Vec<String>,
     options: &ScanOptions,
-    gaps: &mut Gaps,
-    visit: &mut impl FnMut(Listing) -> Result<(), E>,
+    gaps: &mut ScanGaps,
+    visit: &mut impl FnMut(DirListing) -> Result<(), E>,
 ) -> Result<BTreeSet<String>, E> {
-    let queue = Mutex::new(Queue { folders, busy: 0 });
+    let queue = Mutex::new(WalkQueue { folders, busy: 0 });
     let ready = Condvar::new();
-    let work = |listings: SyncSender<Listed>| {
+    let work = |listings: SyncSender<ListedDir>| {
         while let Some(folder) = next(&queue, &ready) {
-            let _busy = Busy { queue: &queue, ready: &ready };
+            let _busy = BusyGuard { queue: &queue, ready: &ready };
             let listed = list(root, real, folder, options);
             let inner = if options.recursive { listed.listing.folders.clone() } else { Vec::new() };
             let is_wanted = listings.send(listed).is_ok();
             let mut queue = lock(&queue);
             if is_wanted {
-                // The last is taken first.
+                // The queue is a stack: the last folder is taken first.
                 queue.folders.extend(inner.into_iter().rev());
             } else {
                 queue.folders.clear();
             }
         }
     };
-    // A thread that panicked would leave its folders out in silence, so the scope lets the panic go on here.
+    // The scope propagates a panic of a thread. Without that, its folders would be missing silently.
     thread::scope(|threads| {
-        let (sender, listings) = sync_channel(WAITING);
+        let (sender, listings) = sync_channel(CHANNEL_CAPACITY);
         for _ in 0..options.threads.max(1) {
             let sender = sender.clone();
             threads.spawn(|| work(sender));
@@ -358,7 +359,7 @@ fn walk<E>(
         let mut links = BTreeSet::new();
         for mut listed in listings {
             links.extend(listed.links);
-            gaps.unseen.append(&mut listed.gaps.unseen);
+            gaps.unreadable.append(&mut listed.gaps.unreadable);
             gaps.warnings.append(&mut listed.gaps.warnings);
             visit(listed.listing)?;
         }
@@ -366,8 +367,8 @@ fn walk<E>(
     })
 }
 
-/// Takes a folder to list, and waits for one while others may add some; `None` once all is done.
-fn next(queue: &Mutex<Queue>, ready: &Condvar) -> Option<String> {
+/// Takes the next folder to list, and waits while busy threads may add more; `None` once all folders are listed.
+fn next(queue: &Mutex<WalkQueue>, ready: &Condvar) -> Option<String> {
     let mut queue = lock(queue);
     loop {
         if let Some(folder) = queue.folders.pop() {
@@ -381,33 +382,33 @@ fn next(queue: &Mutex<Queue>, ready: &Condvar) -> Option<String> {
     }
 }
 
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+fn lock(queue: &Mutex<WalkQueue>) -> MutexGuard<'_, WalkQueue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder with what is in it besides.
-struct Listed {
-    listing: Listing,
-    /// The paths of links to folders.
+/// A listed folder with its links and gaps.
+struct ListedDir {
+    listing: DirListing,
+    /// The paths of the links to folders in it.
     links: Vec<String>,
-    gaps: Gaps,
+    gaps: ScanGaps,
 }
 
-/// Lists one folder; `real` is the root without links.
-fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> Listed {
+/// Lists one folder; `real` is the canonical root.
+fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> ListedDir {
     let disk = on_disk(root, &path);
-    let listing = Listing { path, ..Listing::default() };
-    let mut listed = Listed { listing, links: Vec::new(), gaps: Gaps::default() };
+    let listing = DirListing { path, ..DirListing::default() };
+    let mut listed = ListedDir { listing, links: Vec::new(), gaps: ScanGaps::default() };
     let end = fs::read_dir(&disk).and_then(|entries| {
         for entry in entries {
             listed.add(&entry?, real, options);
         }
         Ok(())
     });
-    let Listed { listing, links, gaps } = &mut listed;
+    let ListedDir { listing, links, gaps } = &mut listed;
     if let Err(error) = end {
         gaps.fail(&listing.path, &disk, error);
-        listing.is_cut = true;
+        listing.is_incomplete = true;
     }
     if !options.recursive {
         links.clear();
@@ -415,14 +416,14 @@ fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> Listed
     listing.folders.retain(|folder| !lies_in(folder, &options.hidden));
     listing.folders.sort_unstable();
     listing.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    // A folder in which names change meanwhile may give one twice.
+    // A folder that changes while it is read may return a name twice.
     listing.folders.dedup();
     listing.files.dedup_by(|a, b| a.path == b.path);
     listed
 }
 
-impl Listed {
-    /// Sorts in one entry of the folder.
+impl ListedDir {
+    /// Adds one directory entry.
     fn add(&mut self, entry: &DirEntry, root: &Path, options: &ScanOptions) {
         let Self { listing, links, gaps } = self;
         let name = entry.file_name();
@@ -430,7 +431,7 @@ impl Listed {
             return;
         }
         let Some(name) = name.to_str() else {
-            gaps.warnings.push(format!("{} is skipped: its name is no UTF-8", entry.path().display()));
+            gaps.warnings.push(format!("{} is skipped: its name is not UTF-8", entry.path().display()));
             return;
         };
         let path = if listing.path.is_empty() { name.to_owned() } else { format!("{}/{name}", listing.path) };
@@ -438,9 +439,9 @@ impl Listed {
             Ok(kind) => kind,
             Err(error) => return gaps.fail(&path, &entry.path(), error),
         };
-        let too_deep = || format!("{path} is skipped: it lies deeper than {} folders", MOST_PARTS - 1);
+        let too_deep = || format!("{path} is skipped: it is nested in more than {} folders", MOST_PARTS - 1);
         if kind.is_dir() {
-            // A path of what is in it would have one part more.
+            // The path of an entry in it has one more component.
             if is_too_deep(&format!("{path}/")) {
                 return gaps.warnings.push(too_deep());
             }
@@ -463,10 +464,10 @@ impl Listed {
             }
             Ok(metadata) => match NotePath::from_disk(&path).filter(|_| metadata.is_file()) {
                 Some(path) => listing.files.push(file_stat(path, &metadata, false)),
-                None => gaps.warnings.push(format!("{path} is skipped: it is no regular file")),
+                None => gaps.warnings.push(format!("{path} is skipped: it is not a regular file")),
             },
-            // A file that went away between the two looks is gone. The target of a link may be away for the moment, as
-            // a drive is that is not mounted.
+            // A file that was removed between the two calls is gone. The target of a link may be missing only for the
+            // moment, for example on a drive that is not mounted.
             Err(error) if !symlink && error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => gaps.fail(&path, &entry.path(), error),
         }

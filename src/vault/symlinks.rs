@@ -1,8 +1,7 @@
-//! Owns what symbolic links in a vault may lead to: which are followed, and which path of the vault a file goes by that
-//! is reached in two ways.
+//! Symbolic links in a vault: which are followed, and the canonical path of a file that is reachable by several.
 //!
-//! A link to a place in the vault is followed where that place is visible. One that leads out is followed only where
-//! the user's own settings allow it, for a vault can be a download.
+//! A link to a visible path of the vault is followed. A link that leads outside is followed only if the user's own
+//! settings allow it, because a vault can be a download.
 
 use std::fs::File;
 use std::io;
@@ -13,33 +12,33 @@ use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
-/// What the user does to have links followed that lead out of the vault.
-pub(crate) const HOW_TO_FOLLOW: &str = "the user's own settings can allow that: vault.follow_outside = true, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";
+/// The hint on how to allow links that lead outside the vault.
+pub(crate) const HOW_TO_FOLLOW: &str = "to allow it, set in the user's own settings vault.follow_outside = true, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";
 
-/// Where a symbolic link leads.
+/// The target of a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// To a visible place of the vault, by its path from the root, without links on the way; empty for the root.
+pub(crate) enum LinkTarget {
+    /// A visible path of the vault, canonical and relative to the root; empty for the root.
     Inside(String),
-    /// To a place of the vault where no note lies: a hidden folder, or a name that is no text.
+    /// A path of the vault that holds no notes: in a hidden folder, or with a name that is not UTF-8.
     Hidden,
-    /// Out of the vault, to this place.
+    /// This canonical path outside the vault.
     Outside(PathBuf),
 }
 
-/// Says where a path leads, all links followed. `root` has no links in it.
+/// Follows all links of a path and says where it leads. `root` must be canonical.
 ///
 /// # Errors
-/// Those of the system: `NotFound` for a link to what is not there.
-pub(crate) fn target(root: &Path, disk: &Path) -> io::Result<Target> {
+/// System errors, such as `NotFound` for a dangling link.
+pub(crate) fn resolve_link(root: &Path, disk: &Path) -> io::Result<LinkTarget> {
     let real = disk.canonicalize()?;
     Ok(match real.strip_prefix(root) {
         Ok(inner) => match inner.to_str() {
-            Some("") => Target::Inside(String::new()),
-            Some(inner) if NotePath::from_disk(inner).is_some() => Target::Inside(inner.to_owned()),
-            _ => Target::Hidden,
+            Some("") => LinkTarget::Inside(String::new()),
+            Some(inner) if NotePath::from_disk(inner).is_some() => LinkTarget::Inside(inner.to_owned()),
+            _ => LinkTarget::Hidden,
         },
-        Err(_) => Target::Outside(real),
+        Err(_) => LinkTarget::Outside(real),
     })
 }
 
@@ -48,53 +47,56 @@ fn refused(why: &str) -> io::Error {
 }
 
 impl Vault {
-    /// Opens a regular file of the vault to read. A link on the way is followed to a visible place of the vault, and out
-    /// of the vault where that is allowed; what is opened is what was looked at, whoever changes links meanwhile.
+    /// Opens a regular file of the vault for reading. A link on the way is followed to a visible path of the vault, and
+    /// outside the vault if that is allowed. The file that is opened is the one that was checked, even if links change
+    /// meanwhile.
     ///
     /// # Errors
-    /// `InvalidInput` where it is no regular file, or a link leads to where none is followed; those of the system.
+    /// `InvalidInput` if it is not a regular file or a link on the way must not be followed, and system errors.
     pub(crate) fn open_file(&self, path: &NotePath) -> io::Result<File> {
         match self.open_without_links(path.as_str()) {
             Err(error) if safe_open::is_link_error(&error) => {}
             opened => return opened,
         }
-        // The root may have got a link above it since it was opened.
+        // A parent of the root may have become a link since the vault was opened.
         let root = self.root.canonicalize()?;
-        match target(&root, &self.disk_path(path))? {
-            Target::Inside(inner) => safe_open::open(&root, inner),
-            Target::Hidden => Err(refused("a symbolic link leads to a hidden place of the vault (symlink)")),
-            Target::Outside(real) if self.follow_outside => {
+        match resolve_link(&root, &self.disk_path(path))? {
+            LinkTarget::Inside(inner) => safe_open::open(&root, inner),
+            LinkTarget::Hidden => {
+                Err(refused("a symbolic link leads to a hidden folder of the vault (symlink)"))
+            }
+            LinkTarget::Outside(real) if self.follow_outside => {
                 safe_open::open(Path::new("/"), real.strip_prefix("/").unwrap_or(&real))
             }
-            Target::Outside(_) => Err(refused(
-                "a symbolic link leads out of the vault, which vault.follow_outside in the user's own settings would allow (symlink)",
+            LinkTarget::Outside(_) => Err(refused(
+                "a symbolic link leads outside the vault; vault.follow_outside in the user's own settings can allow it (symlink)",
             )),
         }
     }
 
-    /// Opens a file whose path holds no symbolic link.
+    /// Opens a file whose path contains no symbolic link.
     fn open_without_links(&self, inner: &str) -> io::Result<File> {
         #[cfg(target_os = "linux")]
-        match safe_open::open_at_once(&self.root.join(inner)) {
-            // Kernels before 5.6, and some sandboxes, know no such call.
-            Err(error) if safe_open::is_unknown_call(&error) => {}
+        match safe_open::open_with_openat2(&self.root.join(inner)) {
+            // Kernels before 5.6 and some sandboxes do not support `openat2`.
+            Err(error) if safe_open::is_unsupported_call(&error) => {}
             opened => return opened,
         }
         safe_open::open(&self.root, inner)
     }
 
-    /// Gives the path that a file goes by, whose folder may be reached through a symbolic link: the one without links
-    /// where the folder lies in the vault, else the one by the link that a look at everything follows.
+    /// Returns the canonical vault path of a file whose folder may be reached through a symbolic link: the path without
+    /// links if the folder is in the vault, otherwise the path through the link that a full scan follows.
     ///
     /// # Errors
-    /// `Invalid` where a link leads to where none is followed; `Io` where the folder cannot be looked at.
-    pub fn settle(&self, path: &NotePath) -> Result<NotePath> {
+    /// `Invalid` if a link on the way must not be followed; `Io` if the folder cannot be read.
+    pub fn canonical_path(&self, path: &NotePath) -> Result<NotePath> {
         let (mut there, mut rest) = (path.folder(), path.name().to_owned());
         let real = loop {
             if there.is_empty() {
                 return Ok(path.clone());
             }
-            match target(&self.root, &self.root.join(there)) {
+            match resolve_link(&self.root, &self.root.join(there)) {
                 Ok(target) => break target,
                 Err(error)
                     if matches!(
@@ -118,25 +120,25 @@ impl Vault {
             )
         };
         let settled = match real {
-            Target::Inside(inner) if inner == there => return Ok(path.clone()),
-            Target::Inside(inner) if inner.is_empty() => rest,
-            Target::Inside(inner) => format!("{inner}/{rest}"),
-            Target::Hidden => return Err(link_to("a hidden place of the vault")),
-            Target::Outside(_) if !self.follow_outside => {
-                return Err(link_to("a place outside of the vault").with_hint(HOW_TO_FOLLOW));
+            LinkTarget::Inside(inner) if inner == there => return Ok(path.clone()),
+            LinkTarget::Inside(inner) if inner.is_empty() => rest,
+            LinkTarget::Inside(inner) => format!("{inner}/{rest}"),
+            LinkTarget::Hidden => return Err(link_to("a hidden folder of the vault")),
+            LinkTarget::Outside(_) if !self.follow_outside => {
+                return Err(link_to("a folder outside the vault").with_hint(HOW_TO_FOLLOW));
             }
-            Target::Outside(real) => match self.way_to(&real) {
+            LinkTarget::Outside(real) => match self.vault_path_of_outside(&real) {
                 Some(way) => format!("{way}/{rest}"),
                 None => return Ok(path.clone()),
             },
         };
         NotePath::from_disk(&settled)
-            .ok_or_else(|| Error::invalid(format!("{path} leads to no place for a note")))
+            .ok_or_else(|| Error::invalid(format!("{path} does not lead to a path that a note can have")))
     }
 
-    /// Gives the path from the root by which a folder outside of the vault is known; `None` where no link that is
-    /// followed leads there, or it is not known which are.
-    fn way_to(&self, real: &Path) -> Option<String> {
+    /// Returns the vault path of a folder outside the vault; `None` if no followed link leads there, or if the followed
+    /// links are not known yet.
+    fn vault_path_of_outside(&self, real: &Path) -> Option<String> {
         let followed = self.followed.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         followed.iter().flatten().find_map(|link| {
             let rest = real.strip_prefix(&link.target).ok()?.to_str()?;
@@ -144,18 +146,19 @@ impl Vault {
         })
     }
 
-    /// Says whether a look at everything would list what lies in a folder, as far as links are concerned.
+    /// Says whether a full scan lists the files of a folder, as far as links are concerned.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub(crate) fn lists_folder(&self, folder: &str) -> io::Result<bool> {
-        Ok(match target(&self.root, &self.root.join(folder))? {
-            Target::Inside(inner) => inner == folder,
-            Target::Hidden => false,
-            Target::Outside(real) => {
+        Ok(match resolve_link(&self.root, &self.root.join(folder))? {
+            LinkTarget::Inside(inner) => inner == folder,
+            LinkTarget::Hidden => false,
+            LinkTarget::Outside(real) => {
                 let is_known =
                     self.followed.read().unwrap_or_else(std::sync::PoisonError::into_inner).is_some();
-                self.follow_outside && (!is_known || self.way_to(&real).as_deref() == Some(folder))
+                self.follow_outside
+                    && (!is_known || self.vault_path_of_outside(&real).as_deref() == Some(folder))
             }
         })
     }

@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FolderMove, Place};
+use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use crate::text::path::NotePath;
-use crate::vault::apply::{Applied, COMMITTED, IMAGES, MANIFEST, UNDO, WriteLock};
-use crate::vault::commit::discard;
-use crate::vault::dir::Folder;
+use crate::vault::applied::Applied;
+use crate::vault::dir::Dir;
 use crate::vault::manifest::{ChangedFile, Manifest, patch_of};
-use crate::vault::recover::manifest;
+use crate::vault::records::{COMMITTED, IMAGES, MANIFEST, UNDO, read_manifest, remove_transaction};
+use crate::vault::write_lock::WriteLock;
 
 /// What an operation did to one file, and what it takes to take that back.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct FileUndo {
     /// Where the file was; nothing for a new one.
-    pub from: Option<Place>,
+    pub from: Option<FileLocation>,
     /// Where the operation left it; nothing for one that was removed.
-    pub to: Option<Place>,
+    pub to: Option<FileLocation>,
     /// The hash of the bytes that the operation left.
     pub after: Option<ContentHash>,
     /// The bytes before, where they were changed or removed.
@@ -31,21 +31,21 @@ pub struct Change {
 
 /// What an operation did, as its before-images tell it.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct UndoRecord {
     /// Folders that moved.
     pub folders: Vec<FolderMove>,
     /// Files.
-    pub files: Vec<Change>,
+    pub files: Vec<FileUndo>,
 }
 
 /// The before-images below one records folder.
 #[derive(Debug)]
-pub struct Kept {
+pub struct UndoLog {
     records: PathBuf,
-    folder: Option<Folder>,
+    folder: Option<Dir>,
 }
 
-impl Change {
+impl FileUndo {
     /// Plans the opposite, of a file that is as the operation left it.
     pub fn inverse(self) -> FileChange {
         let content = self.image.map_or(Content::Keep, Content::Whole);
@@ -54,18 +54,18 @@ impl Change {
 }
 
 /// Gives the way back of folders that moved.
-pub fn opposite(folders: &[FolderMove]) -> Vec<FolderMove> {
+pub fn inverse_moves(folders: &[FolderMove]) -> Vec<FolderMove> {
     folders.iter().map(|folder| FolderMove { from: folder.to.clone(), to: folder.from.clone() }).collect()
 }
 
-impl Kept {
+impl UndoLog {
     /// Opens the before-images; there are none where nothing was written yet.
     ///
     /// # Errors
     /// `Io` where they cannot be read.
     pub fn open(records: &Path) -> Result<Self> {
         let failed = |error| Error::io("open", records, error);
-        let folder = match Folder::open(records).and_then(|folder| folder.child(UNDO)) {
+        let folder = match Dir::open(records).and_then(|folder| folder.open_dir(UNDO)) {
             Ok(folder) => Some(folder),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),
@@ -78,11 +78,11 @@ impl Kept {
     }
 
     /// Keeps the bytes that a file had before another program changed it, as if the change had been an operation of
-    /// ours, so that it can be taken back. The journal learns of it next, or by [`crate::journal::Journal::catch_up`].
+    /// ours, so that it can be taken back. The journal learns of it next, or by [`crate::journal::Journal::record_missing`].
     ///
     /// # Errors
     /// `Io` where they cannot be written.
-    pub fn keep(
+    pub fn save_before_image(
         lock: &WriteLock,
         event: &str,
         operation: &str,
@@ -90,7 +90,7 @@ impl Kept {
         (before, after): (&[u8], &[u8]),
         at: Timestamp,
     ) -> Result<Applied> {
-        let place = Some(Place::Vault(path.clone()));
+        let place = Some(FileLocation::Vault(path.clone()));
         let file = ChangedFile {
             from: place.clone(),
             to: place,
@@ -112,7 +112,7 @@ impl Kept {
             more: serde_json::Map::new(),
         };
         let write = || {
-            let folder = lock.folder.child_or_new(UNDO)?.child_or_new(&manifest.id)?;
+            let folder = lock.folder.open_or_create_dir(UNDO)?.open_or_create_dir(&manifest.id)?;
             // The manifest comes last: what has none is no operation.
             for (name, bytes) in [(IMAGES, before.to_vec()), (COMMITTED, serde_json::to_vec(&manifest)?)] {
                 let mut file = folder.create(name, 0o600)?;
@@ -130,7 +130,7 @@ impl Kept {
     /// # Errors
     /// `Io` where they cannot be read.
     pub fn ids(&self) -> Result<BTreeSet<String>> {
-        self.having(&[MANIFEST, COMMITTED])
+        self.ids_with(&[MANIFEST, COMMITTED])
     }
 
     /// Lists the names in the folder of before-images, without a look at what stands behind each.
@@ -143,17 +143,16 @@ impl Kept {
         Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }
 
-    fn having(&self, files: &[&str]) -> Result<BTreeSet<String>> {
+    fn ids_with(&self, files: &[&str]) -> Result<BTreeSet<String>> {
         let Some(folder) = &self.folder else { return Ok(BTreeSet::new()) };
         let mut ids = BTreeSet::new();
         for name in folder.names().map_err(self.failed())? {
             let Some(name) = name.into_string().ok() else { continue };
-            let is_folder =
-                folder.entry(&name).map_err(self.failed())?.is_some_and(|entry| entry.is_folder());
+            let is_folder = folder.entry(&name).map_err(self.failed())?.is_some_and(|entry| entry.is_dir());
             if !is_folder {
                 continue;
             }
-            let inner = folder.child(&name).map_err(self.failed())?;
+            let inner = folder.open_dir(&name).map_err(self.failed())?;
             for file in files {
                 if inner.entry(file).map_err(self.failed())?.is_some() {
                     ids.insert(name.clone());
@@ -163,7 +162,7 @@ impl Kept {
         Ok(ids)
     }
 
-    fn read(&self, id: &str) -> Result<(Folder, Manifest)> {
+    fn read(&self, id: &str) -> Result<(Dir, Manifest)> {
         let missing = || {
             Error::not_found(format!("there are no before-images of {id}"))
                 .with_hint("they are kept for a while only; see the settings of the journal")
@@ -171,13 +170,13 @@ impl Kept {
         if id.contains(['/', '\0']) || id.starts_with('.') {
             return Err(missing());
         }
-        let folder = match self.folder.as_ref().ok_or_else(missing)?.child(id) {
+        let folder = match self.folder.as_ref().ok_or_else(missing)?.open_dir(id) {
             Ok(folder) => folder,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
             Err(error) => return Err(self.failed()(error)),
         };
         for name in [MANIFEST, COMMITTED] {
-            if let Some(manifest) = manifest(&folder, name, id).map_err(self.failed())? {
+            if let Some(manifest) = read_manifest(&folder, name, id).map_err(self.failed())? {
                 return Ok((folder, manifest));
             }
         }
@@ -193,7 +192,7 @@ impl Kept {
     }
 
     /// Lists the folders that an operation had made, outer ones first, as they are called once it is undone.
-    pub(crate) fn made(&self, id: &str) -> Result<Vec<String>> {
+    pub(crate) fn created_dirs(&self, id: &str) -> Result<Vec<String>> {
         Ok(self.read(id)?.1.made)
     }
 
@@ -201,10 +200,10 @@ impl Kept {
     ///
     /// # Errors
     /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
-    pub fn record(&self, id: &str) -> Result<Record> {
+    pub fn record(&self, id: &str) -> Result<UndoRecord> {
         let (folder, manifest) = self.read(id)?;
         let images = folder.read(IMAGES).map_err(self.failed())?;
-        let mut record = Record {
+        let mut record = UndoRecord {
             folders: manifest.folders.into_iter().map(|folder| folder.paths).collect(),
             files: Vec::new(),
         };
@@ -227,7 +226,7 @@ impl Kept {
                 }
             };
             let (from, to, after, patch) = (file.from, file.to, file.after, file.patch);
-            record.files.push(Change { from, to, after, image, patch });
+            record.files.push(FileUndo { from, to, after, image, patch });
         }
         Ok(record)
     }
@@ -239,8 +238,8 @@ impl Kept {
     pub fn inverse(&self, id: &str) -> Result<ChangeSet> {
         let record = self.record(id)?;
         let mut plan = ChangeSet { undoes: Some(id.to_owned()), ..ChangeSet::new("undo") };
-        plan.folders = opposite(&record.folders);
-        plan.files = record.files.into_iter().map(Change::inverse).collect();
+        plan.folders = inverse_moves(&record.folders);
+        plan.files = record.files.into_iter().map(FileUndo::inverse).collect();
         Ok(plan)
     }
 
@@ -248,17 +247,17 @@ impl Kept {
     ///
     /// # Errors
     /// `Io` where they cannot be read.
-    pub fn unsettled(&self) -> Result<BTreeSet<String>> {
-        self.having(&[COMMITTED])
+    pub fn unjournaled(&self) -> Result<BTreeSet<String>> {
+        self.ids_with(&[COMMITTED])
     }
 
     /// Notes that the journal knows an operation.
     ///
     /// # Errors
     /// `Io` where that cannot be written.
-    pub fn settle(&self, id: &str) -> Result<()> {
+    pub fn mark_journaled(&self, id: &str) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let settled = folder.child(id).and_then(|inner| inner.rename_over(COMMITTED, &inner, MANIFEST));
+        let settled = folder.open_dir(id).and_then(|inner| inner.rename_replace(COMMITTED, &inner, MANIFEST));
         match settled {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed()(error)),
             _ => Ok(()),
@@ -269,12 +268,12 @@ impl Kept {
     ///
     /// # Errors
     /// `Io` where it cannot be removed, `Conflict` where the lock is of other records.
-    pub fn forget(&self, lock: &WriteLock, id: &str) -> Result<()> {
+    pub fn remove(&self, lock: &WriteLock, id: &str) -> Result<()> {
         if lock.records() != self.records {
             return Err(Error::new(ErrorKind::Conflict, "the lock is of other records"));
         }
         match &self.folder {
-            Some(folder) => discard(folder, id)
+            Some(folder) => remove_transaction(folder, id)
                 .map_err(|error| Error::io("remove the before-images of", Path::new(id), error)),
             None => Ok(()),
         }

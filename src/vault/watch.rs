@@ -1,7 +1,7 @@
-//! Owns the watch over a vault: what the file system says happened, gathered into batches. The only notify user.
+//! The file watcher: collects file system events into batches of changed paths. The only user of notify.
 //!
-//! A batch names places to look at, never what is there: whoever takes it looks for himself. Whatever the system
-//! cannot promise (lost events, too few watches, a root that went away) becomes "look at everything", and is said.
+//! A batch names paths, not what happened to them; the caller reads the files. Lost events, missing watches and a
+//! missing root become a request to rescan the vault, with a reason.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -21,69 +21,69 @@ use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
 
-/// So long nothing may happen before a batch counts as whole: a save is several events.
-const QUIET: Duration = Duration::from_millis(25);
-/// So long a batch waits for quiet.
-const LONGEST: Duration = Duration::from_millis(100);
-/// How often everything is looked at while there are no events.
-const POLL: Duration = Duration::from_secs(2);
-/// How often the system is asked for events again while there are none.
-const RETRY: Duration = Duration::from_secs(30);
-/// How often the targets of symbolic links are looked at.
-const LINKS: Duration = Duration::from_secs(5);
-/// The longest wait for the file system to tell of our own mark.
-const PULSE: Duration = Duration::from_millis(250);
+/// A batch is complete after this long without events; one save causes several.
+const DEBOUNCE: Duration = Duration::from_millis(25);
+/// The longest time that a batch waits for the events to stop.
+const MAX_DELAY: Duration = Duration::from_millis(100);
+/// The interval of rescans while the system delivers no events.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The interval at which the watches are set up again while the system delivers no events.
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+/// The interval at which the targets of symbolic links are checked.
+const LINK_INTERVAL: Duration = Duration::from_secs(5);
+/// How long [`Watcher::flush`] waits for the event of its marker file.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The folder of our own marks, in the sidecar.
+/// The name of the sidecar folder that holds the marker files of [`Watcher::flush`].
 pub const PULSE_DIR: &str = "pulse";
 
-/// Places of a vault where something happened.
+/// The paths of a vault that changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
-    /// Files that came or changed.
+pub struct WatchBatch {
+    /// The files that were created or changed.
     pub files: Vec<NotePath>,
-    /// Paths of files and folders that are not there any more.
+    /// The paths of files and folders that were removed.
     pub gone: Vec<String>,
-    /// Why the whole vault must be looked at, where that is so.
+    /// The reason for a rescan of the vault, if one is needed.
     pub rescan: Option<String>,
-    /// When the first of it happened.
+    /// The time of the first event.
     pub since: Option<Instant>,
 }
 
-impl Batch {
-    /// Says whether nothing happened.
+impl WatchBatch {
+    /// Says whether the batch contains no change.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.gone.is_empty() && self.rescan.is_none()
     }
 }
 
-/// What happened and was not taken yet.
+/// The events that were not taken yet.
 #[derive(Debug, Default)]
-struct Pending {
-    /// Each file with the number of its last event; the numbers rise.
+struct PendingEvents {
+    /// Each file with the sequence number of its last event.
     files: HashMap<NotePath, u64>,
-    /// Names that are not there any more.
+    /// The paths that were removed.
     gone: BTreeSet<String>,
-    /// The new names of those of them that only moved.
+    /// The new paths of those that only moved.
     moved: HashSet<String>,
-    /// Names that came since the last batch was taken: one that goes again was never there for whoever takes batches.
+    /// The paths that were created since the last batch. If one is removed again, the caller never learns of it.
     come: HashSet<String>,
     rescan: Option<String>,
-    /// Symbolic links to files: the system tells of nothing that happens behind them.
+    /// The symbolic links to files, whose targets cause no events.
     links: BTreeSet<NotePath>,
     events: u64,
     first: Option<Instant>,
     last: Option<Instant>,
-    /// Whether a folder is being listed that came: what happened is not told in full yet.
+    /// Whether a new folder is being listed, so that the events are incomplete.
     busy: bool,
-    /// The newest of our own marks that the system told of.
+    /// The number of the newest marker file whose event arrived.
     pulse: u64,
-    /// Why there are no events, where there are none.
+    /// The reason why there are no events, if there are none.
     blind: Option<String>,
     stopped: bool,
 }
 
-impl Pending {
+impl PendingEvents {
     fn note(&mut self) -> u64 {
         let now = Instant::now();
         self.first.get_or_insert(now);
@@ -92,11 +92,11 @@ impl Pending {
         self.events
     }
 
-    /// Notes that a name came or went; what stands under it now is looked at separately.
-    fn pass(&mut self, kind: EventKind, name: &str) {
+    /// Records that a path was created or removed. Its present content is read separately.
+    fn record(&mut self, kind: EventKind, name: &str) {
         if matches!(kind, EventKind::Create(_)) && !self.gone.contains(name) {
             self.come.insert(name.to_owned());
-        } else if leaves(kind) {
+        } else if is_removal(kind) {
             self.note();
             self.leave(name);
         }
@@ -108,22 +108,22 @@ impl Pending {
         }
     }
 
-    /// Notes that what left one name came to another.
-    fn pair(&mut self, from: &str, to: &str) {
+    /// Records that one path was renamed to another.
+    fn record_move(&mut self, from: &str, to: &str) {
         if self.gone.contains(from) {
             self.moved.insert(to.to_owned());
         }
     }
 
-    /// Says when what happened will be a batch; nothing where nothing did.
+    /// Returns the time at which the pending events become a batch; `None` if there are none.
     fn due(&self) -> Option<Instant> {
         let is_empty = self.files.is_empty() && self.gone.is_empty() && self.rescan.is_none();
         let (first, last) = self.first.zip(self.last).filter(|_| !is_empty && !self.busy)?;
-        Some((last + QUIET).min(first + LONGEST))
+        Some((last + DEBOUNCE).min(first + MAX_DELAY))
     }
 
-    /// Takes what is there; where that is more than `most` files, only the newest and those that moved.
-    fn take(&mut self, most: usize) -> Batch {
+    /// Takes the pending events. Of more than `most` files, only the newest and those that moved are taken.
+    fn take(&mut self, most: usize) -> WatchBatch {
         let since = self.first;
         self.come.clear();
         let rescan = self.rescan.take();
@@ -136,18 +136,18 @@ impl Pending {
         if self.files.len() <= most {
             (self.first, self.last) = (None, None);
             let files = std::mem::take(&mut self.files).into_keys().collect();
-            return Batch { files, gone, rescan, since };
+            return WatchBatch { files, gone, rescan, since };
         }
         let mut ages: Vec<u64> = self.files.values().copied().collect();
         let at = ages.len() - most.clamp(1, ages.len());
         let oldest = *ages.select_nth_unstable(at).1;
-        // A move is recognised where both its sides are in one batch.
+        // A move is recognized only if both its paths are in one batch.
         let files = self.files.extract_if(|path, event| *event >= oldest || is_under(path, &moved));
-        Batch { files: files.map(|(path, _)| path).collect(), gone, rescan, since }
+        WatchBatch { files: files.map(|(path, _)| path).collect(), gone, rescan, since }
     }
 }
 
-/// Says whether a path or a folder that it lies in is one of these.
+/// Says whether a path or one of its parent folders is in `names`.
 fn is_under(path: &NotePath, names: &HashSet<String>) -> bool {
     let path = path.as_str();
     let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
@@ -155,13 +155,13 @@ fn is_under(path: &NotePath, names: &HashSet<String>) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    pending: Mutex<Pending>,
+struct WatchState {
+    pending: Mutex<PendingEvents>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+impl WatchState {
+    fn lock(&self) -> MutexGuard<'_, PendingEvents> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,11 +174,11 @@ impl Shared {
     }
 }
 
-/// A watch that runs until it is dropped.
+/// A file watcher that runs until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
-    shared: Arc<Shared>,
-    /// The folder for our own marks.
+pub struct Watcher {
+    shared: Arc<WatchState>,
+    /// The folder of the marker files.
     pulse: PathBuf,
     pulses: AtomicU64,
     messages: Sender<Message>,
@@ -190,19 +190,19 @@ enum Message {
     Stop,
 }
 
-impl Watch {
-    /// Watches a vault and Obsidian's settings in it. `sidecar` is a folder of ours that may be written to.
+impl Watcher {
+    /// Watches a vault and Obsidian's settings in it. `sidecar` is a writable folder outside the notes.
     ///
-    /// Where the system gives no events, the watch asks for a look at everything now and then, and
-    /// [`Watch::blind`] says why.
+    /// If the system delivers no events, the watcher requests a rescan periodically, and [`Watcher::blind`] returns the
+    /// reason.
     ///
     /// # Errors
-    /// `Internal` where no thread can be started.
+    /// `Internal` if the thread cannot be started.
     pub fn start(vault: &Vault, sidecar: &Path) -> Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WatchState::default());
         let (messages, received) = channel();
         let pulse = sidecar.join(PULSE_DIR);
-        let mut gatherer = Gatherer {
+        let mut gatherer = EventCollector {
             root: vault.root().to_owned(),
             settings: vault.config_folder(),
             pulse: pulse.clone(),
@@ -216,26 +216,26 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("sidenote-watch".to_owned())
             .spawn(move || gatherer.run(&received))
-            .map_err(|error| Error::internal("cannot start the watch").with_source(error))?;
+            .map_err(|error| Error::internal("cannot start the file watcher").with_source(error))?;
         Ok(Self { shared, pulse, pulses: AtomicU64::new(0), messages, thread: Some(thread) })
     }
 
-    /// Says why there are no events, where there are none.
+    /// Returns the reason why there are no events, if there are none.
     pub fn blind(&self) -> Option<String> {
         self.shared.lock().blind.clone()
     }
 
-    /// Takes the next batch, where one is whole: where nothing more happened for a moment, or much has. Where more
-    /// than `most` files wait, the newest come first: an edit must not wait behind a copy.
-    pub fn next(&self, most: usize) -> Option<Batch> {
+    /// Takes the next batch if it is complete: if there were no events for a moment, or if it is old enough. Of more than
+    /// `most` files the newest come first, so that an edit does not wait behind a bulk copy.
+    pub fn next(&self, most: usize) -> Option<WatchBatch> {
         let mut pending = self.shared.lock();
         let is_due = pending.due().is_some_and(|due| due <= Instant::now());
         is_due.then(|| pending.take(most))
     }
 
-    /// Waits until there is a batch to take, as long as `patience` at most.
-    pub fn wait(&self, patience: Duration) {
-        let end = Instant::now() + patience;
+    /// Waits until a batch is complete, at most for `timeout`.
+    pub fn wait(&self, timeout: Duration) {
+        let end = Instant::now() + timeout;
         let mut pending = self.shared.lock();
         loop {
             let due = pending.due().map_or(end, |due| due.min(end));
@@ -248,23 +248,23 @@ impl Watch {
         }
     }
 
-    /// Asks for a look at everything.
+    /// Requests a rescan of the vault.
     pub fn rescan(&self, why: String) {
         self.shared.rescan(why);
     }
 
-    /// Takes all that happened up to this moment; `None` where the system does not tell.
+    /// Takes all events up to now; `None` if the system does not deliver them.
     ///
-    /// A mark of ours is made in the sidecar: events come in order, so once the system tells of the mark it has told
-    /// of everything before.
-    pub fn flush(&self) -> Option<Batch> {
+    /// It creates a marker file in the sidecar. Events arrive in order, so once the event of the marker arrives, all
+    /// earlier ones have arrived.
+    pub fn flush(&self) -> Option<WatchBatch> {
         if self.shared.lock().blind.is_some() {
             return None;
         }
         let number = self.pulses.fetch_add(1, Ordering::SeqCst) + 1;
         let mark = self.pulse.join(mark(number));
         safe_open::create(&mark).ok()?;
-        let end = Instant::now() + PULSE;
+        let end = Instant::now() + FLUSH_TIMEOUT;
         let mut pending = self.shared.lock();
         while pending.pulse < number && pending.blind.is_none() && !pending.stopped {
             let left = end.saturating_duration_since(Instant::now());
@@ -283,66 +283,66 @@ impl Watch {
         drop(pending);
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         if let Err(error) = fs::remove_file(&mark) {
-            tracing::debug!(%error, "a mark of the watch is left");
+            tracing::debug!(%error, "a marker file of the watcher could not be removed");
         }
         batch
     }
 
-    /// Counts the places that wait to be looked at.
+    /// Returns the number of pending paths.
     pub fn waiting(&self) -> usize {
         let pending = self.shared.lock();
         pending.files.len() + pending.gone.len() + usize::from(pending.rescan.is_some())
     }
 
-    /// Wakes whoever waits, for good.
+    /// Stops the watcher and wakes every thread that waits for a batch.
     pub fn stop(&self) {
         self.shared.lock().stopped = true;
         self.shared.changed.notify_all();
     }
 }
 
-impl Drop for Watch {
+impl Drop for Watcher {
     fn drop(&mut self) {
         self.stop();
-        // A thread that is gone already needs no telling.
+        // If the thread has ended, nobody receives the message.
         drop(self.messages.send(Message::Stop));
         if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
-            tracing::error!("the watch panicked; changes are seen at the next command");
+            tracing::error!("the file watcher panicked; changes are found by the next command");
         }
     }
 }
 
-/// Names a mark; those of other processes have other names.
+/// Returns the name of a marker file of this process.
 fn mark(number: u64) -> String {
     format!("{}-{number}", std::process::id())
 }
 
-/// The thread that hears the system's events.
-struct Gatherer {
+/// The state of the thread that receives the system's events.
+struct EventCollector {
     root: PathBuf,
     settings: PathBuf,
     pulse: PathBuf,
     options: ScanOptions,
-    /// Symbolic links to folders, as paths from the root, whether they are followed or not.
+    /// The symbolic links to folders, followed or not, as paths from the root.
     linked: BTreeSet<String>,
-    shared: Arc<Shared>,
+    shared: Arc<WatchState>,
     messages: Sender<Message>,
     watcher: Option<RecommendedWatcher>,
 }
 
-impl Gatherer {
-    /// Asks the system for events, or says why there are none.
+impl EventCollector {
+    /// Sets up the watches, or records why that is not possible.
     fn begin(&mut self) {
         self.watcher = None;
         let messages = self.messages.clone();
-        // The receiver lives as long as the watcher, but for the last moment.
+        // The receiver may be dropped shortly before the watcher.
         let hear = move |event| drop(messages.send(Message::Event(event)));
         let blind = match notify::recommended_watcher(hear) {
             Ok(watcher) => {
                 self.watcher = Some(watcher);
                 self.watch_all().err()
             }
-            Err(error) => Some(said(&error)),
+            Err(error) => Some(describe_error(&error)),
         };
         if blind.is_some() {
             self.watcher = None;
@@ -351,7 +351,7 @@ impl Gatherer {
         if let Some(why) = &blind
             && pending.blind.as_ref() != Some(why)
         {
-            tracing::warn!("changes are looked for every {} s: {why}", POLL.as_secs());
+            tracing::warn!("the vault is rescanned every {} s: {why}", POLL_INTERVAL.as_secs());
         }
         pending.blind = blind;
         drop(pending);
@@ -359,15 +359,15 @@ impl Gatherer {
     }
 
     fn watch_all(&mut self) -> std::result::Result<(), String> {
-        // One level alone: a vault or an index that is away for the moment must not be made up.
+        // Only the last level is created: a vault or index that is missing for the moment must not be recreated.
         match fs::create_dir(&self.pulse) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(format!("{} cannot be made: {error}", self.pulse.display()));
+                return Err(format!("cannot create {}: {error}", self.pulse.display()));
             }
             _ => {}
         }
         if !fs::symlink_metadata(&self.pulse).is_ok_and(|found| found.is_dir()) {
-            return Err(format!("{} is no folder", self.pulse.display()));
+            return Err(format!("{} is not a folder", self.pulse.display()));
         }
         self.clear_marks();
         let pulse = self.pulse.clone();
@@ -377,17 +377,17 @@ impl Gatherer {
         if settings.is_dir() { self.add(&settings) } else { Ok(()) }
     }
 
-    /// Removes the marks of processes that were killed.
+    /// Removes the marker files of processes that were killed.
     fn clear_marks(&self) {
         let Ok(entries) = fs::read_dir(&self.pulse) else { return };
         let is_old = |entry: &fs::DirEntry| {
             let made = entry.metadata().and_then(|metadata| metadata.modified());
-            made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > RETRY))
+            made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > RETRY_INTERVAL))
         };
         for entry in entries.flatten().filter(is_old) {
             #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
             if let Err(error) = fs::remove_file(entry.path()) {
-                tracing::debug!(%error, "a mark of the watch is left");
+                tracing::debug!(%error, "a marker file of the watcher could not be removed");
             }
         }
     }
@@ -395,13 +395,13 @@ impl Gatherer {
     fn add(&mut self, folder: &Path) -> std::result::Result<(), String> {
         let Some(watcher) = &mut self.watcher else { return Ok(()) };
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
-            // A folder that went away again has nothing to tell.
+            // A folder that was removed again needs no watch.
             Err(error) if is_missing(&error) => Ok(()),
-            watched => watched.map_err(|error| said(&error)),
+            watched => watched.map_err(|error| describe_error(&error)),
         }
     }
 
-    /// Watches a folder and those below it, as far as a scan goes, and gives what the scan found.
+    /// Watches a folder and its subfolders, as far as a scan lists them, and returns the scan.
     fn watch_below(&mut self, path: &str) -> std::result::Result<Scan, String> {
         let mut watched = BTreeSet::new();
         let options = ScanOptions { below: path.to_owned(), ..self.options.clone() };
@@ -412,15 +412,15 @@ impl Gatherer {
             if fresh.is_empty() {
                 let is_linked = |file: &&FileStat| file.symlink;
                 let links = found.files.iter().filter(is_linked).map(|file| file.path.clone());
-                // The target of a link may be away for the moment.
-                let lost = found.gaps.unseen.keys().filter_map(|lost| NotePath::from_disk(lost));
+                // The target of a link may be missing only for the moment.
+                let lost = found.gaps.unreadable.keys().filter_map(|lost| NotePath::from_disk(lost));
                 let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
                 let links: Vec<NotePath> = links.chain(lost).collect();
                 self.shared.lock().links.extend(links);
                 self.linked.extend(found.gaps.followed.iter().map(|link| link.path.clone()));
                 return Ok(found);
             }
-            // What comes between a look and the watch shows at the next look.
+            // A file that is created between the scan and the watch is found by the next scan.
             for folder in fresh {
                 if self.shared.lock().stopped {
                     return Ok(found);
@@ -431,8 +431,8 @@ impl Gatherer {
         }
     }
 
-    /// Looks at what links lead to.
-    fn look_behind_links(&self) {
+    /// Reports the files behind symbolic links as changed, because they cause no events.
+    fn check_link_targets(&self) {
         let mut pending = self.shared.lock();
         let event = pending.note();
         let links = pending.links.clone();
@@ -446,42 +446,42 @@ impl Gatherer {
         loop {
             let is_blind = self.watcher.is_none();
             let message = if is_blind {
-                messages.recv_timeout(POLL)
+                messages.recv_timeout(POLL_INTERVAL)
             } else if self.shared.lock().links.is_empty() {
                 messages.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
-                messages.recv_timeout(LINKS)
+                messages.recv_timeout(LINK_INTERVAL)
             };
             match message {
-                // What is waiting behind is of no interest any more, be it thousands of events.
+                // The events that still wait are dropped.
                 _ if self.shared.lock().stopped => break,
                 Ok(Message::Event(event)) => self.hear(event),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if !is_blind => self.look_behind_links(),
+                Err(RecvTimeoutError::Timeout) if !is_blind => self.check_link_targets(),
                 Err(RecvTimeoutError::Timeout) => {
-                    if asked.elapsed() >= RETRY {
+                    if asked.elapsed() >= RETRY_INTERVAL {
                         asked = Instant::now();
                         self.begin();
                     }
-                    self.shared.rescan("the system gives no events".to_owned());
+                    self.shared.rescan("the system delivers no events".to_owned());
                 }
             }
         }
     }
 
-    /// Loses sight: from now on everything is looked at now and then, until the system gives events again.
-    fn lose(&mut self, why: String) {
+    /// Switches to periodic rescans until the system delivers events again.
+    fn switch_to_polling(&mut self, why: String) {
         self.watcher = None;
-        tracing::warn!("changes are looked for every {} s: {why}", POLL.as_secs());
+        tracing::warn!("the vault is rescanned every {} s: {why}", POLL_INTERVAL.as_secs());
         self.shared.lock().blind = Some(why.clone());
         self.shared.rescan(why);
     }
 
-    /// Asks for a look at everything, and watches the folders that may have come meanwhile.
-    fn look_at_all(&mut self, why: String) {
+    /// Requests a rescan, and watches the folders that may have been created meanwhile.
+    fn rescan_all(&mut self, why: String) {
         match self.watch_below("") {
             Ok(_) => self.shared.rescan(why),
-            Err(why) => self.lose(why),
+            Err(why) => self.switch_to_polling(why),
         }
     }
 
@@ -489,12 +489,12 @@ impl Gatherer {
         let event = match event {
             Ok(event) => event,
             Err(error) if is_missing(&error) => return,
-            Err(error) => return self.look_at_all(said(&error)),
+            Err(error) => return self.rescan_all(describe_error(&error)),
         };
         if event.need_rescan() {
-            return self.look_at_all("the system lost events".to_owned());
+            return self.rescan_all("the system lost events".to_owned());
         }
-        if !tells_of_a_change(event.kind) {
+        if !is_change(event.kind) {
             return;
         }
         for path in &event.paths {
@@ -503,7 +503,7 @@ impl Gatherer {
             } else if *path == self.settings {
                 let settings = self.settings.clone();
                 if let Err(why) = self.add(&settings) {
-                    return self.lose(why);
+                    return self.switch_to_polling(why);
                 }
                 self.shared.rescan("Obsidian's settings changed".to_owned());
             } else if path.starts_with(&self.settings) {
@@ -515,14 +515,14 @@ impl Gatherer {
                 match inner.to_str() {
                     Some(inner) if lies_in(inner, &self.options.hidden) => {}
                     Some("") if !self.root.is_dir() => {
-                        return self.lose(format!("{} is gone", self.root.display()));
+                        return self.switch_to_polling(format!("{} is gone", self.root.display()));
                     }
                     Some(inner) => {
-                        // Something else may have its name already, and that must not hide what went.
+                        // Another file may already have its name. That must not hide the removal.
                         if NotePath::from_disk(inner).is_some() {
-                            self.shared.lock().pass(event.kind, inner);
+                            self.shared.lock().record(event.kind, inner);
                         }
-                        self.look(path, inner);
+                        self.record_path(path, inner);
                     }
                     None => {}
                 }
@@ -533,7 +533,7 @@ impl Gatherer {
             && let [Ok(from), Ok(to)] = [from, to].map(|path| path.strip_prefix(&self.root))
             && let [Some(from), Some(to)] = [from, to].map(Path::to_str)
         {
-            self.shared.lock().pair(from, to);
+            self.shared.lock().record_move(from, to);
         }
     }
 
@@ -547,18 +547,18 @@ impl Gatherer {
         }
     }
 
-    /// Takes in what happened to one path of the vault.
-    fn look(&mut self, disk: &Path, inner: &str) {
+    /// Records an event of one path of the vault.
+    fn record_path(&mut self, disk: &Path, inner: &str) {
         let Some(path) = NotePath::from_disk(inner) else { return };
         let found = fs::metadata(disk);
         let is_folder = found.as_ref().is_ok_and(fs::Metadata::is_dir);
-        // Of several links to one folder one is followed, and only a look at everything tells which.
+        // Of several links to one folder only one is followed, and only a rescan tells which.
         let is_link = disk.is_symlink();
         if is_folder && is_link || !is_link && self.linked.contains(inner) {
             if !(is_folder && is_link) {
                 self.linked.remove(inner);
             }
-            return self.look_at_all(format!("{inner} is or was a link to a folder"));
+            return self.rescan_all(format!("{inner} is or was a symbolic link to a folder"));
         }
         if is_folder {
             if leads_back(&self.root, inner).unwrap_or(true) {
@@ -574,7 +574,7 @@ impl Gatherer {
             pending.busy = false;
             drop(pending);
             if let Err(why) = found {
-                return self.lose(why);
+                return self.switch_to_polling(why);
             }
         } else {
             let mut pending = self.shared.lock();
@@ -584,15 +584,15 @@ impl Gatherer {
             } else if disk.is_symlink() {
                 pending.links.insert(path.clone());
             }
-            // Also where it is gone: a look at everything may have seen it meanwhile.
+            // A removed file is added too, because a rescan may have seen it meanwhile.
             pending.files.insert(path, event);
         }
         self.shared.changed.notify_all();
     }
 }
 
-/// Says whether an event can mean other bytes, names or rights; opening and reading do not.
-fn tells_of_a_change(kind: EventKind) -> bool {
+/// Says whether an event can mean a change of content, name or permissions.
+fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(MetadataKind::AccessTime)) => false,
@@ -600,8 +600,8 @@ fn tells_of_a_change(kind: EventKind) -> bool {
     }
 }
 
-/// Says whether an event means that something left its name.
-fn leaves(kind: EventKind) -> bool {
+/// Says whether an event means that a path was removed or renamed away.
+fn is_removal(kind: EventKind) -> bool {
     let is_rename = matches!(kind, EventKind::Modify(ModifyKind::Name(mode)) if mode != RenameMode::To);
     is_rename || matches!(kind, EventKind::Remove(_))
 }
@@ -614,12 +614,11 @@ fn is_missing(error: &notify::Error) -> bool {
     }
 }
 
-/// Says in one sentence why there are no events.
-fn said(error: &notify::Error) -> String {
+/// Describes in one sentence why there are no events.
+fn describe_error(error: &notify::Error) -> String {
     match error.kind {
         notify::ErrorKind::MaxFilesWatch => {
-            "the system's watches are used up; `sysctl fs.inotify.max_user_watches` says how many there are"
-                .to_owned()
+            "the system has no watches left; raise `sysctl fs.inotify.max_user_watches`".to_owned()
         }
         _ => error.to_string(),
     }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sidenote::clock::{Clock, Timestamp};
-use sidenote::journal::{Event, Journal, Touched};
-use sidenote::text::edit::{ContentHash, Place as Spot};
+use sidenote::journal::Journal;
+use sidenote::journal::event::{Event, TouchedFile};
+use sidenote::text::edit::{ContentHash, FileLocation as Spot};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 
@@ -141,8 +142,12 @@ fn remember(root: &Path, files: &[PathBuf], dice: &mut Dice) -> Result<()> {
         for (at, time) in times.into_iter().enumerate() {
             let name = former.as_ref().filter(|_| at <= EVENTS / 2).unwrap_or(&path);
             let hash = ContentHash::of(name.as_str().as_bytes());
-            let touched =
-                |to| Touched { path: Spot::Vault(name.clone()), to, before: Some(hash), after: Some(hash) };
+            let touched = |to| TouchedFile {
+                path: Spot::Vault(name.clone()),
+                to,
+                before: Some(hash),
+                after: Some(hash),
+            };
             let is_move = at == EVENTS / 2 && former.is_some();
             let (op, files, more) = match at {
                 _ if is_move => ("move", vec![touched(Some(Spot::Vault(path.clone())))], None),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use sidenote::journal::Journal;
-use sidenote::journal::projection::Book;
+use sidenote::journal::projection::Projection;
 use sidenote::store::{Intent, MemorySearchRequest, RecallRequest, SearchRequest};
 use sidenote::vault::Vault;
 
@@ -54,7 +54,7 @@ fn renew(place: &Place, folder: &std::path::Path, sample: &mut Sample) -> Result
     let vault = Vault::open(&place.root)?;
     let journal = Journal::open(&vault, &vault.records());
     let mut book = None;
-    sample.time(|| Ok(Book::renew(&mut book, folder, true, &journal)?))?;
+    sample.time(|| Ok(Projection::refresh(&mut book, folder, true, &journal)?))?;
     let deeds = book.map_or(0, |book| book.ledger().len());
     ensure(deeds > EVENTS, "the journal tells of nothing")
 }

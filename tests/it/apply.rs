@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use sidenote::clock::Timestamp;
 use sidenote::error::{Error, ErrorKind};
-use sidenote::journal::{Event, Journal};
-use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FolderMove, Place};
+use sidenote::journal::Journal;
+use sidenote::journal::event::Event;
+use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
-use sidenote::vault::apply::Applied;
+use sidenote::vault::applied::Applied;
 use tempfile::TempDir;
 
 use crate::support::{TestVault, permissions_hold, say};
@@ -50,10 +51,10 @@ pub(crate) fn path(text: &str) -> NotePath {
     NotePath::from_disk(text).unwrap()
 }
 
-pub(crate) fn place(text: &str) -> Place {
+pub(crate) fn place(text: &str) -> FileLocation {
     match text.strip_prefix(".trash/") {
-        Some(inner) => Place::Trash(path(inner)),
-        None => Place::Vault(path(text)),
+        Some(inner) => FileLocation::Trash(path(inner)),
+        None => FileLocation::Vault(path(text)),
     }
 }
 
@@ -451,7 +452,7 @@ fn a_second_writer_waits_and_then_says_who_writes() {
     let vault = Vault::open(vault.root()).unwrap();
     let records = vault.records();
     let first = vault.lock(&records).unwrap();
-    let error = vault.lock_within(&records, Duration::from_millis(3)).unwrap_err();
+    let error = vault.lock_with_timeout(&records, Duration::from_millis(3)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains(&std::process::id().to_string()), "{error}");
     drop(first);
@@ -543,7 +544,7 @@ fn check_crashes(files: &[(String, String)], plan: &ChangeSet, points: impl Iter
         let lock = vault.lock(&vault.records()).unwrap();
         vault.recover(&lock).unwrap();
         let journal = Journal::open(&vault, &vault.records());
-        journal.catch_up(&lock).unwrap();
+        journal.record_missing(&lock).unwrap();
         check_clean(root.path());
         let found = snapshot(root.path());
         let events = journal.undoable().unwrap();
@@ -620,7 +621,7 @@ fn renaming(count: usize) -> (Vec<(String, String)>, ChangeSet) {
         let name = format!("folder {}/note {number}.md", number % 20);
         let text = format!("# Note {number}\n\nSee [[Old name]] for more.\n");
         let start = text.find("Old name").unwrap();
-        let edit = Edit::replace(sidenote::text::Span::new(start, start + 8), "New name");
+        let edit = Edit::replace(sidenote::text::span::Span::new(start, start + 8), "New name");
         renaming.files.push(FileChange::edit(path(&name), ContentHash::of(text.as_bytes()), vec![edit]));
         files.push((name, text));
     }

@@ -2,9 +2,9 @@
 
 use proptest::prelude::{any, proptest};
 use serde_json::json;
-use sidenote::text::Span;
 use sidenote::text::canvas::{parse, searchable};
-use sidenote::text::note::{Joint, Note};
+use sidenote::text::note::{Note, Separator};
+use sidenote::text::span::Span;
 
 const BOARD: &str = r##"{
 	"nodes":[
@@ -27,7 +27,7 @@ fn pieces(text: &str, note: &Note) -> Vec<String> {
     for piece in &note.pieces {
         let said = piece.span.of(&plain);
         match joined.last_mut() {
-            Some(last) if piece.joint == Joint::None => last.push_str(said),
+            Some(last) if piece.joint == Separator::None => last.push_str(said),
             _ => joined.push(said.to_owned()),
         }
     }

@@ -69,7 +69,7 @@ impl Bed {
             let is_at = |place: &String| {
                 place.is_empty() || path.as_str() == place || path.as_str().starts_with(&format!("{place}/"))
             };
-            scan.gaps.unseen.keys().any(is_at)
+            scan.gaps.unreadable.keys().any(is_at)
         };
         let (mut expect, known) = (Drift::default(), &self.known);
         for (path, stat) in &found {

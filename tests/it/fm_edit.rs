@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sidenote::text::edit::{Edit, apply};
 use sidenote::text::frontmatter::edit::{Refusal, add, remove_item, rename, set, unset};
 use sidenote::text::frontmatter::{Style, encode_in, encode_scalar, read};
-use sidenote::text::link::Host;
+use sidenote::text::link::HostEscape;
 
 type Planned = Result<Vec<Edit>, Refusal>;
 
@@ -405,17 +405,17 @@ fn text_is_encoded_for_what_holds_it() {
     let check = |host, text: &str, expect: Option<&str>| {
         assert_eq!(encode_in(host, text).as_deref(), expect, "{text:?} in {host:?}");
     };
-    check(Host::None, "a\"'\\", Some("a\"'\\"));
-    check(Host::YamlPlain, "dir/New name", Some("dir/New name"));
-    check(Host::YamlPlain, "2026", Some("2026"));
+    check(HostEscape::None, "a\"'\\", Some("a\"'\\"));
+    check(HostEscape::YamlPlain, "dir/New name", Some("dir/New name"));
+    check(HostEscape::YamlPlain, "2026", Some("2026"));
     for text in ["a: b", "a #b", "#a", "a, b", "a]", "a\nb", "", "a:", "'a"] {
-        check(Host::YamlPlain, text, None);
+        check(HostEscape::YamlPlain, text, None);
     }
-    check(Host::YamlSingle, "it's \"x\" \\", Some("it''s \"x\" \\"));
-    check(Host::YamlSingle, "a\nb", None);
-    check(Host::YamlDouble, "it's \"x\" \\ é", Some("it's \\\"x\\\" \\\\ é"));
-    check(Host::YamlDouble, "a\r\nb\u{7}", Some("a\\r\\nb\\u0007"));
-    check(Host::Json, "it's \"x\" \\ é\n\u{1}", Some("it's \\\"x\\\" \\\\ é\\n\\u0001"));
+    check(HostEscape::YamlSingle, "it's \"x\" \\", Some("it''s \"x\" \\"));
+    check(HostEscape::YamlSingle, "a\nb", None);
+    check(HostEscape::YamlDouble, "it's \"x\" \\ é", Some("it's \\\"x\\\" \\\\ é"));
+    check(HostEscape::YamlDouble, "a\r\nb\u{7}", Some("a\\r\\nb\\u0007"));
+    check(HostEscape::Json, "it's \"x\" \\ é\n\u{1}", Some("it's \\\"x\\\" \\\\ é\\n\\u0001"));
     assert_eq!(encode_scalar("5", Style::Plain), None);
     assert_eq!(encode_scalar("5", Style::Single).as_deref(), Some("'5'"));
     assert_eq!(encode_scalar("x", Style::Literal), None);

@@ -5,10 +5,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use sidenote::error::ErrorKind;
-use sidenote::journal::{Event, Journal, Order};
+use sidenote::journal::Journal;
+use sidenote::journal::event::Event;
+use sidenote::journal::reader::ReadOrder;
 use sidenote::text::edit::{ChangeSet, Content, ContentHash, FileChange};
 use sidenote::vault::Vault;
-use sidenote::vault::undo_log::Kept;
+use sidenote::vault::undo_log::UndoLog;
 
 use crate::apply::{at, change, folder, path, plan, snapshot, whole};
 use crate::support::TestVault;
@@ -62,7 +64,7 @@ impl Written {
 
     fn log(&self) -> String {
         let mut log = String::new();
-        for event in self.journal.events(Order::OldestFirst).unwrap() {
+        for event in self.journal.events(ReadOrder::OldestFirst).unwrap() {
             log.push_str(&format!("{} ", event.unwrap().op));
         }
         log
@@ -80,7 +82,7 @@ fn an_event_is_one_line_of_json() {
     let rest = rest.replace(&hashed(b"a"), "A").replace(&hashed(b"c"), "C");
     insta::assert_snapshot!(rest, @r#":"2026-11-18T11:06:41Z","op":"move","files":[{"path":"a.md","to":"b/c.md","before":"A","after":"C"}]}"#);
     let events: Vec<Event> =
-        written.journal.events(Order::OldestFirst).unwrap().map(|event| event.unwrap()).collect();
+        written.journal.events(ReadOrder::OldestFirst).unwrap().map(|event| event.unwrap()).collect();
     assert_eq!(serde_json::to_string(&events[0]).unwrap(), text.trim_end());
 }
 
@@ -92,7 +94,9 @@ fn damaged_lines_are_counted_and_kept() {
     let mut open = fs::OpenOptions::new().append(true).open(&file).unwrap();
     open.write_all(b"not json\n\n{\"id\":\"torn").unwrap();
     written.journal.append_all(&[Event::new("two", at(1)), Event::new("three", at(2))]).unwrap();
-    for (order, expected) in [(Order::OldestFirst, "one two three"), (Order::NewestFirst, "three two one")] {
+    for (order, expected) in
+        [(ReadOrder::OldestFirst, "one two three"), (ReadOrder::NewestFirst, "three two one")]
+    {
         let mut events = written.journal.events(order).unwrap();
         let read: Vec<String> = events.by_ref().map(|event| event.unwrap().op).collect();
         assert_eq!((read.join(" ").as_str(), events.corrupt()), (expected, 2));
@@ -120,7 +124,7 @@ fn months_follow_each_other_also_when_the_clock_goes_back() {
     assert_eq!(written.log(), "a b c d ");
     assert!(
         Journal::open(&written.vault, Path::new("/nowhere"))
-            .events(Order::OldestFirst)
+            .events(ReadOrder::OldestFirst)
             .unwrap()
             .next()
             .is_none()
@@ -184,7 +188,7 @@ fn undo_goes_back_step_by_step() {
     assert_eq!(written.undoable(), [""; 0]);
     assert_eq!(written.log(), "edit move undo undo ");
     // An undo can be taken back by name, and then what it took back can be undone again.
-    let last = written.journal.events(Order::NewestFirst).unwrap().next().unwrap().unwrap();
+    let last = written.journal.events(ReadOrder::NewestFirst).unwrap().next().unwrap().unwrap();
     written.undo(&last).unwrap();
     assert_eq!(snapshot(written.root()), second);
     assert_eq!(written.undoable(), ["edit"]);
@@ -213,9 +217,9 @@ fn a_crash_before_the_journal_is_made_good() {
     let change = change(written.root(), Some("a.md"), Some("b.md"), Content::Keep);
     let applied = written.vault.apply(&lock, &plan(vec![change]), at(0)).unwrap();
     assert_eq!(written.log(), "");
-    assert_eq!(written.journal.catch_up(&lock).unwrap(), 1);
-    assert_eq!(written.journal.catch_up(&lock).unwrap(), 0);
-    let event = written.journal.events(Order::NewestFirst).unwrap().next().unwrap().unwrap();
+    assert_eq!(written.journal.record_missing(&lock).unwrap(), 1);
+    assert_eq!(written.journal.record_missing(&lock).unwrap(), 0);
+    let event = written.journal.events(ReadOrder::NewestFirst).unwrap().next().unwrap().unwrap();
     assert_eq!(event, Event::of(&applied));
 }
 
@@ -242,11 +246,11 @@ fn before_images_are_kept_for_a_while() {
         written.change("set", Some("a.md"), Some("a.md"), whole(&number.to_string()));
     }
     let lock = written.vault.lock(&written.vault.records()).unwrap();
-    let kept = || Kept::open(&written.vault.records()).unwrap().ids().unwrap().len();
+    let kept = || UndoLog::open(&written.vault.records()).unwrap().ids().unwrap().len();
     assert_eq!(written.journal.prune(&lock, 4, 30, at(0)).unwrap(), 2);
     assert_eq!((kept(), written.undoable().len()), (4, 4));
     assert_eq!(written.journal.prune(&lock, 4, 30, at(86_400_000 * 30 + 5000)).unwrap(), 2);
     assert_eq!(kept(), 2);
-    let oldest = written.journal.events(Order::OldestFirst).unwrap().next().unwrap().unwrap();
+    let oldest = written.journal.events(ReadOrder::OldestFirst).unwrap().next().unwrap().unwrap();
     assert_eq!(written.journal.inverse(&oldest).unwrap_err().kind(), ErrorKind::NotFound);
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
-use sidenote::memory::eviction::{Candidate, choose};
+use sidenote::memory::eviction::{EvictionCandidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
@@ -27,7 +27,7 @@ fn ops(vault: &TestVault, month: &str) -> Vec<String> {
 
 #[test]
 fn what_is_used_least_goes_first_and_only_as_much_as_must() {
-    let note = |name: &str, bytes, last, created, stays| Candidate {
+    let note = |name: &str, bytes, last, created, stays| EvictionCandidate {
         bytes,
         last: Timestamp::from_millis(last),
         created: Timestamp::from_millis(created),
@@ -56,7 +56,7 @@ fn what_is_used_least_goes_first_and_only_as_much_as_must() {
             choose(&notes, most, forced).into_iter().map(|at| notes[at].path.as_str()).collect();
         assert_eq!(chosen, goes, "{most} {forced}");
     }
-    let many: Vec<Candidate> = (0..100).map(|at| note(&format!("{at}"), 1, at, at, false)).collect();
+    let many: Vec<EvictionCandidate> = (0..100).map(|at| note(&format!("{at}"), 1, at, at, false)).collect();
     assert_eq!(choose(&many, 1000, true), (0..15).collect::<Vec<_>>());
     assert_eq!(choose(&[], 0, true), [0; 0]);
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use sidenote::text::note::{Note, Target};
+use sidenote::text::note::Note;
 use sidenote::text::path::NotePath;
-use sidenote::text::resolve::Names;
-use sidenote::text::rewrite::{Moves, Options, Part, World, parse, rename_part};
-use sidenote::text::subpath::Parts;
+use sidenote::text::resolve::FileNames;
+use sidenote::text::rewrite::{Moves, PartRename, RenameContext, RewriteOptions, parse, rename_part};
+use sidenote::text::subpath::{SubpathTable, SubpathTarget};
 
 /// Checks that four times the input takes no more than five times the work.
 #[track_caller]
@@ -22,12 +22,17 @@ fn path(text: &str) -> NotePath {
 /// Moves a file that a note links to, and gives the work and how many links were rewritten and refused.
 fn retargeted(note: &str, from: &str, to: &str) -> (usize, usize, usize) {
     let (source, from, to) = (path("source.md"), path(from), path(to));
-    let (mut before, mut after, mut moves) = (Names::default(), Names::default(), Moves::default());
+    let (mut before, mut after, mut moves) = (FileNames::default(), FileNames::default(), Moves::default());
     [&source, &from].into_iter().for_each(|path| before.insert(path));
     [&source, &to].into_iter().for_each(|path| after.insert(path));
     moves.insert(from, to);
-    let world =
-        World { before: &before, after: &after, moves: &moves, place: None, options: Options::default() };
+    let world = RenameContext {
+        before: &before,
+        after: &after,
+        moves: &moves,
+        place: None,
+        options: RewriteOptions::default(),
+    };
     let done = world.retarget(&source, note, &parse(&source, note));
     (done.work, done.links, done.remarks.len())
 }
@@ -82,7 +87,7 @@ fn parts_of_one_note_are_found_in_linear_time() {
         check_linear(|count| {
             let (texts, subpaths): (Vec<_>, Vec<_>) = (0..count).map(|at| case(at, count)).unzip();
             let note = Note::parse(&texts.concat());
-            let parts = Parts::new(&note);
+            let parts = SubpathTable::new(&note);
             subpaths.iter().for_each(|subpath| _ = parts.find(subpath));
             parts.work()
         });
@@ -91,7 +96,7 @@ fn parts_of_one_note_are_found_in_linear_time() {
         let (texts, links): (Vec<_>, Vec<_>) =
             (0..count).map(|at| (format!("## H{at}\n\n"), format!("[[t#H{at}]]\n"))).unzip();
         let (target, text) = (Note::parse(&texts.concat()), links.concat());
-        let part = Part::Heading(count - 1, "New".to_owned());
+        let part = PartRename::Heading(count - 1, "New".to_owned());
         let done = rename_part(&path("s.md"), &text, &Note::parse(&text), &target, &part, |_| true);
         assert_eq!(done.links, 1);
         done.work
@@ -99,7 +104,7 @@ fn parts_of_one_note_are_found_in_linear_time() {
 }
 
 /// Finds a heading as the specification says, going through all of them.
-fn found_slowly(note: &Note, subpath: &str) -> Option<Target> {
+fn found_slowly(note: &Note, subpath: &str) -> Option<SubpathTarget> {
     let keys: Vec<String> =
         subpath.split('#').map(|part| part.trim().to_lowercase()).filter(|part| !part.is_empty()).collect();
     (0..note.headings.len()).find_map(|at| {
@@ -119,7 +124,7 @@ fn found_slowly(note: &Note, subpath: &str) -> Option<Target> {
                 }
             }
         }
-        (left.len() == 0).then_some(Target::Heading(at))
+        (left.len() == 0).then_some(SubpathTarget::Heading(at))
     })
 }
 
@@ -143,7 +148,7 @@ fn the_tables_of_headings_find_what_going_through_them_finds() {
             .unwrap();
         }
         let note = Note::parse(&text);
-        let parts = Parts::new(&note);
+        let parts = SubpathTable::new(&note);
         for _ in 0..20 {
             let subpath: String =
                 (0..1 + random(4)).map(|_| ["#a", "#B", "#C"][random(3) as usize]).collect();

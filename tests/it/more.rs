@@ -4,10 +4,10 @@ use std::fs;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sidenote::text::Span;
 use sidenote::text::body_edit::replace_pattern;
 use sidenote::text::edit::{Edit, apply};
 use sidenote::text::piece_table::PieceTable;
+use sidenote::text::span::Span;
 
 use crate::client::Client;
 use crate::support::TestVault;

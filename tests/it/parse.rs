@@ -6,9 +6,13 @@ mod hostile;
 mod pieces;
 
 use serde_json::Value;
-use sidenote::text::Span;
+use sidenote::text::decode::decode;
+use sidenote::text::frontmatter::link::parse_property;
 use sidenote::text::link::{self, Link, LinkForm};
-use sidenote::text::note::{self, BlockKind, Note, PieceKind, Target};
+use sidenote::text::link_syntax::{is_external, percent_decode};
+use sidenote::text::note::{BlockKind, Note, PieceKind};
+use sidenote::text::span::Span;
+use sidenote::text::subpath::SubpathTarget;
 
 // Cases of the specification.
 
@@ -87,9 +91,9 @@ fn described(text: &str, subpath: &str) -> String {
     let note = checked(text);
     match note.subpath(subpath) {
         None => "none".to_owned(),
-        Some(Target::Heading(at)) => format!("heading line {}", note.headings[at].line - 1),
-        Some(Target::Footnote(at)) => format!("footnote {}", note.footnotes[at].id),
-        Some(Target::Block(at)) => {
+        Some(SubpathTarget::Heading(at)) => format!("heading line {}", note.headings[at].line - 1),
+        Some(SubpathTarget::Footnote(at)) => format!("footnote {}", note.footnotes[at].id),
+        Some(SubpathTarget::Block(at)) => {
             let block = &note.blocks[at];
             let (first, last) = (block.lines.0 - 1, block.lines.1 - 1);
             match block.kind {
@@ -254,7 +258,7 @@ fn spans_of_a_wikilink_name_each_part() {
     assert_eq!(link.alias_span.map(|alias| alias.of(text)), Some("a b"));
     let link = &checked("[[n\\|]]").links[0];
     assert_eq!((link.dest_span, link.alias_span), (Span::new(2, 3), Some(Span::new(5, 5))));
-    assert_eq!(link.escape.inner, link::Inner::TableBar);
+    assert_eq!(link.escape.inner, link::LinkEscape::TableBar);
 }
 
 #[test]
@@ -457,7 +461,7 @@ fn every_link_knows_its_place() {
 #[test]
 fn a_property_value_is_a_link_only_as_a_whole() {
     let check = |value: &str, expected: Option<(&str, &str)>| {
-        let link = link::parse_property(value);
+        let link = parse_property(value);
         let found = link.as_ref().map(|link| (link.form.name(), link.dest_span.of(value)));
         assert_eq!(found, expected, "{value:?}");
     };
@@ -486,15 +490,15 @@ fn a_property_value_is_a_link_only_as_a_whole() {
 #[test]
 fn schemes_are_external() {
     for dest in ["https://e.org", "mailto:a@b", "obsidian://open", "//host/x", "a+b-c.1:x"] {
-        assert!(link::is_external(dest), "{dest}");
+        assert!(is_external(dest), "{dest}");
     }
     for dest in ["C:/x", "a/b:c", "n.md", "#h", "1a:b", "/x", ":x", ""] {
-        assert!(!link::is_external(dest), "{dest}");
+        assert!(!is_external(dest), "{dest}");
     }
     for (text, decoded) in
         [("a%20b", "a b"), ("%e4%b8%AD", "\u{4e2d}"), ("100%", "100%"), ("%%20", "% "), ("%C3x", "%C3x")]
     {
-        assert_eq!(link::percent_decode(text), decoded);
+        assert_eq!(percent_decode(text), decoded);
     }
 }
 
@@ -524,11 +528,11 @@ fn tags_start_and_end_by_the_rules() {
 
 #[test]
 fn bytes_that_are_no_utf8_keep_their_places() {
-    let decoded = note::decode(b"a\xff\xe2\x82 [[b]]\xc3");
+    let decoded = decode(b"a\xff\xe2\x82 [[b]]\xc3");
     assert_eq!(decoded.text, "a\u{1a}\u{1a}\u{1a} [[b]]\u{1a}");
     assert_eq!(decoded.problem.map(|problem| problem.code), Some("invalid-utf8"));
     for bytes in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0b\0c\0\n\0[\0", b"\0a\0b\0c\0\n"] {
-        let decoded = note::decode(bytes);
+        let decoded = decode(bytes);
         assert_eq!(
             (&*decoded.text, decoded.problem.map(|problem| problem.code)),
             ("", Some("utf-16")),
@@ -536,6 +540,6 @@ fn bytes_that_are_no_utf8_keep_their_places() {
         );
     }
     for bytes in [&b"plain"[..], b"", b"\0", b"a\0b", "\u{feff}\u{e9}".as_bytes()] {
-        assert_eq!(note::decode(bytes).problem, None, "{bytes:?}");
+        assert_eq!(decode(bytes).problem, None, "{bytes:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use sidenote::index::silent;
-use sidenote::memory::recall::{Evidence, prompt_terms, tokens};
+use sidenote::memory::recall::{MatchEvidence, estimate_tokens, prompt_terms};
 
 use crate::client::Client;
 use crate::support::{TestVault, json as told, run, stderr, stdout, uses};
@@ -108,18 +108,23 @@ fn small_talk_leaves_no_words_to_recall_by() {
 
 #[test]
 fn evidence_decides_at_its_bounds() {
-    let of = |cosine: Option<f32>, words: f32| Evidence { cosine, words, count: 1, ..Evidence::default() };
+    let of = |cosine: Option<f32>, words: f32| MatchEvidence {
+        cosine,
+        words,
+        count: 1,
+        ..MatchEvidence::default()
+    };
     assert!(!of(Some(0.2), 0.2).is_about(Some(0.4)));
     assert!(of(Some(0.4), 0.0).is_about(Some(0.4)));
     assert!(!of(Some(0.9), 0.0).is_about(None), "an unmeasured model decides nothing");
     assert!(!of(None, 1.0).is_about(None), "one word may occur by chance");
-    assert!(Evidence { in_name: 1, ..of(None, 1.0) }.is_about(None));
-    assert!(Evidence { count: 2, ..of(None, 0.9) }.is_about(None));
+    assert!(MatchEvidence { in_name: 1, ..of(None, 1.0) }.is_about(None));
+    assert!(MatchEvidence { count: 2, ..of(None, 0.9) }.is_about(None));
     // Words and meaning add up: 0.2 / 0.4 + 0.8 · 1 · (1 − 1 / 4) is above 1, with one word it is not.
-    assert!(Evidence { count: 2, ..of(Some(0.2), 1.0) }.is_about(Some(0.4)));
+    assert!(MatchEvidence { count: 2, ..of(Some(0.2), 1.0) }.is_about(Some(0.4)));
     assert!(!of(Some(0.2), 1.0).is_about(Some(0.4)));
     assert!(!of(Some(0.9), 0.2).is_certain());
-    assert!(Evidence { is_named: true, ..Evidence::default() }.is_about(None));
+    assert!(MatchEvidence { is_named: true, ..MatchEvidence::default() }.is_about(None));
 }
 
 #[test]
@@ -179,7 +184,7 @@ fn a_budget_bounds_all_that_is_sent() {
             client.call("recall", json!({ "prompt": "where does the antenna hang", "budget": budget }));
         let data = &reply["structuredContent"];
         let block = data["xml"].as_str().unwrap();
-        let sent = tokens(&data.to_string()) + tokens(block);
+        let sent = estimate_tokens(&data.to_string()) + estimate_tokens(block);
         assert!(sent <= budget + 40, "{budget}: {sent} tokens: {data}");
         let memories = data["memories"].as_array().unwrap();
         assert_eq!(block.matches("<memory ").count(), memories.len(), "the two forms hold the same");
@@ -188,7 +193,7 @@ fn a_budget_bounds_all_that_is_sent() {
     assert!(given.is_sorted() && given[0] == 0 && given[3] >= 1 && given[4] >= 4, "{given:?}");
     client.finish();
     let listed = told(&vault, NOW, &["memory", "recall", "antenna", "--format", "json", "--budget", "200"]);
-    assert!(tokens(&listed.to_string()) <= 240, "{listed}");
+    assert!(estimate_tokens(&listed.to_string()) <= 240, "{listed}");
 }
 
 #[test]

@@ -4,15 +4,15 @@
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 use serde_json::Value;
 use sidenote::text::path::{NotePath, caseless_in_place, clean, composed, key, lowered};
-use sidenote::text::resolve::{Names, Resolved, name_keys};
+use sidenote::text::resolve::{FileNames, Resolved, name_keys};
 use unicode_normalization::UnicodeNormalization as _;
 
 fn path(text: &str) -> NotePath {
     NotePath::from_disk(text).unwrap()
 }
 
-fn names(files: &[&str]) -> Names {
-    let mut names = Names::default();
+fn names(files: &[&str]) -> FileNames {
+    let mut names = FileNames::default();
     files.iter().for_each(|file| names.insert(&path(file)));
     names
 }
@@ -275,7 +275,7 @@ proptest! {
         bare in any::<bool>(),
     ) {
         let files: Vec<NotePath> = files.iter().map(|file| path(file)).collect();
-        let mut names = Names::default();
+        let mut names = FileNames::default();
         files.iter().for_each(|file| names.insert(file));
         // Taking the first file away and adding it again must not change anything.
         names.remove(&files[0]);
@@ -301,7 +301,7 @@ proptest! {
 #[test]
 fn many_files_of_one_name_stay_cheap() {
     let files: Vec<NotePath> = (0..20_000).map(|n| path(&format!("d{}/e{n}/Index.md", n % 50))).collect();
-    let mut names = Names::default();
+    let mut names = FileNames::default();
     files.iter().for_each(|file| names.insert(file));
     for file in &files {
         let found = names.resolve("index", file).unwrap();

@@ -8,9 +8,10 @@ use proptest::prelude::{
 };
 use serde_json::Value;
 use sidenote::store::{MoveRequest, Operation, PartKind, PartRequest};
-use sidenote::text::edit::{ChangeSet, Content, Place, apply};
+use sidenote::text::decode::decode;
+use sidenote::text::edit::{ChangeSet, Content, FileLocation, apply};
 use sidenote::text::path::NotePath;
-use sidenote::text::resolve::Names;
+use sidenote::text::resolve::FileNames;
 use sidenote::text::rewrite::parse;
 
 use crate::support::TestVault;
@@ -268,7 +269,7 @@ fn written(path: &str, way: usize) -> String {
 
 /// Lists what every link of a tree means: the files that it is in and that it leads to, where it leads anywhere.
 fn meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
-    let mut names = Names::default();
+    let mut names = FileNames::default();
     tree.keys().for_each(|path| names.insert(&NotePath::from_disk(path).unwrap()));
     let notes = tree.iter().filter(|(path, _)| path.ends_with(".md"));
     notes
@@ -333,7 +334,7 @@ proptest! {
                 }
             }
         }
-        let untouched = |path: &String| plan.files.iter().all(|change| change.from.as_ref() != Some(&Place::Vault(NotePath::from_disk(path).unwrap())));
+        let untouched = |path: &String| plan.files.iter().all(|change| change.from.as_ref() != Some(&FileLocation::Vault(NotePath::from_disk(path).unwrap())));
         for path in before.keys().filter(|path| untouched(path)) {
             prop_assert_eq!(&before[path], &after[path]);
         }
@@ -414,7 +415,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
 
 fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
     let readable = tree.iter().map(|(path, bytes)| {
-        let text = sidenote::text::note::decode(bytes).text.into_owned();
+        let text = decode(bytes).text.into_owned();
         (path.clone(), text.into_bytes())
     });
     meanings(&readable.collect())

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sidenote::index::catalog::Filter;
 use sidenote::store::{ListRequest, Operation, RenameRequest, Renamed, SearchRequest};
-use sidenote::text::tag::{Stored, sanitize};
+use sidenote::text::original_tags::{StoredTags, sanitize};
 
 use crate::client::Client;
 use crate::support::{TestVault, found, json as told, run, stderr, text_of};
@@ -33,10 +33,13 @@ fn a_tag_gets_a_form_that_obsidian_reads() {
         assert_eq!(sanitize(given).as_deref(), expect, "{given:?}");
     }
     assert_eq!(cases.len(), 14);
-    let stored = Stored::of(&["work", "node.js", "node-js", " ", "work"]);
+    let stored = StoredTags::of(&["work", "node.js", "node-js", " ", "work"]);
     assert_eq!(stored.tags, ["work", "node-js"]);
     assert_eq!(stored.originals, ["work", "node.js", "node-js"]);
-    assert_eq!(Stored::of(&["a", "b"]), Stored { tags: vec!["a".into(), "b".into()], originals: vec![] });
+    assert_eq!(
+        StoredTags::of(&["a", "b"]),
+        StoredTags { tags: vec!["a".into(), "b".into()], originals: vec![] }
+    );
 }
 
 /// Saves a memory with foreign tags by a tool, and gives the tags that another tool tells of it.

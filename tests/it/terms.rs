@@ -1,7 +1,7 @@
 //! Text analysis: what becomes of words, identifiers and unspaced scripts.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::text::terms::{Stem, TermKind, Terms, fold_into, is_stop_word, openings, terms};
+use sidenote::text::terms::{CachedStemmer, TermKind, Terms, fold_into, is_stop_word, openings, terms};
 
 /// Checks the terms of a text; wholes stand in brackets.
 #[track_caller]
@@ -65,7 +65,7 @@ fn nothing_comes_of_nothing() {
 
 #[test]
 fn english_is_stemmed_and_nothing_else() {
-    let mut stem = Stem::default();
+    let mut stem = CachedStemmer::default();
     let stems: Vec<String> =
         ["running", "cafes", "выход", "x1ing", "is"].map(|word| stem.of(word).to_owned()).to_vec();
     assert_eq!(stems, ["run", "cafe", "выход", "x1ing", "is"]);
@@ -89,7 +89,7 @@ fn a_stem_tells_how_its_words_begin() {
 /// All words of three and four letters, and each of some roots with up to three endings.
 #[test]
 fn every_word_begins_as_its_stem_says() {
-    let mut stem = Stem::brief();
+    let mut stem = CachedStemmer::brief();
     let mut check = |word: &str| {
         let stem = stem.of(word);
         let is_told = openings(stem).iter().any(|opening| word.starts_with(opening.as_str()));

@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 
-use sidenote::journal::{Event, Journal, Order};
+use sidenote::journal::Journal;
+use sidenote::journal::event::Event;
+use sidenote::journal::reader::ReadOrder;
 use sidenote::vault::Vault;
 
 use crate::apply::at;
@@ -218,15 +220,15 @@ fn undo_and_history_read_the_journal_from_its_end() {
         .unwrap();
     let open = Vault::open(vault.root()).unwrap();
     let journal = Journal::open(&open, &open.records());
-    let found = journal.look_back(|standing| standing.is_kept).unwrap();
+    let found = journal.operation_history(|standing| standing.is_undoable).unwrap();
     assert_eq!(found.standing.len(), 1);
     assert!(found.bytes < 2_000, "{} bytes of {}", found.bytes, uses.len());
     // From either end the lines are the same.
     let ids =
         |order| -> Vec<String> { journal.events(order).unwrap().map(|event| event.unwrap().id).collect() };
-    let mut backwards = ids(Order::NewestFirst);
+    let mut backwards = ids(ReadOrder::NewestFirst);
     backwards.reverse();
-    assert_eq!((ids(Order::OldestFirst), backwards.len()), (backwards, 30_001));
+    assert_eq!((ids(ReadOrder::OldestFirst), backwards.len()), (backwards, 30_001));
 }
 
 #[test]

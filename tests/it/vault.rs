@@ -14,8 +14,8 @@ use sidenote::text::frontmatter::PropertyType;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::LinkFormat;
 use sidenote::vault::Vault;
-use sidenote::vault::obsidian::{DailyNotes, Location, Settings, Templates, Trash};
-use sidenote::vault::scan::{Listing, Scan, ScanOptions, scan, scan_each, stat};
+use sidenote::vault::obsidian::{DailyNotes, FolderSetting, Settings, Templates, Trash};
+use sidenote::vault::scan::{DirListing, Scan, ScanOptions, scan, scan_each, stat};
 use tempfile::TempDir;
 
 fn path(text: &str) -> NotePath {
@@ -51,7 +51,7 @@ fn listed(scan: &Scan) -> Vec<&str> {
 }
 
 fn unseen(scan: &Scan) -> Vec<&str> {
-    scan.gaps.unseen.keys().map(String::as_str).collect()
+    scan.gaps.unreadable.keys().map(String::as_str).collect()
 }
 
 fn scan_all(root: &Path) -> Scan {
@@ -90,7 +90,7 @@ fn dot_entries_are_invisible_and_nothing_else() {
             "~tmp/t.md",
         ];
         assert_eq!(listed(&scan), expect);
-        assert!(scan.gaps.warnings.is_empty() && scan.gaps.unseen.is_empty());
+        assert!(scan.gaps.warnings.is_empty() && scan.gaps.unreadable.is_empty());
     }
 }
 
@@ -144,7 +144,7 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     let left_out: Vec<_> =
         scan.gaps.warnings.iter().filter_map(|warning| warning.split(' ').next()).collect();
     assert_eq!(left_out, ["above", "out/deep/loop", "out2", "out3", "top"]);
-    assert!(scan.gaps.unseen.is_empty());
+    assert!(scan.gaps.unreadable.is_empty());
     let vault = Vault::open(root.path()).unwrap();
     let following = vault.clone().with_follow_outside(true);
     assert!(stat(&following, &path("out/deep/p.md")).unwrap().is_some());
@@ -157,7 +157,7 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
     let ways_out = ["above", "out", "out2", "out3", "top"];
     for way in ways_out {
         let says = format!(
-            "{way} is not followed: it leads out of the vault; the user's own settings can allow that: vault.follow_outside"
+            "{way} is not followed: it leads outside the vault; to allow it, set in the user's own settings vault.follow_outside"
         );
         assert!(
             scan.gaps.warnings.iter().any(|warning| warning.starts_with(&says)),
@@ -176,15 +176,15 @@ fn a_folder_comes_as_one_and_before_those_in_it() {
     for threads in [1, 4] {
         let hidden = "hidden".to_owned();
         let options = ScanOptions { threads, hidden, follow_outside: true, ..ScanOptions::default() };
-        let mut listings: Vec<Listing> = Vec::new();
+        let mut listings: Vec<DirListing> = Vec::new();
         let Ok(gaps) = scan_each(root.path(), &options, |listing| {
             let (above, _) = listing.path.rsplit_once('/').unwrap_or_default();
             assert!(listing.path.is_empty() || listings.iter().any(|other| other.path == above));
             listings.push(listing);
             Ok::<_, Infallible>(())
         });
-        assert!(gaps.unseen.is_empty() && gaps.warnings.is_empty());
-        let said = |listing: &Listing| {
+        assert!(gaps.unreadable.is_empty() && gaps.warnings.is_empty());
+        let said = |listing: &DirListing| {
             let files: Vec<&str> = listing.files.iter().map(|file| file.path.name()).collect();
             format!("{}: {} | {}", listing.path, files.join(" "), listing.folders.join(" "))
         };
@@ -237,11 +237,11 @@ fn links_to_files_are_read() {
     // Without the user's leave, a link out of the vault is no way to a note.
     let scan = scan_all(root.path());
     assert_eq!(listed(&scan), ["in.md", "n.md"]);
-    assert!(scan.gaps.warnings[0].starts_with("out.md is not read: it leads out of the vault"));
+    assert!(scan.gaps.warnings[0].starts_with("out.md is not read: it leads outside the vault"));
     assert_eq!(stat(&vault, &path("out.md")).unwrap(), None);
     let error = vault.read(&path("out.md")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-    assert!(error.to_string().contains("leads out of the vault"), "{error}");
+    assert!(error.to_string().contains("leads outside the vault"), "{error}");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_file_that_lies_in_a_linked_folder_goes_by_one_path() {
     let closed = Vault::open(root.path()).unwrap();
     let open = closed.clone().with_follow_outside(true);
     let settled = |vault: &Vault, name: &str| {
-        vault.settle(&path(name)).map_or_else(|error| error.to_string(), |path| path.to_string())
+        vault.canonical_path(&path(name)).map_or_else(|error| error.to_string(), |path| path.to_string())
     };
     let cases = [
         ("n.md", "n.md"),
@@ -385,7 +385,7 @@ fn settings_default_to_obsidians() {
         assert_eq!((found.use_markdown_links, found.always_update_links), (false, false));
         assert_eq!(
             (found.attachments, found.new_files, found.trash),
-            (Location::Root, Location::Root, Trash::System)
+            (FolderSetting::Root, FolderSetting::Root, Trash::System)
         );
         assert_eq!((found.daily_notes, found.templates), (DailyNotes::default(), Templates::default()));
         assert_eq!(found.warnings, Vec::<String>::new());
@@ -409,8 +409,8 @@ fn settings_are_read() {
     ]);
     assert_eq!((found.link_format, found.trash), (LinkFormat::Relative, Trash::Local));
     assert!(found.use_markdown_links && found.always_update_links);
-    assert_eq!(found.attachments, Location::BelowNote("att".to_owned()));
-    assert_eq!(found.new_files, Location::Folder("In/box".to_owned()));
+    assert_eq!(found.attachments, FolderSetting::BelowNote("att".to_owned()));
+    assert_eq!(found.new_files, FolderSetting::Folder("In/box".to_owned()));
     assert_eq!(found.declared_type("DUE"), Some(PropertyType::Date));
     assert_eq!(found.declared_type("up"), Some(PropertyType::List));
     assert_eq!(found.declared_type("odd"), None);
@@ -428,15 +428,15 @@ fn settings_are_read() {
 
 #[test]
 fn folders_of_attachments() {
-    let check = |text: &str, expect: Location| {
+    let check = |text: &str, expect: FolderSetting| {
         let app = format!("{{\"attachmentFolderPath\":{text:?}}}");
         assert_eq!(settings(&[("app.json", &app)]).attachments, expect, "{text}");
     };
-    check("/", Location::Root);
-    check("./", Location::Beside);
-    check("./sub", Location::BelowNote("sub".to_owned()));
-    check("name", Location::Folder("name".to_owned()));
-    check("a/b", Location::Folder("a/b".to_owned()));
+    check("/", FolderSetting::Root);
+    check("./", FolderSetting::Beside);
+    check("./sub", FolderSetting::BelowNote("sub".to_owned()));
+    check("name", FolderSetting::Folder("name".to_owned()));
+    check("a/b", FolderSetting::Folder("a/b".to_owned()));
 }
 
 #[test]

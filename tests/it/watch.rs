@@ -419,7 +419,7 @@ fn a_system_without_watches_left_is_asked_again_and_again() {
     command.stdout(fs::File::create(&events).unwrap()).stderr(fs::File::create(&log).unwrap());
     let _watch = Process(command.spawn().unwrap());
     let read = |path: &std::path::Path| fs::read_to_string(path).unwrap();
-    until("it says so", || read(&log).contains("the system's watches are used up"));
+    until("it says so", || read(&log).contains("the system has no watches left"));
     until("it has seen what is there", || read(&events).contains("\"added\":2"));
     vault.write("a/b/c/later.md", "zebra\n");
     until("it sees what is new all the same", || read(&events).contains("\"added\":1"));

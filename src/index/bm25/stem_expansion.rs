@@ -14,7 +14,7 @@ use tantivy::schema::Field;
 use crate::error::Result;
 use crate::index::bm25::statistics::holding;
 use crate::index::bm25::{Bm25Snapshot, as_it_stands, each_term, failed};
-use crate::text::terms::{Stem, openings};
+use crate::text::terms::{CachedStemmer, openings};
 
 /// So many stems are remembered for a snapshot, each for one field.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
@@ -58,7 +58,7 @@ impl Bm25Snapshot {
     }
 
     fn look_for_stem(&self, field: Field, stem: &str) -> Result<Spread> {
-        let mut stemmer = Stem::brief();
+        let mut stemmer = CachedStemmer::brief();
         let mut spread = Spread { terms: Vec::new(), documents: 0 };
         for segment in self.searcher.segment_readers() {
             let mut terms = Vec::new();

@@ -12,9 +12,9 @@ use crate::mcp::reply_limit::LONGEST;
 use crate::mcp::text_budget::Room;
 use crate::mcp::tool::{Answer, Does, Tool};
 use crate::memory::preview::preview;
-use crate::memory::state::days;
+use crate::memory::state::days_between;
 use crate::store::{
-    ChangeReply, Context, KeepRequest, Kept, Memory, MemoryRecallRequest, RecalledReply, Store, Tier,
+    ChangeReply, KeepRequest, Kept, Memory, MemoryRecallRequest, RecalledReply, Store, Tier, WorkContext,
 };
 
 /// A context counts so many hours where nothing is said.
@@ -220,7 +220,7 @@ struct StoreOutput {
 struct RecallOutput {
     memories: Vec<RecalledOutput>,
     truncated: bool,
-    context: Option<Context>,
+    context: Option<WorkContext>,
     /// What the answer lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
@@ -621,7 +621,7 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
     let state = memory.state.clone();
     let since = state.last_use.map_or(memory.created, |last| last.max(memory.created));
     // What is pinned does not age.
-    let effective_age_days = if state.pinned { 0.0 } else { round(days(since, store.now())) };
+    let effective_age_days = if state.pinned { 0.0 } else { round(days_between(since, store.now())) };
     let scoring = Scoring {
         effective_age_days,
         similarity_value: score.similarity.raw,

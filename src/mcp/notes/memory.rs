@@ -10,8 +10,8 @@ use super::super::tool::{Answer, within};
 use super::LONGEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
-    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallForm, RecallRequest, Store,
-    UndoRequest, number, refuse_long_label, xml,
+    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallRequest, ReplyForm, Store,
+    UndoRequest, number, refuse_long_label, xml_block,
 };
 
 /// So many lines of an audit trail are given.
@@ -155,9 +155,9 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
     // Whatever the budget, a reply is no longer than any other.
     let budget = Some(input.budget.unwrap_or(BUDGET).min(LONGEST / 4));
     let request =
-        RecallRequest { prompt: input.prompt, limit, patience: None, budget, form: RecallForm::Both };
+        RecallRequest { prompt: input.prompt, limit, patience: None, budget, form: ReplyForm::Both };
     let reply = store.recall(&request)?;
-    let xml = xml(reply.context.as_ref(), &reply.memories);
+    let xml = xml_block(reply.context.as_ref(), &reply.memories);
     let context = reply.context.as_ref().map(told).transpose()?;
     let memories = reply.memories.into_iter().map(|item| Recalled {
         id: item.id,

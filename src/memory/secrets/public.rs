@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 /// Stretches of a text, in order.
-pub(super) struct Blocks(Vec<Range<usize>>);
+pub(super) struct ByteRanges(Vec<Range<usize>>);
 
-impl Blocks {
+impl ByteRanges {
     /// Says whether a place is in one of them.
     pub(super) fn holds(&self, at: usize) -> bool {
         let next = self.0.partition_point(|block| block.end <= at);
@@ -19,7 +19,7 @@ const LABEL: usize = 100;
 
 /// Finds the blocks of RFC 7468: those with private keys, and all others. One without its end goes on as far as lines
 /// of base64 and of names with values do.
-pub(super) fn pem_blocks(text: &str) -> (Vec<Range<usize>>, Blocks) {
+pub(super) fn pem_blocks(text: &str) -> (Vec<Range<usize>>, ByteRanges) {
     const BEGIN: &str = "-----BEGIN ";
     const END: &str = "-----END ";
     let (mut private, mut public) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ pub(super) fn pem_blocks(text: &str) -> (Vec<Range<usize>>, Blocks) {
         }
         done = end;
     }
-    (private, Blocks(public))
+    (private, ByteRanges(public))
 }
 
 /// Reads a label up to its dashes; gives it with the place behind them.

@@ -13,12 +13,12 @@ pub(super) struct Rule {
     /// what it finds.
     pub(super) pattern: &'static str,
     /// What a match must look like.
-    pub(super) value: Value,
+    pub(super) value: SecretShape,
 }
 
 /// What the secret of a match must look like to be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum SecretShape {
     /// No placeholder such as `ghp_xxxxxxxx`.
     Token,
     /// The same, and not made of words.
@@ -28,15 +28,15 @@ pub(super) enum Value {
 }
 
 const fn rule(keywords: &'static [&'static str], pattern: &'static str) -> Rule {
-    Rule { keywords, pattern, value: Value::Token }
+    Rule { keywords, pattern, value: SecretShape::Token }
 }
 
 const fn scrambled(keywords: &'static [&'static str], pattern: &'static str) -> Rule {
-    Rule { keywords, pattern, value: Value::Scrambled }
+    Rule { keywords, pattern, value: SecretShape::Scrambled }
 }
 
 const fn password(keywords: &'static [&'static str], pattern: &'static str) -> Rule {
-    Rule { keywords, pattern, value: Value::Password }
+    Rule { keywords, pattern, value: SecretShape::Password }
 }
 
 /// Formats with a prefix or a shape of their own.

@@ -11,7 +11,9 @@ use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, FileRow, Hash};
 use crate::index::{Changes, silent};
-use crate::journal::{Event, Events, Journal, Order};
+use crate::journal::Journal;
+use crate::journal::event::Event;
+use crate::journal::reader::{Events, ReadOrder};
 use crate::store::Store;
 use crate::store::change::create::NewRequest;
 use crate::store::change::edit::EditRequest;
@@ -21,11 +23,12 @@ use crate::store::change::relate::{DeleteRequest, RelateRequest};
 use crate::store::change::rename::RenameRequest;
 use crate::store::change::revise::ReviseRequest;
 use crate::store::view::{GROUP, View};
-use crate::text::edit::{ChangeSet, Content, Place, apply};
+use crate::text::edit::{ChangeSet, Content, FileLocation, apply};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::apply::{Applied, WriteLock};
-use crate::vault::undo_log::Kept;
+use crate::vault::applied::Applied;
+use crate::vault::undo_log::UndoLog;
+use crate::vault::write_lock::WriteLock;
 
 /// How long a change waits until the process that keeps the index shows it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -197,7 +200,7 @@ impl Store {
     pub fn history_of(&self, note: Option<&str>, limit: usize) -> Result<Vec<Event>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
         let Some(name) = note else {
-            let mut events = journal.events(Order::NewestFirst)?.of_changes();
+            let mut events = journal.events(ReadOrder::NewestFirst)?.of_changes();
             // What only moves weight stands in the audit trail.
             let is_change = |event: &Result<Event>| {
                 event.as_ref().map_or(true, |event| {
@@ -232,7 +235,7 @@ impl Store {
             return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
         // From the commit on nothing fails the change: what goes wrong then is told beside it.
-        let applied = self.vault.apply_signed(&lock, &plan, self.clock.now(), self.signature())?;
+        let applied = self.vault.apply_with_metadata(&lock, &plan, self.clock.now(), self.signature())?;
         self.own(&applied.id);
         notices.extend(applied.notices.iter().cloned());
         let journal = Journal::open(&self.vault, &records);
@@ -244,7 +247,7 @@ impl Store {
         }
         if plan.operation == "delete" && applied.files.iter().any(|file| file.to.is_none()) {
             // What was removed for good is not kept for an undo either.
-            let forgotten = Kept::open(&records).and_then(|kept| kept.forget(&lock, &applied.id));
+            let forgotten = UndoLog::open(&records).and_then(|kept| kept.remove(&lock, &applied.id));
             if let Err(error) = forgotten {
                 notices.push(format!("{error}; what was removed could still be brought back by an undo"));
             }
@@ -289,8 +292,8 @@ impl Store {
             if at > 0 && at.is_multiple_of(GROUP) {
                 self.go_on()?;
             }
-            let name = |place: &Option<Place>| {
-                place.as_ref().map_or_else(|| "/dev/null".to_owned(), Place::to_string)
+            let name = |place: &Option<FileLocation>| {
+                place.as_ref().map_or_else(|| "/dev/null".to_owned(), FileLocation::to_string)
             };
             let (from, to) = (name(&change.from), name(&change.to));
             if from != to {
@@ -300,7 +303,8 @@ impl Store {
                     _ => format!("rename {from} -> {to}\n"),
                 });
             }
-            let old = match change.from.as_ref().and_then(Place::in_vault).filter(|_| change.writes()) {
+            let old = match change.from.as_ref().and_then(FileLocation::in_vault).filter(|_| change.writes())
+            {
                 Some(path) => self.read_bytes(path)?,
                 None => Vec::new(),
             };
@@ -327,8 +331,8 @@ impl Store {
 fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec<String>> {
     let mut notices = vault.recover(lock)?.notices;
     let journal = Journal::open(vault, &vault.records());
-    journal.catch_up(lock)?;
-    if let Err(error) = journal.rename_future(lock, now) {
+    journal.record_missing(lock)?;
+    if let Err(error) = journal.rename_future_month(lock, now) {
         notices.push(format!("{error}; the journal goes on in the file of a month to come"));
     }
     Ok(notices)
@@ -337,11 +341,11 @@ fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec
 /// As [`end_unfinished`], where there is anything to end; called before the files are first looked at.
 pub(in crate::store) fn end_unfinished_at_start(vault: &Vault, now: Timestamp) -> Vec<String> {
     let records = vault.records();
-    if !vault.has_unfinished(&records) {
+    if !vault.has_pending_transactions(&records) {
         return Vec::new();
     }
     let ended =
-        vault.lock_within(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock, now));
+        vault.lock_with_timeout(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock, now));
     match ended {
         Ok(notices) => notices,
         // Another process is at it this moment, and it is not unfinished at all.
@@ -377,5 +381,5 @@ fn touched(plan: &ChangeSet) -> Changes {
         return Changes::All;
     }
     let places = plan.files.iter().flat_map(|change| change.from.iter().chain(&change.to));
-    Changes::only(places.filter_map(Place::in_vault).cloned().collect())
+    Changes::only(places.filter_map(FileLocation::in_vault).cloned().collect())
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::config::{Ids, Layout};
+use crate::config::{IdPolicy, Layout};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
 use crate::store::Store;
@@ -13,15 +13,14 @@ use crate::store::change::merge_properties::{MADE, Uniting, is_blank, value_of};
 use crate::store::change::move_files::{add_edits, follow};
 use crate::store::memory::save::title_of;
 use crate::store::view::View;
-use crate::text::body_edit;
-use crate::text::date_format;
-use crate::text::edit::{ChangeSet, FileChange, Remark, apply, between};
-use crate::text::frontmatter::{self, edit::set};
+use crate::text::edit::{ChangeSet, FileChange, Remark, apply, single_edit};
+use crate::text::frontmatter::edit::set;
 use crate::text::note::Note;
+use crate::text::original_tags::{ORIGINALS, StoredTags};
 use crate::text::path::{NotePath, key};
-use crate::text::rewrite::{Moves, Options};
-use crate::text::tag::{ORIGINALS, Stored};
-use crate::vault::obsidian::Location;
+use crate::text::rewrite::{Moves, RewriteOptions};
+use crate::text::{body_edit, date_format, frontmatter};
+use crate::vault::obsidian::FolderSetting;
 
 /// So many ids are tried for one place and time.
 const NAMESAKES: i64 = 10_000;
@@ -73,7 +72,7 @@ impl Store {
         let settings = self.vault.settings();
         let local = now.local();
         let mut named = self.name(request, now)?;
-        named.path = self.vault.settle(&named.path)?;
+        named.path = self.vault.canonical_path(&named.path)?;
         let path = named.path.clone();
         if request.daily && view.holds(&path)? {
             return self.plan_again(view, request, &path);
@@ -90,7 +89,7 @@ impl Store {
         let fill = |text: String| {
             date_format::fill(&text, &named.title, local, &templates.date_format, &templates.time_format)
         };
-        let tags = Stored::of(&request.tags);
+        let tags = StoredTags::of(&request.tags);
         let with_id = self.gets_id(request, &path);
         let mut remarks = converted(&path, &tags);
         let text = if request.verbatim {
@@ -119,7 +118,7 @@ impl Store {
         };
         let mut plan = ChangeSet::new("new");
         plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
-        let options = Options { format: settings.link_format, ..Options::default() };
+        let options = RewriteOptions { format: settings.link_format, ..RewriteOptions::default() };
         follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
         plan.remarks.splice(0..0, remarks);
         Ok(plan)
@@ -144,11 +143,11 @@ impl Store {
         let text = String::from_utf8(apply(source.text.as_bytes(), &edits)?)
             .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
         let mut uniting = Uniting::of(path, text);
-        let tags = Stored::of(&request.tags);
+        let tags = StoredTags::of(&request.tags);
         for (name, value) in own.iter().chain(&asked(request, &tags)) {
             uniting.ask(name, value)?;
         }
-        let edit = between(&source.text, &uniting.text).into_iter().collect();
+        let edit = single_edit(&source.text, &uniting.text).into_iter().collect();
         let mut remarks = converted(path, &tags);
         remarks.append(&mut uniting.remarks);
         add_edits(&mut plan, &source, None, edit, remarks);
@@ -163,7 +162,7 @@ impl Store {
         let daily = &self.vault.settings().daily_notes;
         let name = date_format::format(&daily.format, self.clock.now().local());
         let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
-        self.vault.settle(&NotePath::parse_new(&format!("{path}.md"), false)?)
+        self.vault.canonical_path(&NotePath::parse_new(&format!("{path}.md"), false)?)
     }
 
     /// Says whether a new note gets an id and a date (`notes.ids`).
@@ -173,9 +172,9 @@ impl Store {
             return true;
         }
         match self.config.notes.ids {
-            Ids::Always => true,
-            Ids::Never => false,
-            Ids::Auto => {
+            IdPolicy::Always => true,
+            IdPolicy::Never => false,
+            IdPolicy::Auto => {
                 let templates = self.vault.settings().templates.folder.trim_matches('/').to_owned();
                 let is_template = !templates.is_empty()
                     && path.as_str().strip_prefix(&templates).is_some_and(|rest| rest.starts_with('/'));
@@ -228,7 +227,7 @@ impl Store {
             let place = match (&request.folder, &request.category, &settings.new_files) {
                 // A path from the root of the system is none in the vault.
                 (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_end_matches('/').to_owned(),
-                (None, None, Location::Folder(folder)) => folder.trim_matches('/').to_owned(),
+                (None, None, FolderSetting::Folder(folder)) => folder.trim_matches('/').to_owned(),
                 _ => String::new(),
             };
             let path = if request.numbered {
@@ -371,7 +370,7 @@ const GENERATORS: &[&str] = &[
 fn properties(
     request: &NewRequest,
     named: &Named,
-    tags: &Stored,
+    tags: &StoredTags,
     with_id: bool,
     now: Timestamp,
 ) -> Vec<(String, Value, Source)> {
@@ -419,7 +418,7 @@ pub fn refuse_long_label(name: &str, label: Option<&str>) -> Result<()> {
 }
 
 /// Gives the properties that somebody asks for.
-fn asked(request: &NewRequest, tags: &Stored) -> Properties {
+fn asked(request: &NewRequest, tags: &StoredTags) -> Properties {
     let mut properties = Properties::new();
     if !tags.tags.is_empty() {
         properties.push(("tags".to_owned(), Value::from(tags.tags.clone())));
@@ -436,7 +435,7 @@ fn asked(request: &NewRequest, tags: &Stored) -> Properties {
 fn memory_properties(
     request: &NewRequest,
     named: &Named,
-    tags: &Stored,
+    tags: &StoredTags,
     now: Timestamp,
 ) -> Vec<(String, Value, Source)> {
     let at = Value::from(now.rfc3339());
@@ -484,13 +483,13 @@ fn says_when(text: &str) -> bool {
 }
 
 /// Gives the property that holds tags as they were given, where that is needed.
-pub(in crate::store) fn originals(tags: &Stored) -> Option<(String, Value)> {
+pub(in crate::store) fn originals(tags: &StoredTags) -> Option<(String, Value)> {
     let is_needed = !tags.originals.is_empty();
     is_needed.then(|| (ORIGINALS.to_owned(), Value::from(tags.originals.clone())))
 }
 
 /// Tells of tags that are stored in another form.
-pub(in crate::store) fn converted(path: &NotePath, stored: &Stored) -> Vec<Remark> {
+pub(in crate::store) fn converted(path: &NotePath, stored: &StoredTags) -> Vec<Remark> {
     let remark = |(given, tag): (&str, Option<String>)| Remark {
         code: "tag-converted".to_owned(),
         path: path.clone(),

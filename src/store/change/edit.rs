@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::journal::Event;
+use crate::journal::event::Event;
 use crate::store::Store;
 use crate::store::change::create::converted;
 use crate::store::change::merge_properties::value_of;
@@ -14,12 +14,13 @@ use crate::store::view::{Source, View, body_of};
 use crate::text::body_edit;
 use crate::text::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
 use crate::text::frontmatter::edit::{self, Refusal};
-use crate::text::note::{Note, Target, Task};
+use crate::text::note::{Note, Task};
+use crate::text::original_tags::{ORIGINALS, StoredTags, sanitize};
 use crate::text::path::{NotePath, key};
 use crate::text::piece_table::PieceTable;
 use crate::text::rewrite::heading_linktext;
-use crate::text::tag::{ORIGINALS, Stored, sanitize};
-use crate::vault::undo_log::Kept;
+use crate::text::subpath::SubpathTarget;
+use crate::vault::undo_log::UndoLog;
 
 /// What changes in a note.
 #[derive(Debug, Clone)]
@@ -169,7 +170,7 @@ impl Store {
 /// Tells of tags that an edit stores in another form.
 fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
     match edit {
-        NoteEdit::Tags { add, .. } => converted(path, &Stored::of(&bare(add))),
+        NoteEdit::Tags { add, .. } => converted(path, &StoredTags::of(&bare(add))),
         _ => Vec::new(),
     }
 }
@@ -230,7 +231,7 @@ impl Store {
         let lock = self.vault.lock(&records)?;
         let now = self.clock.now();
         let id = Event::new("edit", now).id;
-        let applied = Kept::keep(&lock, &id, "edit", path, (before, &after), now)?;
+        let applied = UndoLog::save_before_image(&lock, &id, "edit", path, (before, &after), now)?;
         let mut event = Event::of(&applied);
         self.sign(&mut event);
         self.journal().record(&event)?;
@@ -301,7 +302,7 @@ fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> 
     let bracket = format!("[{}]", task.status);
     let at = task.span.of(&source.text).find(&bracket);
     let start = task.span.start + 1 + at.ok_or_else(|| Error::internal("a task has lost its brackets"))?;
-    let span = crate::text::Span::new(start, start + task.status.len_utf8());
+    let span = crate::text::span::Span::new(start, start + task.status.len_utf8());
     Ok(Edit::replace(span, status.to_string()))
 }
 
@@ -346,7 +347,7 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
         step(&|text| body_edit::remove_tags(text, &going))?;
         step(&|text| edit::remove_items(text, ORIGINALS, |item| item.as_str().is_some_and(goes)))?;
     }
-    let coming = Stored::of(&bare(add));
+    let coming = StoredTags::of(&bare(add));
     if !coming.tags.is_empty() {
         let tags: Vec<&str> = coming.tags.iter().map(String::as_str).collect();
         step(&|text| body_edit::add_tags(text, &tags))?;
@@ -361,7 +362,7 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
             coming.originals.iter().filter(|text| !is_held(text)).map(|text| text.as_str().into()).collect();
         step(&|text| edit::add(text, ORIGINALS, &new))?;
     }
-    Ok(crate::text::edit::between(&source.text, &text).into_iter().collect())
+    Ok(crate::text::edit::single_edit(&source.text, &text).into_iter().collect())
 }
 
 fn bare_one(tag: &str) -> &str {
@@ -372,7 +373,7 @@ pub(in crate::store) fn heading(source: &Source, name: &str) -> Result<usize> {
     let wanted = name.trim_start_matches('#').trim();
     let exact = source.note.headings.iter().position(|heading| heading.text == wanted);
     let by_key = || match source.note.subpath(&format!("#{}", heading_linktext(wanted))) {
-        Some(Target::Heading(at)) => Some(at),
+        Some(SubpathTarget::Heading(at)) => Some(at),
         _ => None,
     };
     exact.or_else(by_key).ok_or_else(|| {

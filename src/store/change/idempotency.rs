@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::journal::{Event, Order};
+use crate::journal::event::Event;
+use crate::journal::reader::ReadOrder;
 use crate::store::Store;
 use crate::store::unindexed::Call;
 
@@ -43,7 +44,7 @@ pub enum EarlierCall {
     /// It was answered.
     Answered(Value),
     /// It was carried out, oldest event first, but the process ended before it answered.
-    Landed(Vec<Event>),
+    Committed(Vec<Event>),
 }
 
 impl Store {
@@ -88,7 +89,7 @@ impl Store {
         let written = Value::from(once.id.as_str()).to_string();
         let oldest = self.clock.now().millis() - REMEMBERED;
         let mut done = Vec::new();
-        for event in self.journal().events(Order::NewestFirst)?.with_any(&[written.as_str()]) {
+        for event in self.journal().events(ReadOrder::NewestFirst)?.with_any(&[written.as_str()]) {
             let mut event = event?;
             // A clock that went wrong for a while hides nothing that was done since.
             if event.at.millis() < oldest {
@@ -111,7 +112,7 @@ impl Store {
             done.push(event);
         }
         done.reverse();
-        Ok((!done.is_empty()).then_some(EarlierCall::Landed(done)))
+        Ok((!done.is_empty()).then_some(EarlierCall::Committed(done)))
     }
 
     /// Refuses a call that another process carried out under the same name, while this one waited for the write lock.

@@ -11,17 +11,16 @@ use crate::store::change::edit::heading;
 use crate::store::change::merge_properties::Uniting;
 use crate::store::change::move_files::add_edits;
 use crate::store::view::{Source, View, table};
-use crate::text::Span;
 use crate::text::body_edit;
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, Remark, apply, between};
-use crate::text::frontmatter::edit as property;
-use crate::text::frontmatter::encode_in;
-use crate::text::link::{Inner, Link, LinkForm};
-use crate::text::note::{Note, Target, heading_key};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, Remark, apply, single_edit};
+use crate::text::frontmatter::{edit as property, encode_in};
+use crate::text::link::{Link, LinkEscape, LinkForm};
+use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
-use crate::text::rewrite::{Moves, Options, World, linktext};
-use crate::text::subpath::Parts;
+use crate::text::rewrite::{Moves, RenameContext, RewriteOptions, linktext};
+use crate::text::span::Span;
+use crate::text::subpath::{SubpathTable, SubpathTarget};
 
 /// One note that goes into another.
 #[derive(Debug, Clone, Default)]
@@ -67,8 +66,9 @@ impl Store {
         after.remove(&from);
         let mut moves = Moves::default();
         moves.insert(from.clone(), into.clone());
-        let options = Options { format: self.vault.settings().link_format, ..Options::default() };
-        let world = World { before: &before, after: &after, moves: &moves, place: None, options };
+        let options =
+            RewriteOptions { format: self.vault.settings().link_format, ..RewriteOptions::default() };
+        let world = RenameContext { before: &before, after: &after, moves: &moves, place: None, options };
         let mut plan = ChangeSet::new("merge");
         let mut moved = None;
         let mut target = None;
@@ -109,12 +109,18 @@ impl Store {
         let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
         let edits = body_edit::append(&text, body).map_err(refused)?;
         text = edited(&text, &edits)?;
-        add_edits(&mut plan, &source, None, between(&source.text, &text).into_iter().collect(), Vec::new());
+        add_edits(
+            &mut plan,
+            &source,
+            None,
+            single_edit(&source.text, &text).into_iter().collect(),
+            Vec::new(),
+        );
         plan.remarks.extend(self.unread(&[&from])?);
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        let to = Some(Place::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
+        let to = Some(FileLocation::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
         plan.files.push(FileChange {
-            from: Some(Place::Vault(from)),
+            from: Some(FileLocation::Vault(from)),
             to,
             before: Some(old.hash),
             content: Content::Keep,
@@ -168,26 +174,35 @@ impl Store {
         let before = table(files.iter());
         let after = table(files.iter().chain([&new]));
         let settings = self.vault.settings();
-        let options = Options { format: settings.link_format, ..Options::default() };
-        let world =
-            World { before: &before, after: &after, moves: &Moves::default(), place: Some(&new), options };
+        let options = RewriteOptions { format: settings.link_format, ..RewriteOptions::default() };
+        let world = RenameContext {
+            before: &before,
+            after: &after,
+            moves: &Moves::default(),
+            place: Some(&new),
+            options,
+        };
         // Links inside the section are written for the new place.
         let inside = |span: Span| section.encloses(span);
         let moved_links = world.retarget(&path, &own.text, &own.note);
         let mut moved: Vec<Edit> = moved_links.edits.into_iter().filter(|edit| inside(edit.span)).collect();
-        let parts = Parts::new(&own.note);
+        let parts = SubpathTable::new(&own.note);
         let names_part = |link: &Link| match parts.find(&link.subpath) {
-            Some(Target::Heading(at)) => {
+            Some(SubpathTarget::Heading(at)) => {
                 own.note.headings.get(at).is_some_and(|heading| inside(heading.span))
             }
-            Some(Target::Block(at)) => own.note.blocks.get(at).is_some_and(|block| inside(block.id_span)),
-            Some(Target::Footnote(at)) => own.note.footnotes.get(at).is_some_and(|note| inside(note.span)),
+            Some(SubpathTarget::Block(at)) => {
+                own.note.blocks.get(at).is_some_and(|block| inside(block.id_span))
+            }
+            Some(SubpathTarget::Footnote(at)) => {
+                own.note.footnotes.get(at).is_some_and(|note| inside(note.span))
+            }
             None => false,
         };
         let part = Note::parse(section.of(&own.text));
-        let part = Parts::new(&part);
+        let part = SubpathTable::new(&part);
         let write = |link: &Link, text: &str, target: &NotePath, source| -> Vec<Edit> {
-            let percent = link.escape.inner == Inner::Percent;
+            let percent = link.escape.inner == LinkEscape::Percent;
             let Some(raw) = linktext(&after, target, source, options.format, percent)
                 .and_then(|name| encode_in(link.escape.host, &name))
             else {
@@ -268,7 +283,7 @@ impl Store {
 }
 
 /// Finds the beginning of a subpath that names headings around a part, where the part stands alone afterwards.
-fn outer_part(link: &Link, text: &str, part: &Parts<'_>) -> Option<Span> {
+fn outer_part(link: &Link, text: &str, part: &SubpathTable<'_>) -> Option<Span> {
     let raw = link.subpath_span.of(text);
     let starts = |text: &str| text.match_indices('#').map(|(at, _)| at).collect::<Vec<_>>();
     let (raw_starts, said_starts) = (starts(raw), starts(&link.subpath));

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::text::edit::{Remark, apply};
-use crate::text::frontmatter::{self, Property, PropertyType, edit, kind_of, tag_name};
+use crate::text::frontmatter::{self, Property, PropertyType, edit, kind_of};
+use crate::text::original_tags::ORIGINALS;
 use crate::text::path::{NotePath, key};
-use crate::text::tag::ORIGINALS;
+use crate::text::tag::tag_name;
 
 /// Properties that hold a list in every note.
 const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS];

@@ -7,12 +7,13 @@ use crate::parallel;
 use crate::store::Store;
 use crate::store::change::edit::heading;
 use crate::store::view::{GROUP, Source, View, table};
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FolderMove, Place, Remark, apply};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, FolderMove, Remark, apply};
 use crate::text::frontmatter::edit::{self, Refusal};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
-    Moves, Options, Part, World, heading_clashes, heading_linktext, rename_part, stands_in_wikilink,
+    Moves, PartRename, RenameContext, RewriteOptions, heading_clashes, heading_linktext, rename_part,
+    stands_in_wikilink,
 };
 
 /// A file or folder that goes to another place, or gets another name.
@@ -31,11 +32,11 @@ pub struct MoveRequest {
     pub force: bool,
     /// Leave every link as it is.
     pub no_update_links: bool,
-    /// See [`Options::keep_lookup_links`].
+    /// See [`RewriteOptions::keep_lookup_links`].
     pub keep_lookup_links: bool,
-    /// See [`Options::stabilise`].
+    /// See [`RewriteOptions::stabilise`].
     pub stabilise: bool,
-    /// See [`Options::partial_properties`].
+    /// See [`RewriteOptions::partial_properties`].
     pub partial_properties: bool,
     /// Add a note's old name to its `aliases`.
     pub keep_alias: bool,
@@ -101,7 +102,7 @@ impl Store {
                 self.refuse_taken(&to, Some(&from))?;
                 let mut moves = Moves::default();
                 moves.insert(from.clone(), to.clone());
-                let places = (Some(Place::Vault(from.clone())), Some(Place::Vault(to)));
+                let places = (Some(FileLocation::Vault(from.clone())), Some(FileLocation::Vault(to)));
                 plan.files.push(FileChange {
                     from: places.0,
                     to: places.1,
@@ -112,7 +113,7 @@ impl Store {
             }
         };
         if !request.no_update_links {
-            let options = Options {
+            let options = RewriteOptions {
                 format: self.vault.settings().link_format,
                 keep_lookup_links: request.keep_lookup_links,
                 stabilise: request.stabilise,
@@ -229,7 +230,7 @@ impl Store {
         if !extension.is_empty() && !is_named {
             text = format!("{text}.{extension}");
         }
-        let path = self.vault.settle(&NotePath::parse(&text)?)?;
+        let path = self.vault.canonical_path(&NotePath::parse(&text)?)?;
         // Parts that are there already are read, whatever their names.
         let mut known = String::new();
         for segment in path.as_str().split('/') {
@@ -279,7 +280,7 @@ impl Store {
 }
 
 /// Finds the part that is meant, and the edit of the part itself.
-fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
+fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
     // Links must not follow a part that keeps its name.
     if let Some(refusal) = own.refusal() {
         return Err(Error::invalid(refusal.to_string()));
@@ -306,8 +307,8 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
                 Error::invalid(format!("the heading {:?} of {} runs over several lines", held.text, own.path))
             })?;
             let start = held.span.start + inside;
-            let span = crate::text::Span::new(start, start + held.text.len());
-            Ok((Part::Heading(at, new.to_owned()), Edit::replace(span, new)))
+            let span = crate::text::span::Span::new(start, start + held.text.len());
+            Ok((PartRename::Heading(at, new.to_owned()), Edit::replace(span, new)))
         }
         PartKind::Block => {
             let old = request.old.trim_start_matches('^');
@@ -336,8 +337,8 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(Part, Edit)> {
             let block = own.note.blocks.get(at).ok_or_else(|| Error::internal("a block vanished"))?;
             let raw = block.id_span.of(&own.text);
             let sign = usize::from(raw.starts_with('^'));
-            let span = crate::text::Span::new(block.id_span.start + sign, block.id_span.end);
-            Ok((Part::Block(at, new.to_owned()), Edit::replace(span, new)))
+            let span = crate::text::span::Span::new(block.id_span.start + sign, block.id_span.end);
+            Ok((PartRename::Block(at, new.to_owned()), Edit::replace(span, new)))
         }
     }
 }
@@ -351,7 +352,7 @@ fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()>
         if front.is_some_and(|front| front.aliases.iter().any(|alias| key(alias) == key(from.stem()))) {
             continue;
         }
-        let place = Some(Place::Vault(from.clone()));
+        let place = Some(FileLocation::Vault(from.clone()));
         let Some(change) = plan.files.iter_mut().find(|change| change.from == place) else { continue };
         if let Some(refusal) = source.refusal() {
             plan.remarks.push(refusal);
@@ -387,7 +388,7 @@ pub(in crate::store) fn follow(
     moves: &Moves,
     moved: &[NotePath],
     added: &[NotePath],
-    options: Options,
+    options: RewriteOptions,
     plan: &mut ChangeSet,
 ) -> Result<()> {
     let old_names: BTreeSet<String> = moves.iter().map(|(from, _)| key(from.name())).collect();
@@ -402,11 +403,11 @@ pub(in crate::store) fn follow(
     let files = view.names(&sources, keys)?;
     let before = table(files.iter());
     let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
-    let world = World { before: &before, after: &after, moves, place: None, options };
+    let world = RenameContext { before: &before, after: &after, moves, place: None, options };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
     let mut rewritten = Vec::with_capacity(sources.len());
     for group in sources.chunks(GROUP) {
-        rewritten.extend(parallel::each(group, 16, || (), retarget));
+        rewritten.extend(parallel::map(group, 16, || (), retarget));
         view.go_on_after(group.len())?;
     }
     for (source, rewritten) in sources.into_iter().zip(rewritten) {
@@ -432,7 +433,7 @@ pub(in crate::store) fn add_edits(
     if let Some(refusal) = source.refusal() {
         return plan.remarks.push(refusal);
     }
-    let from = Place::Vault(source.path.clone());
+    let from = FileLocation::Vault(source.path.clone());
     // The file that moves, if there is one, is the first.
     match plan.files.first_mut().filter(|change| change.from.as_ref() == Some(&from)) {
         Some(change) => {
@@ -440,7 +441,7 @@ pub(in crate::store) fn add_edits(
             change.content = Content::Edits(edits);
         }
         None => plan.files.push(FileChange {
-            to: Some(to.map_or_else(|| from.clone(), Place::Vault)),
+            to: Some(to.map_or_else(|| from.clone(), FileLocation::Vault)),
             from: Some(from),
             before: Some(source.hash),
             content: Content::Edits(edits),

@@ -7,18 +7,19 @@ use serde_json::Value;
 
 use crate::config::Layout;
 use crate::error::{Error, Result};
-use crate::journal::{Journal, Order};
+use crate::journal::Journal;
+use crate::journal::reader::ReadOrder;
 use crate::safe_open;
 use crate::store::Store;
 use crate::store::change::move_files::add_edits;
 use crate::store::view::{Source, View, table};
-use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, Place, Remark, apply};
+use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, Remark, apply};
 use crate::text::frontmatter::edit::{Refusal, add, remove_item};
 use crate::text::link::Link;
 use crate::text::path::{NotePath, key};
 use crate::text::related_section;
-use crate::text::related_section::Section;
-use crate::text::resolve::{Names, name_keys};
+use crate::text::related_section::RelatedSection;
+use crate::text::resolve::{FileNames, name_keys};
 use crate::text::rewrite::{linktext, parse};
 
 /// Two notes that belong together, or no longer.
@@ -61,7 +62,7 @@ pub fn shown(text: &str) -> Option<String> {
 }
 
 impl Store {
-    pub(in crate::store) fn related_section(&self) -> Section {
+    pub(in crate::store) fn related_section(&self) -> RelatedSection {
         let config = &self.config.links;
         let is_memories = self.config.vault.layout == Layout::Memories;
         let name = match config.section.as_str() {
@@ -70,7 +71,7 @@ impl Store {
             name => name,
         };
         let bold = config.style == "bold" || (config.style.is_empty() && is_memories);
-        Section { name: name.to_owned(), bold }
+        RelatedSection { name: name.to_owned(), bold }
     }
 
     /// Plans a link both ways, each in its note's related section, unless the note links to the other already.
@@ -156,7 +157,7 @@ impl Store {
         &self,
         view: &View<'_>,
         request: &RelateRequest,
-    ) -> Result<(Source, Source, Names, (String, String))> {
+    ) -> Result<(Source, Source, FileNames, (String, String))> {
         let (a, b) = (view.find(&request.a)?, view.find(&request.b)?);
         if a == b {
             return Err(Error::invalid(format!("{a} cannot be linked to itself")));
@@ -183,7 +184,7 @@ impl Store {
         let to = if request.permanent {
             None
         } else {
-            Some(Place::Trash(self.free_in_trash(&path, &BTreeSet::new())?))
+            Some(FileLocation::Trash(self.free_in_trash(&path, &BTreeSet::new())?))
         };
         let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
         sources.retain(|source| source.path != path);
@@ -228,7 +229,7 @@ impl Store {
         plan.remarks.extend(self.unread(&[&path])?);
         // What goes for good must be what was looked at.
         let before = if request.permanent { Some(ContentHash::of(&self.read_bytes(&path)?)) } else { None };
-        let from = Some(Place::Vault(path));
+        let from = Some(FileLocation::Vault(path));
         plan.files.push(FileChange { from, to, before, content: Content::Keep });
         Ok(plan)
     }
@@ -273,11 +274,11 @@ impl Store {
             Error::not_found(format!("the bin holds no {name:?}"))
                 .with_hint("give its path below .trash/, as `sidenote history` shows it, or its id")
         })?;
-        let from = Place::Trash(path.clone());
+        let from = FileLocation::Trash(path.clone());
         // The journal knows where it was, whatever name it has in the bin.
         let mut to = path;
         for event in
-            Journal::open(&self.vault, &self.vault.records()).events(Order::NewestFirst)?.of_changes()
+            Journal::open(&self.vault, &self.vault.records()).events(ReadOrder::NewestFirst)?.of_changes()
         {
             let event = event?;
             let deleted = event.files.iter().find(|file| file.to.as_ref() == Some(&from));
@@ -287,7 +288,7 @@ impl Store {
             }
         }
         self.refuse_taken(&to, None)?;
-        let to = Place::Vault(to);
+        let to = FileLocation::Vault(to);
         plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
         Ok(plan)
     }
@@ -300,13 +301,13 @@ impl Store {
         paths: &[String],
         is_there: &dyn Fn(&NotePath) -> bool,
     ) -> Result<Option<NotePath>> {
-        for event in self.journal().events(Order::NewestFirst)?.of_changes() {
+        for event in self.journal().events(ReadOrder::NewestFirst)?.of_changes() {
             let event = event?;
             let gone = event.files.iter().filter(|file| {
                 paths.iter().any(|path| file.path.in_vault().is_some_and(|own| own.as_str() == path))
             });
             let places = gone.filter_map(|file| match &file.to {
-                Some(Place::Trash(place)) => Some(place.clone()),
+                Some(FileLocation::Trash(place)) => Some(place.clone()),
                 _ => None,
             });
             if let Some(place) = places.into_iter().find(|place| is_there(place)) {
@@ -343,7 +344,7 @@ impl Store {
     }
 }
 
-fn means(names: &Names, link: &Link, source: &Source, target: &NotePath) -> bool {
+fn means(names: &FileNames, link: &Link, source: &Source, target: &NotePath) -> bool {
     !link.path.is_empty() && names.resolve(&link.path, &source.path).is_some_and(|found| found.path == target)
 }
 

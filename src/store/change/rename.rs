@@ -8,11 +8,13 @@ use crate::store::Store;
 use crate::store::change::move_files::add_edits;
 use crate::store::view::{Source, View};
 use crate::text::body_edit::rename_tag;
-use crate::text::edit::{ChangeSet, Edit, apply, between};
-use crate::text::frontmatter::{self, edit::Refusal};
+use crate::text::edit::{ChangeSet, Edit, apply, single_edit};
+use crate::text::frontmatter;
+use crate::text::frontmatter::edit::Refusal;
 use crate::text::note::Note;
+use crate::text::original_tags::{ORIGINALS, sanitize};
 use crate::text::path::{NotePath, key};
-use crate::text::tag::{ORIGINALS, sanitize};
+use crate::text::tag::tag_name;
 
 /// A tag or property that gets another name.
 #[derive(Debug, Clone)]
@@ -47,7 +49,7 @@ fn renamed_tag(source: &Source, old: &str, new: &str) -> std::result::Result<Vec
     let mut text = changed(&source.text, &edits)?;
     text = changed(&text, &rename_tag(&text, &Note::parse(&text), &converted, new)?)?;
     text = changed(&text, &frontmatter::edit::remove_items(&text, ORIGINALS, is_old)?)?;
-    Ok(between(&source.text, &text).into_iter().collect())
+    Ok(single_edit(&source.text, &text).into_iter().collect())
 }
 
 fn changed(text: &str, edits: &[Edit]) -> std::result::Result<String, Refusal> {
@@ -71,7 +73,7 @@ impl Store {
             Renamed::Tag => "tag",
             Renamed::Property => "property",
         };
-        if request.kind == Renamed::Tag && frontmatter::tag_name(new) != Some(new) {
+        if request.kind == Renamed::Tag && tag_name(new) != Some(new) {
             return Err(Error::invalid(format!("{new:?} is no tag"))
                 .with_hint("a tag has no spaces, and at least one sign that is no digit"));
         }

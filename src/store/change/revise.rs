@@ -16,14 +16,13 @@ use crate::store::memory::maintain::Written;
 use crate::store::memory::memories::Memory;
 use crate::store::memory::save::{named_after, title_of};
 use crate::store::view::{Source, View};
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
-use crate::text::frontmatter;
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, apply, single_edit};
 use crate::text::frontmatter::edit::{Refusal, line_end, set, unset};
+use crate::text::original_tags::{ORIGINALS, StoredTags};
 use crate::text::path::NotePath;
-use crate::text::related_section;
-use crate::text::related_section::Section;
-use crate::text::rewrite::{Moves, Options, parse};
-use crate::text::tag::{ORIGINALS, Stored};
+use crate::text::related_section::RelatedSection;
+use crate::text::rewrite::{Moves, RewriteOptions, parse};
+use crate::text::{frontmatter, related_section};
 
 /// Properties that say when a note was changed.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified"];
@@ -102,7 +101,7 @@ impl Store {
                     let written = Written::from([((importance.to_bits(), 0), vec![row])]);
                     self.note_written(written, now)?;
                 }
-                place = Some(Place::Vault(path));
+                place = Some(FileLocation::Vault(path));
                 Ok(plan)
             },
             false,
@@ -145,7 +144,7 @@ impl Store {
         self.plan_text(view, &mut plan, &source, &to, |followed| {
             self.revised(&to, followed, request, retitled.as_deref(), to != path, now)
         })?;
-        plan.remarks.extend(request.tags.iter().flat_map(|tags| converted(&to, &Stored::of(tags))));
+        plan.remarks.extend(request.tags.iter().flat_map(|tags| converted(&to, &StoredTags::of(tags))));
         Ok(plan)
     }
 
@@ -160,14 +159,15 @@ impl Store {
         change: impl FnOnce(&str) -> Result<String>,
     ) -> Result<()> {
         let path = &source.path;
-        let places = (Some(Place::Vault(path.clone())), Some(Place::Vault(to.clone())));
+        let places = (Some(FileLocation::Vault(path.clone())), Some(FileLocation::Vault(to.clone())));
         if to != path {
             self.refuse_taken(to, Some(path))?;
             let mut moves = Moves::default();
             moves.insert(path.clone(), to.clone());
             let (from, to) = places.clone();
             plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
-            let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+            let options =
+                RewriteOptions { format: self.vault.settings().link_format, ..RewriteOptions::default() };
             follow(view, &moves, std::slice::from_ref(path), &[], options, plan)?;
             plan.remarks.extend(self.unread(&[path])?);
         }
@@ -177,7 +177,7 @@ impl Store {
             _ => source.text.clone(),
         };
         let text = change(&followed)?;
-        if let Some(edit) = between(&source.text, &text) {
+        if let Some(edit) = single_edit(&source.text, &text) {
             let (from, to) = places;
             let content = Content::Edits(vec![edit]);
             let change = FileChange { from, to, before: Some(source.hash), content };
@@ -260,7 +260,7 @@ impl Store {
             put(&mut text, path, "category", &Value::from(category.as_str()))?;
         }
         if let Some(tags) = &request.tags {
-            let tags = Stored::of(tags);
+            let tags = StoredTags::of(tags);
             if !tags.tags.is_empty() || held("tags") {
                 put(&mut text, path, "tags", &Value::from(tags.tags.clone()))?;
             }
@@ -314,7 +314,7 @@ fn applied(text: &str, edits: &[Edit]) -> Result<String> {
 }
 
 /// Puts a text in the place of a note's own, and adds the related notes that it lacks.
-fn with_body(path: &NotePath, old: &str, content: &str, section: &Section) -> Result<String> {
+fn with_body(path: &NotePath, old: &str, content: &str, section: &RelatedSection) -> Result<String> {
     let note = parse(path, old);
     let (head, body) = old.split_at(frontmatter::read(old).1);
     let lead = body.get(..body.len() - body.trim_start().len()).unwrap_or("");

@@ -5,13 +5,14 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::journal::{Event, Journal, LookBack, MOVED, Standing};
+use crate::journal::event::{Event, OP_MOVED};
+use crate::journal::{ActiveOperation, Journal, OperationHistory};
 use crate::store::Store;
 use crate::store::change::apply::ChangeReply;
-use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place, apply};
+use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
 use crate::text::revert::take_back;
-use crate::vault::apply::WriteLock;
-use crate::vault::undo_log::{Change, Kept, opposite};
+use crate::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
+use crate::vault::write_lock::WriteLock;
 
 /// The operation that takes back an undo.
 const REDO: &str = "redo";
@@ -62,8 +63,10 @@ impl Store {
         while replies.len() < count {
             let tried = RefCell::new(None);
             let next = |journal: &Journal| {
-                let is_next = |standing: &Standing| standing.is_kept && !skipped.contains(&standing.event.id);
-                let found = journal.look_back(is_next)?.standing.into_iter().find(is_next);
+                let is_next = |standing: &ActiveOperation| {
+                    standing.is_undoable && !skipped.contains(&standing.event.id)
+                };
+                let found = journal.operation_history(is_next)?.standing.into_iter().find(is_next);
                 let event = found.ok_or_else(nothing)?.event;
                 *tried.borrow_mut() = Some(event.clone());
                 Ok(event)
@@ -107,9 +110,9 @@ impl Store {
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
         self.undo_with(&request, |journal| {
-            let LookBack { standing, undos, .. } = journal.look_back(|_| false)?;
+            let OperationHistory { standing, undos, .. } = journal.operation_history(|_| false)?;
             let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
-            let is_last = |newer: usize| standing.iter().take(newer).all(|newer| newer.event.op == MOVED);
+            let is_last = |newer: usize| standing.iter().take(newer).all(|newer| newer.event.op == OP_MOVED);
             let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
             undo.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
@@ -121,21 +124,23 @@ impl Store {
     /// Says which operations are newer than those that are taken back, and stay.
     fn passed(&self, count: usize) -> Result<Vec<String>> {
         let mut there = 0;
-        let found = self.journal().look_back(|standing| {
-            there += usize::from(standing.is_kept);
+        let found = self.journal().operation_history(|standing| {
+            there += usize::from(standing.is_undoable);
             there >= count
         })?;
-        let there = found.standing.iter().filter(|standing| standing.is_kept).count();
+        let there = found.standing.iter().filter(|standing| standing.is_undoable).count();
         if there < count && there > 0 {
             return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
                 .with_hint("`sidenote history` lists what was done"));
         }
         // What cannot be taken back any more must not look as if it had been.
-        let stays = |standing: &&Standing| {
+        let stays = |standing: &&ActiveOperation| {
             let event = &standing.event;
-            !standing.is_kept && event.op != MOVED && !(event.files.is_empty() && event.folders.is_empty())
+            !standing.is_undoable
+                && event.op != OP_MOVED
+                && !(event.files.is_empty() && event.folders.is_empty())
         };
-        let said = |standing: &Standing| {
+        let said = |standing: &ActiveOperation| {
             format!("{} is newer and stays: its before-images are not kept any more", shown(&standing.event))
         };
         let mut notices: Vec<String> = found.standing.iter().filter(stays).map(said).collect();
@@ -168,14 +173,15 @@ impl Store {
 
     /// Plans the way back of an operation, and says what of it others changed since.
     fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
-        let record = Kept::open(&self.vault.records())?.record(&event.id)?;
+        let record = UndoLog::open(&self.vault.records())?.record(&event.id)?;
         // Whoever takes back an undo does the operation once more.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
         let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };
-        plan.folders = opposite(&record.folders);
-        let left: HashSet<Place> = record.files.iter().filter_map(|change| change.to.clone()).collect();
+        plan.folders = inverse_moves(&record.folders);
+        let left: HashSet<FileLocation> =
+            record.files.iter().filter_map(|change| change.to.clone()).collect();
         let ends = record.files.iter().filter_map(|change| change.to.clone());
-        let moved_on = self.journal().moved_on(&event.id, ends)?;
+        let moved_on = self.journal().moves_since(&event.id, ends)?;
         let (mut notices, mut conflicts) = (Vec::new(), Vec::new());
         let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
         for change in record.files {
@@ -230,12 +236,12 @@ impl Store {
     /// went since.
     fn way_back(
         &self,
-        change: Change,
-        left: &HashSet<Place>,
-        moved_on: &HashMap<Place, Option<Place>>,
+        change: FileUndo,
+        left: &HashSet<FileLocation>,
+        moved_on: &HashMap<FileLocation, Option<FileLocation>>,
         with_folders: bool,
     ) -> Result<Back> {
-        let is_there = |place: &Place| self.place_on_disk(place).symlink_metadata().is_ok();
+        let is_there = |place: &FileLocation| self.place_on_disk(place).symlink_metadata().is_ok();
         // What comes back below a folder is looked at when the plan is carried out: the folder itself may come back.
         let occupied = change.from.as_ref().filter(|from| {
             change.to.as_ref() != Some(*from) && !left.contains(*from) && !with_folders && is_there(from)
@@ -257,8 +263,8 @@ impl Store {
                 None => return Ok(Back::Conflict(format!("is gone: it is {other} now"))),
             },
             _ if is_there(&to) => None,
-            _ => match self.journal().whereabouts(path)? {
-                Some(path) if is_there(&Place::Vault(path.clone())) => Some(path),
+            _ => match self.journal().current_path(path)? {
+                Some(path) if is_there(&FileLocation::Vault(path.clone())) => Some(path),
                 _ => return Ok(Back::Conflict("is gone".to_owned())),
             },
         };
@@ -276,7 +282,7 @@ impl Store {
             Err(error) => return Err(error),
         };
         let hash = ContentHash::of(&now);
-        let here = Some(Place::Vault(path.clone()));
+        let here = Some(FileLocation::Vault(path.clone()));
         // A file that moved since goes back to the bytes, not to the place.
         let from = if is_moved { change.from.as_ref().and(here.clone()) } else { change.from.clone() };
         if change.after.is_none_or(|after| after == hash) {
@@ -302,7 +308,7 @@ impl Store {
         ))
     }
 
-    fn place_on_disk(&self, place: &Place) -> std::path::PathBuf {
+    fn place_on_disk(&self, place: &FileLocation) -> std::path::PathBuf {
         self.vault.root().join(place.to_string())
     }
 }
@@ -318,7 +324,7 @@ enum Back {
 }
 
 /// Takes what an operation wrote out of bytes that others changed since.
-fn edits_back(image: &[u8], change: &Change, now: &[u8]) -> Option<Content> {
+fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
     let after = apply(image, &change.patch).ok()?;
     if change.patch.is_empty() || Some(ContentHash::of(&after)) != change.after {
         return None;
@@ -338,7 +344,7 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     if wanted.len() < SHORTEST_NAME {
         return Err(unknown());
     }
-    let LookBack { standing, undos, .. } = journal.look_back(|_| false)?;
+    let OperationHistory { standing, undos, .. } = journal.operation_history(|_| false)?;
     let all =
         standing.into_iter().map(|standing| standing.event).chain(undos.into_iter().map(|(_, event)| event));
     let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::index::catalog::Filter;
-use crate::journal::Order;
+use crate::journal::reader::ReadOrder;
 use crate::store::Store;
 use crate::store::memory::memories::Memory;
 use crate::store::view::Source;
@@ -61,7 +61,7 @@ impl Store {
 
     /// Says whether settings, and the file by which another program says so, leave memory on.
     pub fn is_memory_enabled(&self) -> bool {
-        self.config.memory.enabled && !self.vault.turns_memory_off()
+        self.config.memory.enabled && !self.vault.is_memory_disabled()
     }
 
     /// Counts the sessions that the journal tells of.
@@ -70,7 +70,7 @@ impl Store {
     /// `Io` where the journal cannot be read.
     pub fn sessions(&self) -> Result<usize> {
         let mut found = BTreeSet::new();
-        for event in self.journal().events(Order::OldestFirst)? {
+        for event in self.journal().events(ReadOrder::OldestFirst)? {
             found.extend(event?.more.get("session").and_then(Value::as_str).map(str::to_owned));
         }
         Ok(found.len())

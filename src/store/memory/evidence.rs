@@ -8,7 +8,7 @@ use crate::index::Snapshot;
 use crate::index::bm25::Word;
 use crate::index::catalog::{FileKind, Filter, PutAway};
 use crate::index::indexed_document::Reading;
-use crate::memory::recall::Evidence;
+use crate::memory::recall::MatchEvidence;
 use crate::parallel;
 use crate::search::Found;
 use crate::search::query::Query;
@@ -19,7 +19,7 @@ use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
 use crate::store::query::search::hide;
 use crate::text::path::{NotePath, key};
-use crate::text::terms::Stem;
+use crate::text::terms::CachedStemmer;
 
 /// So many of the best hits are looked at for the one to forget.
 const LOOKED_AT: usize = 10;
@@ -29,7 +29,7 @@ const AS_GOOD: f32 = 0.1;
 /// A note that was read for a text.
 pub(in crate::store) struct Weighed {
     /// What speaks for it.
-    pub(in crate::store) evidence: Evidence,
+    pub(in crate::store) evidence: MatchEvidence,
     /// The part of it that matches.
     pub(in crate::store) passage: String,
 }
@@ -48,8 +48,9 @@ impl Store {
     ) -> Result<Vec<Option<Weighed>>> {
         let snapshot = self.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
-        let weigh = |stem: &mut Stem, hit: &Found| self.weighed_one(hit, words, &weights, length, stem);
-        Ok(parallel::each(hits, 2, Stem::default, weigh))
+        let weigh =
+            |stem: &mut CachedStemmer, hit: &Found| self.weighed_one(hit, words, &weights, length, stem);
+        Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
     }
 
     fn weighed_one(
@@ -58,7 +59,7 @@ impl Store {
         words: &[Word],
         weights: &[f32],
         length: usize,
-        stem: &mut Stem,
+        stem: &mut CachedStemmer,
     ) -> Option<Weighed> {
         if hit.row.kind == FileKind::Attachment {
             return None;
@@ -76,7 +77,7 @@ impl Store {
         let met: HashSet<usize> = names.union(&text).copied().filter(|&at| is_word(at)).collect();
         let sum: f32 = met.iter().filter_map(|&at| weights.get(at)).sum();
         let all: f32 = weights.iter().sum();
-        let evidence = Evidence {
+        let evidence = MatchEvidence {
             cosine: hit.components.cosine,
             words: if all > 0.0 { sum / all } else { 0.0 },
             count: met.len(),
@@ -134,10 +135,11 @@ impl Store {
 fn only_certain(weighed: &[Option<Weighed>]) -> Option<usize> {
     let evidence = |at: &usize| weighed.get(*at).and_then(Option::as_ref).map(|weighed| weighed.evidence);
     // What the text names holds all of it.
-    let weight =
-        |evidence: Evidence| if evidence.is_named { 1.0 + AS_GOOD + evidence.words } else { evidence.words };
+    let weight = |evidence: MatchEvidence| {
+        if evidence.is_named { 1.0 + AS_GOOD + evidence.words } else { evidence.words }
+    };
     let certain: Vec<(usize, f32)> = (0..weighed.len())
-        .filter_map(|at| Some((at, evidence(&at).filter(Evidence::is_certain).map(weight)?)))
+        .filter_map(|at| Some((at, evidence(&at).filter(MatchEvidence::is_certain).map(weight)?)))
         .collect();
     let best = certain.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
     let mut as_good = certain.into_iter().filter(|(_, weight)| *weight > best - AS_GOOD);

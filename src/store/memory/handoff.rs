@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
-use crate::journal::Order;
+use crate::journal::reader::ReadOrder;
 use crate::memory::handoff::markdown;
 use crate::store::Store;
 use crate::store::change::apply::ChangeReply;
@@ -14,7 +14,7 @@ use crate::store::change::create::{file_name, with_properties};
 use crate::store::change::redact::Cleaned;
 use crate::store::memory::memories::Memory;
 use crate::store::view::{Source, View, body_of};
-use crate::text::edit::{ChangeSet, FileChange, apply, between};
+use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use crate::text::frontmatter;
 use crate::text::frontmatter::edit::unset;
 use crate::text::path::{NotePath, key};
@@ -108,7 +108,7 @@ impl Store {
         let folder = self.config.memory.handoffs.trim_matches('/');
         let name = file_name(&handoff.project)?;
         let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
-        let path = self.vault.settle(&NotePath::parse_new(&path, false)?)?;
+        let path = self.vault.canonical_path(&NotePath::parse_new(&path, false)?)?;
         self.freshen()?;
         let mut notices = Vec::new();
         let mut named: Vec<FileRow> = Vec::new();
@@ -185,7 +185,7 @@ impl Store {
         let text = with_properties(text, path, properties)?;
         plan.files.extend(match &old {
             Some(old) => {
-                between(&old.text, &text).map(|edit| FileChange::edit(path.clone(), old.hash, vec![edit]))
+                single_edit(&old.text, &text).map(|edit| FileChange::edit(path.clone(), old.hash, vec![edit]))
             }
             None => Some(FileChange::create(path.clone(), text.into_bytes())),
         });
@@ -195,7 +195,7 @@ impl Store {
     /// Chooses among handoffs of one second the one that the journal tells of last; else the first by path.
     fn stored_last(&self, mut rows: Vec<FileRow>) -> Result<Option<FileRow>> {
         if rows.len() > 1 {
-            for event in self.journal().events(Order::NewestFirst)?.of_changes() {
+            for event in self.journal().events(ReadOrder::NewestFirst)?.of_changes() {
                 let files = event?.files;
                 let is_touched =
                     |row: &FileRow| files.iter().any(|file| file.end().in_vault() == Some(&row.path));

@@ -10,19 +10,21 @@ use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::Result;
 use crate::index::catalog::{FileRow, path_id};
-use crate::journal::{Event, Order as Reading};
-use crate::memory::eviction::{Candidate, choose};
-use crate::memory::state::{DEFAULT_IMPORTANCE, Said, Tier, fold_by};
+use crate::journal::event::Event;
+use crate::journal::reader::ReadOrder as Reading;
+use crate::memory::eviction::{EvictionCandidate, choose};
+use crate::memory::state::{DEFAULT_IMPORTANCE, MemoryProperties, fold_with};
+use crate::memory::tier::Tier;
 use crate::store::Store;
 use crate::store::change::apply::ChangeReply;
 use crate::store::change::move_files::add_edits;
 use crate::store::memory::memories::Memory;
 use crate::store::memory::save::number;
 use crate::store::view::{Source, View};
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, Place, apply, between};
+use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, apply, single_edit};
 use crate::text::frontmatter::edit::{Refusal, set};
 use crate::text::path::NotePath;
-use crate::vault::apply::WriteLock;
+use crate::vault::write_lock::WriteLock;
 
 /// A backup by itself is thought of no more often than this.
 const RETRY: i64 = 600_000;
@@ -151,7 +153,7 @@ impl Store {
         if self.vault.is_read_only() {
             return Ok(());
         }
-        let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
+        let last = self.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
         let tended = self.tended.load(Ordering::Relaxed);
         let now = self.clock.now().millis();
         // Where nothing changed, nothing was written down.
@@ -174,7 +176,7 @@ impl Store {
         lock: Option<&WriteLock>,
         now: Timestamp,
     ) -> Result<MaintainReply> {
-        let last = self.book()?.as_ref().and_then(|book| book.ledger().maintained());
+        let last = self.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
         // One of the future is that of a clock that went wrong.
         let interval = self.interval();
         let is_due = |last: Timestamp| !(0..interval).contains(&(now.millis() - last.millis()));
@@ -227,7 +229,7 @@ impl Store {
         last: Option<Timestamp>,
     ) -> Result<Vec<(&'a Memory, Tier)>> {
         let kinds = self.kinds();
-        let begin = self.book()?.as_ref().and_then(|book| book.ledger().begin());
+        let begin = self.projection()?.as_ref().and_then(|projection| projection.ledger().first_event_at());
         let before = |memory: &Memory| {
             let then = match last {
                 Some(last) if memory.said.created <= last => last,
@@ -236,8 +238,8 @@ impl Store {
                 }
                 _ => return memory.state.tier,
             };
-            let said = Said { pinned: false, archived: false, ..memory.said.clone() };
-            fold_by(&self.thresholds(), &said, &kinds.get(&memory.kind), &memory.usage, then).tier
+            let said = MemoryProperties { pinned: false, archived: false, ..memory.said.clone() };
+            fold_with(&self.thresholds(), &said, &kinds.get(&memory.kind), &memory.usage, then).tier
         };
         let found =
             memories.iter().map(|memory| (memory, memory.usage.tier().unwrap_or_else(|| before(memory))));
@@ -267,7 +269,7 @@ impl Store {
                 }
             }
             // What stays as it is has a remark that says why.
-            let from = Some(Place::Vault(source.path.clone()));
+            let from = Some(FileLocation::Vault(source.path.clone()));
             if plan.files.last().is_none_or(|change| change.from != from) {
                 continue;
             }
@@ -306,9 +308,9 @@ impl Store {
         memories.retain(|memory| self.is_own(memory));
         let ours = self.made_in_session()?;
         let kinds = self.kinds();
-        let candidates: Vec<Candidate> = memories
+        let candidates: Vec<EvictionCandidate> = memories
             .iter()
-            .map(|memory| Candidate {
+            .map(|memory| EvictionCandidate {
                 bytes: memory.row.size,
                 last: memory.state.last_use.map_or(memory.said.created, |last| last.max(memory.said.created)),
                 created: memory.said.created,
@@ -330,9 +332,9 @@ impl Store {
             let done = self.carry_out(|_| self.plan_trash("evict", batch), dry_run)?;
             reply.operations += usize::from(done.applied);
             for change in &done.plan.files {
-                let gone = batch
-                    .iter()
-                    .find(|memory| change.from.as_ref().and_then(Place::in_vault) == Some(&memory.row.path));
+                let gone = batch.iter().find(|memory| {
+                    change.from.as_ref().and_then(FileLocation::in_vault) == Some(&memory.row.path)
+                });
                 reply.freed_bytes += gone.map_or(0, |memory| memory.row.size);
                 reply.trashed.extend(change.to.iter().map(ToString::to_string));
                 reply.evicted.extend(gone.map(|memory| memory.path.clone()));
@@ -354,8 +356,8 @@ impl Store {
             let to = self.free_in_trash(path, &taken)?;
             taken.insert(to.clone());
             plan.files.push(FileChange {
-                from: Some(Place::Vault(path.clone())),
-                to: Some(Place::Trash(to)),
+                from: Some(FileLocation::Vault(path.clone())),
+                to: Some(FileLocation::Trash(to)),
                 before: None,
                 content: Content::Keep,
             });
@@ -388,20 +390,20 @@ impl Store {
     fn made_as_memories(&self) -> Result<HashSet<String>> {
         let folder = self.config.memory.folder.trim_matches('/');
         let is_flat = self.config.vault.layout == Layout::Memories || folder.is_empty();
-        let is_there = |place: &Place| {
+        let is_there = |place: &FileLocation| {
             let inside = place.in_vault().and_then(|path| path.as_str().strip_prefix(folder));
             place.in_vault().is_some() && (is_flat || inside.is_some_and(|rest| rest.starts_with('/')))
         };
-        let mut made: HashSet<Place> = HashSet::new();
+        let mut made: HashSet<FileLocation> = HashSet::new();
         for event in self.journal().events(Reading::OldestFirst)?.of_changes() {
             let event = event?;
             for folder in &event.folders {
-                let inside = |place: &Place| {
+                let inside = |place: &FileLocation| {
                     let rest = place.in_vault()?.as_str().strip_prefix(folder.from.as_str())?;
                     let to = rest.starts_with('/').then(|| format!("{}{rest}", folder.to))?;
-                    NotePath::parse(&to).ok().map(Place::Vault)
+                    NotePath::parse(&to).ok().map(FileLocation::Vault)
                 };
-                let moved: Vec<(Place, Place)> =
+                let moved: Vec<(FileLocation, FileLocation)> =
                     made.iter().filter_map(|place| Some((place.clone(), inside(place)?))).collect();
                 for (from, to) in moved {
                     made.remove(&from);
@@ -429,7 +431,7 @@ impl Store {
             let event = event?;
             if event.more.get("session").and_then(Value::as_str) == Some(session) {
                 let ends = event.files.iter().map(|file| file.to.as_ref().unwrap_or(&file.path));
-                found.extend(ends.filter_map(Place::in_vault).map(ToString::to_string));
+                found.extend(ends.filter_map(FileLocation::in_vault).map(ToString::to_string));
             }
         }
         Ok(found)
@@ -451,5 +453,5 @@ fn with_importance(source: &Source, memory: &Memory) -> std::result::Result<Vec<
     }
     let dated = set(&text, "created_at", &Value::from(memory.created.rfc3339()))?;
     let both = apply(text.as_bytes(), &dated).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    Ok(both.and_then(|both| between(&source.text, &both)).into_iter().collect())
+    Ok(both.and_then(|both| single_edit(&source.text, &both)).into_iter().collect())
 }

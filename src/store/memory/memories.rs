@@ -11,18 +11,21 @@ use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::{Error, Result};
 use crate::index::catalog::{Details, FileId, FileRow, Filter, path_id};
-use crate::journal::projection::Book;
-use crate::journal::{Event, Journal, MOVED, Touched};
-use crate::memory::recall::{Context, Share, Shares};
-use crate::memory::state::{Said, State, Thresholds, Tier, fold_by};
-use crate::memory::types::{GENERAL, Kind, Kinds};
-use crate::memory::usage::{DeedId, Usage};
+use crate::journal::Journal;
+use crate::journal::event::{Event, OP_MOVED, TouchedFile};
+use crate::journal::projection::Projection;
+use crate::memory::context::WorkContext;
+use crate::memory::recall::{Quotas, RecallGroup};
+use crate::memory::state::{MemoryProperties, MemoryState, Thresholds, fold_with};
+use crate::memory::tier::Tier;
+use crate::memory::types::{GENERAL, MemoryType, MemoryTypes};
+use crate::memory::usage::{EventId, Usage};
 use crate::store::Store;
 use crate::store::change::idempotency::is_answer;
 use crate::store::view::Source;
-use crate::text::edit::Place;
+use crate::text::edit::FileLocation;
+use crate::text::original_tags;
 use crate::text::path::{NotePath, has_key, key};
-use crate::text::tag;
 
 /// A note and what it is worth.
 #[derive(Debug, Clone, Serialize)]
@@ -44,14 +47,14 @@ pub struct Memory {
     pub updated: Timestamp,
     /// What it is worth now.
     #[serde(flatten)]
-    pub state: State,
+    pub state: MemoryState,
     /// What took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
     #[serde(skip)]
     pub(in crate::store) row: FileRow,
     #[serde(skip)]
-    pub(in crate::store) said: Said,
+    pub(in crate::store) said: MemoryProperties,
     /// What was done with it.
     #[serde(skip)]
     pub(in crate::store) usage: Usage,
@@ -59,8 +62,8 @@ pub struct Memory {
 
 impl Memory {
     /// Gives when it was made, exactly.
-    fn birth(&self) -> (Timestamp, DeedId) {
-        self.usage.birth(self.row.created)
+    fn birth(&self) -> (Timestamp, EventId) {
+        self.usage.creation_order(self.row.created)
     }
 
     /// Says whether it has a tag, or one below it.
@@ -145,7 +148,7 @@ pub struct MemoryStats {
     /// The part of them that is taken, in percent.
     pub usage_percent: f64,
     /// What somebody works on.
-    pub context: Option<Context>,
+    pub context: Option<WorkContext>,
     /// When tiers were looked at last.
     pub maintained: Option<Timestamp>,
     /// Lines of the journal that are no events.
@@ -163,13 +166,13 @@ pub struct MemoryStats {
 /// Lists the tags of a note as they were given, from all names that it is found by and its properties.
 fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
     let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
-    tag::as_given(names, value("tags"), value(tag::ORIGINALS))
+    original_tags::as_given(names, value("tags"), value(original_tags::ORIGINALS))
 }
 
 impl Store {
-    pub(in crate::store) fn kinds(&self) -> Kinds {
+    pub(in crate::store) fn kinds(&self) -> MemoryTypes {
         let known = self.config.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
-        Kinds::new(known, &self.config.memory.classify)
+        MemoryTypes::new(known, &self.config.memory.classify)
     }
 
     /// Gives the thresholds of the tiers as the settings say.
@@ -184,13 +187,13 @@ impl Store {
     }
 
     /// Gives the parts of what recall gives as the settings say.
-    pub(in crate::store) fn shares(&self) -> Shares {
+    pub(in crate::store) fn shares(&self) -> Quotas {
         let budgets = &self.config.memory.budgets;
         [
-            (Share::Pinned, usize::from(budgets.pinned)),
-            (Share::Tier(Tier::Hot), usize::from(budgets.hot)),
-            (Share::Tier(Tier::Warm), usize::from(budgets.warm)),
-            (Share::Tier(Tier::Cold), usize::from(budgets.cold)),
+            (RecallGroup::Pinned, usize::from(budgets.pinned)),
+            (RecallGroup::Tier(Tier::Hot), usize::from(budgets.hot)),
+            (RecallGroup::Tier(Tier::Warm), usize::from(budgets.warm)),
+            (RecallGroup::Tier(Tier::Cold), usize::from(budgets.cold)),
         ]
     }
 
@@ -199,10 +202,15 @@ impl Store {
     }
 
     /// Gives the ledger as the journal is this moment.
-    pub(in crate::store) fn book(&self) -> Result<MutexGuard<'_, Option<Book>>> {
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        Book::renew(&mut book, self.index.folder(), !self.vault.is_read_only(), &self.journal())?;
-        Ok(book)
+    pub(in crate::store) fn projection(&self) -> Result<MutexGuard<'_, Option<Projection>>> {
+        let mut projection = self.projection.lock().unwrap_or_else(PoisonError::into_inner);
+        Projection::refresh(
+            &mut projection,
+            self.index.folder(),
+            !self.vault.is_read_only(),
+            &self.journal(),
+        )?;
+        Ok(projection)
     }
 
     /// Puts notes in the order in which they were made, or, where `newest_first` says so, the other way round. Of notes of
@@ -223,13 +231,13 @@ impl Store {
         if list.chunk_by(is_tie).all(|run| run.len() == 1) {
             return Ok(());
         }
-        let book = self.book()?;
-        let Some(ledger) = book.as_ref().map(Book::ledger) else {
+        let projection = self.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
             return Err(Error::internal("the ledger was not read"));
         };
         let birth = |item: &T| {
             let row = row(item);
-            ledger.usage(own_id(row), row.path.as_str()).birth(row.created)
+            ledger.usage(own_id(row), row.path.as_str()).creation_order(row.created)
         };
         for run in list.chunk_by_mut(is_tie).filter(|run| run.len() > 1) {
             if newest_first {
@@ -291,7 +299,7 @@ impl Store {
                 memory.said.tags.clone_from(&tags);
                 memory.tags = given_tags(tags, &properties);
                 memory.state =
-                    fold_by(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
+                    fold_with(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
             }
             Ok(())
         })
@@ -316,8 +324,8 @@ impl Store {
             catalog.each_properties(|file, map| drop(properties.insert(file, map)))?;
         }
         drop(catalog);
-        let book = self.book()?;
-        let Some(ledger) = book.as_ref().map(Book::ledger) else {
+        let projection = self.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
             return Err(Error::internal("the ledger was not read"));
         };
         let weigh = |row: FileRow| {
@@ -347,7 +355,7 @@ impl Store {
         inside.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    pub(in crate::store) fn kind_of(&self, memory: &Memory) -> Kind {
+    pub(in crate::store) fn kind_of(&self, memory: &Memory) -> MemoryType {
         self.kinds().get(&memory.kind)
     }
 
@@ -418,10 +426,10 @@ impl Store {
         let max_bytes = self.config.memory.max_bytes;
         let percent = if max_bytes == 0 { 0.0 } else { bytes as f64 / max_bytes as f64 * 100.0 };
         let context = self.context()?;
-        let book = self.book()?;
-        let corrupt_lines = book.as_ref().map_or(0, Book::corrupt);
-        let maintained = book.as_ref().and_then(|book| book.ledger().maintained());
-        drop(book);
+        let projection = self.projection()?;
+        let corrupt_lines = projection.as_ref().map_or(0, Projection::corrupt);
+        let maintained = projection.as_ref().and_then(|projection| projection.ledger().last_maintained());
+        drop(projection);
         Ok(MemoryStats {
             memories: memories.len(),
             tiers,
@@ -484,7 +492,7 @@ impl Store {
         }
         let mut event = self.event_of("use", self.clock.now(), rows);
         event.more.insert("by".to_owned(), Value::from(by));
-        if let Err(error) = self.journal().append_unwaited(&event) {
+        if let Err(error) = self.journal().append_without_sync(&event) {
             tracing::debug!("a use is not written down: {error}");
         }
     }
@@ -504,23 +512,25 @@ impl Store {
             return;
         }
         let journal = || -> Result<()> {
-            let book = self.book()?;
+            let projection = self.projection()?;
             let is_known = |path: &NotePath| {
-                book.as_ref().is_some_and(|book| !book.ledger().usage(None, path.as_str()).deeds().is_empty())
+                projection.as_ref().is_some_and(|projection| {
+                    !projection.ledger().usage(None, path.as_str()).events().is_empty()
+                })
             };
             // What sidenote moved itself is known under its new path already.
-            let files = moves.into_iter().filter(|(from, _)| is_known(from)).map(|(from, to)| Touched {
-                path: Place::Vault(from),
-                to: Some(Place::Vault(to)),
+            let files = moves.into_iter().filter(|(from, _)| is_known(from)).map(|(from, to)| TouchedFile {
+                path: FileLocation::Vault(from),
+                to: Some(FileLocation::Vault(to)),
                 before: None,
                 after: None,
             });
-            let files: Vec<Touched> = files.collect();
-            drop(book);
+            let files: Vec<TouchedFile> = files.collect();
+            drop(projection);
             if files.is_empty() {
                 return Ok(());
             }
-            self.journal().append(&Event { files, ..Event::new(MOVED, self.clock.now()) })
+            self.journal().append(&Event { files, ..Event::new(OP_MOVED, self.clock.now()) })
         };
         if let Err(error) = journal() {
             tracing::warn!("uses of notes that were moved do not go with them: {error}");
@@ -544,10 +554,10 @@ impl Store {
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
-    pub fn context(&self) -> Result<Option<Context>> {
+    pub fn context(&self) -> Result<Option<WorkContext>> {
         let now = self.clock.now();
-        let book = self.book()?;
-        let context = book.as_ref().and_then(|book| book.ledger().context().cloned());
+        let projection = self.projection()?;
+        let context = projection.as_ref().and_then(|projection| projection.ledger().context().cloned());
         Ok(context.filter(|context| context.is_current(now)))
     }
 
@@ -556,7 +566,7 @@ impl Store {
     /// # Errors
     /// `Invalid` for an empty text or hours that are none; `Io` where the journal cannot be written.
     #[tracing::instrument(skip_all)]
-    pub fn set_context(&self, text: &str, hours: Option<f64>) -> Result<Context> {
+    pub fn set_context(&self, text: &str, hours: Option<f64>) -> Result<WorkContext> {
         let context = self.plan_context(text, hours)?;
         let mut event = Event::new("context", self.clock.now());
         event.more.insert("text".to_owned(), Value::from(context.text.as_str()));
@@ -571,7 +581,7 @@ impl Store {
     ///
     /// # Errors
     /// `Invalid` for an empty text or hours that are none.
-    pub fn plan_context(&self, text: &str, hours: Option<f64>) -> Result<Context> {
+    pub fn plan_context(&self, text: &str, hours: Option<f64>) -> Result<WorkContext> {
         let mut text = text.to_owned();
         self.clean(&mut text);
         let text = text.trim().to_owned();
@@ -591,7 +601,7 @@ impl Store {
             }
             None => None,
         };
-        Ok(Context { text, expires_at })
+        Ok(WorkContext { text, expires_at })
     }
 
     /// Ends what somebody works on; says whether there was anything.
@@ -636,7 +646,7 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn audit(&self, name: Option<&str>) -> Result<Vec<Event>> {
         let Some(name) = name else {
-            let events = self.journal().events(crate::journal::Order::NewestFirst)?;
+            let events = self.journal().events(crate::journal::reader::ReadOrder::NewestFirst)?;
             return events.filter(|event| !event.as_ref().is_ok_and(is_answer)).collect();
         };
         let row = self.find(name)?;
@@ -650,7 +660,7 @@ impl Store {
                 })
             })
         };
-        for event in self.journal().events(crate::journal::Order::OldestFirst)? {
+        for event in self.journal().events(crate::journal::reader::ReadOrder::OldestFirst)? {
             let event = event?;
             if names_it(&event) {
                 events.push(event);
@@ -671,7 +681,7 @@ fn memory_of(
     row: FileRow,
     details: Details,
     usage: Usage,
-    (kinds, thresholds): (&Kinds, &Thresholds),
+    (kinds, thresholds): (&MemoryTypes, &Thresholds),
     with_tags: bool,
     now: Timestamp,
 ) -> Memory {
@@ -687,10 +697,10 @@ fn memory_of(
         path: row.path.as_str().to_owned(),
         title: row.title.clone(),
         tags: given,
-        created: usage.birth(row.created).0,
+        created: usage.creation_order(row.created).0,
         updated: row.updated,
         superseded_by: said.superseded_by.clone(),
-        state: fold_by(thresholds, &said, &kinds.get(&kind), &usage, now),
+        state: fold_with(thresholds, &said, &kinds.get(&kind), &usage, now),
         kind,
         usage,
         said,
@@ -705,7 +715,7 @@ const LONGEST_CONTEXT: f64 = 876_600.0;
 const FEW: usize = 200;
 
 /// Reads what a note's properties say of its weight.
-fn said(properties: &Map<String, Value>, tags: Vec<String>, created: Timestamp) -> Said {
+fn said(properties: &Map<String, Value>, tags: Vec<String>, created: Timestamp) -> MemoryProperties {
     let get = |name: &str| properties.iter().find(|(own, _)| key(own) == name).map(|(_, value)| value);
     let number = |name: &str| match get(name)? {
         Value::Number(number) => number.as_f64(),
@@ -718,7 +728,7 @@ fn said(properties: &Map<String, Value>, tags: Vec<String>, created: Timestamp) 
         _ => false,
     };
     let text = |name: &str| get(name).and_then(Value::as_str).map(str::to_owned);
-    Said {
+    MemoryProperties {
         importance: number("importance").filter(|number| number.is_finite()),
         is_garbled: get("importance").is_some_and(|value| !value.is_null())
             && !number("importance").is_some_and(f64::is_finite),

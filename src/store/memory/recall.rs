@@ -7,10 +7,13 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
-use crate::memory::recall::{Context, Form, Item, Share, choose_by, prompt_terms, within};
-use crate::memory::score::{Chance, Composite, Intended, Intent, composite, intended, normalised};
-use crate::memory::state::Tier;
-use crate::memory::types::Kind;
+use crate::memory::context::WorkContext;
+use crate::memory::recall::{RecallGroup, RecallItem, ReplyForm, fit_budget, prompt_terms, select_by_quotas};
+use crate::memory::score::{
+    CompositeScore, Intent, IntentScore, SplitMix64, composite_score, intent_score, min_max_normalized,
+};
+use crate::memory::tier::Tier;
+use crate::memory::types::MemoryType;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::{Found, Mode, Request};
@@ -37,16 +40,16 @@ pub struct RecallRequest {
     /// How many tokens the context and the memories may have together, in the form in which they are sent.
     pub budget: Option<usize>,
     /// The form in which they are sent.
-    pub form: Form,
+    pub form: ReplyForm,
 }
 
 /// What is recalled.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecallReply {
     /// What somebody works on.
-    pub context: Option<Context>,
+    pub context: Option<WorkContext>,
     /// Best first.
-    pub memories: Vec<Item>,
+    pub memories: Vec<RecallItem>,
     /// Sentences about what the answer lacks, such as meaning where words alone answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -89,7 +92,7 @@ pub struct MemoryHit {
     pub score: f64,
     /// How the score came about, where an intent was given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Intended>,
+    pub parts: Option<IntentScore>,
 }
 
 /// A search of memories that are given at once, with all that they say, which is a use of each.
@@ -122,7 +125,7 @@ pub struct Recalled {
     /// The memory.
     pub memory: Memory,
     /// How its score came about.
-    pub score: Composite,
+    pub score: CompositeScore,
     /// What it says.
     pub content: MemoryContent,
 }
@@ -138,7 +141,7 @@ pub struct ExplainReply {
     /// The importance that stays.
     pub floor: f64,
     /// How its score in recall came about; likeness is 0 without a query.
-    pub score: Composite,
+    pub score: CompositeScore,
     /// Whether recall may give it.
     pub eligible: bool,
     /// Why recall may give it, or why not.
@@ -162,7 +165,7 @@ fn likeness(found: &[Found]) -> Vec<f64> {
 }
 
 /// Memories, each with its composite score.
-type Scored = Vec<(Memory, Composite)>;
+type Scored = Vec<(Memory, CompositeScore)>;
 
 /// Notes that a query brings up, before they are weighed as memories.
 pub(in crate::store) struct Candidates {
@@ -215,7 +218,7 @@ impl Store {
         }
         let (context, memories) = match request.budget {
             None => (context, memories),
-            Some(budget) => within(budget, request.form, context, memories),
+            Some(budget) => fit_budget(budget, request.form, context, memories),
         };
         let paths = memories.iter().map(|item| NotePath::parse(&item.path));
         let rows = {
@@ -233,7 +236,7 @@ impl Store {
         request: &RecallRequest,
         words: &[String],
         most: usize,
-    ) -> Result<(Vec<Item>, Vec<String>)> {
+    ) -> Result<(Vec<RecallItem>, Vec<String>)> {
         match request.patience {
             Some(patience) => self.freshen_within(patience)?,
             None => drop(self.freshen()?),
@@ -255,19 +258,21 @@ impl Store {
             })
             .collect();
         let share = |memory: &Memory| {
-            if memory.state.pinned { Share::Pinned } else { Share::Tier(memory.state.tier) }
+            if memory.state.pinned { RecallGroup::Pinned } else { RecallGroup::Tier(memory.state.tier) }
         };
-        let shares: Vec<(Share, f64)> = about
+        let shares: Vec<(RecallGroup, f64)> = about
             .iter()
             .filter_map(|&at| scored.get(at))
             .map(|(memory, score)| (share(memory), score.total))
             .collect();
         let mut items = Vec::new();
-        for at in choose_by(&self.shares(), &shares, most).into_iter().filter_map(|at| about.get(at).copied())
+        for at in select_by_quotas(&self.shares(), &shares, most)
+            .into_iter()
+            .filter_map(|at| about.get(at).copied())
         {
             let Some((memory, score)) = scored.get(at) else { continue };
             let Some(weighed) = weighed.get_mut(at).and_then(Option::take) else { continue };
-            items.push(Item {
+            items.push(RecallItem {
                 id: memory.id.clone(),
                 path: memory.path.clone(),
                 title: memory.title.clone(),
@@ -299,14 +304,14 @@ impl Store {
     }
 
     /// Gives the composite score of each note found.
-    fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, Composite)>> {
+    fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
         let likeness = likeness(&found);
         let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
         let kinds = self.kinds();
         let weights = self.config.memory.weights;
         let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
             let kind = kinds.get(&memory.kind);
-            let score = composite(likeness, &memory.state, &kind, memory.said.created, now, &weights);
+            let score = composite_score(likeness, &memory.state, &kind, memory.said.created, now, &weights);
             (memory, score)
         });
         Ok(scored.collect())
@@ -328,7 +333,7 @@ impl Store {
         // Of equals the one that was found first stays first.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
         scored.truncate(request.limit);
-        let (mut memories, scores): (Vec<Memory>, Vec<Composite>) = scored.into_iter().unzip();
+        let (mut memories, scores): (Vec<Memory>, Vec<CompositeScore>) = scored.into_iter().unzip();
         self.complete(&mut memories, now)?;
         let mut given = Vec::new();
         for (memory, score) in memories.into_iter().zip(scores) {
@@ -372,16 +377,16 @@ impl Store {
         let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
         let unnamed: Vec<f64> = found.iter().map(unnamed).collect();
         let memories = self.weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
-        let mut chance = Chance::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
-        let relevance = normalised(&unnamed);
-        let mut hits: Vec<(Memory, Found, f64, Option<Intended>)> = Vec::with_capacity(found.len());
+        let mut chance = SplitMix64::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
+        let relevance = min_max_normalized(&unnamed);
+        let mut hits: Vec<(Memory, Found, f64, Option<IntentScore>)> = Vec::with_capacity(found.len());
         for ((memory, hit), (score, relevance)) in
             memories.into_iter().zip(found).zip(scores.iter().zip(relevance))
         {
             let drawn = chance.draw();
-            let parts = request
-                .intent
-                .map(|intent| intended(intent, relevance, &memory.state, memory.said.created, now, drawn));
+            let parts = request.intent.map(|intent| {
+                intent_score(intent, relevance, &memory.state, memory.said.created, now, drawn)
+            });
             hits.push((memory, hit, parts.map_or(*score, |parts| parts.total), parts));
         }
         hits.retain(|(memory, ..)| request.tier.is_none_or(|tier| memory.state.tier == tier));
@@ -412,7 +417,7 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
         let memory = self.memory(name)?;
-        let kind: Kind = self.kind_of(&memory);
+        let kind: MemoryType = self.kind_of(&memory);
         let now = self.clock.now();
         let similarity = match query {
             None => 0.0,
@@ -423,7 +428,7 @@ impl Store {
                 at.and_then(|at| likeness.get(at).copied()).unwrap_or(0.0)
             }
         };
-        let score = composite(
+        let score = composite_score(
             similarity,
             &memory.state,
             &kind,

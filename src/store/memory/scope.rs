@@ -1,6 +1,6 @@
 //! What the toolsets of other memory servers see (`memory.scope`), and how they name it: by id.
 
-use crate::config::{Layout, Scope};
+use crate::config::{Layout, ToolsetScope};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, path_id};
 use crate::store::Store;
@@ -13,7 +13,7 @@ impl Store {
     pub fn scoped(&self, mut filter: Filter) -> Filter {
         let folder = self.config.memory.folder.trim_matches('/');
         // In the layout `memories` the vault is the folder of memories.
-        let is_narrow = self.config.memory.scope == Scope::Memories
+        let is_narrow = self.config.memory.scope == ToolsetScope::Memories
             && self.config.vault.layout != Layout::Memories
             && !folder.is_empty();
         if is_narrow && filter.folder.is_none() {

@@ -19,10 +19,10 @@ use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
 use crate::store::query::search::hide;
 use crate::store::view::{Source, body_of};
-use crate::text::note::{Joint, Note, PieceKind};
+use crate::text::note::{Note, PieceKind, Separator};
+use crate::text::original_tags;
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::{Names, name_keys};
-use crate::text::tag;
+use crate::text::resolve::{FileNames, name_keys};
 
 /// So many notes that answer a query are looked at, at least.
 const POOL: usize = 100;
@@ -119,9 +119,12 @@ impl Store {
         let mut known = HashSet::new();
         let tags = note.tags.iter().filter(|tag| known.insert(key(&tag.name)));
         let front = note.frontmatter.as_ref();
-        let names = tags.map(|tag| tag.name.clone()).chain(front.into_iter().flat_map(tag::unread)).collect();
+        let names = tags
+            .map(|tag| tag.name.clone())
+            .chain(front.into_iter().flat_map(original_tags::unread))
+            .collect();
         let value = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
-        let tags = tag::as_given(names, value("tags"), value(tag::ORIGINALS));
+        let tags = original_tags::as_given(names, value("tags"), value(original_tags::ORIGINALS));
         let properties = note.frontmatter.as_ref().map(|front| front.values()).unwrap_or_default();
         let metadata = properties.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         let plain = plain_of(&source.text, note);
@@ -279,7 +282,7 @@ impl Store {
         };
         let links = source.note.links.iter().filter(|link| !link.path.is_empty());
         let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
-        let mut names = Names::default();
+        let mut names = FileNames::default();
         let known = self.index.catalog().paths_named(&keys)?;
         let unseen = self.unseen();
         let known = known.iter().map(|(path, _)| path).filter(|path| !unseen.is_gone(path));
@@ -303,10 +306,10 @@ fn plain_of(text: &str, note: &Note) -> String {
         let said = piece.span.of(text);
         match piece.joint {
             _ if plain.is_empty() => {}
-            Joint::Block => plain.push('\n'),
+            Separator::Block => plain.push('\n'),
             // The address of a link was set off from what is around it.
-            Joint::Line if !is_link => plain.push(' '),
-            Joint::Line | Joint::None => {}
+            Separator::Line if !is_link => plain.push(' '),
+            Separator::Line | Separator::None => {}
         }
         is_link = false;
         plain.push_str(said);

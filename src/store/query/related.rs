@@ -16,8 +16,8 @@ use crate::search::text_match::{Term, TermKind};
 use crate::search::tie_order::best_first;
 use crate::store::Store;
 use crate::store::query::search::{CHOICE, REMEDY};
-use crate::text::Span;
 use crate::text::note::PieceKind;
+use crate::text::span::Span;
 
 /// How far the two lists go before they are merged.
 const DEPTH: usize = 100;
@@ -208,7 +208,7 @@ impl Store {
             }
         }
         rows.sort_by(|a, b| a.path.as_str().cmp(b.path.as_str()));
-        let found = parallel::each(&rows, 4, || (), |(), other| self.mentions_in(other, &terms));
+        let found = parallel::map(&rows, 4, || (), |(), other| self.mentions_in(other, &terms));
         let mut mentions = Vec::new();
         for place in found {
             mentions.extend(place?);

@@ -10,7 +10,7 @@ use crate::search::query::Query;
 use crate::search::snippet::best_passage;
 use crate::search::{Found, Mode};
 use crate::store::Store;
-use crate::text::terms::Stem;
+use crate::text::terms::CachedStemmer;
 
 impl Store {
     /// Says how many hits a search needs so that `limit` are left when the best were read once more.
@@ -41,7 +41,8 @@ impl Store {
         let rest = found.get_mut(named..).unwrap_or_default();
         let most = config.top.min(rest.len());
         let top = rest.get_mut(..most).unwrap_or_default();
-        let texts = parallel::each(top, 2, Stem::default, |stem, hit| self.passage_text(hit, query, stem));
+        let texts =
+            parallel::map(top, 2, CachedStemmer::default, |stem, hit| self.passage_text(hit, query, stem));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         match model.rerank(&query.meaning, &texts, Duration::from_millis(config.budget_ms)) {
             Ok(scores) => {
@@ -55,7 +56,7 @@ impl Store {
     }
 
     /// Gives the passage that is shown of a hit, with its title and headings.
-    fn passage_text(&self, hit: &Found, query: &Query, stem: &mut Stem) -> String {
+    fn passage_text(&self, hit: &Found, query: &Query, stem: &mut CachedStemmer) -> String {
         if hit.row.kind == FileKind::Attachment {
             return String::new();
         }

@@ -16,7 +16,7 @@ use crate::search::snippet::{excerpt, excerpt_of_parts};
 use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
 use crate::store::query::verify::{Sifted, Sought};
 use crate::store::{Store, former_of};
-use crate::text::terms::{Stem, is_stop_word, terms};
+use crate::text::terms::{CachedStemmer, is_stop_word, terms};
 
 /// So long a search may take to embed what was written just before.
 const EMBEDDING: Duration = Duration::from_millis(100);
@@ -413,12 +413,19 @@ impl Store {
 
     /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
     pub(in crate::store) fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
-        let shown =
-            parallel::each(found, 2, Stem::default, |stem, hit| self.show_one(hit, query, explain, stem));
+        let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
+            self.show_one(hit, query, explain, stem)
+        });
         shown.into_iter().flatten().collect()
     }
 
-    fn show_one(&self, hit: &Found, query: &Query, explain: bool, stem: &mut Stem) -> Option<SearchResult> {
+    fn show_one(
+        &self,
+        hit: &Found,
+        query: &Query,
+        explain: bool,
+        stem: &mut CachedStemmer,
+    ) -> Option<SearchResult> {
         if hit.row.kind == FileKind::Attachment {
             return Some(SearchResult {
                 path: hit.row.path.as_str().to_owned(),

@@ -13,7 +13,7 @@ use crate::index::Snapshot;
 use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, FileKind, FileRow};
 use crate::index::file_table::Roster;
-use crate::memory::state::Tier;
+use crate::memory::tier::Tier;
 use crate::parallel;
 use crate::search::candidates::{Bounds, Known, Selector, is_within};
 use crate::search::fuse::Fused;
@@ -204,7 +204,7 @@ impl Store {
             count = count.saturating_mul(2).min(MOST);
             let candidates = self.candidates_of(asks, &hits, scope)?;
             let verdicts =
-                parallel::each(&candidates, 2, || (), |(), candidate| candidate.verdict(self, asks, scope));
+                parallel::map(&candidates, 2, || (), |(), candidate| candidate.verdict(self, asks, scope));
             for (candidate, verdict) in candidates.into_iter().zip(verdicts) {
                 let (holds, unsure) = verdict?;
                 if unsure {

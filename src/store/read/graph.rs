@@ -11,7 +11,7 @@ use crate::index::indexed_document::Reading;
 use crate::store::read::list::note_item;
 use crate::store::{NoteItem, Store};
 use crate::text::path::NotePath;
-use crate::text::subpath::Parts;
+use crate::text::subpath::SubpathTable;
 
 /// A link that a note holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -121,7 +121,7 @@ impl Store {
         }
         for (target, links) in named {
             let Some(reading) = self.reading(&mut readings, target)? else { continue };
-            let parts = Parts::new(&reading.note);
+            let parts = SubpathTable::new(&reading.note);
             for (at, subpath) in links {
                 if let Some(item) = outgoing.get_mut(at) {
                     item.broken_subpath = parts.find(&subpath).is_none();

@@ -145,13 +145,13 @@ impl Store {
     /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
     ///
     /// # Errors
-    /// As [`Vault::settle`](crate::vault::Vault::settle).
+    /// As [`Vault::canonical_path`](crate::vault::Vault::canonical_path).
     pub(in crate::store) fn settled(&self, filter: &Filter) -> Result<Filter> {
         let mut filter = filter.clone();
         if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
             && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
         {
-            filter.folder = Some(self.vault.settle(&inside)?.folder().to_owned());
+            filter.folder = Some(self.vault.canonical_path(&inside)?.folder().to_owned());
         }
         Ok(filter)
     }

@@ -9,12 +9,13 @@ use crate::error::{Error, Result};
 use crate::index::catalog::{FileId, FileKind, FileRow, LinkRow};
 use crate::index::indexed_document::Reading;
 use crate::store::Store;
-use crate::text::Span;
 use crate::text::link::Link;
 use crate::text::media_type::media_type;
-use crate::text::note::{Block, Heading, Note, Problem, Target, Task};
+use crate::text::note::{Block, Heading, Note, ParseProblem, Task};
+use crate::text::original_tags;
 use crate::text::path::key;
-use crate::text::tag;
+use crate::text::span::Span;
+use crate::text::subpath::SubpathTarget;
 
 /// Which part of which note to read.
 #[derive(Debug, Clone, Default)]
@@ -123,7 +124,7 @@ pub struct InspectReply {
     /// Passages as they are embedded.
     pub passages: Vec<InspectPassage>,
     /// What could not be read.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ParseProblem>,
 }
 
 /// A passage of a note.
@@ -289,7 +290,7 @@ impl Store {
 
 /// Lists the tags of a note, each in the spelling that comes first; what is no tag to Obsidian comes last.
 fn tags_once(note: &Note) -> Vec<String> {
-    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, tag::unread);
+    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, original_tags::unread);
     let mut known = HashSet::new();
     let names = note.tags.iter().map(|tag| tag.name.clone()).chain(unread);
     names.filter(|name| known.insert(key(name))).collect()
@@ -354,9 +355,9 @@ fn split_subpath(name: &str) -> (&str, Option<&str>) {
 fn find_section(reading: &Reading, section: &str) -> Option<Span> {
     let subpath = if section.starts_with('#') { section.to_owned() } else { format!("#{section}") };
     match reading.note.subpath(&subpath)? {
-        Target::Heading(at) => reading.note.section_span(&reading.text, at),
-        Target::Block(at) => reading.note.blocks.get(at).map(|block| block.span),
-        Target::Footnote(at) => reading.note.footnotes.get(at).map(|footnote| footnote.span),
+        SubpathTarget::Heading(at) => reading.note.section_span(&reading.text, at),
+        SubpathTarget::Block(at) => reading.note.blocks.get(at).map(|block| block.span),
+        SubpathTarget::Footnote(at) => reading.note.footnotes.get(at).map(|footnote| footnote.span),
     }
 }
 

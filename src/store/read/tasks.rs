@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::index::catalog::{FileRow, Filter};
 use crate::parallel;
 use crate::store::Store;
-use crate::text::note::{Note, decode};
+use crate::text::decode::decode;
+use crate::text::note::Note;
 
 /// Which tasks to list.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +51,7 @@ impl Store {
                 self.index.catalog().select(&filter)?
             }
         };
-        let found = parallel::each(&rows, 16, || (), |(), row: &FileRow| self.tasks_of(row, request.done));
+        let found = parallel::map(&rows, 16, || (), |(), row: &FileRow| self.tasks_of(row, request.done));
         Ok(found.into_iter().flatten().take(request.limit.unwrap_or(usize::MAX)).collect())
     }
 

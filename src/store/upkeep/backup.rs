@@ -6,15 +6,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::journal::{BROUGHT_BACK, Event, Order};
+use crate::journal::event::{Event, OP_RESTORE_BACKUP};
+use crate::journal::reader::ReadOrder;
 use crate::safe_open;
 use crate::store::Store;
 use crate::store::change::apply::ChangeReply;
 use crate::store::upkeep::transfer::Form;
 use crate::store::view::View;
-use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, Place, Remark};
+use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, Remark};
 use crate::text::path::NotePath;
-use crate::vault::backup::{self, Draft, Manifest, PREFIX};
+use crate::vault::backup::{self, BackupManifest, PREFIX, UnfinishedBackup};
 
 /// A backup that is made by itself waits so long after the last.
 const DAY: i64 = 24 * 3_600_000;
@@ -42,7 +43,7 @@ pub struct BackupItem {
 }
 
 impl BackupItem {
-    fn of(path: PathBuf, manifest: &Manifest) -> Self {
+    fn of(path: PathBuf, manifest: &BackupManifest) -> Self {
         Self {
             name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
             at: manifest.at.clone(),
@@ -94,7 +95,7 @@ impl Store {
         self.vault.refuse_read_only()?;
         self.freshen()?;
         let folder = self.backup_folder(folder);
-        let mut draft = Draft::begin(&self.vault, &folder)?;
+        let mut draft = UnfinishedBackup::begin(&self.vault, &folder)?;
         draft.copy()?;
         draft.export(|out| self.export(Form::Json, out).map(drop))?;
         let now = self.clock.now();
@@ -122,7 +123,7 @@ impl Store {
             return Ok(None);
         }
         let mut last = None;
-        for event in self.journal().events(Order::NewestFirst)?.with_any(&["\"backup\""]) {
+        for event in self.journal().events(ReadOrder::NewestFirst)?.with_any(&["\"backup\""]) {
             let event = event?;
             if event.op == "backup" {
                 last = Some(event);
@@ -152,7 +153,7 @@ impl Store {
         Ok(found.into_iter().map(|(path, manifest)| BackupItem::of(path, &manifest)).collect())
     }
 
-    fn find_backup(&self, name: &str, folder: Option<&Path>) -> Result<(PathBuf, Manifest)> {
+    fn find_backup(&self, name: &str, folder: Option<&Path>) -> Result<(PathBuf, BackupManifest)> {
         let given = PathBuf::from(name);
         let path = if given.is_dir() { given } else { self.backup_folder(folder).join(name) };
         if !path.is_dir() {
@@ -200,20 +201,20 @@ impl Store {
 
     fn bring_journal_back(
         &self,
-        lock: &crate::vault::apply::WriteLock,
+        lock: &crate::vault::write_lock::WriteLock,
         backup: &Path,
-        manifest: &Manifest,
+        manifest: &BackupManifest,
     ) -> Result<()> {
         let read = |(path, name, file)| Ok((name, backup::read(backup, path, file)?));
         let months = backup::journal(manifest).map(read).collect::<Result<Vec<_>>>()?;
-        months.iter().try_for_each(|(name, bytes)| self.journal().bring_back(lock, name, bytes))
+        months.iter().try_for_each(|(name, bytes)| self.journal().restore_lines(lock, name, bytes))
     }
 
     /// Plans to give notes and attachments that are gone or different the bytes of a backup.
-    fn plan_return(&self, folder: &Path, manifest: &Manifest) -> Result<ChangeSet> {
+    fn plan_return(&self, folder: &Path, manifest: &BackupManifest) -> Result<ChangeSet> {
         // Only so that the index is in line with the files.
         View::new(self)?;
-        let mut plan = ChangeSet::new(BROUGHT_BACK);
+        let mut plan = ChangeSet::new(OP_RESTORE_BACKUP);
         for (name, file) in manifest.of_vault() {
             // What is hidden, and links, come back into a vault of their own only.
             let Some(path) = NotePath::from_disk(name).filter(|_| file.link.is_none()) else { continue };
@@ -247,7 +248,7 @@ impl Store {
                 continue;
             }
             let bytes = backup::read(folder, &format!("notes/{name}"), file)?;
-            let place = Place::Vault(path);
+            let place = FileLocation::Vault(path);
             plan.files.push(FileChange {
                 from: before.is_some().then(|| place.clone()),
                 to: Some(place),

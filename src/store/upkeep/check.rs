@@ -12,14 +12,16 @@ use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, FileRow, Filter};
 use crate::parallel;
 use crate::store::Store;
-use crate::text::link::{Link, is_external};
-use crate::text::note::{Note, decode};
+use crate::text::decode::decode;
+use crate::text::link::Link;
+use crate::text::link_syntax::is_external;
+use crate::text::note::Note;
 use crate::text::path::{NotePath, clean, key};
-use crate::text::resolve::Names;
+use crate::text::resolve::FileNames;
 use crate::text::rewrite::{parse, stands_in_wikilink};
-use crate::text::subpath::Parts;
+use crate::text::subpath::SubpathTable;
 use crate::text::terms::Terms;
-use crate::vault::undo_log::Kept;
+use crate::vault::undo_log::UndoLog;
 
 /// How many of a note's rarest word sequences are compared.
 const SKETCH: usize = 32;
@@ -166,9 +168,9 @@ impl Store {
         let all: Vec<NotePath> = catalog.paths()?.into_iter().map(|(path, _)| path).collect();
         let orphans = catalog.orphans()?;
         drop(catalog);
-        let mut names = Names::default();
+        let mut names = FileNames::default();
         all.iter().for_each(|path| names.insert(path));
-        let looked = parallel::each(&rows, 16, || (), |(), row: &FileRow| self.look(row, &names));
+        let looked = parallel::map(&rows, 16, || (), |(), row: &FileRow| self.look(row, &names));
         let mut problems = Vec::new();
         let mut parts: BTreeMap<NotePath, Vec<(String, usize, String, String)>> = BTreeMap::new();
         let mut sketches = Vec::new();
@@ -211,7 +213,7 @@ impl Store {
             Problem::new(named(&month), 0, "damaged-journal", message)
         });
         let mut problems: Vec<Problem> = journal.collect();
-        let kept = Kept::open(&records)?;
+        let kept = UndoLog::open(&records)?;
         for id in kept.ids()? {
             if let Err(error) = kept.record(&id) {
                 let path = named(&format!("undo/{id}"));
@@ -223,7 +225,7 @@ impl Store {
     }
 
     /// Reads one note and keeps what is wrong with it.
-    fn look(&self, row: &FileRow, names: &Names) -> Looked {
+    fn look(&self, row: &FileRow, names: &FileNames) -> Looked {
         let path = &row.path;
         let mut looked = Looked::default();
         let bytes = match self.vault.read(path) {
@@ -237,7 +239,7 @@ impl Store {
         };
         let decoded = decode(&bytes);
         let note = parse(path, &decoded.text);
-        let lines = crate::text::note::Lines::new(&decoded.text);
+        let lines = crate::text::line::Lines::new(&decoded.text);
         for found in note.problems.iter().chain(&decoded.problem) {
             let line = found.span.map_or(0, |span| lines.of(span.start));
             looked.problems.push(problem(path, line, found.code, found.message.clone()));
@@ -258,14 +260,14 @@ impl Store {
     /// Finds links to headings, blocks and footnotes that their note does not have.
     fn broken_parts(&self, parts: &BTreeMap<NotePath, Vec<(String, usize, String, String)>>) -> Vec<Problem> {
         let targets: Vec<_> = parts.iter().collect();
-        let broken = parallel::each(
+        let broken = parallel::map(
             &targets,
             16,
             || (),
             |(), (target, links)| {
                 let Ok(bytes) = self.vault.read(target) else { return Vec::new() };
                 let note = Note::parse(&decode(&bytes).text);
-                let parts = Parts::new(&note);
+                let parts = SubpathTable::new(&note);
                 let missing = links.iter().filter(|(subpath, ..)| parts.find(subpath).is_none());
                 missing
                     .map(|(subpath, line, text, path)| {
@@ -283,7 +285,7 @@ fn problem(path: &NotePath, line: usize, code: &'static str, message: String) ->
     Problem::new(path.to_string(), line, code, message)
 }
 
-fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &Names, looked: &mut Looked) {
+fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, looked: &mut Looked) {
     // `[[## text]]` is an editor's typing aid.
     if is_external(&link.path) || (link.path.is_empty() && link.subpath.starts_with("##")) {
         return;

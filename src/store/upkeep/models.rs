@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::config::{Config, Edited, Origin, Setting, edit_user_file};
+use crate::config::{Config, ConfigEdit, Origin, SettingChange, edit_user_file};
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::embed::download;
 use crate::index::embed::download::Heard;
 use crate::index::embed::model_files::{Kept, folder_of};
-use crate::index::embed::model_selection;
 use crate::index::embed::onnx::{self, Listed, find_listed, listed_embedders, listed_rerankers};
-use crate::index::embed::{CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank};
+use crate::index::embed::{
+    CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection,
+};
 use crate::vault::Vault;
 
 /// Three texts of which the first two say much the same.
@@ -113,7 +113,7 @@ pub struct ModelUse {
 pub struct ModelSet {
     /// The change of the user's file.
     #[serde(flatten)]
-    pub edited: Edited,
+    pub edited: ConfigEdit,
     /// What stands in the way, or is to be done next.
     pub notes: Vec<String>,
 }
@@ -288,11 +288,15 @@ impl Models {
     pub fn choose(&self, want: &ModelUse, dry_run: bool) -> Result<ModelSet> {
         let name = want.name.trim();
         let mut notes = Vec::new();
-        let provider = |name: &str| ("embed.provider", Setting::Text(name.to_owned()));
+        let provider = |name: &str| ("embed.provider", SettingChange::Text(name.to_owned()));
         let mut changes = match name {
             "none" if want.rerank => rerank_by("", None),
             "none" | "minilm" => vec![provider(name)],
-            "auto" => vec![provider(name), ("embed.model", Setting::Unset), ("embed.dir", Setting::Unset)],
+            "auto" => vec![
+                provider(name),
+                ("embed.model", SettingChange::Unset),
+                ("embed.dir", SettingChange::Unset),
+            ],
             _ if name == "openai" || name.starts_with("openai:") => self.endpoint(want)?,
             _ => match find_listed(&listed_rerankers(), name) {
                 Ok(listed) => {
@@ -323,7 +327,7 @@ impl Models {
             return Err(Error::invalid("--dimensions goes with openai:MODEL alone"));
         }
         let runs_onnx = changes.iter().any(|change| {
-            *change == provider("fastembed") || matches!(change, ("rerank.model", Setting::Text(_)))
+            *change == provider("fastembed") || matches!(change, ("rerank.model", SettingChange::Text(_)))
         });
         if runs_onnx && let Err(error) = onnx::runtime::find(&self.config.embed.onnxruntime) {
             notes.push(format!("{error}; {}", error.hint().unwrap_or_default()));
@@ -410,7 +414,7 @@ impl Models {
         Ok(tried)
     }
 
-    fn endpoint(&self, want: &ModelUse) -> Result<Vec<(&'static str, Setting)>> {
+    fn endpoint(&self, want: &ModelUse) -> Result<Vec<(&'static str, SettingChange)>> {
         let model = want.name.trim().strip_prefix("openai:").unwrap_or_default().trim();
         let mut config = crate::config::EmbedConfig {
             model: if model.is_empty() { self.config.embed.model.clone() } else { model.to_owned() },
@@ -426,29 +430,32 @@ impl Models {
         OpenAi::new(&config)?;
         let number = i64::try_from(config.dimensions).unwrap_or(0);
         Ok(vec![
-            ("embed.provider", Setting::Text("openai".to_owned())),
-            ("embed.model", Setting::Text(config.model)),
-            ("embed.dir", Setting::Unset),
-            ("embed.dimensions", if number == 0 { Setting::Unset } else { Setting::Number(number) }),
+            ("embed.provider", SettingChange::Text("openai".to_owned())),
+            ("embed.model", SettingChange::Text(config.model)),
+            ("embed.dir", SettingChange::Unset),
+            (
+                "embed.dimensions",
+                if number == 0 { SettingChange::Unset } else { SettingChange::Number(number) },
+            ),
             match &want.base_url {
-                Some(base_url) => ("embed.base_url", Setting::Text(base_url.clone())),
+                Some(base_url) => ("embed.base_url", SettingChange::Text(base_url.clone())),
                 None => ("embed.base_url", self.as_it_was("embed.base_url", &self.config.embed.base_url)),
             },
         ])
     }
 
     /// Keeps a setting as the user's file has it.
-    fn as_it_was(&self, key: &str, value: &str) -> Setting {
+    fn as_it_was(&self, key: &str, value: &str) -> SettingChange {
         let entry = self.config.entries().find(|(name, ..)| *name == key);
         match entry {
-            Some((_, _, Origin::User(_))) => Setting::Text(value.to_owned()),
-            _ => Setting::Unset,
+            Some((_, _, Origin::User(_))) => SettingChange::Text(value.to_owned()),
+            _ => SettingChange::Unset,
         }
     }
 
     fn set(
         &self,
-        changes: &mut Vec<(&'static str, Setting)>,
+        changes: &mut Vec<(&'static str, SettingChange)>,
         mut notes: Vec<String>,
         dry_run: bool,
     ) -> Result<ModelSet> {
@@ -470,24 +477,30 @@ impl Models {
     }
 }
 
-fn embed_by(model: &str, folder: Option<&Path>) -> Vec<(&'static str, Setting)> {
+fn embed_by(model: &str, folder: Option<&Path>) -> Vec<(&'static str, SettingChange)> {
     vec![
-        ("embed.provider", Setting::Text("fastembed".to_owned())),
+        ("embed.provider", SettingChange::Text("fastembed".to_owned())),
         ("embed.model", text_or_unset(model)),
-        ("embed.dir", folder.map_or(Setting::Unset, |folder| Setting::Text(folder.display().to_string()))),
-        ("embed.dimensions", Setting::Unset),
+        (
+            "embed.dir",
+            folder.map_or(SettingChange::Unset, |folder| SettingChange::Text(folder.display().to_string())),
+        ),
+        ("embed.dimensions", SettingChange::Unset),
     ]
 }
 
-fn rerank_by(model: &str, folder: Option<&Path>) -> Vec<(&'static str, Setting)> {
+fn rerank_by(model: &str, folder: Option<&Path>) -> Vec<(&'static str, SettingChange)> {
     vec![
         ("rerank.model", text_or_unset(model)),
-        ("rerank.dir", folder.map_or(Setting::Unset, |folder| Setting::Text(folder.display().to_string()))),
+        (
+            "rerank.dir",
+            folder.map_or(SettingChange::Unset, |folder| SettingChange::Text(folder.display().to_string())),
+        ),
     ]
 }
 
-fn text_or_unset(text: &str) -> Setting {
-    if text.is_empty() { Setting::Unset } else { Setting::Text(text.to_owned()) }
+fn text_or_unset(text: &str) -> SettingChange {
+    if text.is_empty() { SettingChange::Unset } else { SettingChange::Text(text.to_owned()) }
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f32 {

@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, path_id_at};
 use crate::memory::duplicate::digest;
-use crate::memory::state::{LEAST, MOST};
+use crate::memory::state::{MAX_IMPORTANCE, MIN_IMPORTANCE};
 use crate::store::Store;
 use crate::store::change::create::{file_name, originals, with_properties};
 use crate::store::change::move_files::follow;
@@ -20,9 +20,9 @@ use crate::store::memory::save::{number, title_of};
 use crate::store::view::{Source, View, body_of};
 use crate::text::edit::{ChangeSet, FileChange};
 use crate::text::frontmatter;
+use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
-use crate::text::rewrite::{Moves, Options};
-use crate::text::tag::Stored;
+use crate::text::rewrite::{Moves, RewriteOptions};
 
 /// So many notes are made in one operation.
 const BATCH: usize = 500;
@@ -400,7 +400,7 @@ impl Store {
             {
                 add("title", Value::from(title));
             }
-            let tags = Stored::of(&memory.tags);
+            let tags = StoredTags::of(&memory.tags);
             if !tags.tags.is_empty() {
                 add("tags", Value::from(tags.tags.clone()));
             }
@@ -435,12 +435,15 @@ impl Store {
         made: &[(NotePath, Vec<u8>)],
     ) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new(operation);
-        let paths =
-            made.iter().map(|(path, _)| self.vault.settle(path)).collect::<Result<Vec<NotePath>>>()?;
+        let paths = made
+            .iter()
+            .map(|(path, _)| self.vault.canonical_path(path))
+            .collect::<Result<Vec<NotePath>>>()?;
         let contents = made.iter().map(|(_, bytes)| bytes.clone());
         plan.files
             .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
-        let options = Options { format: self.vault.settings().link_format, ..Options::default() };
+        let options =
+            RewriteOptions { format: self.vault.settings().link_format, ..RewriteOptions::default() };
         follow(view, &Moves::default(), &[], &paths, options, &mut plan)?;
         Ok(plan)
     }
@@ -546,7 +549,7 @@ fn read(record: &Value) -> Result<Incoming> {
             let number = value.as_f64().filter(|number| number.is_finite());
             let number =
                 number.ok_or_else(|| Error::invalid(format!("its importance {value} is no number")))?;
-            Some(number.clamp(LEAST, MOST))
+            Some(number.clamp(MIN_IMPORTANCE, MAX_IMPORTANCE))
         }
     };
     let created = match ["created_at", "createdAt", "timestamp"].iter().find_map(|name| record.get(*name)) {

@@ -6,14 +6,13 @@
 
 use serde_json::Value;
 
-use super::list;
 use super::scalar::{spell, spell_key};
-use super::{Frontmatter, Property, Style, line_at, named, read};
-use crate::text::Span;
+use super::{Frontmatter, Property, Style, list, named, read};
 use crate::text::edit::{Edit, Remark, apply};
-use crate::text::escapes::{Quote, Unquoted};
-use crate::text::note::Lines;
+use crate::text::escapes::{QuoteStyle, UnquotedString};
+use crate::text::line::{Lines, line_at};
 use crate::text::path::{self, NotePath};
+use crate::text::span::Span;
 
 /// Why an edit was not planned; nothing of it must be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,9 +181,9 @@ pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
         Some(b'\'') => Style::Single,
         _ => Style::Plain,
     };
-    let (quote, margin) = style_of.quote().unwrap_or((Quote::None, 0));
+    let (quote, margin) = style_of.quote().unwrap_or((QuoteStyle::None, 0));
     let body = Span::new(property.key_span.start + margin, property.key_span.end.saturating_sub(margin));
-    let said = Unquoted::read(body.of(text), body.start, quote);
+    let said = UnquotedString::read(body.of(text), body.start, quote);
     if said.is_none_or(|said| said.text != property.key) {
         return Err(style(property, "has a key that is no simple name"));
     }

@@ -4,16 +4,17 @@
 use serde_json::Value;
 
 use super::scalar::spell;
-use super::{Property, Scalar, Style, line_at};
-use crate::text::Span;
+use super::{Property, Scalar, Style};
 use crate::text::edit::Edit;
+use crate::text::line::line_at;
+use crate::text::span::Span;
 
 /// More pairs than this are not compared one by one, but replaced as they stand.
 const MAX_PAIRS: usize = 1 << 20;
 
 /// What becomes of the items of a list.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum ListStep {
     /// The old item stays.
     Keep,
     /// The old item becomes the new one of this index.
@@ -26,7 +27,7 @@ enum Step {
 
 /// An item of a list with one item a line.
 #[derive(Debug)]
-struct Item<'p> {
+struct BlockItem<'p> {
     /// Its lines with their ends, without the comments and blank lines behind it.
     lines: Span,
     /// Its value, where that is one written scalar.
@@ -76,27 +77,27 @@ pub(super) fn lines<'v>(
 }
 
 /// Finds the fewest steps from the old items to the new ones; those of one gap become each other first.
-fn steps(old: &[Value], new: &[Value]) -> Vec<Step> {
+fn steps(old: &[Value], new: &[Value]) -> Vec<ListStep> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let tails = old.iter().skip(head).rev().zip(new.iter().skip(head).rev());
     let tail = tails.take_while(|(a, b)| a == b).count();
-    let mut steps: Vec<Step> = std::iter::repeat_with(|| Step::Keep).take(head).collect();
+    let mut steps: Vec<ListStep> = std::iter::repeat_with(|| ListStep::Keep).take(head).collect();
     let (mut from, mut into) = (head, head);
     for (old_at, new_at) in
         common(old, new, head, tail).into_iter().chain([(old.len() - tail, new.len() - tail)])
     {
         while from < old_at && into < new_at {
-            steps.push(Step::Replace(into));
+            steps.push(ListStep::Replace(into));
             (from, into) = (from + 1, into + 1);
         }
-        steps.extend((from..old_at).map(|_| Step::Remove));
-        steps.extend((into..new_at).map(Step::Insert));
+        steps.extend((from..old_at).map(|_| ListStep::Remove));
+        steps.extend((into..new_at).map(ListStep::Insert));
         if old_at < old.len() - tail {
-            steps.push(Step::Keep);
+            steps.push(ListStep::Keep);
         }
         (from, into) = (old_at + 1, new_at + 1);
     }
-    steps.extend(std::iter::repeat_with(|| Step::Keep).take(tail));
+    steps.extend(std::iter::repeat_with(|| ListStep::Keep).take(tail));
     steps
 }
 
@@ -142,9 +143,9 @@ fn common(old: &[Value], new: &[Value], head: usize, tail: usize) -> Vec<(usize,
 
 fn change_block(
     text: &str,
-    items: &[Item<'_>],
+    items: &[BlockItem<'_>],
     new: &[Value],
-    steps: &[Step],
+    steps: &[ListStep],
     line_end: &str,
 ) -> Option<Vec<Edit>> {
     let line = |at: usize| {
@@ -155,18 +156,18 @@ fn change_block(
     let mut place = items.first()?.lines.start;
     let mut rest = items.iter();
     for step in steps {
-        if let Step::Insert(at) = step {
+        if let ListStep::Insert(at) = step {
             edits.push(Edit::insert(place, line(*at)?));
             continue;
         }
         let item = rest.next()?;
         place = item.lines.end;
         match (step, item.scalar) {
-            (Step::Replace(at), Some(scalar)) => {
+            (ListStep::Replace(at), Some(scalar)) => {
                 edits.push(Edit::replace(scalar.span, spell(new.get(*at)?, scalar.style, false)));
             }
-            (Step::Replace(at), None) => edits.push(Edit::replace(item.lines, line(*at)?)),
-            (Step::Remove, _) => edits.push(Edit::remove(item.lines)),
+            (ListStep::Replace(at), None) => edits.push(Edit::replace(item.lines, line(*at)?)),
+            (ListStep::Remove, _) => edits.push(Edit::remove(item.lines)),
             _ => {}
         }
     }
@@ -174,7 +175,7 @@ fn change_block(
 }
 
 /// Gives what stands before an item's dash and between the dash and its value.
-fn dash<'t>(text: &'t str, item: &Item<'_>) -> (&'t str, &'t str) {
+fn dash<'t>(text: &'t str, item: &BlockItem<'_>) -> (&'t str, &'t str) {
     let (line, _) = line_at(text, item.lines.start);
     let (indent, value) = line.split_once('-').unwrap_or(("", ""));
     let gap = value.len() - value.trim_start_matches([' ', '\t']).len();
@@ -183,14 +184,14 @@ fn dash<'t>(text: &'t str, item: &Item<'_>) -> (&'t str, &'t str) {
 }
 
 /// Finds the items of a list with one item a line: all dashes of a list stand in one column.
-fn block_items<'p>(text: &str, property: &'p Property, values: &[Value]) -> Option<Vec<Item<'p>>> {
+fn block_items<'p>(text: &str, property: &'p Property, values: &[Value]) -> Option<Vec<BlockItem<'p>>> {
     let start = line_start(text, property.value_span.start);
     let indent = text.get(start..property.value_span.start)?;
     if !indent.bytes().all(|b| b == b' ') {
         return None;
     }
     let (_, end) = line_at(text, property.span.end);
-    let mut items: Vec<Item<'p>> = Vec::new();
+    let mut items: Vec<BlockItem<'p>> = Vec::new();
     let mut scalars = property.scalars.iter().peekable();
     let mut inside = 0;
     let mut at = start;
@@ -200,7 +201,7 @@ fn block_items<'p>(text: &str, property: &'p Property, values: &[Value]) -> Opti
         let behind_dash = line.strip_prefix(indent).and_then(|rest| rest.strip_prefix('-'));
         let opens = behind_dash.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
         if at >= inside && opens {
-            items.push(Item { lines: Span::new(at, next), scalar: None });
+            items.push(BlockItem { lines: Span::new(at, next), scalar: None });
         } else if at < inside || !content.is_empty() && !content.starts_with('#') {
             items.last_mut()?.lines.end = next;
         }
@@ -222,7 +223,7 @@ fn change_flow(
     property: &Property,
     count: usize,
     new: &[Value],
-    steps: &[Step],
+    steps: &[ListStep],
 ) -> Option<Vec<Edit>> {
     let whole = property.value_span;
     let inner = Span::new(whole.start + 1, whole.end.checked_sub(1)?);
@@ -249,25 +250,25 @@ fn change_flow(
     let mut steps = steps.iter().peekable();
     while let Some(step) = steps.next() {
         match step {
-            Step::Keep => index += 1,
-            Step::Replace(at) => {
+            ListStep::Keep => index += 1,
+            ListStep::Replace(at) => {
                 let span = *items.get(index)?;
                 let style = property.scalars.iter().find(|scalar| scalar.span == span);
                 let style = style.map_or(Style::Plain, |scalar| scalar.style);
                 edits.push(Edit::replace(span, spell(new.get(*at)?, style, true)));
                 index += 1;
             }
-            Step::Insert(at) => {
+            ListStep::Insert(at) => {
                 let item = written.get(*at)?;
                 edits.push(match index.checked_sub(1).and_then(|before| items.get(before)) {
                     Some(before) => Edit::insert(before.end, format!(", {item}")),
                     None => Edit::insert(items.first()?.start, format!("{item}, ")),
                 });
             }
-            Step::Remove => {
+            ListStep::Remove => {
                 let first = index;
                 index += 1;
-                while steps.next_if(|step| **step == Step::Remove).is_some() {
+                while steps.next_if(|step| **step == ListStep::Remove).is_some() {
                     index += 1;
                 }
                 let gone = items.get(first..index)?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::yaml::core;
 use super::{Style, has_shape};
-use crate::text::link::Host;
+use crate::text::link::HostEscape;
 
 /// Spells a string in a style, quotes included; `None` where it may not stand in that style outside brackets, or
 /// would not be a string there.
@@ -21,13 +21,13 @@ pub fn encode_scalar(value: &str, style: Style) -> Option<String> {
 ///
 /// In a plain scalar the text may be a part of the whole, so what it reads as does not matter there; as the scalar
 /// may stand in a list in brackets, the signs of such lists are refused.
-pub fn encode_in(host: Host, text: &str) -> Option<String> {
+pub fn encode_in(host: HostEscape, text: &str) -> Option<String> {
     match host {
-        Host::None => Some(text.to_owned()),
-        Host::YamlPlain => is_plain(text, true).then(|| text.to_owned()),
-        Host::YamlSingle => single(text),
-        Host::YamlDouble => Some(double(text)),
-        Host::Json => Some(json(text)),
+        HostEscape::None => Some(text.to_owned()),
+        HostEscape::YamlPlain => is_plain(text, true).then(|| text.to_owned()),
+        HostEscape::YamlSingle => single(text),
+        HostEscape::YamlDouble => Some(double(text)),
+        HostEscape::Json => Some(json(text)),
     }
 }
 

@@ -8,17 +8,17 @@ use std::mem;
 use hashbrown::HashSet;
 use serde_json::Value;
 
-use crate::text::Span;
-use crate::text::frontmatter::yaml::{Block, core, link_of};
+use crate::text::frontmatter::yaml::{YamlBlock, core, link_of};
 use crate::text::frontmatter::{Property, PropertyType, Scalar, Style, kind_of};
 use crate::text::link::Link;
+use crate::text::span::Span;
 
 /// Longer keys are left to the parser, which bounds what paths of many scalars may take up.
 const LONGEST_KEY: usize = 48;
 
 /// Reads the mapping in `yaml`, which stands at `at` in the file; `None` where the parser has to look.
-pub(super) fn read(yaml: &str, at: usize) -> Option<Block> {
-    let mut reader = Reader { yaml, at, ..Reader::default() };
+pub(super) fn read(yaml: &str, at: usize) -> Option<YamlBlock> {
+    let mut reader = SimpleParser { yaml, at, ..SimpleParser::default() };
     let mut start = 0;
     for raw in yaml.split_inclusive('\n') {
         let line = raw.strip_suffix('\n')?;
@@ -30,7 +30,7 @@ pub(super) fn read(yaml: &str, at: usize) -> Option<Block> {
 }
 
 #[derive(Default)]
-struct Reader<'y> {
+struct SimpleParser<'y> {
     yaml: &'y str,
     at: usize,
     /// How many lines were read.
@@ -40,10 +40,10 @@ struct Reader<'y> {
     open: Option<Property>,
     /// Where the items of that list begin in their lines, once there is one.
     indent: Option<usize>,
-    block: Block,
+    block: YamlBlock,
 }
 
-impl<'y> Reader<'y> {
+impl<'y> SimpleParser<'y> {
     /// Reads a line without its end, which stands at `here` in the file.
     fn line(&mut self, line: &'y str, here: usize) -> Option<()> {
         self.lines += 1;

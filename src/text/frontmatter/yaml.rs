@@ -10,9 +10,9 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Number, Value};
 
 use super::{Property, Scalar, Style, kind_of};
-use crate::text::Span;
-use crate::text::escapes::{Quote, Unquoted};
-use crate::text::link::{self, Escape, Host, Link};
+use crate::text::escapes::{QuoteStyle, UnquotedString};
+use crate::text::link::{Escape, HostEscape, Link};
+use crate::text::span::Span;
 
 /// How deep collections may nest, those behind aliases included. JSON readers stop at 128.
 const MAX_DEPTH: usize = 100;
@@ -22,7 +22,7 @@ const MAX_EXPANSION: usize = 1 << 18;
 
 /// What a block of YAML says.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Block {
+pub(super) struct YamlBlock {
     pub(super) properties: Vec<Property>,
     pub(super) links: Vec<Link>,
     /// Whether the outermost mapping is written in braces.
@@ -32,7 +32,7 @@ pub(super) struct Block {
 /// Reads the mapping in `yaml`, which stands at `at` in the file.
 ///
 /// The error is a sentence that starts with the line in the file.
-pub(super) fn read(yaml: &str, at: usize) -> Result<Block, String> {
+pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
     // A byte that was no UTF-8 has become U+001A, which YAML forbids: one bad byte must not hide the whole block.
     let patched = yaml.contains('\u{1A}').then(|| yaml.replace('\u{1A}', "_"));
     let yaml = patched.as_deref().unwrap_or(yaml);
@@ -41,7 +41,7 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<Block, String> {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut reader = Reader { yaml, at, budget: MAX_EXPANSION + yaml.len(), ..Reader::default() };
+    let mut reader = YamlReader { yaml, at, budget: MAX_EXPANSION + yaml.len(), ..YamlReader::default() };
     for event in Parser::new_from_str_with_options(yaml, options) {
         // The opening line of the block is not part of the YAML, hence its lines are one less than the file's.
         let (event, span) = event.map_err(|error| {
@@ -66,7 +66,7 @@ struct Token {
 
 /// A finished node.
 #[derive(Debug, Clone)]
-struct Node {
+struct YamlNode {
     value: Value,
     span: Span,
     style: Style,
@@ -99,19 +99,19 @@ enum Items {
         /// The keys that came through a merge, which an explicit key may replace.
         merged: HashSet<String>,
         /// The key whose value comes next.
-        key: Option<Key>,
+        key: Option<YamlKey>,
     },
 }
 
 #[derive(Debug)]
-struct Key {
+struct YamlKey {
     name: String,
     span: Span,
     is_merge: bool,
 }
 
 #[derive(Debug, Default)]
-struct Reader<'y> {
+struct YamlReader<'y> {
     yaml: &'y str,
     at: usize,
     frames: Vec<Frame>,
@@ -119,7 +119,7 @@ struct Reader<'y> {
     in_key: usize,
     /// Where the next node stands, such as `list.0`.
     path: String,
-    anchors: HashMap<usize, Node>,
+    anchors: HashMap<usize, YamlNode>,
     budget: usize,
     /// Where the last token ended.
     end: usize,
@@ -130,10 +130,10 @@ struct Reader<'y> {
     shared: bool,
     /// Where each key of the outermost mapping stands among the properties.
     places: HashMap<String, usize>,
-    block: Block,
+    block: YamlBlock,
 }
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     fn take(&mut self, event: Event<'_>, token: Token) -> Result<(), String> {
         match event {
             Event::DocumentStart(..) => {
@@ -155,7 +155,7 @@ impl Reader<'_> {
                 };
                 self.shared = true;
                 self.record(token.span, Style::Alias)?;
-                self.finish(Node { span: token.span, style: Style::Alias, ..node }, 0)?;
+                self.finish(YamlNode { span: token.span, style: Style::Alias, ..node }, 0)?;
             }
             Event::SequenceStart(style, anchor, tag) => {
                 let (style, start) = match style {
@@ -205,7 +205,7 @@ impl Reader<'_> {
             Items::Map { map, .. } => Value::Object(map),
         };
         let Frame { style, weight, depth, anchor, .. } = frame;
-        self.finish(Node { value, span, style, depth: depth + 1, weight, name }, anchor)
+        self.finish(YamlNode { value, span, style, depth: depth + 1, weight, name }, anchor)
     }
 
     /// Reads a scalar; where it is a value, notes it and the link that it may be.
@@ -215,7 +215,7 @@ impl Reader<'_> {
         style: ScalarStyle,
         tag: Option<&Tag>,
         token: Token,
-    ) -> Result<Node, String> {
+    ) -> Result<YamlNode, String> {
         let (style, span) = match style {
             ScalarStyle::Plain if token.span.is_empty() => (Style::Plain, self.nothing(token.span.start)),
             ScalarStyle::Plain => (Style::Plain, token.span),
@@ -233,11 +233,11 @@ impl Reader<'_> {
             self.block.links.push(Link { key: Some(self.path.clone()), line: token.line, ..link });
         }
         let value = resolve(text, style, tag);
-        Ok(Node { value, span, style, depth: 0, weight: text.len() + 1, name: text.to_owned() })
+        Ok(YamlNode { value, span, style, depth: 0, weight: text.len() + 1, name: text.to_owned() })
     }
 
     /// Puts a finished node into its collection.
-    fn finish(&mut self, node: Node, anchor: usize) -> Result<(), String> {
+    fn finish(&mut self, node: YamlNode, anchor: usize) -> Result<(), String> {
         if self.frames.len() + node.depth > MAX_DEPTH {
             return Err(format!("collections nest more than {MAX_DEPTH} deep"));
         }
@@ -262,7 +262,7 @@ impl Reader<'_> {
                     return Err(format!("the key {:?} stands here twice", node.name));
                 }
                 let is_merge = node.style == Style::Plain && node.name == "<<";
-                *key = Some(Key { name: node.name, span: node.span, is_merge });
+                *key = Some(YamlKey { name: node.name, span: node.span, is_merge });
             }
             Items::Map { map, merged, key: slot } => {
                 let Some(key) = slot.take() else { return Ok(()) };
@@ -280,7 +280,7 @@ impl Reader<'_> {
     }
 
     /// Makes a property of each entry that a key of the outermost mapping brings: one, or several by a merge.
-    fn properties(&mut self, key: Key, entries: Vec<(String, Value)>, value_span: Span, style: Style) {
+    fn properties(&mut self, key: YamlKey, entries: Vec<(String, Value)>, value_span: Span, style: Style) {
         let scalars = mem::take(&mut self.scalars);
         let shared = mem::take(&mut self.shared) || key.is_merge;
         let span = Span::new(key.span.start, self.comment_end());
@@ -400,21 +400,22 @@ pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usiz
     if !text.trim_start().starts_with(['[', '!']) {
         return None;
     }
-    let link = link::parse_property(text)?;
+    let link = crate::text::frontmatter::link::parse_property(text)?;
     let quoted = style.quote().and_then(|(quote, margin)| {
         let body = Span::new(span.start + margin, span.end.saturating_sub(margin));
-        let unquoted = Unquoted::read(source(yaml, at, body), body.start, quote)?;
+        let unquoted = UnquotedString::read(source(yaml, at, body), body.start, quote)?;
         (unquoted.text == text).then_some((unquoted, quote))
     });
     Some(match quoted {
         Some((unquoted, quote)) => {
-            let host = if quote == Quote::Single { Host::YamlSingle } else { Host::YamlDouble };
-            Link { escape: Escape { host, ..link.escape }, ..unquoted.place(link) }
+            let host =
+                if quote == QuoteStyle::Single { HostEscape::YamlSingle } else { HostEscape::YamlDouble };
+            Link { escape: Escape { host, ..link.escape }, ..link.in_file(&unquoted) }
         }
         // A link is never a plain scalar, so this host says that the value must not be spliced.
         None => {
             let nowhere = Span::new(span.end, span.end);
-            let escape = Escape { host: Host::YamlPlain, ..link.escape };
+            let escape = Escape { host: HostEscape::YamlPlain, ..link.escape };
             Link {
                 span,
                 dest_span: span,
@@ -435,7 +436,7 @@ fn source(yaml: &str, at: usize, span: Span) -> &str {
 
 /// Gives the entries that a key and its value bring to a mapping: one, or those of a merge that are not there yet.
 fn entries(
-    key: &Key,
+    key: &YamlKey,
     value: Value,
     map: &Map<String, Value>,
     merged: &mut HashSet<String>,

@@ -5,8 +5,8 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::nesting::trimmed;
 use super::{OPTIONS, flattened, from_marker, shifted};
-use crate::text::Span;
-use crate::text::note::Lines;
+use crate::text::line::Lines;
+use crate::text::span::Span;
 
 /// Lists the blocks of a body that begins at `body_start`, in order, without the line end behind each.
 ///
@@ -15,7 +15,7 @@ pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);
     let body = flat.as_ref().map_or(body, |(_, flat)| flat);
-    let mut walk = Walk::default();
+    let mut walk = BlockWalk::default();
     for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
         let span = from_marker(text, &event, shifted(range, body_start));
         walk.event(&event, span);
@@ -27,7 +27,7 @@ pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
 }
 
 #[derive(Default)]
-struct Walk {
+struct BlockWalk {
     found: Vec<Span>,
     /// List items around this place: their place in `found`, unless a nested list has closed them, and where they end.
     items: Vec<(Option<usize>, usize)>,
@@ -35,7 +35,7 @@ struct Walk {
     whole: usize,
 }
 
-impl Walk {
+impl BlockWalk {
     fn event(&mut self, event: &Event<'_>, span: Span) {
         match event {
             Event::Start(Tag::List(_)) if self.whole == 0 => {

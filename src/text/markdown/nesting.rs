@@ -1,13 +1,14 @@
 //! Owns the stack of open blocks around the place being read, and decides which block an id names
 //! (spec/obsidian.md 3.7). Reads markers of lines; records nothing.
 
-use crate::text::Span;
-use crate::text::link::Place;
-use crate::text::note::{BlockKind, Lines};
+use crate::text::line::Lines;
+use crate::text::link::LinkContext;
+use crate::text::note::BlockKind;
+use crate::text::span::Span;
 
 /// What may hold other blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holder {
+pub(super) enum ContainerKind {
     Note,
     Quote,
     Callout,
@@ -17,7 +18,7 @@ pub(super) enum Holder {
     Table,
 }
 
-impl Holder {
+impl ContainerKind {
     fn kind(self) -> BlockKind {
         match self {
             Self::Quote => BlockKind::Quote,
@@ -42,7 +43,7 @@ pub(super) enum LeafKind {
 /// A block that is open around the place being read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container {
-    pub(super) holder: Holder,
+    pub(super) holder: ContainerKind,
     span: Span,
     /// The block in it that ended last.
     pub(super) last: Option<(BlockKind, Span)>,
@@ -53,22 +54,22 @@ pub(super) struct Container {
 }
 
 impl Container {
-    fn new(holder: Holder, span: Span) -> Self {
+    fn new(holder: ContainerKind, span: Span) -> Self {
         Self { holder, span, last: None, indent: 0, begun: false }
     }
 }
 
 /// The open blocks, the note itself outermost.
 #[derive(Debug)]
-pub(super) struct Nesting<'a> {
+pub(super) struct ContainerStack<'a> {
     text: &'a str,
     root: Container,
     stack: Vec<Container>,
 }
 
-impl<'a> Nesting<'a> {
+impl<'a> ContainerStack<'a> {
     pub(super) fn new(text: &'a str, body_start: usize) -> Self {
-        let root = Container::new(Holder::Note, Span::new(body_start, text.len()));
+        let root = Container::new(ContainerKind::Note, Span::new(body_start, text.len()));
         Self { text, root, stack: Vec::new() }
     }
 
@@ -81,7 +82,7 @@ impl<'a> Nesting<'a> {
         self.stack.last_mut().unwrap_or(&mut self.root)
     }
 
-    pub(super) fn push(&mut self, holder: Holder, span: Span) {
+    pub(super) fn push(&mut self, holder: ContainerKind, span: Span) {
         self.stack.push(Container::new(holder, span));
     }
 
@@ -111,19 +112,19 @@ impl<'a> Nesting<'a> {
 
     /// Gives the markers of the open list items, the innermost first.
     pub(super) fn item_markers(&self) -> impl Iterator<Item = usize> + '_ {
-        let items = self.stack.iter().rev().filter(|inside| inside.holder == Holder::Item);
+        let items = self.stack.iter().rev().filter(|inside| inside.holder == ContainerKind::Item);
         items.map(|inside| marker_start(self.text, inside.span))
     }
 
-    pub(super) fn place(&self, kind: LeafKind) -> Place {
+    pub(super) fn place(&self, kind: LeafKind) -> LinkContext {
         match (kind, self.inside().holder) {
-            (LeafKind::Heading(_), _) => Place::Heading,
-            (LeafKind::Cell, _) | (_, Holder::Table) => Place::Table,
-            (_, Holder::List | Holder::Item) => Place::List,
-            (_, Holder::Quote) => Place::Quote,
-            (_, Holder::Callout) => Place::Callout,
-            (_, Holder::Footnote) => Place::Footnote,
-            (_, Holder::Note) => Place::Body,
+            (LeafKind::Heading(_), _) => LinkContext::Heading,
+            (LeafKind::Cell, _) | (_, ContainerKind::Table) => LinkContext::Table,
+            (_, ContainerKind::List | ContainerKind::Item) => LinkContext::List,
+            (_, ContainerKind::Quote) => LinkContext::Quote,
+            (_, ContainerKind::Callout) => LinkContext::Callout,
+            (_, ContainerKind::Footnote) => LinkContext::Footnote,
+            (_, ContainerKind::Note) => LinkContext::Body,
         }
     }
 
@@ -148,7 +149,7 @@ impl<'a> Nesting<'a> {
         }
         if caret == leaf.start {
             // Alone in its block: the id belongs to the block above, or else to what holds it.
-            return inside.last.unwrap_or(if inside.holder == Holder::Note { own } else { held });
+            return inside.last.unwrap_or(if inside.holder == ContainerKind::Note { own } else { held });
         }
         if line_start > leaf.start
             && let Some(left) = self.left_by(line_start, caret)
@@ -157,8 +158,8 @@ impl<'a> Nesting<'a> {
         }
         let ends_holder = || trimmed(self.text, inside.span).end <= trimmed(self.text, leaf).end;
         match inside.holder {
-            Holder::Item => held,
-            Holder::Quote | Holder::Callout if ends_holder() => held,
+            ContainerKind::Item => held,
+            ContainerKind::Quote | ContainerKind::Callout if ends_holder() => held,
             _ => own,
         }
     }
@@ -176,18 +177,20 @@ impl<'a> Nesting<'a> {
         let mut list = None;
         for block in &self.stack {
             match block.holder {
-                Holder::Quote | Holder::Callout => {
+                ContainerKind::Quote | ContainerKind::Callout => {
                     at += blanks(at);
                     if prefix.get(at) != Some(&b'>') {
                         return Some(block);
                     }
                     at += 1 + usize::from(prefix.get(at + 1) == Some(&b' '));
                 }
-                Holder::List => list = Some(block),
-                Holder::Item if blanks(at) < block.indent && prefix.get(at) != Some(&b'\t') => return list,
-                Holder::Item => at += block.indent,
-                Holder::Footnote if blanks(at) == 0 => return Some(block),
-                Holder::Footnote | Holder::Note | Holder::Table => {}
+                ContainerKind::List => list = Some(block),
+                ContainerKind::Item if blanks(at) < block.indent && prefix.get(at) != Some(&b'\t') => {
+                    return list;
+                }
+                ContainerKind::Item => at += block.indent,
+                ContainerKind::Footnote if blanks(at) == 0 => return Some(block),
+                ContainerKind::Footnote | ContainerKind::Note | ContainerKind::Table => {}
             }
         }
         None

@@ -1,8 +1,9 @@
 //! Owns the tests of headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
 
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
+use sidenote::text::line::Lines;
 use sidenote::text::markdown::blocks as blocks_of;
-use sidenote::text::note::{self, BlockKind, Lines};
+use sidenote::text::note::{self, BlockKind};
 
 use super::{checked, described};
 

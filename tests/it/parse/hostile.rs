@@ -1,8 +1,9 @@
 //! Owns the tests of notes that nobody wrote: random, deeply nested and endless ones.
 
 use proptest::prelude::{Strategy, any, prop, prop_oneof, proptest};
-use sidenote::text::link;
-use sidenote::text::note::{self, Note};
+use sidenote::text::decode::decode;
+use sidenote::text::frontmatter::link::parse_property;
+use sidenote::text::note::Note;
 
 use super::{check_links, checked};
 
@@ -22,12 +23,12 @@ fn any_note_parses_and_its_spans_hold() {
         let text = parts.concat();
         checked(&text);
         checked(&format!("---\nk: v\n---\n{text}"));
-        if let Some(link) = link::parse_property(&text) {
+        if let Some(link) = parse_property(&text) {
             assert!(link.span.encloses(link.dest_span) && text.get(link.span.start..link.span.end).is_some());
         }
     });
     proptest!(|(bytes in prop::collection::vec(any::<u8>(), 0..200))| {
-        let decoded = note::decode(&bytes);
+        let decoded = decode(&bytes);
         assert!(decoded.text.is_empty() || decoded.text.len() == bytes.len());
         checked(&decoded.text);
     });

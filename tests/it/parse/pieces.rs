@@ -1,6 +1,6 @@
 //! Owns the tests of the searchable text of a note (spec/obsidian.md 7).
 
-use sidenote::text::note::{Joint, PieceKind};
+use sidenote::text::note::{PieceKind, Separator};
 
 use super::checked;
 
@@ -9,8 +9,8 @@ fn searchable(text: &str, kinds: &[PieceKind]) -> String {
     let mut joined = String::new();
     let (mut line, mut block) = (false, false);
     for piece in checked(text).pieces {
-        line |= piece.joint == Joint::Line;
-        block |= piece.joint == Joint::Block;
+        line |= piece.joint == Separator::Line;
+        block |= piece.joint == Separator::Block;
         if !kinds.contains(&piece.kind) {
             line = true;
             continue;

@@ -1,0 +1,51 @@
+//! Line ends of a text: offsets to line numbers and back.
+
+use crate::text::span::Span;
+
+/// The starts of a text's lines, so that offsets turn into line numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// Offset behind each line end.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    /// Finds the lines of `text`; a line ends with a line feed.
+    pub fn new(text: &str) -> Self {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+        // Counting first is far faster than growing.
+        let mut starts = Vec::with_capacity(ends.clone().count());
+        starts.extend(ends.map(|at| at + 1));
+        Self { starts }
+    }
+
+    /// Lists the lines of a text of `len` bytes, line ends included.
+    pub fn spans(&self, len: usize) -> impl Iterator<Item = Span> + '_ {
+        let starts = std::iter::once(0).chain(self.starts.iter().copied());
+        starts.zip(self.starts.iter().copied().chain([len])).map(|(start, end)| Span::new(start, end))
+    }
+
+    /// Gives the line of `offset`, counted from 1.
+    pub fn of(&self, offset: usize) -> usize {
+        1 + self.starts.partition_point(|&start| start <= offset)
+    }
+
+    /// Gives the offset of the first byte of a line, counted from 1; behind the last line, one past every offset.
+    pub fn start(&self, line: usize) -> usize {
+        match line.checked_sub(2) {
+            None => 0,
+            Some(before) => self.starts.get(before).copied().unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Gives the line that starts at `at` without its end, and the offset behind that end; a lone CR ends a line too
+/// (spec/obsidian.md 1.8).
+pub(super) fn line_at(text: &str, at: usize) -> (&str, usize) {
+    let rest = text.get(at..).unwrap_or("");
+    let Some(len) = rest.find(['\n', '\r']) else {
+        return (rest, text.len());
+    };
+    let (line, end) = rest.split_at(len);
+    (line, at + len + if end.starts_with("\r\n") { 2 } else { 1 })
+}

@@ -1,0 +1,42 @@
+//! The parser of a string that is one inline Markdown link and nothing else.
+
+use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
+
+use crate::text::link::LinkForm;
+use crate::text::link_syntax::{self, Destination};
+use crate::text::span::Span;
+
+/// Reads `text` as one inline markdown link or image that takes up all of it.
+pub(in crate::text) fn whole_link(text: &str) -> Option<Destination> {
+    let mut inner = 0;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Paragraph) => {}
+            Event::Start(
+                Tag::Link { link_type: LinkType::Inline, .. }
+                | Tag::Image { link_type: LinkType::Inline, .. },
+            ) if inner == 0 => {
+                if range != (0..text.len()) {
+                    return None;
+                }
+                inner = 1 + usize::from(text.starts_with('!'));
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) if range == (0..text.len()) => {
+                let embed = text.starts_with('!');
+                let span = Span::from(range);
+                let label = Span::new(1 + usize::from(embed), label_end(text, inner, span.end)?);
+                let (dest, angle) = link_syntax::destination(text, Span::new(label.end + 2, span.end))?;
+                let form = if angle { LinkForm::MdAngle } else { LinkForm::MdPlain };
+                return Some(Destination { span, label, dest, form, embed });
+            }
+            _ if inner == 0 => return None,
+            _ => inner = inner.max(range.end),
+        }
+    }
+    None
+}
+
+/// Finds the bracket that closes a label whose last part ends at `from`.
+pub(super) fn label_end(text: &str, from: usize, end: usize) -> Option<usize> {
+    Some(from + text.get(from..end)?.find(']')?)
+}

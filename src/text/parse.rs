@@ -1,0 +1,33 @@
+//! The parser of Markdown notes: frontmatter, then body, then unlinked references.
+//!
+//! It never fails. What cannot be read becomes a [`ParseProblem`] of the note.
+
+use crate::text::line::Lines;
+use crate::text::note::{Note, ParseProblem};
+use crate::text::unlinked_reference::find;
+use crate::text::{frontmatter, markdown};
+
+impl Note {
+    /// Reads a Markdown note: its frontmatter, then its body (spec/obsidian.md 2, 3.6, 3.7, 5–7).
+    pub fn parse(text: &str) -> Self {
+        let (frontmatter, body_start) = frontmatter::read(text);
+        let lines = Lines::new(text);
+        let mut note = Self { body_start, ..Self::default() };
+        if let Some(frontmatter) = &frontmatter {
+            note.tags.clone_from(&frontmatter.tags);
+            note.links.clone_from(&frontmatter.links);
+            for link in &mut note.links {
+                link.line = lines.of(link.span.start);
+            }
+            note.problems.extend(frontmatter.error.as_ref().map(|reason| ParseProblem {
+                code: "yaml-unparsable",
+                message: reason.clone(),
+                span: Some(frontmatter.span),
+            }));
+        }
+        note.frontmatter = frontmatter;
+        markdown::read(text, body_start, &lines, &mut note);
+        note.mentions = find::in_note(text, &note, &lines);
+        note
+    }
+}

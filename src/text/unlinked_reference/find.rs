@@ -1,0 +1,205 @@
+//! The search for unlinked references in notes and broken canvases.
+
+use hashbrown::HashSet;
+
+use crate::text::escapes::{QuoteStyle, UnquotedString};
+use crate::text::frontmatter::{Frontmatter, Scalar, Style};
+use crate::text::line::Lines;
+use crate::text::link::{Escape, HostEscape, Link, LinkContext, LinkForm};
+use crate::text::link_syntax::wikilink_at;
+use crate::text::note::Note;
+use crate::text::span::Span;
+use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
+
+/// Finds the mentions of a Markdown note, in order.
+pub fn in_note(text: &str, note: &Note, lines: &Lines) -> Vec<UnlinkedReference> {
+    let mut found = Vec::new();
+    if let Some(frontmatter) = &note.frontmatter {
+        if frontmatter.error.is_some() {
+            wikilinks(text, frontmatter.yaml_span, UnlinkedReferenceKind::BrokenYaml, &mut found);
+        }
+        in_properties(text, frontmatter, &mut found);
+    }
+    if memchr::memmem::find(text.as_bytes(), b"internal-link").is_some() {
+        in_diagrams(text, &mut found);
+    }
+    for mention in &mut found {
+        mention.link.line = lines.of(mention.link.span.start);
+    }
+    found
+}
+
+/// Finds the mentions of a canvas that is no JSON, in order.
+pub fn in_broken_canvas(text: &str) -> Vec<UnlinkedReference> {
+    let mut found = Vec::new();
+    wikilinks(text, Span::new(0, text.len()), UnlinkedReferenceKind::BrokenJson, &mut found);
+    for (at, field) in text.match_indices("\"file\"") {
+        let behind = text.get(at + field.len()..).unwrap_or("");
+        let value = behind.trim_start().strip_prefix(':').map(str::trim_start);
+        let Some(body) = value.and_then(|value| value.strip_prefix('"')) else { continue };
+        let start = text.len() - body.len();
+        let mut escaped = false;
+        let end = body.find(|c: char| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        let path = end.and_then(|end| UnquotedString::read(body.get(..end)?, start, QuoteStyle::Json));
+        if let (Some(path), Some(end)) = (path, end)
+            && let Some(link) = whole(&path.text, Span::new(start, start + end))
+        {
+            found.push(UnlinkedReference {
+                kind: UnlinkedReferenceKind::BrokenJson,
+                link: Link { form: LinkForm::CanvasFile, ..link },
+            });
+        }
+    }
+    found.sort_by_key(|mention| mention.link.span.start);
+    let lines = Lines::new(text);
+    for mention in &mut found {
+        mention.link.line = lines.of(mention.link.span.start);
+    }
+    found
+}
+
+/// Makes the link that a bare name would be.
+fn whole(name: &str, span: Span) -> Option<Link> {
+    let link = wikilink_at(&format!("[[{}]]", name.trim()), 0)?;
+    let end = Span::new(span.end, span.end);
+    Some(Link { span, dest_span: span, path_span: span, subpath_span: end, alias_span: None, ..link })
+}
+
+/// Finds wikilinks in bytes that mean nothing else.
+fn wikilinks(text: &str, within: Span, kind: UnlinkedReferenceKind, found: &mut Vec<UnlinkedReference>) {
+    let Some(inside) = text.get(..within.end) else { return };
+    for (at, _) in within.of(text).match_indices("[[") {
+        if let Some(link) = wikilink_at(inside, within.start + at) {
+            found.push(UnlinkedReference { kind, link });
+        }
+    }
+}
+
+fn in_properties(text: &str, frontmatter: &Frontmatter, found: &mut Vec<UnlinkedReference>) {
+    let mut links: Vec<Span> = frontmatter.links.iter().map(|link| link.span).collect();
+    links.sort_unstable();
+    for scalar in frontmatter.properties.iter().flat_map(|property| &property.scalars) {
+        let first = links.partition_point(|link| link.start < scalar.span.start);
+        let is_link = links.get(first).is_some_and(|link| scalar.span.encloses(*link));
+        if !scalar.span.of(text).contains("[[") || is_link {
+            continue;
+        }
+        let kind = match scalar.unquote(text) {
+            Some(string) => {
+                in_string(&string, scalar, found);
+                continue;
+            }
+            None => UnlinkedReferenceKind::FoldedProperty,
+        };
+        wikilinks(text, scalar.span, kind, found);
+    }
+}
+
+fn in_string(string: &UnquotedString, scalar: &Scalar, found: &mut Vec<UnlinkedReference>) {
+    let host = match scalar.style {
+        Style::Single => HostEscape::YamlSingle,
+        Style::Double => HostEscape::YamlDouble,
+        _ => HostEscape::YamlPlain,
+    };
+    for (at, _) in string.text.match_indices("[[") {
+        let Some(link) = wikilink_at(&string.text, at) else { continue };
+        let link = Link {
+            form: LinkForm::FmWiki,
+            escape: Escape { host, ..link.escape },
+            place: LinkContext::Property,
+            key: Some(scalar.path.clone()),
+            ..link.in_file(string)
+        };
+        found.push(UnlinkedReference { kind: UnlinkedReferenceKind::PartialProperty, link });
+    }
+}
+
+/// Finds the nodes of Mermaid diagrams that Obsidian makes links of: those of `class A,B internal-link`, and those
+/// written `A:::internal-link`. A node's name is its label, or else its id.
+fn in_diagrams(text: &str, found: &mut Vec<UnlinkedReference>) {
+    let mut fence = None;
+    let mut start = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let said = line.trim();
+        let sign = said.get(..3).filter(|sign| matches!(*sign, "```" | "~~~"));
+        match (fence, sign) {
+            (None, Some(sign)) if said.trim_start_matches(['`', '~']).trim() == "mermaid" => {
+                fence = Some(sign);
+                start = at + line.len();
+            }
+            (Some(open), Some(sign)) if open == sign => {
+                in_diagram(text, Span::new(start, at), found);
+                fence = None;
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+}
+
+fn in_diagram(text: &str, within: Span, found: &mut Vec<UnlinkedReference>) {
+    let code = within.of(text);
+    let mut ids: HashSet<&str> = HashSet::new();
+    for line in code.lines().map(str::trim) {
+        let classed = line
+            .strip_prefix("class ")
+            .and_then(|rest| rest.trim_end_matches(';').trim_end().rsplit_once(' '));
+        if let Some((nodes, "internal-link")) = classed {
+            ids.extend(nodes.split(',').map(str::trim));
+        }
+    }
+    let nodes: Vec<(usize, MermaidNode<'_>)> = nodes(code).collect();
+    ids.extend(nodes.iter().filter(|(_, node)| node.class == Some("internal-link")).map(|(_, node)| node.id));
+    let mut named: HashSet<&str> = HashSet::new();
+    // The label may come with any occurrence of the node.
+    let (labelled, bare): (Vec<_>, Vec<_>) = nodes.iter().partition(|(_, node)| node.label.is_some());
+    for (at, node) in labelled.into_iter().chain(bare) {
+        if ids.contains(node.id) && named.insert(node.id) {
+            let (lead, name) = node.label.unwrap_or((0, node.id));
+            let start = within.start + at + lead;
+            let link = whole(name, Span::new(start, start + name.len()));
+            found.extend(
+                link.map(|link| UnlinkedReference { kind: UnlinkedReferenceKind::MermaidNode, link }),
+            );
+        }
+    }
+}
+
+struct MermaidNode<'c> {
+    id: &'c str,
+    /// Its offset behind the id's start, and its text.
+    label: Option<(usize, &'c str)>,
+    class: Option<&'c str>,
+}
+
+/// Reads the nodes of a flow chart, as far as a name is concerned: `id`, `id[label]`, `id("label")`, `id{label}`.
+fn nodes(code: &str) -> impl Iterator<Item = (usize, MermaidNode<'_>)> {
+    let is_id = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = code.get(at..)?;
+        let start = at + rest.find(is_id)?;
+        let word = code.get(start..)?;
+        let mut len = word.find(|c| !is_id(c)).unwrap_or(word.len());
+        // The arrow in `A-->B` is none of the id.
+        len = word.get(..len).and_then(|id| id.find("--")).filter(|&arrow| arrow > 0).unwrap_or(len);
+        let (id, behind) = word.split_at(len);
+        let opened = behind.len() - behind.trim_start_matches(['[', '(', '{']).len();
+        let label = (opened > 0).then(|| {
+            let body = behind.get(opened..).unwrap_or("");
+            let body = body.split(['\n', ']', ')', '}']).next().unwrap_or("");
+            let quotes = body.len() - body.trim_start_matches('"').len();
+            (len + opened + quotes, body.trim_matches('"'))
+        });
+        let end = label.map_or(len, |(lead, text)| lead + text.len());
+        let closed = word.get(end..).unwrap_or("").trim_start_matches(['"', ']', ')', '}']);
+        let class = closed.strip_prefix(":::").map(|class| class.split(|c| !is_id(c)).next().unwrap_or(""));
+        at = start + end.max(1);
+        Some((start, MermaidNode { id, label, class }))
+    })
+}

@@ -1,0 +1,159 @@
+//! The write lock of a vault, and the records folder that holds it.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::vault::dir::{Dir, split_path, symlink_error};
+use crate::vault::records::PENDING;
+use crate::vault::{STATE_DIR, Vault};
+
+/// How long another process may hold the write lock before we give up.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The right to write in a vault, until it is dropped.
+#[derive(Debug)]
+pub struct WriteLock {
+    file: File,
+    records: PathBuf,
+    pub(crate) folder: Dir,
+}
+
+impl Drop for WriteLock {
+    fn drop(&mut self) {
+        // Closing alone would not do where a process that is being started holds the file for a moment longer.
+        if let Err(error) = self.file.unlock() {
+            tracing::debug!("the write lock goes with its file: {error}");
+        }
+    }
+}
+
+impl WriteLock {
+    /// Gives the folder of the records that the lock guards.
+    pub fn records(&self) -> &Path {
+        &self.records
+    }
+}
+
+impl Vault {
+    /// Gives the place of the records where nothing else is said.
+    pub fn records(&self) -> PathBuf {
+        self.root().join(STATE_DIR).join("records")
+    }
+
+    /// Says whether an operation may be half-done, without taking the lock.
+    pub fn has_pending_transactions(&self, records: &Path) -> bool {
+        let pending =
+            self.open_records(records).ok().flatten().and_then(|folder| folder.open_dir(PENDING).ok());
+        pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
+    }
+
+    /// Takes the write lock, waiting some seconds for another process to give it back. A new records folder gets
+    /// what git has to know beside it.
+    ///
+    /// # Errors
+    /// `Conflict` naming the holder where it keeps the lock; `Invalid` where a symbolic link leads to the records;
+    /// `Io` where they cannot be written.
+    pub fn lock(&self, records: &Path) -> Result<WriteLock> {
+        self.lock_with_timeout(records, LOCK_TIMEOUT)
+    }
+
+    /// Takes the write lock, waiting `patience` at most.
+    ///
+    /// # Errors
+    /// As [`Vault::lock`].
+    pub fn lock_with_timeout(&self, records: &Path, patience: Duration) -> Result<WriteLock> {
+        let failed = |error| Error::io("take the write lock in", records, error);
+        let folder = self.create_records_dir(records)?;
+        let mut file = folder.open_append("lock").map_err(failed)?;
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
+                Err(std::fs::TryLockError::WouldBlock) if waited >= patience => {
+                    return Err(lock_held_error(&mut file));
+                }
+                Err(std::fs::TryLockError::WouldBlock) => {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                    pause = (pause * 2).min(Duration::from_millis(100));
+                }
+            }
+        }
+        file.set_len(0).map_err(failed)?;
+        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(failed)?;
+        Ok(WriteLock { file, records: records.to_owned(), folder })
+    }
+
+    /// Makes the folder of the records where it is missing, beneath the root where it lies there.
+    pub(crate) fn create_records_dir(&self, records: &Path) -> Result<Dir> {
+        self.refuse_read_only()?;
+        let failed = |error| Error::io("make", records, error);
+        let inner = records.strip_prefix(self.root()).ok();
+        let Some(inner) = inner.and_then(Path::to_str).filter(|inner| !inner.is_empty()) else {
+            create_external_dir(records).map_err(failed)?;
+            let folder = Dir::open(records).map_err(failed)?;
+            write_git_files(None, &folder).map_err(failed)?;
+            return Ok(folder);
+        };
+        let mut folder = Dir::open(self.root()).map_err(failed)?;
+        let mut above = None;
+        for name in inner.split('/') {
+            let child = match folder.open_or_create_dir(name) {
+                Ok(child) => child,
+                Err(_) if matches!(folder.entry(name), Ok(Some(entry)) if entry.is_symlink()) => {
+                    return Err(symlink_error(&format!("{name} in {inner}")));
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            above = Some((name, std::mem::replace(&mut folder, child)));
+            if name == STATE_DIR {
+                above = None;
+            }
+        }
+        // Only a folder of ours gets files beside the records.
+        let state = inner.strip_suffix("/records").filter(|path| split_path(path).1 == STATE_DIR);
+        write_git_files(state.and(above.as_ref()).map(|(_, state)| state), &folder).map_err(failed)?;
+        Ok(folder)
+    }
+}
+
+/// Makes a records folder that the user put somewhere else.
+#[expect(clippy::disallowed_methods, reason = "this file is where folders are made")]
+fn create_external_dir(records: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(records)
+}
+
+/// Tells git which of our files are of this machine alone, and how to merge journals.
+fn write_git_files(state: Option<&Dir>, records: &Dir) -> io::Result<()> {
+    let mut texts = vec![(records, ".gitignore", "lock\npending/\nundo/\n")];
+    if let Some(state) = state {
+        texts.push((state, ".gitignore", "index/\nbackups/\n"));
+        texts.push((state, ".gitattributes", "records/*.jsonl merge=union\n"));
+    }
+    for (folder, name, text) in texts {
+        if folder.entry(name)?.is_none() {
+            match folder.create(name, 0o666) {
+                Ok(mut file) => file.write_all(text.as_bytes())?,
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lock_held_error(file: &mut File) -> Error {
+    let mut text = String::new();
+    let holder = match file.read_to_string(&mut text) {
+        Ok(_) if !text.trim().is_empty() => format!("process {}", text.trim()),
+        _ => "another process".to_owned(),
+    };
+    Error::new(ErrorKind::Conflict, format!("{holder} is writing in this vault and does not come to an end"))
+        .with_hint("try again once it has finished")
+}
