@@ -14,6 +14,8 @@ pub const DEFAULT_IMPORTANCE: f64 = 5.0;
 pub const MIN_IMPORTANCE: f64 = 1.0;
 /// The most importance.
 pub const MAX_IMPORTANCE: f64 = 10.0;
+/// The importances that a note can have.
+pub const IMPORTANCE_RANGE: std::ops::RangeInclusive<f64> = MIN_IMPORTANCE..=MAX_IMPORTANCE;
 /// A note is hot while it is younger than this.
 const HOT: i64 = 72 * 3_600_000;
 /// The fewest uses that make a note warm.

@@ -346,22 +346,7 @@ impl<'b> FileCheck<'b> {
 
     /// Looks at one file; `None` where nothing happens to it.
     fn file(&mut self, change: &'b FileChange) -> Result<Option<(ChangedFile, PreparedFile<'b>)>> {
-        let Some(place) = &change.from else {
-            let (Some(to), Content::Whole(bytes)) = (&change.to, &change.content) else {
-                return Err(Error::internal("the plan has a new file without a place or a content"));
-            };
-            let file = ChangedFile {
-                from: None,
-                to: Some(to.clone()),
-                before: None,
-                after: Some(ContentHash::of(bytes)),
-                image: None,
-                patch: Vec::new(),
-                temporary: None,
-                inode: None,
-            };
-            return Ok(Some((file, PreparedFile { found: None, after: Some(bytes.as_slice().into()) })));
-        };
+        let Some(place) = &change.from else { return new_file(change).map(Some) };
         let path = place.to_string();
         let moves =
             change.to.as_ref().is_none_or(|to| to.to_string() != path_after_moves(&self.plan.folders, &path));
@@ -448,6 +433,24 @@ impl<'b> FileCheck<'b> {
         self.writable.insert(folder.to_owned());
         Ok(())
     }
+}
+
+/// Prepares a file that a plan creates.
+fn new_file(change: &FileChange) -> Result<(ChangedFile, PreparedFile<'_>)> {
+    let (Some(to), Content::Whole(bytes)) = (&change.to, &change.content) else {
+        return Err(Error::internal("the plan has a new file without a path or content"));
+    };
+    let file = ChangedFile {
+        from: None,
+        to: Some(to.clone()),
+        before: None,
+        after: Some(ContentHash::of(bytes)),
+        image: None,
+        patch: Vec::new(),
+        temporary: None,
+        inode: None,
+    };
+    Ok((file, PreparedFile { found: None, after: Some(bytes.as_slice().into()) }))
 }
 
 /// The new names of a plan.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::memory::state::{MAX_IMPORTANCE, MIN_IMPORTANCE};
+use crate::memory::state::IMPORTANCE_RANGE;
 use crate::store::Store;
 use crate::store::memory::memories::Memory;
 use crate::store::memory::save::{Comparison, UNNAMED, title_of};
@@ -114,9 +114,7 @@ impl Store {
 
     /// Takes what is private out of a memory, and refuses what cannot be kept.
     fn incoming(&self, request: &KeepRequest) -> Result<Incoming> {
-        if let Some(importance) =
-            request.importance.filter(|number| !(MIN_IMPORTANCE..=MAX_IMPORTANCE).contains(number))
-        {
+        if let Some(importance) = request.importance.filter(|number| !IMPORTANCE_RANGE.contains(number)) {
             return Err(
                 Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
             );

@@ -15,7 +15,7 @@ use crate::memory::duplicate::{agree, digest};
 use crate::memory::preview::preview;
 use crate::memory::privacy::without_private;
 use crate::memory::recall::{key_terms, without_injected};
-use crate::memory::state::{DEFAULT_IMPORTANCE, MAX_IMPORTANCE, MIN_IMPORTANCE};
+use crate::memory::state::{DEFAULT_IMPORTANCE, IMPORTANCE_RANGE};
 use crate::search::Mode;
 use crate::search::query::Query;
 use crate::store::Store;
@@ -150,7 +150,7 @@ impl Store {
                 .with_hint("give the text, or - for standard input"));
         }
         if let Some(importance) =
-            request.importance.filter(|importance| !(MIN_IMPORTANCE..=MAX_IMPORTANCE).contains(importance))
+            request.importance.filter(|importance| !IMPORTANCE_RANGE.contains(importance))
         {
             return Err(
                 Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
