@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::index::Changes;
+use crate::index::SyncScope;
 use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Inside, Known, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
@@ -105,12 +105,12 @@ impl Difference {
 pub(super) fn compare(
     vault: &Vault,
     catalog: &Catalog,
-    changes: &Changes,
+    changes: &SyncScope,
     redo: &Redo,
 ) -> Result<Difference> {
     let settings = vault.settings();
     let (found, known, mut report) = match changes {
-        Changes::All => {
+        SyncScope::All => {
             let (look, gaps) = look(vault, catalog, &settings, redo)?;
             let mut report = SyncReport { scanned: look.scanned, held: look.held, ..SyncReport::default() };
             report.warnings.extend(gaps.warnings);
@@ -119,7 +119,7 @@ pub(super) fn compare(
             }
             (look.found, look.known, report)
         }
-        Changes::Only { files, places } => {
+        SyncScope::Only { files, places } => {
             let mut found = Vec::new();
             let mut known = Vec::new();
             let mut unseen = Vec::new();

@@ -56,7 +56,7 @@ const FIRST: Duration = Duration::from_secs(5);
 
 /// Which files a sync looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Changes {
+pub enum SyncScope {
     /// The whole vault.
     All,
     /// These places, whatever happened to them.
@@ -68,7 +68,7 @@ pub enum Changes {
     },
 }
 
-impl Changes {
+impl SyncScope {
     /// Names single files.
     pub fn only(files: Vec<NotePath>) -> Self {
         Self::Only { files, places: Vec::new() }
@@ -226,7 +226,7 @@ fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>, served: 
 }
 
 enum Job {
-    Sync(Changes, Arc<Progress>, Sender<Result<SyncReport>>),
+    Sync(SyncScope, Arc<Progress>, Sender<Result<SyncReport>>),
     Embed(Arc<Progress>, Sender<Result<usize>>),
     Urgent(Urgent),
     Stop,
@@ -436,7 +436,7 @@ impl Index {
     ///
     /// # Errors
     /// `Conflict` where another process holds the lock.
-    pub fn sync(&self, changes: Changes, progress: Arc<Progress>) -> Result<SyncReport> {
+    pub fn sync(&self, changes: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
         let job = |changes, progress| |reply| Job::Sync(changes, progress, reply);
         let done = match self.ask(None, job(changes.clone(), Arc::clone(&progress))) {
             Err(error) if error.kind() == ErrorKind::Corrupt && self.start_anew(&error)? => {
@@ -520,7 +520,7 @@ impl Index {
     /// As [`Index::sync`].
     pub fn sync_within(
         &self,
-        changes: Changes,
+        changes: SyncScope,
         progress: Arc<Progress>,
         limit: Duration,
     ) -> Result<Option<SyncReport>> {
@@ -538,7 +538,7 @@ impl Index {
         let mut left: Vec<&(NotePath, Option<Hash>)> = files.iter().collect();
         loop {
             if self.promote()? {
-                self.sync(Changes::only(left.iter().map(|(path, _)| path.clone()).collect()), silent())?;
+                self.sync(SyncScope::only(left.iter().map(|(path, _)| path.clone()).collect()), silent())?;
                 return Ok(true);
             }
             self.refresh()?;

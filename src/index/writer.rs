@@ -22,7 +22,7 @@ use crate::index::directory::{Identity, STAGED, displaced, remove_staged, sealed
 use crate::index::embed::{Effort, Embed};
 use crate::index::indexed_document::{Document, Reading};
 use crate::index::vectors::{VectorWriter, passage_key};
-use crate::index::{Changes, Phase, Progress, active_model, checksums};
+use crate::index::{SyncScope, Phase, Progress, active_model, checksums};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::memory::usage::NoteRef;
@@ -98,13 +98,13 @@ impl Writer {
     /// Brings the index in line with the files.
     pub(crate) fn sync(
         &mut self,
-        changes: &Changes,
+        changes: &SyncScope,
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<SyncReport> {
         let started = wall_nanos();
         let redo = if self.anew { Redo::All } else { self.unfinished()? };
-        let changes = if redo == Redo::Nothing { changes } else { &Changes::All };
+        let changes = if redo == Redo::Nothing { changes } else { &SyncScope::All };
         progress(Phase::Scan, 0, 0);
         let mut difference = compare(&self.vault, &self.catalog, changes, &redo)?;
         if self.anew {

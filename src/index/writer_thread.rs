@@ -10,7 +10,7 @@ use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::writer::Writer;
-use crate::index::{Changes, Job, Phase, Progress, Shared};
+use crate::index::{SyncScope, Job, Phase, Progress, Shared};
 
 /// Where so long nothing is asked for, there is time to merge and to tidy.
 const LULL: Duration = Duration::from_millis(100);
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    fn sync(&mut self, changes: &Changes, progress: &Progress) -> Result<SyncReport> {
+    fn sync(&mut self, changes: &SyncScope, progress: &Progress) -> Result<SyncReport> {
         if self.shared.is_displaced() {
             return Err(displaced());
         }

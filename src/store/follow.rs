@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Store;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{Changes, SyncReport, silent};
+use crate::index::{SyncScope, SyncReport, silent};
 use crate::vault::watch::{WatchBatch, Watcher};
 
 /// How often a process that does not keep the index looks whether it may.
@@ -184,8 +184,8 @@ impl Store {
     /// Brings the index in line with a batch of the watch; what fails is looked at again.
     fn take_in(&self, watch: &Watcher, batch: WatchBatch) -> Result<SyncReport> {
         let changes = match batch.rescan {
-            Some(_) => Changes::All,
-            None => Changes::Only { files: batch.files, places: batch.gone },
+            Some(_) => SyncScope::All,
+            None => SyncScope::Only { files: batch.files, places: batch.gone },
         };
         self.index.sync(changes, silent()).inspect_err(|error| watch.rescan(error.to_string()))
     }
@@ -205,7 +205,7 @@ impl Store {
                 None => {}
             }
         }
-        self.index.sync(Changes::All, silent())
+        self.index.sync(SyncScope::All, silent())
     }
 
     /// As [`Store::catch_up`], for a search, which does not wait long while this process follows the files: gives the
@@ -220,7 +220,7 @@ impl Store {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(watch) = watch else {
             // The first look at everything is under way, or about to be.
-            let done = self.index.sync_within(Changes::All, silent(), left())?;
+            let done = self.index.sync_within(SyncScope::All, silent(), left())?;
             return Ok(usize::from(done.is_none()));
         };
         let _turn = loop {
@@ -233,8 +233,8 @@ impl Store {
         };
         let changes = match watch.flush() {
             Some(batch) if batch.is_empty() => return Ok(0),
-            Some(WatchBatch { rescan: None, files, gone, .. }) => Changes::Only { files, places: gone },
-            _ => Changes::All,
+            Some(WatchBatch { rescan: None, files, gone, .. }) => SyncScope::Only { files, places: gone },
+            _ => SyncScope::All,
         };
         match self.index.sync_within(changes, silent(), left()) {
             Ok(Some(report)) => Ok(warn_of(&report)),
@@ -253,7 +253,7 @@ impl Store {
     /// As [`Store::freshen`], for whoever must not wait: what takes longer is left to others, or to the next time.
     pub(super) fn freshen_within(&self, patience: Duration) -> Result<()> {
         if self.index.promote()? {
-            self.index.sync_within(Changes::All, silent(), patience)?;
+            self.index.sync_within(SyncScope::All, silent(), patience)?;
             self.note_moves();
         }
         Ok(())

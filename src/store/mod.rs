@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Counts, FileRow};
 use crate::index::embed::model_selection::{Chosen, Earlier};
 use crate::index::embed::{Embed, Rerank, model_selection};
-use crate::index::{Changes, Holder, Index, Options, Progress, Snapshot, SyncReport};
+use crate::index::{SyncScope, Holder, Index, Options, Progress, Snapshot, SyncReport};
 use crate::journal::projection::Projection;
 use crate::text::path::{NotePath, key};
 use crate::vault::watch::Watcher;
@@ -348,7 +348,7 @@ impl Store {
     /// `Conflict` where another process writes it.
     #[tracing::instrument(skip_all)]
     pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.index.sync(Changes::All, progress)
+        self.index.sync(SyncScope::All, progress)
     }
 
     /// Tells `hearer` of every change that comes into the index here: by an editor, by us, in whichever way it was seen.

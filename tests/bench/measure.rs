@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sidenote::index::catalog::Catalog;
 use sidenote::index::embed::{Embed as _, MiniLm};
 use sidenote::index::vectors::VectorWriter;
-use sidenote::index::{Changes, Index, Options, silent};
+use sidenote::index::{SyncScope, Index, Options, silent};
 use sidenote::search::query::Query;
 use sidenote::search::{Found, Mode, Request};
 use sidenote::store::{
@@ -153,7 +153,7 @@ fn noop(place: &Place, sample: &mut Sample) -> Result<()> {
 fn one_known(place: &Place, sample: &mut Sample) -> Result<()> {
     let index = open_index(place)?;
     let path = NotePath::parse(CHANGED)?;
-    let sync = || index.sync(Changes::only(vec![path.clone()]), silent());
+    let sync = || index.sync(SyncScope::only(vec![path.clone()]), silent());
     change(place, "first")?;
     sync()?;
     for run in 0..RUNS {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
-use sidenote::index::{Changes, Drift, Index, Options, silent};
+use sidenote::index::{SyncScope, Drift, Index, Options, silent};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::scan::scan;
@@ -82,7 +82,7 @@ impl Bed {
         let is_gone = |path: &&NotePath| !found.contains_key(*path) && !is_unseen(path);
         expect.removed = known.keys().filter(is_gone).cloned().collect();
         assert_eq!(self.index.drift(&self.vault).unwrap(), expect);
-        let report = self.index.sync(Changes::All, silent()).unwrap();
+        let report = self.index.sync(SyncScope::All, silent()).unwrap();
         assert_eq!(report.scanned, found.len());
         assert_eq!(self.index.drift(&self.vault).unwrap(), Drift::default());
         self.known.retain(|path, _| !expect.removed.contains(path));

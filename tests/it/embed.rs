@@ -7,7 +7,7 @@ use sidenote::config::Config;
 use sidenote::index::embed::model_selection::Earlier;
 use sidenote::index::embed::wordpiece::WordPiece;
 use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
-use sidenote::index::{Changes, Index, Options, silent};
+use sidenote::index::{SyncScope, Index, Options, silent};
 use sidenote::vault::Vault;
 use tokenizers::models::wordpiece::WordPiece as Reference;
 use tokenizers::normalizers::BertNormalizer;
@@ -377,7 +377,7 @@ fn the_newest_and_the_most_used_are_embedded_first() {
     let embedder: Arc<dyn Embed> = Arc::<Recorder>::clone(&recorder);
     let options = Options { embedder: Some(embedder), ..Options::default() };
     let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap();
-    index.sync(Changes::All, silent()).unwrap();
+    index.sync(SyncScope::All, silent()).unwrap();
     index.embed_all(silent()).unwrap();
     let texts = recorder.texts.lock().unwrap();
     let words: Vec<&str> = texts
@@ -436,7 +436,7 @@ fn a_model_takes_over_in_the_background_when_it_is_complete() {
         )
     };
     let index = open(Arc::new(MiniLm::default()), false);
-    index.sync(Changes::All, silent()).unwrap();
+    index.sync(SyncScope::All, silent()).unwrap();
     index.embed_all(silent()).unwrap();
     assert_eq!(served(&index), ("minilm".to_owned(), false, 2));
     drop(index);

@@ -10,7 +10,7 @@ use similar::TextDiff;
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, FileRow, Hash};
-use crate::index::{Changes, silent};
+use crate::index::{SyncScope, silent};
 use crate::journal::Journal;
 use crate::journal::event::Event;
 use crate::journal::reader::{Events, ReadOrder};
@@ -376,10 +376,10 @@ fn warn_of_damage(events: &Events) {
 }
 
 /// Names the files that the index must look at after a plan was carried out.
-fn touched(plan: &ChangeSet) -> Changes {
+fn touched(plan: &ChangeSet) -> SyncScope {
     if !plan.folders.is_empty() {
-        return Changes::All;
+        return SyncScope::All;
     }
     let places = plan.files.iter().flat_map(|change| change.from.iter().chain(&change.to));
-    Changes::only(places.filter_map(FileLocation::in_vault).cloned().collect())
+    SyncScope::only(places.filter_map(FileLocation::in_vault).cloned().collect())
 }
