@@ -502,7 +502,7 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
         ChangeCommand::Redo(args) => return redo(session, &args),
         ChangeCommand::History(args) => return history(session, &args),
     };
-    let reply = session.store()?.change(&operation, dry)?;
+    let reply = session.store()?.changes().change(&operation, dry)?;
     session.out.reply(&reply, |reply| show(reply, dry))?;
     tell(session, &reply);
     Ok(())
@@ -512,8 +512,8 @@ pub(super) fn run(session: &Session, command: ChangeCommand) -> Result<()> {
 fn new(session: &Session, args: NewArgs) -> Result<()> {
     let (dry, daily) = (args.dry.dry_run, args.daily);
     let store = session.store()?;
-    let reply = store.change(&Operation::New(new_request(args)?), dry)?;
-    let there = if daily && !dry && reply.made().is_none() { Some(store.daily_note()?) } else { None };
+    let reply = store.changes().change(&Operation::New(new_request(args)?), dry)?;
+    let there = if daily && !dry && reply.made().is_none() { Some(store.planner().daily_note()?) } else { None };
     session.out.reply(&reply, |reply| match &there {
         Some(path) => format!("{}\n", output::plain(path.as_str())),
         None => show(reply, dry),
@@ -715,7 +715,7 @@ struct EditReply {
 /// The editor writes the note itself; nothing of ours stands between it and the file.
 fn edit(session: &Session, args: &EditArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let (path, before) = store.before_edit(&args.note)?;
+    let (path, before) = store.changes().before_edit(&args.note)?;
     let set = |name: &str| std::env::var(name).ok().filter(|command| !command.trim().is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).ok_or_else(|| {
         Error::invalid("neither VISUAL nor EDITOR is set")
@@ -727,8 +727,8 @@ fn edit(session: &Session, args: &EditArgs) -> Result<()> {
         return session.out.reply(&reply, |_| format!("{} would open {shown}\n", output::plain(&editor)));
     }
     super::open::run_with(&editor, &store.root().join(path.as_str()))?;
-    let edited = store.edited(&path, &before)?;
-    let reply = EditReply { edited, note: store.inspect(path.as_str())? };
+    let edited = store.changes().edited(&path, &before)?;
+    let reply = EditReply { edited, note: store.reads().inspect(path.as_str())? };
     session.out.reply(&reply, |reply| {
         let what = if reply.edited.changed { "changed" } else { "is as it was" };
         let problems = reply.note.problems.iter();
@@ -747,7 +747,7 @@ fn undo(session: &Session, args: UndoArgs) -> Result<()> {
     let id = if count.is_none() { Some(args.which) } else { None };
     let request =
         UndoRequest { id, count: count.unwrap_or(1), skip: args.skip, keep: args.keep, dry_run: dry };
-    let replies = session.store()?.undo_by(&request)?;
+    let replies = session.store()?.changes().undo_by(&request)?;
     session.out.reply(&replies, |replies| replies.iter().map(|reply| show(reply, dry)).collect())?;
     replies.iter().for_each(|reply| tell(session, reply));
     Ok(())
@@ -755,14 +755,14 @@ fn undo(session: &Session, args: UndoArgs) -> Result<()> {
 
 fn redo(session: &Session, args: &RedoArgs) -> Result<()> {
     let dry = args.dry.dry_run;
-    let reply = session.store()?.redo(dry)?;
+    let reply = session.store()?.changes().redo(dry)?;
     session.out.reply(&reply, |reply| show(reply, dry))?;
     tell(session, &reply);
     Ok(())
 }
 
 fn history(session: &Session, args: &HistoryArgs) -> Result<()> {
-    let events = session.store()?.history_of(args.note.as_deref(), args.limit)?;
+    let events = session.store()?.changes().history_of(args.note.as_deref(), args.limit)?;
     session.out.reply(&events, |events: &Vec<Event>| {
         let rows = events.iter().map(|event| {
             let others = (event.files.len() + event.folders.len()).saturating_sub(1);

@@ -62,7 +62,7 @@ fn codes() -> PossibleValuesParser {
 pub(super) fn run(session: &Session, args: &CheckArgs) -> Result<Outcome> {
     // Without --fix the index is compared, not brought up to date.
     let store = session.store()?;
-    let mut reply = store.check(args.fix)?;
+    let mut reply = store.upkeep().check(args.fix)?;
     if !args.only.is_empty() {
         reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));
     }

@@ -125,23 +125,23 @@ fn values(what: Named, begun: &str) -> Result<Vec<String>> {
     let mut values = match what {
         Named::Note => {
             let mut values: Vec<String> = store
-                .paths_like(begun, usize::MAX)?
+                .reads().paths_like(begun, usize::MAX)?
                 .into_iter()
                 .filter(|path| path.ends_with(".md"))
                 .collect();
             if !begun.is_empty() {
-                values.extend(store.names_like(begun, OFFERED)?);
+                values.extend(store.reads().names_like(begun, OFFERED)?);
             }
             values
         }
-        Named::Tag => store.tags()?.into_iter().map(|item| item.tag).collect(),
-        Named::Property => store.properties()?.into_iter().map(|item| item.property).collect(),
+        Named::Tag => store.reads().tags()?.into_iter().map(|item| item.tag).collect(),
+        Named::Property => store.reads().properties()?.into_iter().map(|item| item.property).collect(),
         Named::Heading => note(&store)
-            .map(|note| store.inspect(&note))
+            .map(|note| store.reads().inspect(&note))
             .transpose()?
             .map_or_else(Vec::new, |note| note.headings.into_iter().map(|heading| heading.text).collect()),
         Named::Folder => {
-            let paths = store.paths_like("", usize::MAX)?;
+            let paths = store.reads().paths_like("", usize::MAX)?;
             let folders = paths.iter().filter_map(|path| path.rsplit_once('/'));
             let mut folders: Vec<String> = folders.map(|(folder, _)| format!("{folder}/")).collect();
             folders.dedup();
@@ -178,7 +178,7 @@ fn vault() -> Option<PathBuf> {
 
 /// Finds the note that the command line names: the first word that one answers to.
 fn note(store: &Store) -> Option<String> {
-    words().into_iter().skip(1).find(|word| !word.starts_with('-') && store.find(word).is_ok())
+    words().into_iter().skip(1).find(|word| !word.starts_with('-') && store.lookup().find(word).is_ok())
 }
 
 /// Takes a word as bash holds it apart from its quotes and backslashes.

@@ -48,12 +48,12 @@ pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let modes: Vec<Mode> = args.mode.iter().copied().map(Mode::from).collect();
     if store.is_writer() && modes.as_slice() != [Mode::Bm25] {
-        store.embed_all(silent())?;
+        store.index().embed_all(silent())?;
     }
     let against = args.against.as_deref().map(Fusion::parse).transpose()?;
     let (causal, per_query, shares) = (args.causal, args.per_query, args.vectors.clone());
     let request = EvalRequest { modes, causal, per_query, against, shares };
-    session.out.reply(&store.eval(&args.set, &request)?, show)
+    session.out.reply(&store.searches().eval(&args.set, &request)?, show)
 }
 
 fn show(reply: &EvalReply) -> String {

@@ -97,16 +97,16 @@ fn serve(session: &Session, hook: Hook) -> Result<String> {
                 budget: Some(BUDGET),
                 ..RecallRequest::default()
             };
-            let reply = store.recall(&request)?;
+            let reply = store.recalls().recall(&request)?;
             Ok(xml_block(reply.context.as_ref(), &reply.memories))
         }
         Hook::SessionStart => {
-            let (context, _) = fit_budget(BUDGET, ReplyForm::Block, store.context()?, Vec::new());
+            let (context, _) = fit_budget(BUDGET, ReplyForm::Block, store.memories().context()?, Vec::new());
             Ok(xml_block(context.as_ref(), &[]))
         }
         Hook::Capture | Hook::SessionEnd => {
             let answers = answers(Path::new(given("transcript_path")), hook == Hook::SessionEnd)?;
-            store.capture(&answers, given("session_id"))?;
+            store.memory_writes().capture(&answers, given("session_id"))?;
             Ok(String::new())
         }
     }

@@ -52,7 +52,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
     })
     .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
     let bar = Bar::new();
-    let synced = store.sync(bar.progress());
+    let synced = store.index().sync(bar.progress());
     bar.finish();
     let report = match synced {
         // A batch that Ctrl-C cut short is no failure: nothing of it is there, and what was there before is.
@@ -70,7 +70,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
     let mut embedded = 0;
     if !args.no_embed && !interrupted.load(Ordering::Relaxed) {
         let bar = Bar::new();
-        let made = store.embed_all(bar.progress());
+        let made = store.index().embed_all(bar.progress());
         bar.finish();
         embedded = match made {
             // Whoever pressed Ctrl-C knows why it ended; every vector made so far is kept.
@@ -82,7 +82,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
         };
     }
     let embed_ms = started.elapsed().as_millis();
-    let (counts, pending) = store.totals()?;
+    let (counts, pending) = store.index().totals()?;
     let reply = IndexReply {
         report,
         notes: counts.notes,

@@ -52,7 +52,7 @@ pub(super) struct PathArgs {
 
 pub(super) fn run(session: &Session, args: &LinksArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    session.out.reply(&store.links(&args.note)?, show)
+    session.out.reply(&store.reads().links(&args.note)?, show)
 }
 
 fn show(reply: &LinksReply) -> String {
@@ -78,7 +78,7 @@ fn show(reply: &LinksReply) -> String {
 }
 
 pub(super) fn backlinks(session: &Session, args: &BacklinksArgs) -> Result<()> {
-    let links = session.fresh_store()?.links(&args.note)?.backlinks;
+    let links = session.fresh_store()?.reads().links(&args.note)?.backlinks;
     let show = |links: &Vec<Backlink>| {
         let rows = links.iter().map(|link| vec![format!("{}:{}", link.path, link.line), link.text.clone()]);
         output::columns(&rows.collect::<Vec<_>>())
@@ -87,7 +87,7 @@ pub(super) fn backlinks(session: &Session, args: &BacklinksArgs) -> Result<()> {
 }
 
 pub(super) fn unresolved(session: &Session, args: &UnresolvedArgs) -> Result<()> {
-    let items = session.fresh_store()?.unresolved()?;
+    let items = session.fresh_store()?.reads().unresolved()?;
     let show = |items: &Vec<UnresolvedItem>| {
         let rows = items.iter().map(|item| {
             let places: Vec<String> =
@@ -100,13 +100,13 @@ pub(super) fn unresolved(session: &Session, args: &UnresolvedArgs) -> Result<()>
 }
 
 pub(super) fn orphans(session: &Session, args: &OrphansArgs) -> Result<()> {
-    let notes = session.fresh_store()?.orphans()?;
+    let notes = session.fresh_store()?.reads().orphans()?;
     args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 pub(super) fn path(session: &Session, args: &PathArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    session.out.reply(&store.path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
+    session.out.reply(&store.reads().path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
         None => "no chain of links joins them\n".to_owned(),
         Some(distance) => {
             let paths: String = reply.path.iter().map(|path| format!("{}\n", output::plain(path))).collect();

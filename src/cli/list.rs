@@ -107,13 +107,13 @@ pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
     };
     let store = session.fresh_store()?;
     if let Some(folder) = &args.folder {
-        store.refuse_missing_folder(folder)?;
+        store.reads().refuse_missing_folder(folder)?;
     }
     let request = ListRequest { filter, property, sort, skip: 0, limit: args.limit };
-    let notes = store.list(&request)?.notes;
+    let notes = store.reads().list(&request)?.notes;
     if notes.is_empty() {
         let name = request.property.as_ref().map(|(name, _)| name.as_str());
-        session.tell_absent(&store.absent(&request.filter, name, None)?);
+        session.tell_absent(&store.reads().absent(&request.filter, name, None)?);
     }
     args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
@@ -136,7 +136,7 @@ fn property(text: &str) -> Result<(String, Option<String>)> {
 pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let request = ListRequest { sort: SortBy::Updated, limit: Some(args.limit), ..ListRequest::default() };
-    args.shape.reply(session.out, &store.list(&request)?.notes, |notes| notes, |notes| show_notes(notes))
+    args.shape.reply(session.out, &store.reads().list(&request)?.notes, |notes| notes, |notes| show_notes(notes))
 }
 
 pub(super) fn random(session: &Session, args: &RandomArgs) -> Result<()> {
@@ -144,11 +144,11 @@ pub(super) fn random(session: &Session, args: &RandomArgs) -> Result<()> {
     filter.folder.clone_from(&args.folder);
     let store = session.fresh_store()?;
     if let Some(folder) = &args.folder {
-        store.refuse_missing_folder(folder)?;
+        store.reads().refuse_missing_folder(folder)?;
     }
-    let notes = store.random(&filter, args.limit, args.seed)?;
+    let notes = store.reads().random(&filter, args.limit, args.seed)?;
     if notes.is_empty() {
-        session.tell_absent(&store.absent(&filter, None, None)?);
+        session.tell_absent(&store.reads().absent(&filter, None, None)?);
     }
     args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
@@ -164,7 +164,7 @@ pub(super) fn show_notes(notes: &[NoteItem]) -> String {
 }
 
 pub(super) fn tags(session: &Session, args: &TagsArgs) -> Result<()> {
-    let tags = session.fresh_store()?.tags()?;
+    let tags = session.fresh_store()?.reads().tags()?;
     let show = |tags: &Vec<TagItem>| {
         let rows = tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]);
         output::columns(&rows.collect::<Vec<_>>())
@@ -173,7 +173,7 @@ pub(super) fn tags(session: &Session, args: &TagsArgs) -> Result<()> {
 }
 
 pub(super) fn properties(session: &Session, args: &PropertiesArgs) -> Result<()> {
-    let properties = session.fresh_store()?.properties()?;
+    let properties = session.fresh_store()?.reads().properties()?;
     let show = |properties: &Vec<PropertyItem>| {
         let rows = properties.iter().map(|p| vec![p.property.clone(), p.kind.clone(), p.notes.to_string()]);
         output::columns(&rows.collect::<Vec<_>>())

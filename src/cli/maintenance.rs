@@ -164,7 +164,7 @@ pub(super) fn maintain(session: &Session, args: &MaintainArgs) -> Result<()> {
         dry_run: args.dry.is_set(),
         quiet: false,
     };
-    session.out.reply(&session.fresh_store()?.maintain(request)?, show_maintained)
+    session.out.reply(&session.fresh_store()?.maintenance().maintain(request)?, show_maintained)
 }
 
 fn show_maintained(reply: &MaintainReply) -> String {
@@ -191,7 +191,7 @@ fn show_maintained(reply: &MaintainReply) -> String {
 }
 
 pub(super) fn cleanup(session: &Session, args: &CleanupArgs) -> Result<()> {
-    session.out.reply(&session.fresh_store()?.cleanup(args.force, args.dry.is_set())?, show_cleaned)
+    session.out.reply(&session.fresh_store()?.maintenance().cleanup(args.force, args.dry.is_set())?, show_cleaned)
 }
 
 fn show_cleaned(reply: &CleanupReply) -> String {
@@ -240,7 +240,7 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     };
     let store = session.fresh_store()?;
     let Some(path) = &args.output else {
-        let reply = store.export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock()))))?;
+        let reply = store.upkeep().export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock()))))?;
         warn_unread(&reply.left_out);
         return Ok(());
     };
@@ -250,7 +250,7 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     #[expect(clippy::disallowed_methods, reason = "the file that the user names")]
     let written = safe_open::create(&aside).map_err(failed).and_then(|file| {
         let mut out = BufWriter::new(file);
-        let reply = store.export(form, &mut out)?;
+        let reply = store.upkeep().export(form, &mut out)?;
         out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
         Ok(reply)
     });
@@ -285,7 +285,7 @@ pub(super) fn import(session: &Session, args: &ImportArgs) -> Result<()> {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
-    let reply = session.fresh_store()?.import(&text, args.dry.is_set(), &told)?;
+    let reply = session.fresh_store()?.upkeep().import(&text, args.dry.is_set(), &told)?;
     bar.finish_and_clear();
     for notice in &reply.notices {
         session.out.say(&format!("notice: {notice}"));
@@ -311,11 +311,11 @@ pub(super) fn handoff(session: &Session, args: HandoffArgs) -> Result<()> {
                 memories: args.memory,
             };
             let request = HandoffRequest { handoff, ..HandoffRequest::default() };
-            let reply = session.fresh_store()?.store_handoff(&request, args.dry.is_set())?;
+            let reply = session.fresh_store()?.handoffs().store_handoff(&request, args.dry.is_set())?;
             session.out.reply(&reply, |reply| show_change(&reply.change))
         }
         HandoffCommand::Show(args) => {
-            let reply = session.fresh_store()?.handoff(args.project.as_deref())?;
+            let reply = session.fresh_store()?.handoffs().handoff(args.project.as_deref())?;
             session.out.reply(&reply, |reply| output::plain_lines(&reply.with_memories()))
         }
     }
@@ -324,15 +324,15 @@ pub(super) fn handoff(session: &Session, args: HandoffArgs) -> Result<()> {
 pub(super) fn backup(session: &Session, args: &BackupArgs) -> Result<()> {
     let store = session.fresh_store()?;
     if args.dry.is_set() {
-        let folder = store.backup_folder(args.dir.as_deref());
-        let status = store.status()?;
+        let folder = store.upkeep().backup_folder(args.dir.as_deref());
+        let status = store.index().status()?;
         let reply = serde_json::json!({ "folder": folder, "notes": status.counts.notes });
         return session.out.reply(&reply, |_| {
             let notes = output::count(status.counts.notes, "note");
             format!("{notes} would be copied to {}\n", folder.display())
         });
     }
-    let item = store.backup(args.dir.as_deref())?;
+    let item = store.upkeep().backup(args.dir.as_deref())?;
     for path in &item.left_out {
         session.out.say(&format!("notice: {} is not in the backup", output::plain(path)));
     }
@@ -340,7 +340,7 @@ pub(super) fn backup(session: &Session, args: &BackupArgs) -> Result<()> {
 }
 
 pub(super) fn backups(session: &Session, args: &BackupsArgs) -> Result<()> {
-    let items = session.store()?.backups(args.dir.as_deref())?;
+    let items = session.store()?.upkeep().backups(args.dir.as_deref())?;
     session.out.reply(&items, |items| {
         let row = |item: &BackupItem| {
             vec![
@@ -358,7 +358,7 @@ pub(super) fn backups(session: &Session, args: &BackupsArgs) -> Result<()> {
 pub(super) fn restore_backup(session: &Session, args: &RestoreBackupArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let (dir, to) = (args.dir.as_deref(), args.to.as_deref());
-    let reply = store.restore_backup(&args.backup, dir, to, args.dry.is_set())?;
+    let reply = store.upkeep().restore_backup(&args.backup, dir, to, args.dry.is_set())?;
     session.out.reply(&reply, |reply| match (&reply.to, &reply.change) {
         (Some(to), _) => format!("{}: {}\n", to.display(), output::count(reply.backup.files, "file")),
         (None, Some(change)) => show_change(change),

@@ -8,7 +8,7 @@ use super::search::FilterArgs;
 use crate::cli::{Session, maintenance, output, terminal};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
-use crate::store::{
+use crate::store::{Searches, 
     ExplainReply, Fallback, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
     RecallRequest, ReplyForm, SaveRequest, SearchRequest, Store, Tier, xml_block,
 };
@@ -308,37 +308,37 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         MemoryCommand::Save(args) => save(session, &args),
         MemoryCommand::Search(args) => search(session, &args),
         MemoryCommand::List(args) => list(session, &args),
-        MemoryCommand::Stats => session.out.reply(&session.fresh_store()?.memory_stats()?, show_stats),
+        MemoryCommand::Stats => session.out.reply(&session.fresh_store()?.memories().memory_stats()?, show_stats),
         MemoryCommand::Forget(args) => forget(session, &args),
-        MemoryCommand::Restore(args) => change(session, &args, Store::restore_memory),
-        MemoryCommand::Pin(args) => change(session, &args, Store::pin),
-        MemoryCommand::Unpin(args) => change(session, &args, Store::unpin),
+        MemoryCommand::Restore(args) => change(session, &args, |store, name, dry_run| store.memory_writes().restore_memory(name, dry_run)),
+        MemoryCommand::Pin(args) => change(session, &args, |store, name, dry_run| store.memory_writes().pin(name, dry_run)),
+        MemoryCommand::Unpin(args) => change(session, &args, |store, name, dry_run| store.memory_writes().unpin(name, dry_run)),
         MemoryCommand::Vote(args) => {
             let store = session.fresh_store()?;
             if args.dry.dry_run {
-                let memory = store.memory(&args.name)?;
+                let memory = store.memories().memory(&args.name)?;
                 return session.out.reply(&memory, |memory| {
                     let way = if args.vote == Vote::Up { "up" } else { "down" };
                     let (path, now) = (output::plain(&memory.path), memory.state.usefulness);
                     format!("{path} would be voted {way}; its usefulness is {now} now\n")
                 });
             }
-            let voted = store.vote(&args.name, args.vote == Vote::Up)?;
+            let voted = store.memories().vote(&args.name, args.vote == Vote::Up)?;
             session.out.reply(&voted, |memory| {
                 format!("{}: usefulness {}\n", output::plain(&memory.path), memory.state.usefulness)
             })
         }
         MemoryCommand::Tier(args) => tier(session, &args),
         MemoryCommand::Explain(args) => {
-            let reply = session.fresh_store()?.explain(&args.name, args.query.as_deref())?;
+            let reply = session.fresh_store()?.recalls().explain(&args.name, args.query.as_deref())?;
             session.out.reply(&reply, show_explain)
         }
         MemoryCommand::SetContext(args) => {
             let (store, text) = (session.store()?, text_or_stdin(&args.text)?);
             let (context, verb) = if args.dry.dry_run {
-                (store.plan_context(&text, args.ttl)?, "would be set")
+                (store.memories().plan_context(&text, args.ttl)?, "would be set")
             } else {
-                (store.set_context(&text, args.ttl)?, "set")
+                (store.memories().set_context(&text, args.ttl)?, "set")
             };
             session.out.reply(&context, |context| {
                 context.expires_at.map_or_else(
@@ -350,19 +350,19 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         MemoryCommand::ClearContext(dry) => {
             let store = session.store()?;
             if dry.dry_run {
-                let is_set = store.context()?.is_some();
+                let is_set = store.memories().context()?.is_some();
                 let reply = serde_json::json!({ "cleared": false, "would_clear": is_set });
                 let said = if is_set { "would be cleared\n" } else { "there is no context\n" };
                 return session.out.reply(&reply, |_| said.to_owned());
             }
-            let cleared = store.clear_context()?;
+            let cleared = store.memories().clear_context()?;
             let reply = serde_json::json!({ "cleared": cleared });
             let said = if cleared { "cleared\n" } else { "there was no context\n" };
             session.out.reply(&reply, |_| said.to_owned())
         }
         MemoryCommand::Recall(args) => recall(session, &args),
         MemoryCommand::Timeline(args) => {
-            let reply = session.fresh_store()?.timeline(&args.name, args.window)?;
+            let reply = session.fresh_store()?.memories().timeline(&args.name, args.window)?;
             session.out.reply(&reply, |reply| {
                 let mark = |at: usize| if at == reply.anchor { "→" } else { "" }.to_owned();
                 let rows = reply.memories.iter().enumerate();
@@ -384,12 +384,12 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         }
         MemoryCommand::ByDate(args) => {
             let mut request = MemoryListRequest { limit: Some(args.limit), ..MemoryListRequest::default() };
-            request.filter.created_after = Store::date_bound("FROM", Some(&args.from), session.now())?;
-            request.filter.created_before = Store::date_bound("TO", args.to.as_deref(), session.now())?;
+            request.filter.created_after = Searches::date_bound("FROM", Some(&args.from), session.now())?;
+            request.filter.created_before = Searches::date_bound("TO", args.to.as_deref(), session.now())?;
             show_list(session, &request)
         }
         MemoryCommand::Audit(args) => {
-            let mut events = session.fresh_store()?.audit(args.name.as_deref())?;
+            let mut events = session.fresh_store()?.memories().audit(args.name.as_deref())?;
             events.truncate(args.limit);
             session.out.reply(&events, |events| {
                 let row = |event: &crate::store::Event| {
@@ -423,7 +423,7 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
         allow_duplicate: args.allow_duplicate,
         ..SaveRequest::default()
     };
-    let reply = session.fresh_store()?.save_memory(&request, args.dry.is_set())?;
+    let reply = session.fresh_store()?.memory_writes().save_memory(&request, args.dry.is_set())?;
     if let Some(near) = &reply.near {
         session.out.say(&format!(
             "note: {} says nearly the same (cosine {:.3}); they are linked",
@@ -465,12 +465,12 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
     };
     let request = MemorySearchRequest { search, intent, tier, seed: args.seed };
     let store = session.store()?;
-    let found = store.search_memories(&request)?;
+    let found = store.recalls().search_memories(&request)?;
     for notice in &found.notices {
         session.out.say(&format!("notice: {notice}"));
     }
     if found.hits.is_empty() {
-        session.tell_absent(&store.absent(&request.search.filter, None, None)?);
+        session.tell_absent(&store.reads().absent(&request.search.filter, None, None)?);
     }
     session.out.reply(&found.hits, |hits| {
         let mut out = String::new();
@@ -514,7 +514,7 @@ fn list(session: &Session, args: &ListArgs) -> Result<()> {
         && args.sort.is_none()
         && args.limit.is_none();
     if is_plain && !session.out.is_json() {
-        let stats = session.fresh_store()?.memory_stats()?;
+        let stats = session.fresh_store()?.memories().memory_stats()?;
         return session.out.print(&show_tiers(&stats));
     }
     let sort = match args.sort {
@@ -536,12 +536,12 @@ fn list(session: &Session, args: &ListArgs) -> Result<()> {
 
 fn show_list(session: &Session, request: &MemoryListRequest) -> Result<()> {
     let store = session.fresh_store()?;
-    let memories = store.memories(request)?;
+    let memories = store.memories().list(request)?;
     if memories.is_empty() {
-        session.tell_absent(&store.absent(&request.filter, None, None)?);
+        session.tell_absent(&store.reads().absent(&request.filter, None, None)?);
         for tag in &request.any_tag {
             let filter = Filter { tags: vec![tag.clone()], ..Filter::default() };
-            session.tell_absent(&store.absent(&filter, None, None)?);
+            session.tell_absent(&store.reads().absent(&filter, None, None)?);
         }
     }
     session.out.reply(&memories, |memories| show_memories(memories))
@@ -569,8 +569,8 @@ fn row_of(memory: &Memory) -> Vec<String> {
 fn forget(session: &Session, args: &ForgetArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let include = PutAway { archived: true, forgotten: args.hard };
-    let (memory, by_query) = store.meant(&args.name, include)?;
-    let reply = store.forget(&memory.path, args.hard, args.dry.is_set())?;
+    let (memory, by_query) = store.recalls().meant(&args.name, include)?;
+    let reply = store.memory_writes().forget(&memory.path, args.hard, args.dry.is_set())?;
     let named = format!("{} ({})", memory.path, memory.title);
     if by_query {
         session.out.say(&format!("note: {named} is what the query means"));
@@ -594,7 +594,7 @@ fn change(
 fn tier(session: &Session, args: &TierArgs) -> Result<()> {
     match read_tier(Some(&args.tier))? {
         Some(Tier::Archive) => {
-            let reply = session.fresh_store()?.archive(&args.name, args.dry.is_set())?;
+            let reply = session.fresh_store()?.memory_writes().archive(&args.name, args.dry.is_set())?;
             session.out.reply(&reply, show_change)
         }
         _ => Err(Error::invalid(format!("the tier {} cannot be given", args.tier))
@@ -610,7 +610,7 @@ fn recall(session: &Session, args: &RecallArgs) -> Result<()> {
         form: if args.format == Form::Json { ReplyForm::Data } else { ReplyForm::Block },
         ..RecallRequest::default()
     };
-    let reply = session.store()?.recall(&request)?;
+    let reply = session.store()?.recalls().recall(&request)?;
     for notice in &reply.notices {
         session.out.say(&format!("notice: {notice}"));
     }

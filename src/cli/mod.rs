@@ -193,9 +193,9 @@ impl Session {
     /// Opens the store and brings the index up to date, as far as this process may.
     fn fresh_store(&self) -> Result<Store> {
         let store = self.store()?;
-        let behind = store.freshen()?;
+        let behind = store.index().freshen()?;
         if behind > 0 {
-            let why = if store.is_index_written_elsewhere() {
+            let why = if store.lookup().is_index_written_elsewhere() {
                 "another sidenote writes the index"
             } else {
                 "the index cannot be written now"

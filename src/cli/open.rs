@@ -51,7 +51,7 @@ struct OpenReply {
 
 pub(super) fn run(session: &Session, args: &OpenArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let path = store.find(&args.note)?.path.to_string();
+    let path = store.lookup().find(&args.note)?.path.to_string();
     let file = store.root().join(&path);
     let has_obsidian = store.root().join(crate::vault::CONFIG_DIR).is_dir();
     let with = args.with.unwrap_or(if has_obsidian { With::Obsidian } else { With::System });

@@ -47,18 +47,18 @@ pub(super) struct InspectArgs {
 
 pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let reply = store.read(&ReadRequest {
+    let reply = store.reads().read(&ReadRequest {
         note: args.note.clone(),
         section: args.section.clone(),
         lines: args.lines.as_deref().map(split_lines).transpose()?,
     })?;
-    store.used(&reply.path, "read");
+    store.memories().used(&reply.path, "read");
     reply.notices.iter().for_each(|notice| session.out.say(notice));
     session.out.reply_exact(&reply, |reply| reply.text.clone())
 }
 
 pub(super) fn outline(session: &Session, args: &OutlineArgs) -> Result<()> {
-    let headings = session.fresh_store()?.inspect(&args.note)?.headings;
+    let headings = session.fresh_store()?.reads().inspect(&args.note)?.headings;
     let show = |headings: &Vec<Heading>| {
         let least = headings.iter().map(|heading| heading.level).min().unwrap_or(1);
         let rows = headings.iter().map(|heading| {
@@ -72,7 +72,7 @@ pub(super) fn outline(session: &Session, args: &OutlineArgs) -> Result<()> {
 
 pub(super) fn inspect(session: &Session, args: &InspectArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    session.out.reply(&store.inspect(&args.note)?, show)
+    session.out.reply(&store.reads().inspect(&args.note)?, show)
 }
 
 fn show(reply: &InspectReply) -> String {

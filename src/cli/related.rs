@@ -73,7 +73,7 @@ pub(super) fn related(session: &Session, args: &RelatedArgs) -> Result<()> {
         ByArg::Links => Kinship::Links,
     };
     let request = RelatedRequest { note: args.note.clone(), by, limit: args.limit };
-    let reply = session.store()?.related(&request)?;
+    let reply = session.store()?.searches().related(&request)?;
     if !session.out.is_json() {
         reply.notes.iter().for_each(|note| session.out.say(&format!("note: {note}")));
     }
@@ -99,7 +99,7 @@ fn show_related(reply: &RelatedReply) -> String {
 }
 
 pub(super) fn mentions(session: &Session, args: &MentionsArgs) -> Result<()> {
-    let reply = session.store()?.unlinked_mentions(&args.note, args.limit)?;
+    let reply = session.store()?.searches().unlinked_mentions(&args.note, args.limit)?;
     args.shape.reply(session.out, &reply, |reply| &reply.mentions, show_mentions)
 }
 
@@ -121,7 +121,7 @@ fn show_mentions(reply: &MentionsReply) -> String {
 
 pub(super) fn why(session: &Session, args: &WhyArgs) -> Result<()> {
     let search = args.asked.request(args.query.clone(), session.now())?;
-    let reply = session.store()?.why(&WhyRequest { search, note: args.note.clone() })?;
+    let reply = session.store()?.searches().why(&WhyRequest { search, note: args.note.clone() })?;
     session.out.reply(&reply, show_why)
 }
 

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::search::{Components, MatchType, Mode};
-use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, Store};
+use crate::store::{Searches, Explained, Fallback, SearchReply, SearchRequest, SearchResult, Store};
 
 /// Search the notes by words and meaning, or in Obsidian's search language.
 ///
@@ -136,10 +136,10 @@ impl FilterArgs {
             tags: self.tags.clone(),
             note_type: self.note_type.clone(),
             category: self.category.clone(),
-            created_after: Store::date_bound("--created-after", self.created_after.as_deref(), now)?,
-            created_before: Store::date_bound("--created-before", self.created_before.as_deref(), now)?,
-            updated_after: Store::date_bound("--updated-after", self.updated_after.as_deref(), now)?,
-            updated_before: Store::date_bound("--updated-before", self.updated_before.as_deref(), now)?,
+            created_after: Searches::date_bound("--created-after", self.created_after.as_deref(), now)?,
+            created_before: Searches::date_bound("--created-before", self.created_before.as_deref(), now)?,
+            updated_after: Searches::date_bound("--updated-after", self.updated_after.as_deref(), now)?,
+            updated_before: Searches::date_bound("--updated-before", self.updated_before.as_deref(), now)?,
             ..Filter::default()
         })
     }
@@ -152,9 +152,9 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     // A program that reads the list must get what meets the condition, or nothing.
     let asked =
         if args.shape.is_given() { SearchRequest { fallback: Fallback::Never, ..asked } } else { asked };
-    let mut reply = store.search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
+    let mut reply = store.searches().search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
     if reply.results.is_empty() {
-        reply.notes.extend(store.absent(&filter, None, path.as_deref())?);
+        reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?);
     }
     if !session.out.is_json() {
         for note in &reply.notes {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::store::Status;
 
 pub(super) fn run(session: &Session) -> Result<()> {
-    session.out.reply(&session.store()?.status()?, show)
+    session.out.reply(&session.store()?.index().status()?, show)
 }
 
 fn show(status: &Status) -> String {
@@ -60,6 +60,6 @@ fn show(status: &Status) -> String {
 }
 
 pub(super) fn dump(session: &Session) -> Result<()> {
-    let lines = session.fresh_store()?.dump()?;
+    let lines = session.fresh_store()?.index().dump()?;
     session.out.reply(&lines, |lines| lines.iter().map(|line| format!("{line}\n")).collect())
 }

@@ -41,13 +41,13 @@ pub(super) fn run(session: &Session, args: &TasksArgs) -> Result<()> {
     filter.folder.clone_from(&args.folder);
     let store = session.fresh_store()?;
     if let Some(folder) = &args.folder {
-        store.refuse_missing_folder(folder)?;
+        store.reads().refuse_missing_folder(folder)?;
     }
     let done = if args.todo || args.done { Some(args.done) } else { None };
     let request = TasksRequest { filter, note: args.note.clone(), done, limit: args.limit };
-    let tasks = store.tasks(&request)?;
+    let tasks = store.reads().tasks(&request)?;
     if tasks.is_empty() {
-        session.tell_absent(&store.absent(&request.filter, None, None)?);
+        session.tell_absent(&store.reads().absent(&request.filter, None, None)?);
     }
     args.shape.reply(session.out, &tasks, |tasks| tasks, |tasks| show(tasks))
 }

@@ -85,7 +85,7 @@ impl Staleness {
 pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
     session.open.fill = true;
     let store = Arc::new(session.store()?);
-    if let Some(holder) = store.status()?.locked_by {
+    if let Some(holder) = store.index().status()?.locked_by {
         session.out.say(&format!(
             "notice: process {} ({}) keeps the index; this one follows once that one ends",
             holder.pid, holder.command
@@ -120,7 +120,7 @@ pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
     });
     let waited = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&waited);
-    let follower = store.follow(move |step| {
+    let follower = store.upkeep().follow(move |step| {
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(step.stale_ms);
         let line = if out.is_json() { serde_json::to_string(&step) } else { Ok(show(&step)) };
         let line = match line {

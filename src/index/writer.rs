@@ -22,7 +22,7 @@ use crate::index::directory::{Identity, STAGED, displaced, remove_staged, sealed
 use crate::index::embed::{Effort, Embed};
 use crate::index::indexed_document::{Document, Reading};
 use crate::index::vectors::{VectorWriter, passage_key};
-use crate::index::{SyncScope, Phase, Progress, active_model, checksums};
+use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::memory::usage::NoteRef;

@@ -10,7 +10,7 @@ use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::writer::Writer;
-use crate::index::{SyncScope, Job, Phase, Progress, Shared};
+use crate::index::{Job, Phase, Progress, Shared, SyncScope};
 
 /// Where so long nothing is asked for, there is time to merge and to tidy.
 const LULL: Duration = Duration::from_millis(100);

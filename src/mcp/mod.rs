@@ -267,8 +267,8 @@ impl Server {
     /// Follows the files for as long as what it gives is kept, and tells subscribers of what changes.
     fn follow(&self) -> Result<crate::store::Follower> {
         let changes = self.shared.changes.clone();
-        self.shared.store.on_change(move |report| changes.tell(report));
-        self.shared.store.follow(|_| {})
+        self.shared.store.index().on_change(move |report| changes.tell(report));
+        self.shared.store.upkeep().follow(|_| {})
     }
 
     /// Tells subscribers of what another process brings into the index that it keeps. What that was is not known here.
@@ -280,7 +280,7 @@ impl Server {
                 known = None;
                 continue;
             }
-            match self.run(Store::generation).await {
+            match self.run(|store| store.index().generation()).await {
                 Ok(generation) => {
                     if known.replace(generation).is_some_and(|known| known != generation) {
                         self.shared.changes.tell_all();

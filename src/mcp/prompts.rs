@@ -80,7 +80,7 @@ fn show(path: &str, text: String) -> PromptMessage {
 }
 
 fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
-    let reply = store.recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
+    let reply = store.recalls().recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
     Ok(vec![
         say(format!("Tell me what my notes hold on: {topic}\nName the note that each statement is from.")),
         say(xml_block(reply.context.as_ref(), &reply.memories)),
@@ -88,8 +88,8 @@ fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
 }
 
 fn handoff(store: &Store, project: Option<&str>) -> Result<Vec<PromptMessage>> {
-    store.freshen()?;
-    let reply = match store.handoff(project) {
+    store.index().freshen()?;
+    let reply = match store.handoffs().handoff(project) {
         Ok(reply) => reply,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok(vec![say(
@@ -107,11 +107,11 @@ fn handoff(store: &Store, project: Option<&str>) -> Result<Vec<PromptMessage>> {
 }
 
 fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
-    store.freshen()?;
+    store.index().freshen()?;
     let since = Timestamp::from_millis(store.now().millis() - WEEK);
     let hidden = PutAway { archived: true, forgotten: true };
     let filter = Filter { updated_after: Some(since), hidden, ..Filter::default() };
-    let page = store.list(&ListRequest {
+    let page = store.reads().list(&ListRequest {
         filter,
         sort: SortBy::Updated,
         limit: Some(LISTED),
@@ -126,8 +126,8 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
         let fresh = if note.created.millis() >= since.millis() { " (new)" } else { "" };
         text.push_str(&format!("- {} — {}{fresh}\n", note.path, note.title));
     }
-    let unresolved = store.unresolved()?;
-    let orphans = store.orphans()?;
+    let unresolved = store.reads().unresolved()?;
+    let orphans = store.reads().orphans()?;
     text.push_str(&format!(
         "\nLinks to notes that are not there: {}\nNotes without any link: {}\n",
         unresolved.len(),
@@ -143,10 +143,10 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
 }
 
 fn link_suggestions(store: &Store, name: &str) -> Result<Vec<PromptMessage>> {
-    store.freshen()?;
-    let note = store.read(&ReadRequest { note: name.to_owned(), section: None, lines: None })?;
-    let (outgoing, backlinks) = store.neighbours(&note.path)?;
-    let found = store.search(&SearchRequest {
+    store.index().freshen()?;
+    let note = store.reads().read(&ReadRequest { note: name.to_owned(), section: None, lines: None })?;
+    let (outgoing, backlinks) = store.reads().neighbours(&note.path)?;
+    let found = store.searches().search(&SearchRequest {
         query: note.title.clone(),
         plain: true,
         limit: Some(30),
@@ -184,8 +184,8 @@ pub(super) fn complete(store: &Store, request: &CompleteRequestParams) -> Result
         context.and_then(|arguments| arguments.get(name)).map(String::as_str)
     };
     let mut values = match (&request.r#ref, request.argument.name.as_str()) {
-        (Reference::Resource(_), _) | (_, "path") => store.paths_like(begun, OFFERED + 1)?,
-        (_, "note") => store.names_like(begun, OFFERED + 1)?,
+        (Reference::Resource(_), _) | (_, "path") => store.reads().paths_like(begun, OFFERED + 1)?,
+        (_, "note") => store.reads().names_like(begun, OFFERED + 1)?,
         (_, "tag") => tags(store, begun)?,
         (_, "heading" | "section") => match given("note").or(given("path")) {
             Some(note) => headings(store, note, begun)?,
@@ -193,7 +193,7 @@ pub(super) fn complete(store: &Store, request: &CompleteRequestParams) -> Result
         },
         (_, "topic") => {
             let mut values = tags(store, begun)?;
-            values.extend(store.names_like(begun, OFFERED + 1)?);
+            values.extend(store.reads().names_like(begun, OFFERED + 1)?);
             values
         }
         (_, "project") => projects(store, begun)?,
@@ -211,18 +211,18 @@ fn begins(name: &str, begun: &str) -> bool {
 }
 
 fn tags(store: &Store, begun: &str) -> Result<Vec<String>> {
-    let tags = store.tags()?.into_iter().map(|item| item.tag);
+    let tags = store.reads().tags()?.into_iter().map(|item| item.tag);
     Ok(tags.filter(|tag| begins(tag, begun)).take(OFFERED + 1).collect())
 }
 
 fn headings(store: &Store, note: &str, begun: &str) -> Result<Vec<String>> {
-    let headings = store.inspect(note)?.headings.into_iter().map(|heading| heading.text);
+    let headings = store.reads().inspect(note)?.headings.into_iter().map(|heading| heading.text);
     Ok(headings.filter(|heading| begins(heading, begun)).take(OFFERED + 1).collect())
 }
 
 fn projects(store: &Store, begun: &str) -> Result<Vec<String>> {
     let filter = Filter { note_type: Some("handoff".to_owned()), ..Filter::default() };
-    let page = store.list(&ListRequest { filter, sort: SortBy::Updated, ..ListRequest::default() })?;
+    let page = store.reads().list(&ListRequest { filter, sort: SortBy::Updated, ..ListRequest::default() })?;
     let names = page.notes.into_iter().map(|note| {
         let name = note.path.rsplit('/').next().unwrap_or(&note.path);
         name.trim_end_matches(".md").to_owned()

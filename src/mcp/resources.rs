@@ -76,10 +76,10 @@ pub(super) fn unaddress(value: &mut Value) {
 /// Lists files, a page at a time; the cursor is the last path of the page before.
 pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult> {
     if cursor.is_none() {
-        store.freshen()?;
+        store.index().freshen()?;
     }
     let after = cursor.map(path_of).transpose()?;
-    let mut files = store.files_after(after.as_ref().map_or("", NotePath::as_str), PAGE + 1)?;
+    let mut files = store.reads().files_after(after.as_ref().map_or("", NotePath::as_str), PAGE + 1)?;
     let more = files.len() > PAGE;
     files.truncate(PAGE);
     let next = files.last().filter(|_| more).map(|file| uri_of(&file.path));
@@ -107,8 +107,8 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// Reads a file: the text of a note or canvas, and the bytes of anything else.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse> {
     let path = path_of(uri)?;
-    store.freshen()?;
-    let (file, content) = store.file(&path, LARGEST)?;
+    store.index().freshen()?;
+    let (file, content) = store.reads().file(&path, LARGEST)?;
     let kind = media_type(&file.path);
     let contents = match content {
         FileContent::Text(text) => ResourceContents::text(text, uri),
@@ -133,8 +133,8 @@ pub(super) fn require(store: &Store, uri: &str) -> Result<()> {
         return Err(Error::invalid(format!("the address has more than {LONGEST_URI} bytes")));
     }
     let path = path_of(uri)?;
-    store.freshen()?;
-    store.require_file(&path)
+    store.index().freshen()?;
+    store.reads().require_file(&path)
 }
 
 /// Something that changed in the vault.

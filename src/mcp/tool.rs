@@ -351,15 +351,16 @@ impl Tool {
         let Some(name) = name else {
             let store = store.for_call(None);
             let mut answer = self.answer(&store, arguments);
-            if self.does == Does::Reads && store.behind() > 0 && !answer.is_error {
-                answer.parts.push(Part::Text(behind(store.behind())));
+            if self.does == Does::Reads && store.lookup().behind() > 0 && !answer.is_error {
+                answer.parts.push(Part::Text(behind(store.lookup().behind())));
             }
             return answer;
         };
         let called = Value::Array(vec![Value::from(self.name), Value::Object(arguments.clone())]).to_string();
         let store = store.for_call(Some((&name, &called)));
-        let _alone = store.alone();
-        let earlier = |store: &Store| store.earlier().map(|earlier| earlier.map(Answer::of_earlier));
+        let calls = store.calls();
+        let _alone = calls.alone();
+        let earlier = |store: &Store| store.calls().earlier().map(|earlier| earlier.map(Answer::of_earlier));
         match earlier(&store) {
             Ok(None) => {}
             Ok(Some(answer)) => return answer,
@@ -370,7 +371,7 @@ impl Tool {
             // Another process may have done it while this one waited to.
             return earlier(&store.for_call(Some((&name, &called)))).ok().flatten().unwrap_or(answer);
         }
-        store.keep_answer(answer.kept());
+        store.calls().keep_answer(answer.kept());
         answer
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sidenote::index::catalog::Catalog;
 use sidenote::index::embed::{Embed as _, MiniLm};
 use sidenote::index::vectors::VectorWriter;
-use sidenote::index::{SyncScope, Index, Options, silent};
+use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::search::query::Query;
 use sidenote::search::{Found, Mode, Request};
 use sidenote::store::{
@@ -134,16 +134,16 @@ fn cold(place: &Place, sample: &mut Sample) -> Result<()> {
     }
     sample.time(|| {
         let store = open_store(place, "none")?;
-        let report = store.sync(silent())?;
+        let report = store.index().sync(silent())?;
         ensure(report.added > 0, "nothing was indexed")
     })
 }
 
 fn noop(place: &Place, sample: &mut Sample) -> Result<()> {
     let store = open_store(place, "none")?;
-    store.sync(silent())?;
+    store.index().sync(silent())?;
     for _ in 0..RUNS {
-        let report = sample.time(|| Ok(store.sync(silent())?))?;
+        let report = sample.time(|| Ok(store.index().sync(silent())?))?;
         ensure(!report.changed_anything(), "the vault changed meanwhile")?;
     }
     Ok(())
@@ -171,7 +171,7 @@ fn one_known(place: &Place, sample: &mut Sample) -> Result<()> {
 /// Does what the next command does: it looks at every file to find the one that changed.
 fn one_scanned(place: &Place, sample: &mut Sample) -> Result<()> {
     let store = open_store(place, "none")?;
-    store.sync(silent())?;
+    store.index().sync(silent())?;
     for run in 0..RUNS {
         let word = format!("needlescanned{run}");
         change(place, &word)?;
@@ -215,7 +215,7 @@ fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Resul
     }
     let mut empty = 0;
     for query in &queries {
-        store.forget_query_vectors();
+        store.searches().forget_query_vectors();
         let reply = sample.time(|| ask(&store, query, mode, true))?;
         ensure(reply.mode == mode, "the search fell short")?;
         empty += usize::from(reply.results.is_empty());
@@ -251,7 +251,7 @@ fn conditions(place: &Place, sample: &mut Sample, query: impl Fn(&str, &str) -> 
         ask(&store, query, Mode::Hybrid, true)?;
     }
     for query in &queries {
-        store.forget_query_vectors();
+        store.searches().forget_query_vectors();
         sample.time(|| ask(&store, query, Mode::Hybrid, true))?;
     }
     ensure(!queries.is_empty(), "no query has two words")
@@ -260,8 +260,8 @@ fn conditions(place: &Place, sample: &mut Sample, query: impl Fn(&str, &str) -> 
 /// Opens a store and waits until it follows the files.
 pub(crate) fn following(place: &Place, provider: &str) -> Result<(Arc<Store>, Follower)> {
     let store = Arc::new(open_store(place, provider)?);
-    let follower = store.follow(|_| {})?;
-    while !store.is_following() {
+    let follower = store.upkeep().follow(|_| {})?;
+    while !store.index().is_following() {
         std::thread::yield_now();
     }
     Ok((store, follower))
@@ -313,7 +313,7 @@ fn edit_copy(place: &Place, sample: &mut Sample) -> Result<()> {
             std::io::Result::Ok(())
         });
         let mut at = 0;
-        while !copying.is_finished() || store.status()?.behind > 0 {
+        while !copying.is_finished() || store.index().status()?.behind > 0 {
             edit_once(place, &store, at, sample)?;
             at += 1;
         }
@@ -327,7 +327,7 @@ fn edit_copy(place: &Place, sample: &mut Sample) -> Result<()> {
 fn rename_scan(place: &Place, sample: &mut Sample) -> Result<()> {
     change(place, "renamed")?;
     let store = open_store(place, "none")?;
-    store.sync(silent())?;
+    store.index().sync(silent())?;
     rename_there_and_back(&store, sample)
 }
 
@@ -359,7 +359,7 @@ fn rename_1000(place: &Place, sample: &mut Sample) -> Result<()> {
     }
     let own = Place::new(root, place.work.join("linked-index"));
     let store = open_store(&own, "none")?;
-    store.sync(silent())?;
+    store.index().sync(silent())?;
     for run in 0..RUNS {
         let (from, to) = there_and_back(run, "Hub.md", "Centre.md");
         let reply = sample.time(|| rename(&store, from, to))?;
@@ -374,7 +374,7 @@ fn there_and_back<'a>(run: usize, a: &'a str, b: &'a str) -> (&'a str, &'a str) 
 
 fn rename(store: &Store, from: &str, to: &str) -> Result<ChangeReply> {
     let request = MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() };
-    Ok(store.change(&Operation::Move(request), false)?)
+    Ok(store.changes().change(&Operation::Move(request), false)?)
 }
 
 /// Gives every passage a vector that means nothing, in the folder where the index looks for the model's.
@@ -437,7 +437,7 @@ fn open_index(place: &Place) -> Result<Index> {
 }
 
 fn ask(store: &Store, query: &str, mode: Mode, no_sync: bool) -> Result<SearchReply> {
-    Ok(store.search(&SearchRequest {
+    Ok(store.searches().search(&SearchRequest {
         query: query.to_owned(),
         mode: Some(mode),
         no_sync,

@@ -70,8 +70,8 @@ fn prompts(place: &Place) -> Result<Vec<String>> {
 pub(crate) fn recall(place: &Place, sample: &mut Sample) -> Result<()> {
     let (store, _follower) = following(place, "minilm")?;
     let ask = |prompt: &str| {
-        store.forget_query_vectors();
-        Ok(store.recall(&RecallRequest { prompt: prompt.to_owned(), ..RecallRequest::default() })?)
+        store.searches().forget_query_vectors();
+        Ok(store.recalls().recall(&RecallRequest { prompt: prompt.to_owned(), ..RecallRequest::default() })?)
     };
     let prompts = prompts(place)?;
     for prompt in prompts.iter().take(WARMING) {
@@ -104,13 +104,13 @@ fn intended(place: &Place, sample: &mut Sample, forgets: bool) -> Result<()> {
             ..MemorySearchRequest::default()
         };
         if forgets {
-            store.forget_query_vectors();
+            store.searches().forget_query_vectors();
         } else {
-            store.search_memories(&request)?;
+            store.recalls().search_memories(&request)?;
         }
         let mut warming = Sample::default();
         let sample = if at < WARMING { &mut warming } else { &mut *sample };
-        empty += usize::from(sample.time(|| Ok(store.search_memories(&request)?.hits))?.is_empty());
+        empty += usize::from(sample.time(|| Ok(store.recalls().search_memories(&request)?.hits))?.is_empty());
     }
     ensure(empty * 20 <= queries.len(), "the searches found nothing")
 }

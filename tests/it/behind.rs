@@ -182,16 +182,16 @@ fn a_note_is_followed_that_others_move_meanwhile() {
     let other = vault.open("none");
     let relocate = |store: &Store, from: &str, to: &str| {
         let request = MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() };
-        store.change(&Operation::Move(request), false).unwrap();
+        store.changes().change(&Operation::Move(request), false).unwrap();
     };
     let append = |store: &Store, note: &str| {
         let edit = NoteEdit::Append("More.".to_owned(), None);
-        store.change(&Operation::Edit(EditRequest { note: note.to_owned(), edit, expect: None }), false)
+        store.changes().change(&Operation::Edit(EditRequest { note: note.to_owned(), edit, expect: None }), false)
     };
     // With an id of its own, and without.
     for (name, from, to) in [("heron-1", "a.md", "x/a2.md"), ("b", "b.md", "y/b2.md")] {
         let call = store.for_call(None);
-        let found = call.find(name).unwrap().path.to_string();
+        let found = call.lookup().find(name).unwrap().path.to_string();
         assert_eq!(found, from);
         relocate(&other, from, to);
         assert!(append(&call, &found).unwrap().applied);
@@ -200,10 +200,10 @@ fn a_note_is_followed_that_others_move_meanwhile() {
         assert!(append(&store.for_call(None), from).is_err());
     }
     let call = store.for_call(None);
-    let found = call.find("heron-1").unwrap().path.to_string();
+    let found = call.lookup().find("heron-1").unwrap().path.to_string();
     relocate(&other, &found, "a.md");
     let request = DeleteRequest { note: found, ..DeleteRequest::default() };
-    call.change(&Operation::Delete(request), false).unwrap();
+    call.changes().change(&Operation::Delete(request), false).unwrap();
     assert!(!vault.root().join("a.md").exists());
 }
 
@@ -221,8 +221,8 @@ fn of_many_who_save_one_text_one_does() {
                     let request =
                         |text: &String| KeepRequest { text: text.clone(), ..KeepRequest::default() };
                     begin.wait();
-                    store.keep_unless_said(&request(&texts[0])).unwrap();
-                    store.keep_new(&request(&texts[1])).unwrap();
+                    store.memory_writes().keep_unless_said(&request(&texts[0])).unwrap();
+                    store.memory_writes().keep_new(&request(&texts[1])).unwrap();
                 });
             }
         });

@@ -18,7 +18,7 @@ fn at(vault: &TestVault, millis: &str) -> Store {
         ..Open::default()
     })
     .unwrap();
-    store.sync(silent()).unwrap();
+    store.index().sync(silent()).unwrap();
     store
 }
 
@@ -28,7 +28,7 @@ fn keep(store: &Store, title: &str) {
         title: Some(title.to_owned()),
         ..KeepRequest::default()
     };
-    store.keep(&[request]).unwrap();
+    store.memory_writes().keep(&[request]).unwrap();
 }
 
 /// Checks every list that goes by time.
@@ -37,16 +37,16 @@ fn check_order(vault: &TestVault, titles: &[&str]) {
     let store = at(vault, "999");
     let newest_first: Vec<&str> = titles.iter().rev().copied().collect();
     for title in titles {
-        let reply = store.timeline(title, 10).unwrap();
+        let reply = store.memories().timeline(title, 10).unwrap();
         let told: Vec<&str> = reply.memories.iter().map(|memory| memory.title.as_str()).collect();
         assert_eq!((told, titles[reply.anchor]), (titles.to_vec(), *title));
     }
-    let memories = store.memories(&MemoryListRequest::default()).unwrap();
+    let memories = store.memories().list(&MemoryListRequest::default()).unwrap();
     assert_eq!(memories.iter().map(|memory| memory.title.as_str()).collect::<Vec<_>>(), newest_first);
-    let (_, texts) = store.memory_texts(&TextsRequest { limit: 10, ..TextsRequest::default() }).unwrap();
+    let (_, texts) = store.recalls().memory_texts(&TextsRequest { limit: 10, ..TextsRequest::default() }).unwrap();
     assert_eq!(texts.iter().map(|text| text.memory.title.as_str()).collect::<Vec<_>>(), newest_first);
     for sort in [SortBy::Created, SortBy::Updated] {
-        let page = store.list(&ListRequest { sort, ..ListRequest::default() }).unwrap();
+        let page = store.reads().list(&ListRequest { sort, ..ListRequest::default() }).unwrap();
         assert_eq!(page.notes.iter().map(|note| note.title.as_str()).collect::<Vec<_>>(), newest_first);
     }
 }
@@ -66,14 +66,14 @@ fn notes_of_one_second_keep_their_order() {
     check_order(&vault, &titles);
 
     let store = at(&vault, "999");
-    let reply = store.timeline("Adder", 1).unwrap();
+    let reply = store.memories().timeline("Adder", 1).unwrap();
     let millis: Vec<i64> = reply.memories.iter().map(|memory| memory.created.millis() % 1000).collect();
     assert_eq!(millis, [250, 900, 950]);
 
     // A move takes it along, and so does an index that is made anew.
-    let from = store.find("Moth").unwrap().path.to_string();
+    let from = store.lookup().find("Moth").unwrap().path.to_string();
     let request = MoveRequest { from, to: "elsewhere/Moth.md".to_owned(), ..MoveRequest::default() };
-    assert!(store.change(&Operation::Move(request), false).unwrap().applied);
+    assert!(store.changes().change(&Operation::Move(request), false).unwrap().applied);
     drop(store);
     check_order(&vault, &titles);
     fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
@@ -86,12 +86,12 @@ fn a_time_that_somebody_wrote_goes_before_the_journal() {
     let store = at(&vault, "500");
     keep(&store, "Zebra");
     keep(&store, "Adder");
-    let path = vault.root().join(store.find("Adder").unwrap().path.as_str());
+    let path = vault.root().join(store.lookup().find("Adder").unwrap().path.as_str());
     let text = fs::read_to_string(&path).unwrap().replace("2026-11-21T10:00:05Z", "2026-11-20T10:00:05Z");
     fs::write(&path, text).unwrap();
     drop(store);
     let store = at(&vault, "999");
     let told: Vec<String> =
-        store.timeline("Zebra", 5).unwrap().memories.into_iter().map(|memory| memory.title).collect();
+        store.memories().timeline("Zebra", 5).unwrap().memories.into_iter().map(|memory| memory.title).collect();
     assert_eq!(told, ["Adder", "Zebra"]);
 }

@@ -28,9 +28,9 @@ fn check(before: &[(&str, &str)], operation: &Operation, expect: &[(&str, Option
     let vault = TestVault::new(before);
     let store = vault.store();
     let old = files(&vault);
-    let planned = store.change(operation, true).unwrap();
+    let planned = store.changes().change(operation, true).unwrap();
     assert_eq!(files(&vault), old, "a dry run changes nothing");
-    let done = store.change(operation, false).unwrap();
+    let done = store.changes().change(operation, false).unwrap();
     assert_eq!(planned.plan, done.plan, "the dry run tells what is done");
     let new = files(&vault);
     let paths: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -46,13 +46,13 @@ fn check(before: &[(&str, &str)], operation: &Operation, expect: &[(&str, Option
     }
     assert_eq!(links(&store), links(&fresh.store()), "the index follows");
     if done.applied {
-        store.undo(1, false).unwrap();
+        store.changes().undo(1, false).unwrap();
         assert_eq!(files(&vault), old, "undo brings every byte back");
     }
 }
 
 fn links(store: &sidenote::store::Store) -> Vec<String> {
-    let lines = store.dump().unwrap();
+    let lines = store.index().dump().unwrap();
     lines.into_iter().filter(|line| line.starts_with("link ") || line.starts_with("terms ")).collect()
 }
 
@@ -109,7 +109,7 @@ fn text_comes_and_is_replaced() {
     vault.write("n.md", "The second sentence of the note.\n");
     let near = owned("the secnd sentence of the note");
     let wrong = edit("n", NoteEdit::Replace { old: near, new: owned("2"), count: 1 });
-    let error = store.change(&wrong, false).unwrap_err();
+    let error = store.changes().change(&wrong, false).unwrap_err();
     assert!(
         error.kind() == ErrorKind::NotFound && error.to_string().contains("The second sentence"),
         "{error}"
@@ -123,7 +123,7 @@ fn a_note_that_changed_is_a_conflict() {
     let expect = Some(ContentHash::of(b"one\n"));
     let request = EditRequest { note: owned("n"), edit: NoteEdit::Append(owned("two"), None), expect };
     vault.write("n.md", "other\n");
-    let error = store.change(&Operation::Edit(request), false).unwrap_err();
+    let error = store.changes().change(&Operation::Edit(request), false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(files(&vault)["n.md"], "other\n");
 }
@@ -201,9 +201,9 @@ fn notes_are_linked_both_ways_and_only_once() {
     );
     let vault = TestVault::new(&before);
     let store = vault.store();
-    assert!(store.change(&Operation::Link(request.clone()), false).unwrap().applied);
-    assert!(!store.change(&Operation::Link(request.clone()), false).unwrap().applied, "twice is once");
-    assert!(store.change(&Operation::Unlink(request), false).unwrap().applied);
+    assert!(store.changes().change(&Operation::Link(request.clone()), false).unwrap().applied);
+    assert!(!store.changes().change(&Operation::Link(request.clone()), false).unwrap().applied, "twice is once");
+    assert!(store.changes().change(&Operation::Unlink(request), false).unwrap().applied);
     let before: Files = before.iter().map(|(path, text)| (owned(path), owned(text))).collect();
     assert_eq!(files(&vault), before, "unlinking takes everything back");
     check(
@@ -234,8 +234,8 @@ fn what_is_deleted_can_come_back() {
     );
     let vault = TestVault::new(&before);
     let store = vault.store();
-    store.change(&delete(DanglingLinks::Leave), false).unwrap();
-    store.change(&Operation::Restore(owned("A")), false).unwrap();
+    store.changes().change(&delete(DanglingLinks::Leave), false).unwrap();
+    store.changes().change(&Operation::Restore(owned("A")), false).unwrap();
     assert_eq!(files(&vault)["A.md"], "a\n");
 }
 
@@ -250,16 +250,16 @@ fn new_notes_take_no_links_away() {
         properties: vec![(owned("up"), json!("[[s]]"))],
         ..NewRequest::default()
     };
-    store.change(&Operation::New(request.clone()), false).unwrap();
+    store.changes().change(&Operation::New(request.clone()), false).unwrap();
     let now = files(&vault);
     assert_eq!(now["s.md"], "[[old/Plan]]\n", "the old note is still meant");
     let text = &now["Plan.md"];
     assert!(text.contains("\ntags:\n  - a\n  - b\n") && text.contains("\nup: \"[[s]]\"\n"), "{text}");
     assert!(text.ends_with("---\ntext\n"), "{text}");
-    let error = store.change(&Operation::New(request), false).unwrap_err();
+    let error = store.changes().change(&Operation::New(request), false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists);
     let daily = NewRequest { daily: true, ..NewRequest::default() };
-    store.change(&Operation::New(daily), false).unwrap();
+    store.changes().change(&Operation::New(daily), false).unwrap();
     assert!(files(&vault).keys().any(|path| path.starts_with("2026-11-2")), "named after the day");
 }
 
@@ -312,7 +312,7 @@ fn notes_merge_and_sections_leave() {
     ]);
     let store = vault.store();
     let request = ExtractRequest { note: owned("n"), section: owned("Part"), title: owned("The part") };
-    store.change(&Operation::Extract(request), false).unwrap();
+    store.changes().change(&Operation::Extract(request), false).unwrap();
     let now = files(&vault);
     assert_eq!(now["d/n.md"], "# Top\nsee [[The part#Part]]\n\n[[The part]]\n\n## Last\nend\n");
     assert_eq!(now["x.md"], "[[The part#Part]] [[The part#Part]] [[n#Last]] [p](The%20part.md#Part)\n");
@@ -328,7 +328,7 @@ fn what_is_never_rewritten_is_told_of() {
         r#"{"items":[{"type":"group","items":[{"type":"file","path":"Old.md"}]}]}"#,
     );
     let request = MoveRequest { from: owned("Old"), to: owned("New"), ..MoveRequest::default() };
-    let plan = vault.store().plan(&Operation::Move(request)).unwrap();
+    let plan = vault.store().changes().plan(&Operation::Move(request)).unwrap();
     let codes: Vec<&str> = plan.remarks.iter().map(|remark| remark.code.as_str()).collect();
     assert_eq!(codes, ["base-mention", "bookmark"]);
 }
@@ -338,9 +338,9 @@ fn a_restored_note_gets_the_name_that_it_had() {
     let vault = TestVault::new(&[("d/A.md", "one\n"), (".trash/d/A.md", "older\n")]);
     let store = vault.store();
     let delete = DeleteRequest { note: owned("d/A"), permanent: false, links: DanglingLinks::Leave };
-    store.change(&Operation::Delete(delete), false).unwrap();
+    store.changes().change(&Operation::Delete(delete), false).unwrap();
     assert_eq!(files(&vault)[".trash/d/A 2.md"], "one\n");
-    store.change(&Operation::Restore(owned("d/A 2")), false).unwrap();
+    store.changes().change(&Operation::Restore(owned("d/A 2")), false).unwrap();
     assert_eq!(files(&vault)["d/A.md"], "one\n");
 }
 
@@ -349,7 +349,7 @@ fn what_cannot_be_done_for_certain_is_refused() {
     let refused = |made: &[(&str, &str)], operation: &Operation, says: &str| {
         let vault = TestVault::new(made);
         let before = files(&vault);
-        let error = vault.store().change(operation, false).unwrap_err();
+        let error = vault.store().changes().change(operation, false).unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
         assert_eq!(files(&vault), before);
     };
@@ -373,9 +373,9 @@ fn deleted_for_good_is_gone() {
     let vault = TestVault::new(&[("A.md", "a\n"), ("b.md", "[[A]]\n")]);
     let store = vault.store();
     let delete = DeleteRequest { note: owned("A"), permanent: true, links: DanglingLinks::Leave };
-    assert!(store.change(&Operation::Delete(delete), false).unwrap().applied);
+    assert!(store.changes().change(&Operation::Delete(delete), false).unwrap().applied);
     assert_eq!(files(&vault).keys().collect::<Vec<_>>(), ["b.md"]);
-    assert_eq!(store.undo(1, false).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(store.changes().undo(1, false).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
     std::os::unix::fs::symlink(outside.root().join("e.md"), vault.root().join("ext.md")).unwrap();
     let request = MoveRequest { from: owned("Old"), to: owned("New"), ..MoveRequest::default() };
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]);
-    let reply = store.change(&Operation::Move(request), false).unwrap();
+    let reply = store.changes().change(&Operation::Move(request), false).unwrap();
     let said: Vec<(&str, &str)> =
         reply.plan.remarks.iter().map(|remark| (remark.code.as_str(), remark.path.as_str())).collect();
     assert_eq!(said, [("symlink", "ext.md")]);
@@ -400,7 +400,7 @@ fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
         new: owned("Two"),
         force: false,
     };
-    let error = store.change(&Operation::RenamePart(part), false).unwrap_err();
+    let error = store.changes().change(&Operation::RenamePart(part), false).unwrap_err();
     assert!(error.to_string().contains("symlink"), "{error}");
     assert_eq!(std::fs::read_to_string(vault.root().join("s.md")).unwrap(), "[[New]]\n");
 }
@@ -414,8 +414,8 @@ fn notes_in_a_linked_folder_outside_are_written_with_leave() {
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]);
     let (before, inside) = (files(&outside), files(&vault));
     let run = |operation: Operation| {
-        let planned = store.change(&operation, true).unwrap();
-        let done = store.change(&operation, false).unwrap();
+        let planned = store.changes().change(&operation, true).unwrap();
+        let done = store.changes().change(&operation, false).unwrap();
         assert_eq!(planned.plan, done.plan);
         assert!(done.plan.remarks.is_empty(), "{:?}", done.plan.remarks);
     };
@@ -437,7 +437,7 @@ fn notes_in_a_linked_folder_outside_are_written_with_leave() {
     assert_eq!(after["sub/f.md"], "# F\n\nmore\n");
     assert!(after.contains_key("fresh/Made.md"));
     assert_eq!(std::fs::read_to_string(vault.root().join("s.md")).unwrap(), "[[g]]\n");
-    store.undo(5, false).unwrap();
+    store.changes().undo(5, false).unwrap();
     assert_eq!((files(&outside), files(&vault)), (before, inside), "undo brings every byte back");
 }
 
@@ -447,21 +447,21 @@ fn a_note_that_is_reached_in_two_ways_is_one_note() {
     std::os::unix::fs::symlink("a", vault.root().join("twin")).unwrap();
     let store = vault.store();
     assert_eq!(crate::support::paths(&store, "heron"), ["a/n.md"]);
-    assert_eq!(store.find("twin/n.md").unwrap().path.as_str(), "a/n.md");
-    store.change(&edit("twin/n.md", NoteEdit::Append(owned("more"), None)), false).unwrap();
+    assert_eq!(store.lookup().find("twin/n.md").unwrap().path.as_str(), "a/n.md");
+    store.changes().change(&edit("twin/n.md", NoteEdit::Append(owned("more"), None)), false).unwrap();
     let new = NewRequest { title: owned("New"), folder: Some(owned("twin")), ..NewRequest::default() };
-    store.change(&Operation::New(new), false).unwrap();
+    store.changes().change(&Operation::New(new), false).unwrap();
     let request = MoveRequest { from: owned("s.md"), to: owned("twin/"), ..MoveRequest::default() };
-    store.change(&Operation::Move(request), false).unwrap();
+    store.changes().change(&Operation::Move(request), false).unwrap();
     let request = MoveRequest { from: owned("twin/n.md"), to: owned("twin/m.md"), ..MoveRequest::default() };
-    store.change(&Operation::Move(request), false).unwrap();
+    store.changes().change(&Operation::Move(request), false).unwrap();
     let filter = sidenote::index::catalog::Filter { folder: Some(owned("twin/")), ..Default::default() };
     let request = sidenote::store::ListRequest { filter: filter.clone(), ..Default::default() };
-    assert_eq!(store.list(&request).unwrap().total, 3);
+    assert_eq!(store.reads().list(&request).unwrap().total, 3);
     let request = sidenote::store::SearchRequest { query: owned("heron"), filter, ..Default::default() };
     assert_eq!(crate::support::found(&store, &request), ["a/m.md"]);
     let listed: Vec<String> =
-        store.dump().unwrap().into_iter().filter(|line| line.starts_with("file ")).collect();
+        store.index().dump().unwrap().into_iter().filter(|line| line.starts_with("file ")).collect();
     assert!(listed.iter().all(|line| line.contains(" a/")) && listed.len() == 3, "{listed:?}");
     assert_eq!(std::fs::read_to_string(vault.root().join("a/s.md")).unwrap(), "[[m]]\n");
     assert_eq!(std::fs::read_to_string(vault.root().join("a/m.md")).unwrap(), "# N\n\nheron\n\nmore\n");
@@ -509,7 +509,7 @@ fn beside_a_server_names_mean_what_the_files_say() {
     assert!(keeper.is_writer() && !other.is_writer());
     let append = |note: &str| edit(note, NoteEdit::Append(owned("added"), None));
     for (note, path) in [("T1", "B.md"), ("D", "D.md"), ("D.md", "D.md"), ("A", "A.md")] {
-        let reply = other.change(&append(note), false).unwrap();
+        let reply = other.changes().change(&append(note), false).unwrap();
         let changed = reply.plan.files[0].from.as_ref().unwrap().to_string();
         assert_eq!(changed, path, "{note}");
     }
@@ -536,7 +536,7 @@ fn names_that_are_no_links_are_told_of_where_they_stand() {
     let check = |path: &str, text: &str, expect: &[&str]| {
         let vault = TestVault::new(&[("Old.md", ""), ("Other.md", ""), (path, text)]);
         let request = MoveRequest { from: owned("Old.md"), to: owned("New.md"), ..MoveRequest::default() };
-        let plan = vault.store().plan(&Operation::Move(request)).unwrap();
+        let plan = vault.store().changes().plan(&Operation::Move(request)).unwrap();
         let told: Vec<String> = plan
             .remarks
             .iter()
@@ -603,7 +603,7 @@ fn a_note_that_gets_another_name_can_keep_the_old_one_as_an_alias() {
 fn a_section_of_a_note_with_windows_line_ends_keeps_them() {
     let vault = TestVault::new(&[("n.md", "# A\r\none\r\n# B\r\ntwo\r\n")]);
     let request = ExtractRequest { note: owned("n"), section: owned("B"), title: owned("b") };
-    vault.store().change(&Operation::Extract(request), false).unwrap();
+    vault.store().changes().change(&Operation::Extract(request), false).unwrap();
     let made = &files(&vault)["b.md"];
     assert!(made.ends_with("---\r\n# B\r\ntwo\r\n"), "{made:?}");
     assert_eq!(made.matches('\n').count(), made.matches("\r\n").count());
@@ -622,11 +622,11 @@ fn memories_are_flat_and_know_the_ids_of_their_relatives() {
             tags: vec![owned("x")],
             ..NewRequest::default()
         };
-        store.change(&Operation::New(request), false).unwrap().plan.files[0].to.clone().unwrap().to_string()
+        store.changes().change(&Operation::New(request), false).unwrap().plan.files[0].to.clone().unwrap().to_string()
     };
     let (a, b) = (new("Wie läuft's?", Some("How to")), new("B", None));
     let link = RelateRequest { a: owned("Wie läuft's?"), b: owned("B"), text: None };
-    store.change(&Operation::Link(link), false).unwrap();
+    store.changes().change(&Operation::Link(link), false).unwrap();
     let now = files(&vault);
     let (id_a, id_b) = (&a["how-to-wie-lauft-s-".len()..a.len() - 3], &b["b-".len()..b.len() - 3]);
     let stem = b.strip_suffix(".md").unwrap();
@@ -657,10 +657,10 @@ fn memories_are_flat_and_know_the_ids_of_their_relatives() {
 fn undo_says_what_it_cannot_take_back() {
     let vault = TestVault::new(&[("a.md", "1\n"), ("b.md", "1\n")]);
     let store = vault.store();
-    store.change(&edit("a", NoteEdit::Append(owned("2"), None)), false).unwrap();
+    store.changes().change(&edit("a", NoteEdit::Append(owned("2"), None)), false).unwrap();
     let delete = DeleteRequest { note: owned("b"), permanent: true, links: DanglingLinks::Leave };
-    store.change(&Operation::Delete(delete), false).unwrap();
-    let undone = store.undo(1, false).unwrap();
+    store.changes().change(&Operation::Delete(delete), false).unwrap();
+    let undone = store.changes().undo(1, false).unwrap();
     assert_eq!(
         undone[0].notices,
         ["delete of b.md is newer and stays: its before-images are not kept any more"]
@@ -673,9 +673,9 @@ fn the_settings_say_how_many_operations_can_be_undone() {
     let vault = TestVault::new(&[("a.md", "0\n")]);
     let store = vault.open_set(&[("embed.provider", "none"), ("undo.operations", "3")]);
     for text in ["1", "2", "3", "4", "5"] {
-        store.change(&edit("a", NoteEdit::Append(owned(text), None)), false).unwrap();
+        store.changes().change(&edit("a", NoteEdit::Append(owned(text), None)), false).unwrap();
     }
-    let error = store.undo(4, false).unwrap_err();
+    let error = store.changes().undo(4, false).unwrap_err();
     assert_eq!(error.to_string(), "only 3 operations can be undone, not 4");
 }
 
@@ -685,7 +685,7 @@ fn a_section_takes_along_the_links_that_name_its_note() {
     let vault = TestVault::new(&[("E.md", text)]);
     let store = vault.store();
     let request = ExtractRequest { note: owned("E"), section: owned("Sub"), title: owned("New") };
-    store.change(&Operation::Extract(request), false).unwrap();
+    store.changes().change(&Operation::Extract(request), false).unwrap();
     let now = files(&vault);
     assert_eq!(now["E.md"], "# Top\nt [[New#Sub]] [[New#Sub#Deep]]\n[[New]]\n## Other\no [[New#Sub]]\n");
     assert!(
@@ -693,5 +693,5 @@ fn a_section_takes_along_the_links_that_name_its_note() {
         "{}",
         now["New.md"]
     );
-    assert_eq!(store.check(true).unwrap().counts.get("broken-subpath"), None);
+    assert_eq!(store.upkeep().check(true).unwrap().counts.get("broken-subpath"), None);
 }

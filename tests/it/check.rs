@@ -5,7 +5,7 @@ use crate::support::{TestVault, repository, stdout};
 /// Checks the problems of a vault, as `path:line code`.
 fn check(files: &[(&str, &str)], expect: &[&str]) {
     let vault = TestVault::new(files);
-    let reply = vault.store().check(false).unwrap();
+    let reply = vault.store().upkeep().check(false).unwrap();
     let found: Vec<String> = reply
         .problems
         .iter()
@@ -47,7 +47,7 @@ fn each_kind_of_problem_is_found_where_it_stands() {
 #[test]
 fn names_that_differ_in_case_alone_clash() {
     let vault = TestVault::new(&[("Note.md", "x\n"), ("note.md", "y\n")]);
-    let reply = vault.store().check(false).unwrap();
+    let reply = vault.store().upkeep().check(false).unwrap();
     // A file system without case keeps one of them only.
     let both = vault.contents().len() == 2;
     assert_eq!(reply.counts.contains_key("name-clash"), both);
@@ -58,10 +58,10 @@ fn an_index_that_is_behind_is_told_of_and_mended_on_request() {
     let vault = TestVault::new(&[("a.md", "one\n")]);
     let store = vault.store();
     vault.write("b.md", "[[a]]\n");
-    assert_eq!(store.check(false).unwrap().behind, 1);
-    let fixed = store.check(true).unwrap();
+    assert_eq!(store.upkeep().check(false).unwrap().behind, 1);
+    let fixed = store.upkeep().check(true).unwrap();
     assert!(fixed.fixed && fixed.notes == 2, "{fixed:?}");
-    assert_eq!(store.check(false).unwrap().behind, 0);
+    assert_eq!(store.upkeep().check(false).unwrap().behind, 0);
 }
 
 #[test]

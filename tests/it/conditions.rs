@@ -153,7 +153,7 @@ fn a_pattern_that_runs_away_is_stopped_and_told() {
         limit: Some(10),
         ..SearchRequest::default()
     };
-    let reply = vault.store().search(&request).unwrap();
+    let reply = vault.store().searches().search(&request).unwrap();
     assert!(reply.results.iter().any(|result| result.path == "b.md"));
     assert_snapshot!(reply.notes.join("\n"), @r#"a regular expression takes too many steps in 1 files, such as a.md"#);
 }
@@ -203,7 +203,7 @@ fn sections_are_those_of_the_file_as_it_is() {
     let store = vault.store();
     let request =
         SearchRequest { query: "section:(cat dog)".to_owned(), no_sync: true, ..SearchRequest::default() };
-    store.sync(sidenote::index::silent()).unwrap();
+    store.index().sync(sidenote::index::silent()).unwrap();
     assert_eq!(found(&store, &request), ["b.md"]);
     vault.write("a.md", "cat and dog: the headings are gone\n");
     assert_eq!(found(&store, &request).len(), 2);
@@ -343,7 +343,7 @@ fn a_pattern_has_one_allowance_for_all_lines() {
     let lines = vec!["a".repeat(40); 2_000].join("\n");
     let vault = TestVault::new(&[("a.md", &lines)]);
     let query = r"line:/^(?:(a|aa)+)\1b(?!x)/".to_owned();
-    let reply = vault.store().search(&SearchRequest { query, ..SearchRequest::default() }).unwrap();
+    let reply = vault.store().searches().search(&SearchRequest { query, ..SearchRequest::default() }).unwrap();
     assert_eq!(reply.notes.len(), 1, "it ends, and says so: {:?}", reply.notes);
 }
 

@@ -35,7 +35,7 @@ fn what_the_text_brings_and_what_is_asked_for_are_united() {
         "C.md",
         &["C", "--template", "T", "--content", "---\ntags: [z]\nup: x\n---\nText\n", "--tag", "y"],
     );
-    let id = vault.open("none").find("C.md").unwrap().note_id;
+    let id = vault.open("none").lookup().find("C.md").unwrap().note_id;
     assert_eq!(note, format!("---\nid: {id}\ntags: [t, z, y]\nup: x\n---\n# C\nText\n"));
     assert_ne!(id, "of-the-template");
     let (note, _) = made(&vault, "D.md", &["D", "--template", "T", "--set", "id=asked"]);
@@ -91,7 +91,7 @@ fn check_merge(from: &str, into: &str, expect: &str, says: &[&str]) {
     let front = |text: &str| format!("---\n{text}---\nbody\n");
     let vault = TestVault::new(&[("From.md", &front(from)), ("Into.md", &front(into))]);
     let request = MergeRequest { from: "From".to_owned(), into: "Into".to_owned() };
-    let done = vault.store().change(&Operation::Merge(request), false).unwrap();
+    let done = vault.store().changes().change(&Operation::Merge(request), false).unwrap();
     assert_eq!(text_of(&vault, "Into.md"), format!("---\n{expect}---\nbody\n\nbody\n"));
     let remarks: Vec<String> = done.plan.remarks.iter().map(ToString::to_string).collect();
     assert_eq!(remarks.len(), says.len(), "{remarks:?}");
@@ -210,7 +210,7 @@ fn a_move_tells_of_notes_that_are_too_large_to_read() {
     let vault = TestVault::new(&[("Boat.md", "b\n"), ("Long.md", &long), ("Other.md", &"y".repeat(3000))]);
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "2000")]);
     let request = MoveRequest { from: "Boat".to_owned(), to: "Ship".to_owned(), ..MoveRequest::default() };
-    let plan = store.plan(&Operation::Move(request)).unwrap();
+    let plan = store.changes().plan(&Operation::Move(request)).unwrap();
     let remarks: Vec<String> = plan.remarks.iter().map(ToString::to_string).collect();
     assert_eq!(remarks.len(), 1, "{remarks:?}");
     assert!(remarks[0].starts_with("Long.md:1:1: ") && remarks[0].contains("max_file_bytes"), "{remarks:?}");

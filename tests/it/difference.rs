@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
-use sidenote::index::{SyncScope, Drift, Index, Options, silent};
+use sidenote::index::{Drift, Index, Options, SyncScope, silent};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::scan::scan;
@@ -182,12 +182,12 @@ fn no_more_is_held_than_one_folder_and_what_differs() {
         let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "heron")).collect();
         let vault = TestVault::new(&files);
         let store = vault.store();
-        let mut settled = (0..1000).map(|_| store.sync(silent()).unwrap());
+        let mut settled = (0..1000).map(|_| store.index().sync(silent()).unwrap());
         let report = settled.find(|report| report.read == 0).expect("files at rest are not read for ever");
         assert_eq!((report.scanned, report.held), (folders * 10, 10));
         vault.write("0/0/n0.md", "otter");
         vault.rename("0/1/n10.md", "0/1/moved.md");
-        let report = store.sync(silent()).unwrap();
+        let report = store.index().sync(silent()).unwrap();
         assert_eq!((report.scanned, report.changed, report.moved), (folders * 10, 1, 1));
         assert!(report.held <= 10 + 4, "{}", report.held);
     }

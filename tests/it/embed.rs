@@ -7,7 +7,7 @@ use sidenote::config::Config;
 use sidenote::index::embed::model_selection::Earlier;
 use sidenote::index::embed::wordpiece::WordPiece;
 use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
-use sidenote::index::{SyncScope, Index, Options, silent};
+use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::vault::Vault;
 use tokenizers::models::wordpiece::WordPiece as Reference;
 use tokenizers::normalizers::BertNormalizer;

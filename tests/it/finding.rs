@@ -130,7 +130,7 @@ fn the_library_falls_back_only_where_it_is_asked_to() {
     let lenient = SearchRequest { fallback: Fallback::IfEmpty, ..request };
     assert_eq!(found(&store, &lenient), ["Games.md"]);
     let wrong = SearchRequest { query: "CS:GO tournament".to_owned(), ..lenient };
-    assert!(store.search(&wrong).is_err());
+    assert!(store.searches().search(&wrong).is_err());
     let lenient = SearchRequest { fallback: Fallback::IfEmptyOrInvalid, ..wrong };
     assert_eq!(found(&store, &lenient), ["Games.md"]);
 }
@@ -161,7 +161,7 @@ fn check_first(store: &Store, query: &str, mode: Mode, path: &str) {
         explain: true,
         ..SearchRequest::default()
     };
-    let reply = store.search(&request).unwrap();
+    let reply = store.searches().search(&request).unwrap();
     assert_eq!(reply.results[0].path, path, "{query:?} {mode:?}: {:?}", reply.results);
     let parts = reply.results[0].explain.unwrap();
     assert_eq!(parts.total(), reply.results[0].score, "{query:?} {mode:?}");
@@ -171,7 +171,7 @@ fn check_first(store: &Store, query: &str, mode: Mode, path: &str) {
         intent: sidenote::store::Intent::parse("explore"),
         ..MemorySearchRequest::default()
     };
-    let first = store.search_memories(&memories).unwrap().hits.swap_remove(0);
+    let first = store.recalls().search_memories(&memories).unwrap().hits.swap_remove(0);
     assert_eq!(first.memory.path, path, "{query:?} {mode:?} with an intent");
 }
 
@@ -179,7 +179,7 @@ fn check_first(store: &Store, query: &str, mode: Mode, path: &str) {
 fn the_note_that_a_query_names_is_first() {
     let vault = named();
     let store = vault.store_with("minilm");
-    store.embed_all(sidenote::index::silent()).unwrap();
+    store.index().embed_all(sidenote::index::silent()).unwrap();
     let mut checked = 0;
     for mode in [Mode::Hybrid, Mode::Bm25, Mode::Vector] {
         for (query, path) in [
@@ -210,7 +210,7 @@ fn the_note_that_a_query_names_is_first() {
 #[track_caller]
 fn check_snippet(store: &Store, query: &str, snippet: &str, lines: (usize, usize)) {
     let request = SearchRequest { query: query.to_owned(), ..SearchRequest::default() };
-    let result = store.search(&request).unwrap().results.swap_remove(0);
+    let result = store.searches().search(&request).unwrap().results.swap_remove(0);
     assert_eq!((result.snippet.as_str(), result.lines), (snippet, lines), "{query}");
     assert!(result.marks.iter().all(|(start, end)| result.snippet.get(*start..*end).is_some()), "{query}");
 }

@@ -194,7 +194,7 @@ fn any_query(dice: &mut Dice) -> SearchRequest {
 /// Checks every result of a reply, as the store gives it and as JSON; says how many there were.
 #[track_caller]
 fn check_sums(store: &Store, request: &SearchRequest) -> usize {
-    let results = store.search(request).unwrap().results;
+    let results = store.searches().search(request).unwrap().results;
     for result in &results {
         let parts = result.explain.unwrap();
         assert_eq!(
@@ -219,12 +219,12 @@ fn parts_add_up_to_the_score_of_every_result() {
     let mut dice = Dice(7);
     let vault = generated(&mut dice);
     let first = vault.store_with("minilm");
-    first.embed_all(silent()).unwrap();
+    first.index().embed_all(silent()).unwrap();
     for at in 0..4 {
         let text = dice.words(12);
         vault.write(&format!("late {at}.md"), text);
     }
-    first.sync(silent()).unwrap();
+    first.index().sync(silent()).unwrap();
     let others = ["rrf", "weighted"]
         .map(|fusion| vault.open_set(&[("embed.provider", "minilm"), ("search.fusion", fusion)]));
     let stores: Vec<&Store> = std::iter::once(&first).chain(&others).collect();

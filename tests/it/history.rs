@@ -47,7 +47,7 @@ fn anew(vault: &TestVault, folder: &std::path::Path) -> Store {
         ..Open::default()
     })
     .unwrap();
-    store.sync(silent()).unwrap();
+    store.index().sync(silent()).unwrap();
     store
 }
 
@@ -59,7 +59,7 @@ fn scored(store: &Store, query: &str, limit: usize) -> Vec<(String, u32)> {
         limit: Some(limit),
         ..SearchRequest::default()
     };
-    let reply = store.search(&request).unwrap();
+    let reply = store.searches().search(&request).unwrap();
     reply.results.into_iter().map(|hit| (hit.path, hit.score.to_bits())).collect()
 }
 
@@ -87,13 +87,13 @@ fn check_alike(grown: &Store, fresh: &Store, when: &str) {
         let related = |store: &Store| {
             let request =
                 RelatedRequest { note: note.to_owned(), limit: Some(50), ..RelatedRequest::default() };
-            let reply = store.related(&request).map(|reply| reply.related).unwrap_or_default();
+            let reply = store.searches().related(&request).map(|reply| reply.related).unwrap_or_default();
             reply.into_iter().map(|item| (item.path, item.score.to_bits(), item.common)).collect::<Vec<_>>()
         };
         assert_eq!(related(grown), related(fresh), "{note}, {when}");
     }
-    assert_eq!(grown.dump().unwrap(), fresh.dump().unwrap(), "{when}");
-    assert_eq!(grown.unresolved().unwrap(), fresh.unresolved().unwrap(), "{when}");
+    assert_eq!(grown.index().dump().unwrap(), fresh.index().dump().unwrap(), "{when}");
+    assert_eq!(grown.reads().unresolved().unwrap(), fresh.reads().unresolved().unwrap(), "{when}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_index_with_a_history_answers_like_a_new_one() {
                 vault.write(&name, text);
             }
         }
-        grown.sync(silent()).unwrap();
+        grown.index().sync(silent()).unwrap();
         if round % 10 == 9 {
             let folder = tempfile::tempdir().unwrap();
             let fresh = anew(&vault, &folder.path().join("index"));
@@ -139,10 +139,10 @@ fn an_index_with_a_history_answers_like_a_new_one() {
 
 /// Gives what lists tell whose order or spelling could hang on the numbers of files and texts.
 fn told(store: &Store) -> (Vec<UnresolvedItem>, Vec<String>, Vec<Vec<String>>) {
-    let properties = store.properties().unwrap().into_iter();
+    let properties = store.reads().properties().unwrap().into_iter();
     let ways = [("start.md", "end.md"), ("end.md", "start.md")];
-    let ways = ways.map(|(from, to)| store.path(from, to).unwrap().path).to_vec();
-    (store.unresolved().unwrap(), properties.map(|item| item.property).collect(), ways)
+    let ways = ways.map(|(from, to)| store.reads().path(from, to).unwrap().path).to_vec();
+    (store.reads().unresolved().unwrap(), properties.map(|item| item.property).collect(), ways)
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn spellings_and_ways_do_not_depend_on_what_was_met_first() {
         ("c.md", "[[NoWhere]]"),
     ] {
         vault.write(path, text);
-        grown.sync(silent()).unwrap();
+        grown.index().sync(silent()).unwrap();
     }
     vault.write("y.md", "[[NoWhere]] [[nowhere]] [[NOWHERE]]\n[[nowhere]]");
-    grown.sync(silent()).unwrap();
+    grown.index().sync(silent()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let fresh = told(&anew(&vault, &folder.path().join("index")));
     assert_eq!(told(&grown), fresh);
@@ -184,7 +184,7 @@ fn equal_scores_come_in_the_order_of_paths() {
     let store = vault.open("none");
     for name in ["e", "b", "d", "a", "c"] {
         vault.write(&format!("{name}.md"), "the heron waits");
-        store.sync(silent()).unwrap();
+        store.index().sync(silent()).unwrap();
     }
     let found = |limit| scored(&store, "heron", limit).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
     assert_eq!(found(10), ["a.md", "b.md", "c.md", "d.md", "e.md"]);

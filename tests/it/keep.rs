@@ -443,7 +443,7 @@ fn an_export_comes_in_again_as_it_was() {
     let vault = TestVault::example();
     run(&vault, "2026-11-21", &["memory", "save", "A, \"quoted\" text;\nwith lines", "--tags", "a,b"]);
     let store = vault.store();
-    let notes = store.totals().unwrap().0.notes;
+    let notes = store.index().totals().unwrap().0.notes;
     drop(store);
     let bodies = |vault: &TestVault| -> BTreeMap<String, (Value, Value)> {
         let lines = run(vault, "2026-11-21", &["memory", "export", "--format", "jsonl"]);
@@ -795,8 +795,8 @@ fn a_backup_is_made_by_itself_where_settings_say_so() {
     let vault = TestVault::new(&[("a.md", "A.\n")]);
     let tend = |now: &str, auto: &str| {
         let store = at(&vault, now, &[("backup.auto", auto)]);
-        store.tend().unwrap();
-        store.backups(None).unwrap().len()
+        store.upkeep().tend().unwrap();
+        store.upkeep().backups(None).unwrap().len()
     };
     assert_eq!(tend("2026-05-01", "false"), 0);
     assert_eq!(tend("2026-05-01", "true"), 1);
@@ -817,7 +817,7 @@ fn at(vault: &TestVault, now: &str, settings: &[(&'static str, &str)]) -> Store 
         ..Open::default()
     })
     .unwrap();
-    store.sync(silent()).unwrap();
+    store.index().sync(silent()).unwrap();
     store
 }
 
@@ -848,24 +848,24 @@ proptest! {
                 (0..=3, _) | (_, None) => {
                     let text = format!("Memory number {step} tells of thing {which}.");
                     let request = SaveRequest { text: text.clone(), allow_duplicate: true, ..SaveRequest::default() };
-                    known.push((store.save_memory(&request, false).unwrap().memory.unwrap().id, text));
+                    known.push((store.memory_writes().save_memory(&request, false).unwrap().memory.unwrap().id, text));
                 }
-                (4, Some((id, _))) if alive(&id) => drop(store.vote(&id, which % 2 == 0).unwrap()),
+                (4, Some((id, _))) if alive(&id) => drop(store.memories().vote(&id, which % 2 == 0).unwrap()),
                 // It may be pinned, forgotten or archived already.
-                (5, Some((id, _))) if alive(&id) => drop(store.pin(&id, false)),
-                (6, Some((id, _))) if alive(&id) => drop(store.forget(&id, which % 3 == 0, false)),
-                (7, Some((id, _))) if alive(&id) => drop(store.archive(&id, false)),
+                (5, Some((id, _))) if alive(&id) => drop(store.memory_writes().pin(&id, false)),
+                (6, Some((id, _))) if alive(&id) => drop(store.memory_writes().forget(&id, which % 3 == 0, false)),
+                (7, Some((id, _))) if alive(&id) => drop(store.memory_writes().archive(&id, false)),
                 (8, Some((id, _))) if !alive(&id) => {
                     let before = places(&vault, &id);
-                    store.restore_memory(&id, false).unwrap();
+                    store.memory_writes().restore_memory(&id, false).unwrap();
                     let after = places(&vault, &id);
                     prop_assert_eq!((after.len(), after[0].0), (1, false));
                     prop_assert_eq!(&after[0].1, &before[0].1, "byte for byte");
                 }
-                (9, _) => drop(store.cleanup(true, false).unwrap()),
+                (9, _) => drop(store.maintenance().cleanup(true, false).unwrap()),
                 (10, _) => {
                     let before: Vec<_> = known.iter().map(|(id, _)| places(&vault, id)).collect();
-                    store.maintain(MaintainRequest::default()).unwrap();
+                    store.maintenance().maintain(MaintainRequest::default()).unwrap();
                     // Maintenance moves rank and tier; a note that it puts away keeps its bytes.
                     let bytes = |places: &[(bool, Vec<u8>)]| places[0].1.clone();
                     for ((id, _), before) in known.iter().zip(before) {
@@ -873,7 +873,7 @@ proptest! {
                     }
                 }
                 _ => {
-                    store.maintain(MaintainRequest { write_back: true, force: true, ..MaintainRequest::default() }).unwrap();
+                    store.maintenance().maintain(MaintainRequest { write_back: true, force: true, ..MaintainRequest::default() }).unwrap();
                 }
             }
             for (id, text) in &known {
@@ -887,7 +887,7 @@ proptest! {
         for (id, _) in &known {
             let before = places(&vault, id);
             if before[0].0 {
-                store.restore_memory(id, false).unwrap();
+                store.memory_writes().restore_memory(id, false).unwrap();
                 prop_assert_eq!(&places(&vault, id)[0], &(false, before[0].1.clone()));
             }
         }

@@ -8,7 +8,7 @@ use crate::support::{TestVault, run, stderr};
 /// Lists the relatives of a note with what makes them so.
 fn relatives(store: &Store, note: &str, by: Kinship) -> Vec<(String, Vec<String>, bool)> {
     let request = RelatedRequest { note: note.to_owned(), by, limit: None };
-    let reply = store.related(&request).unwrap();
+    let reply = store.searches().related(&request).unwrap();
     reply.related.into_iter().map(|item| (item.path, item.common, item.linked)).collect()
 }
 
@@ -39,9 +39,9 @@ fn notes_that_mean_the_same_are_related() {
         ("put away.md", "---\ntier: archive\n---\nVarnish for the hull of a wooden boat"),
     ]);
     let store = vault.store_with("minilm");
-    store.embed_all(sidenote::index::silent()).unwrap();
+    store.index().embed_all(sidenote::index::silent()).unwrap();
     let request = RelatedRequest { note: "boat".to_owned(), ..RelatedRequest::default() };
-    let reply = store.related(&request).unwrap();
+    let reply = store.searches().related(&request).unwrap();
     let paths: Vec<&str> = reply.related.iter().map(|item| item.path.as_str()).collect();
     assert_eq!(paths, ["ship.md", "soup.md"]);
     assert!(reply.related[0].cosine.unwrap() > reply.related[1].cosine.unwrap());
@@ -169,7 +169,7 @@ fn a_word_that_stands_nowhere_is_put_right() {
     let store = vault.store();
     let suggests = |query: &str| {
         let request = SearchRequest { query: query.to_owned(), ..SearchRequest::default() };
-        store.search(&request).unwrap().did_you_mean
+        store.searches().search(&request).unwrap().did_you_mean
     };
     assert_eq!(suggests("esspreso").as_deref(), Some("espresso"));
     assert_eq!(suggests("\"esspresso\" machine").as_deref(), Some("\"espresso\" machine"));
@@ -182,5 +182,5 @@ fn a_word_that_stands_nowhere_is_put_right() {
 fn a_question_about_no_note_is_an_error() {
     let vault = TestVault::new(&[("a.md", "x")]);
     let request = WhyRequest { note: "nothing".to_owned(), ..WhyRequest::default() };
-    assert!(vault.store().why(&request).is_err());
+    assert!(vault.store().searches().why(&request).is_err());
 }

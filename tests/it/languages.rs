@@ -59,7 +59,7 @@ fn what_has_no_known_parts_finds_nothing() {
     // Where every word is wanted, parts are none.
     let vault = TestVault::new(&NOTES);
     let request = SearchRequest { query: "Apfelkuchen".to_owned(), all: true, ..SearchRequest::default() };
-    assert!(vault.store().search(&request).unwrap().results.is_empty());
+    assert!(vault.store().searches().search(&request).unwrap().results.is_empty());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn measure(store: &Store, queries: &str, mode: Mode) -> Success {
             no_sync: true,
             ..SearchRequest::default()
         };
-        let results = store.search(&request).unwrap().results;
+        let results = store.searches().search(&request).unwrap().results;
         if let Some(rank) = results.iter().position(|result| result.path == *path) {
             success.first += f64::from(u8::from(rank == 0));
             success.ten += 1.0;
@@ -130,7 +130,7 @@ fn chinese_is_found_without_a_dictionary() {
         ..Open::default()
     })
     .unwrap();
-    store.sync(silent()).unwrap();
+    store.index().sync(silent()).unwrap();
     let success = measure(&store, include_str!("../languages/oi-wiki.tsv"), Mode::Bm25);
     say(&format!("{success:?}"));
     assert!(success.first >= 0.58 && success.ten >= 0.98 && success.mrr >= 0.74, "{success:?}");

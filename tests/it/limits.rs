@@ -40,7 +40,7 @@ fn hostile_globs() -> Vec<String> {
 fn search(store: &Store, query: &str, path: Option<&str>) -> sidenote::error::Result<usize> {
     let request =
         SearchRequest { query: query.to_owned(), path: path.map(str::to_owned), ..SearchRequest::default() };
-    store.search(&request).map(|reply| reply.results.len())
+    store.searches().search(&request).map(|reply| reply.results.len())
 }
 
 #[test]

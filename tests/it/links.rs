@@ -24,7 +24,7 @@ fn graph() -> TestVault {
 fn links_are_shown_both_ways() {
     let vault = graph();
     let store = vault.store();
-    let links = store.links("Start").unwrap();
+    let links = store.reads().links("Start").unwrap();
     let out: Vec<String> = links
         .outgoing
         .iter()
@@ -45,13 +45,13 @@ fn links_are_shown_both_ways() {
     4 [x](Notes/Other.md) -> Notes/Other.md
     ");
     assert_eq!(links.unresolved.len(), 2);
-    let back = store.links("Start").unwrap().backlinks;
+    let back = store.reads().links("Start").unwrap().backlinks;
     assert_eq!((back[0].path.as_str(), back[0].line, back[0].text.as_str()), ("Plan.md", 9, "[[Start]]"));
 }
 
 #[test]
 fn dead_ends_are_grouped_without_case() {
-    let unresolved = graph().store().unresolved().unwrap();
+    let unresolved = graph().store().reads().unresolved().unwrap();
     let shown: Vec<(&str, usize)> =
         unresolved.iter().map(|item| (item.link.as_str(), item.places.len())).collect();
     assert_eq!(shown, [("Missing", 2)]);
@@ -59,7 +59,7 @@ fn dead_ends_are_grouped_without_case() {
 
 #[test]
 fn lone_notes_are_those_without_a_link_in_or_out() {
-    let orphans: Vec<String> = graph().store().orphans().unwrap().into_iter().map(|note| note.path).collect();
+    let orphans: Vec<String> = graph().store().reads().orphans().unwrap().into_iter().map(|note| note.path).collect();
     assert_eq!(orphans, ["Alone.md", "Notes/Plan.md"]);
 }
 
@@ -68,11 +68,11 @@ fn the_shortest_chain_is_found() {
     let store = graph();
     let store = store.store();
     assert_eq!(
-        store.path("plan-1", "Far").unwrap().path,
+        store.reads().path("plan-1", "Far").unwrap().path,
         ["Plan.md", "Start.md", "Notes/Other.md", "Notes/Far.md"]
     );
-    assert_eq!(store.path("Far", "Alone").unwrap().distance, None);
-    assert_eq!(store.path("Far", "Far").unwrap().distance, Some(0));
+    assert_eq!(store.reads().path("Far", "Alone").unwrap().distance, None);
+    assert_eq!(store.reads().path("Far", "Far").unwrap().distance, Some(0));
 }
 
 #[test]
@@ -80,23 +80,23 @@ fn a_note_answers_to_all_its_names() {
     let vault = graph();
     let store = vault.store();
     for name in ["Plan.md", "plan-1", "The plan", "Plan", "[[Plan]]", "[[Plan#Goals|x]]", "./Plan.md"] {
-        assert_eq!(store.find(name).unwrap().path.as_str(), "Plan.md", "{name}");
+        assert_eq!(store.lookup().find(name).unwrap().path.as_str(), "Plan.md", "{name}");
     }
-    assert_eq!(store.find("Another title").unwrap().path.as_str(), "Notes/Other.md");
-    assert_eq!(store.find("Notes/Far").unwrap().path.as_str(), "Notes/Far.md");
+    assert_eq!(store.lookup().find("Another title").unwrap().path.as_str(), "Notes/Other.md");
+    assert_eq!(store.lookup().find("Notes/Far").unwrap().path.as_str(), "Notes/Far.md");
 }
 
 #[test]
 fn an_ambiguous_name_lists_its_candidates() {
     let vault = TestVault::new(&[("a/Plan.md", "x"), ("b/Plan.md", "y")]);
-    let error = vault.store().find("plan").unwrap_err();
+    let error = vault.store().lookup().find("plan").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists);
     assert_snapshot!(format!("{error} | {}", error.hint().unwrap()), @r#""plan" names 2 notes | give one path: a/Plan.md, b/Plan.md"#);
 }
 
 #[test]
 fn an_unknown_name_suggests_others() {
-    let error = graph().store().find("Oth").unwrap_err();
+    let error = graph().store().lookup().find("Oth").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_snapshot!(error.hint().unwrap(), @"did you mean Other, Another title?");
 }
@@ -108,7 +108,7 @@ fn paths_out_of_the_vault_name_nothing() {
     for name in
         ["../Start.md", "/etc/passwd", ".obsidian/app.json", "..", "", "a\0b", "C:\\x", "Notes/../../x"]
     {
-        assert_eq!(store.find(name).unwrap_err().kind(), ErrorKind::NotFound, "{name:?}");
+        assert_eq!(store.lookup().find(name).unwrap_err().kind(), ErrorKind::NotFound, "{name:?}");
     }
 }
 
@@ -118,7 +118,7 @@ fn sections_blocks_and_lines_are_read_byte_for_byte() {
     let store = vault.store();
     let read = |section: Option<&str>, lines| {
         let request = ReadRequest { note: "a".to_owned(), section: section.map(str::to_owned), lines };
-        let reply = store.read(&request).unwrap();
+        let reply = store.reads().read(&request).unwrap();
         (reply.text, reply.lines)
     };
     assert_eq!(read(Some("One#Two"), None), ("## Two\r\nmore\r\n".to_owned(), (4, 5)));
@@ -126,7 +126,7 @@ fn sections_blocks_and_lines_are_read_byte_for_byte() {
     assert_eq!(read(None, Some((5, 6))), ("more\r\n# Three\r\n".to_owned(), (5, 6)));
     assert_eq!(read(None, None).0.len(), 45);
     let request = ReadRequest { note: "a#Nope".to_owned(), ..ReadRequest::default() };
-    assert_eq!(store.read(&request).unwrap_err().hint().unwrap(), "its headings are: One / Two / Three");
+    assert_eq!(store.reads().read(&request).unwrap_err().hint().unwrap(), "its headings are: One / Two / Three");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn lists_filter_by_property_and_sort() {
     let store = vault.store();
     let list = |property: Option<(&str, Option<&str>)>, sort| {
         let property = property.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
-        let notes = store.list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
+        let notes = store.reads().list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
         notes.into_iter().map(|note| note.path).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(list(Some(("status", None)), SortBy::Path), "a.md b.md");
@@ -147,7 +147,7 @@ fn lists_filter_by_property_and_sort() {
     assert_eq!(list(Some(("rating", Some("4"))), SortBy::Path), "a.md");
     assert_eq!(list(None, SortBy::Title), "a.md c.md b.md");
     let properties: Vec<(String, String, usize)> =
-        store.properties().unwrap().into_iter().map(|item| (item.property, item.kind, item.notes)).collect();
+        store.reads().properties().unwrap().into_iter().map(|item| (item.property, item.kind, item.notes)).collect();
     assert!(properties.contains(&("created".to_owned(), "date".to_owned(), 2)));
     assert!(properties.iter().any(|(name, _, notes)| name.eq_ignore_ascii_case("status") && *notes == 2));
 }

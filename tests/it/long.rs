@@ -34,7 +34,7 @@ fn a_cancelled_call_does_not_plan_to_the_end() {
     let store = vault.store();
     let cancelled = store.cancelled_by(Arc::new(AtomicBool::new(true)));
     for dry_run in [true, false] {
-        let error = cancelled.change(&rename_folder(), dry_run).unwrap_err();
+        let error = cancelled.changes().change(&rename_folder(), dry_run).unwrap_err();
         assert_eq!(
             (error.kind(), error.message()),
             (ErrorKind::Conflict, "the call was cancelled; nothing was changed")
@@ -42,7 +42,7 @@ fn a_cancelled_call_does_not_plan_to_the_end() {
     }
     assert!(vault.root().join("crowd/n0.md").exists());
     // The same plan, for somebody who waits for it.
-    let done = store.change(&rename_folder(), false).unwrap();
+    let done = store.changes().change(&rename_folder(), false).unwrap();
     assert_eq!((done.applied, done.plan.files.len()), (true, 300));
     assert_eq!(std::fs::read_to_string(vault.root().join("links/l7.md")).unwrap(), "[n](n7.md)");
 }
@@ -51,7 +51,7 @@ fn a_cancelled_call_does_not_plan_to_the_end() {
 fn a_small_change_lands_whether_or_not_anybody_waits() {
     let vault = crowded(5);
     let store = vault.store().cancelled_by(Arc::new(AtomicBool::new(true)));
-    assert!(store.change(&rename_folder(), false).unwrap().applied);
+    assert!(store.changes().change(&rename_folder(), false).unwrap().applied);
     assert!(vault.root().join("people/n4.md").exists());
 }
 
@@ -66,7 +66,7 @@ fn folders_in_folders_end_somewhere() {
     let found = paths(&store, "heron");
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found.contains(&deep(MOST_PARTS)));
-    let report = store.sync(silent()).unwrap();
+    let report = store.index().sync(silent()).unwrap();
     let [said] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
     assert!(said.ends_with("is skipped: it lies deeper than 99 folders"), "{said}");
     drop(store);

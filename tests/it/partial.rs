@@ -148,7 +148,7 @@ fn embedded() -> TestVault {
         ("Heron.md", "A heron stands at the pond every morning."),
     ]);
     let store = vault.store_with("minilm");
-    store.embed_all(silent()).unwrap();
+    store.index().embed_all(silent()).unwrap();
     vault
 }
 
@@ -158,16 +158,16 @@ fn what_was_just_written_is_embedded_before_the_next_answer() {
     let store = vault.store_with("minilm");
     let content = "The antenna at the moor outlet hangs from the second pole.".to_owned();
     let new = NewRequest { title: "Antenna".to_owned(), content, ..NewRequest::default() };
-    store.change(&Operation::New(new), false).unwrap();
+    store.changes().change(&Operation::New(new), false).unwrap();
     let request =
         SearchRequest { query: "antenna at the moor outlet".to_owned(), ..SearchRequest::default() };
-    let reply = store.search(&request).unwrap();
+    let reply = store.searches().search(&request).unwrap();
     assert_eq!(reply.results[0].path, "Antenna.md");
     assert_eq!((reply.mode, reply.pending), (Mode::Hybrid, 0), "{:?}", reply.notes);
     // Found by meaning alone: no word of the query stands in the note.
     let request = SearchRequest { query: "aerial on a mast for reception".to_owned(), ..request };
     let paths: Vec<String> =
-        store.search(&request).unwrap().results.into_iter().map(|result| result.path).collect();
+        store.searches().search(&request).unwrap().results.into_iter().map(|result| result.path).collect();
     assert!(paths.iter().take(3).any(|path| path == "Antenna.md"), "{paths:?}");
 }
 
@@ -196,9 +196,9 @@ fn many_passages_are_left_to_the_background() {
         vault.write(&format!("long {at}.md"), format!("# Long {at}\n\n{body}"));
     }
     let store = vault.store_with("minilm");
-    let before = store.totals().unwrap().1;
+    let before = store.index().totals().unwrap().1;
     let request = SearchRequest { query: "heron at the pond".to_owned(), ..SearchRequest::default() };
-    let reply = store.search(&request).unwrap();
+    let reply = store.searches().search(&request).unwrap();
     assert_eq!(reply.results[0].path, "Heron.md");
     assert_eq!(reply.pending, before, "long notes wait for the background");
 }
@@ -210,7 +210,7 @@ fn words_alone_embed_nothing() {
     let store = vault.store_with("minilm");
     let request =
         SearchRequest { query: "heron".to_owned(), mode: Some(Mode::Bm25), ..SearchRequest::default() };
-    assert_eq!(store.search(&request).unwrap().pending, 1);
+    assert_eq!(store.searches().search(&request).unwrap().pending, 1);
 }
 
 #[test]
@@ -229,9 +229,9 @@ fn eval_measures_hybrid_with_vectors_for_some_notes() {
     std::fs::write(set.path().join("qrels.tsv"), "q1\tn5\t1\nq2\tn1\t1\n").unwrap();
     let store = TestVault::copy_of(&notes);
     let store = store.store_with("minilm");
-    store.embed_all(silent()).unwrap();
+    store.index().embed_all(silent()).unwrap();
     let request = EvalRequest { shares: vec![0, 50, 100], ..EvalRequest::default() };
-    let reply = store.eval(set.path(), &request).unwrap();
+    let reply = store.searches().eval(set.path(), &request).unwrap();
     let shares: Vec<u8> = reply.shares.iter().map(|share| share.percent).collect();
     assert_eq!(shares, [0, 50, 100]);
     assert_eq!(reply.shares[0].hybrid, reply.shares[0].bm25, "without vectors words alone answer");

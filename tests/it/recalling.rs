@@ -67,7 +67,7 @@ fn hook(vault: &TestVault, prompt: &str, provider: &str) -> String {
 fn a_prompt_about_no_note_recalls_nothing_and_counts_nothing() {
     for provider in ["none", "minilm"] {
         let vault = vault();
-        vault.store_with(provider).embed_all(silent()).unwrap();
+        vault.store_with(provider).index().embed_all(silent()).unwrap();
         let mut checked = 0;
         for prompt in QUIET {
             assert_eq!(hook(&vault, prompt, provider), "", "{provider}: {prompt}");
@@ -84,7 +84,7 @@ fn a_prompt_about_no_note_recalls_nothing_and_counts_nothing() {
 fn a_prompt_about_a_note_recalls_it() {
     for provider in ["none", "minilm"] {
         let vault = vault();
-        vault.store_with(provider).embed_all(silent()).unwrap();
+        vault.store_with(provider).index().embed_all(silent()).unwrap();
         let mut checked = 0;
         for (prompt, path) in ASKED {
             let block = hook(&vault, prompt, provider);

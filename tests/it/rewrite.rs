@@ -56,7 +56,7 @@ fn moving(from: &str, to: &str) -> Operation {
 fn planned(settings: &str, files: &[(&str, &str)], operation: &Operation) -> (Tree, Vec<String>) {
     let vault = TestVault::new(files);
     vault.write(".obsidian/app.json", settings);
-    let plan = vault.store().plan(operation).unwrap();
+    let plan = vault.store().changes().plan(operation).unwrap();
     let remarks = plan.remarks.iter().map(ToString::to_string).collect();
     (carry_out(&plan, &tree(files)), remarks)
 }
@@ -185,16 +185,16 @@ fn what_is_refused_is_said_with_its_place() {
     assert!(remarks.is_empty(), "a link to nothing is not refused: {remarks:?}");
     let vault = TestVault::new(&[("Old.md", ""), ("Taken.md", "")]);
     vault.write("s.md", b"[[Old]] \xFF\n");
-    let plan = vault.store().plan(&moving("Old", "New")).unwrap();
+    let plan = vault.store().changes().plan(&moving("Old", "New")).unwrap();
     assert_eq!(plan.remarks[0].code, "invalid-utf8");
     assert_eq!(plan.files.len(), 1, "the note moves, and the file that is no UTF-8 is left alone");
     for (to, code) in [("Taken", "target-exists"), ("taken", "case-collision"), ("A#b", "name-not-linkable")]
     {
-        let error = vault.store().plan(&moving("Old", to)).unwrap_err();
+        let error = vault.store().changes().plan(&moving("Old", to)).unwrap_err();
         assert!(error.to_string().contains(code), "{error}");
     }
     for to in ["../x", "/x", ".x", "a\\b", "CON", "q?"] {
-        assert!(vault.store().plan(&moving("Old", to)).is_err(), "{to}");
+        assert!(vault.store().changes().plan(&moving("Old", to)).is_err(), "{to}");
     }
 }
 
@@ -223,9 +223,9 @@ fn headings_and_blocks_rename_where_they_are_named() {
         ],
     );
     let vault = TestVault::new(&files);
-    let error = vault.store().plan(&rename(PartKind::Heading, "Top", "same")).unwrap_err();
+    let error = vault.store().changes().plan(&rename(PartKind::Heading, "Top", "same")).unwrap_err();
     assert!(error.to_string().contains("another heading"), "{error}");
-    assert!(vault.store().plan(&rename(PartKind::Block, "none", "x")).is_err());
+    assert!(vault.store().changes().plan(&rename(PartKind::Block, "none", "x")).is_err());
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -313,7 +313,7 @@ proptest! {
         }
         let store = vault.store();
         let moved = Operation::Move(MoveRequest { from: from.clone(), to: to.clone(), relaxed: true, ..MoveRequest::default() });
-        let plan = match store.plan(&moved) {
+        let plan = match store.changes().plan(&moved) {
             Ok(plan) => plan,
             Err(error) => {
                 prop_assert!(paths.iter().any(|path| path.to_lowercase() == to.to_lowercase()), "{error}");
@@ -375,7 +375,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
             }
         };
         let there = moving(&from, &to);
-        let planned = match store.plan(&there) {
+        let planned = match store.changes().plan(&there) {
             Ok(plan) => plan,
             // A name that is none of ours stays where it is, as do parts that only Windows forbids.
             Err(error) => {
@@ -384,7 +384,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
             }
         };
         let expected = carry_out(&planned, &first);
-        let done = store.change(&there, false).unwrap();
+        let done = store.changes().change(&there, false).unwrap();
         assert_eq!(planned, done.plan, "{from}");
         let after = read_tree(vault.root());
         assert!(after == expected, "{from} -> {to}: the plan tells what is done");
@@ -408,7 +408,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
                 }
             }
         }
-        store.undo(1, false).unwrap();
+        store.changes().undo(1, false).unwrap();
         assert!(read_tree(vault.root()) == first, "{from}: undo brings every byte back");
     }
 }

@@ -57,7 +57,7 @@ impl Place {
             ..Open::default()
         });
         let store = store.unwrap();
-        store.freshen().unwrap();
+        store.index().freshen().unwrap();
         store
     }
 
@@ -134,7 +134,7 @@ fn no_path_leads_out_as_the_place_of_something_new() {
             if is_title || (matches!(&operation, Operation::New(_)) && matches!(folder, "d/." | "d/" | "d")) {
                 continue;
             }
-            let refused = store.change(&operation, false);
+            let refused = store.changes().change(&operation, false);
             assert!(refused.is_err(), "{path:?}: {operation:?} did {:?}", refused.unwrap().plan.files);
             let error = refused.unwrap_err();
             assert!(!error.to_string().contains(SECRET), "{path:?}: {error}");
@@ -149,7 +149,7 @@ fn no_path_leads_out_as_the_name_of_something_old() {
     let store = place.store();
     let before = place.files();
     for path in BAD.iter().filter(|path| !path.starts_with("folder/")) {
-        let read = store.read(&ReadRequest { note: (*path).into(), ..ReadRequest::default() });
+        let read = store.reads().read(&ReadRequest { note: (*path).into(), ..ReadRequest::default() });
         assert!(read.is_err(), "{path:?} is read");
         let edit = NoteEdit::Append("x".into(), None);
         let operations = [
@@ -172,7 +172,7 @@ fn no_path_leads_out_as_the_name_of_something_old() {
             }),
         ];
         for operation in operations {
-            let error = store.change(&operation, false).unwrap_err();
+            let error = store.changes().change(&operation, false).unwrap_err();
             assert!(!error.to_string().contains(SECRET), "{path:?}: {error}");
         }
     }
@@ -187,21 +187,21 @@ fn what_lies_behind_a_link_out_of_the_vault_is_neither_read_nor_written() {
     let store = place.store();
     let before = place.files();
     let request = SearchRequest { query: SECRET.into(), ..SearchRequest::default() };
-    assert!(store.search(&request).unwrap().results.is_empty());
-    assert!(!store.dump().unwrap().iter().any(|line| line.contains("secret") || line.contains("file.md")));
+    assert!(store.searches().search(&request).unwrap().results.is_empty());
+    assert!(!store.index().dump().unwrap().iter().any(|line| line.contains("secret") || line.contains("file.md")));
     for path in ["file.md", "folder/secret.md"] {
-        let read = store.read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap_err();
+        let read = store.reads().read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap_err();
         assert!(!read.to_string().contains(SECRET), "{read}");
         let edit = NoteEdit::Append("x".into(), None);
         let edit = Operation::Edit(EditRequest { note: path.into(), edit, expect: None });
-        let error = store.change(&edit, false).unwrap_err();
+        let error = store.changes().change(&edit, false).unwrap_err();
         assert!(!error.to_string().contains(SECRET), "{error}");
     }
     let new = NewRequest { title: "x".into(), folder: Some("folder".into()), ..NewRequest::default() };
-    let error = store.change(&Operation::New(new), false).unwrap_err();
+    let error = store.changes().change(&Operation::New(new), false).unwrap_err();
     assert!(error.to_string().contains("outside of the vault (symlink)"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("vault.follow_outside")), "{error}");
-    let backup = store.backup(None).unwrap();
+    let backup = store.upkeep().backup(None).unwrap();
     let copied = fs::symlink_metadata(backup.path.join("notes/folder")).unwrap();
     assert!(copied.is_symlink(), "a link out of the vault is copied as a link");
     fs::remove_dir_all(backup.path).unwrap();
@@ -213,12 +213,12 @@ fn with_the_users_leave_folders_outside_are_read_and_written_and_linked_files_re
     let place = Place::new();
     let store = place.store_that_follows(true);
     for path in ["file.md", "folder/secret.md"] {
-        let found = store.read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap();
+        let found = store.reads().read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap();
         assert!(found.text.contains(SECRET));
     }
     let append = |path: &str| {
         let edit = NoteEdit::Append("x".into(), None);
-        store.change(&Operation::Edit(EditRequest { note: path.into(), edit, expect: None }), false)
+        store.changes().change(&Operation::Edit(EditRequest { note: path.into(), edit, expect: None }), false)
     };
     let error = append("file.md").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -226,7 +226,7 @@ fn with_the_users_leave_folders_outside_are_read_and_written_and_linked_files_re
     assert!(append("folder/secret.md").unwrap().applied);
     let secret = || fs::read_to_string(place.folder.path().join("vault-evil/secret.md")).unwrap();
     assert_eq!(secret(), format!("# {SECRET}\n\nx\n"));
-    store.undo(1, false).unwrap();
+    store.changes().undo(1, false).unwrap();
     assert_eq!(secret(), format!("# {SECRET}\n"));
 }
 
@@ -266,7 +266,7 @@ fn a_folder_that_is_swapped_for_a_link_leads_no_write_away() {
         for at in 0..60 {
             let edit = NoteEdit::Append(format!("line {at}"), None);
             let edit = EditRequest { note: "d/b.md".into(), edit, expect: None };
-            landed += usize::from(store.change(&Operation::Edit(edit), false).is_ok());
+            landed += usize::from(store.changes().change(&Operation::Edit(edit), false).is_ok());
         }
         done.store(true, Ordering::Relaxed);
         crate::support::say(&format!("{landed} of 60 lines landed"));

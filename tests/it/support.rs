@@ -65,7 +65,7 @@ impl TestVault {
     /// Opens the vault with an embedder and brings the index up to date.
     pub(crate) fn store_with(&self, provider: &str) -> Store {
         let store = self.open(provider);
-        store.sync(silent()).unwrap();
+        store.index().sync(silent()).unwrap();
         store
     }
 
@@ -150,7 +150,7 @@ pub(crate) fn paths(store: &Store, query: &str) -> Vec<String> {
 
 /// Gives the paths that a request finds, best first.
 pub(crate) fn found(store: &Store, request: &SearchRequest) -> Vec<String> {
-    store.search(request).unwrap().results.into_iter().map(|result| result.path).collect()
+    store.searches().search(request).unwrap().results.into_iter().map(|result| result.path).collect()
 }
 
 /// Runs a command on a vault, at a time, and gives what it prints.

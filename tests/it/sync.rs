@@ -11,9 +11,9 @@ use crate::support::{TestVault, apart, paths, stderr, stdout, tree};
 /// Checks that the index of a vault equals one made from nothing.
 #[track_caller]
 fn check_equals_rebuild(vault: &TestVault) {
-    let dump = vault.store().dump().unwrap();
+    let dump = vault.store().index().dump().unwrap();
     fs::remove_dir_all(vault.root().join(".sidenote")).unwrap();
-    similar(&dump, &vault.store().dump().unwrap());
+    similar(&dump, &vault.store().index().dump().unwrap());
 }
 
 #[track_caller]
@@ -26,10 +26,10 @@ fn similar(left: &[String], right: &[String]) {
 #[test]
 fn a_second_sync_reads_nothing() {
     let vault = TestVault::example();
-    let first = vault.open("none").sync(silent()).unwrap();
+    let first = vault.open("none").index().sync(silent()).unwrap();
     assert!(first.added > 50);
     let settled =
-        (0..1000).map(|_| vault.open("none").sync(silent()).unwrap()).find(|report| report.read == 0);
+        (0..1000).map(|_| vault.open("none").index().sync(silent()).unwrap()).find(|report| report.read == 0);
     let settled = settled.expect("files at rest are not read for ever");
     assert_eq!((settled.added, settled.changed, settled.generation), (0, 0, first.generation));
 }
@@ -62,9 +62,9 @@ fn a_load_ranks_as_few_notes_do() {
     ];
     let few = queries.map(ask);
     assert!(few.iter().all(|found| !found.as_array().unwrap().is_empty()));
-    let dump = vault.store().dump().unwrap();
+    let dump = vault.store().index().dump().unwrap();
     assert!(vault.run(&["index", "--rebuild", "--no-embed"]).status.success());
-    similar(&dump, &vault.store().dump().unwrap());
+    similar(&dump, &vault.store().index().dump().unwrap());
     assert_eq!(few, queries.map(ask));
 }
 
@@ -88,7 +88,7 @@ fn a_load_behind_a_crash_keeps_its_words() {
     for at in 0..2100 {
         vault.write(&format!("{at}.md"), "otter");
     }
-    assert_eq!(vault.store().dump().unwrap().len(), 4 * 2100);
+    assert_eq!(vault.store().index().dump().unwrap().len(), 4 * 2100);
     let store = vault.store();
     assert!(!paths(&store, "otter").is_empty());
     assert!(paths(&store, "heron").is_empty());
@@ -165,9 +165,9 @@ fn a_move_keeps_the_note_and_its_links() {
     let vault = TestVault::new(&[("a.md", "[[b]] [[sub/b]]"), ("b.md", "otter")]);
     let store = vault.store();
     vault.rename("b.md", "sub/b.md");
-    let report = store.sync(silent()).unwrap();
+    let report = store.index().sync(silent()).unwrap();
     assert_eq!((report.moved, report.added, report.removed), (1, 0, 0));
-    let links = store.links("a").unwrap();
+    let links = store.reads().links("a").unwrap();
     let targets: Vec<_> = links.outgoing.iter().map(|link| link.resolved.as_deref().unwrap()).collect();
     assert_eq!(targets, ["sub/b.md", "sub/b.md"]);
     drop(store);
@@ -179,7 +179,7 @@ fn equal_files_that_swap_folders_are_told_apart_by_name() {
     let vault = TestVault::new(&[("x/one.md", "same"), ("x/two.md", "same")]);
     let store = vault.store();
     vault.rename("x", "y");
-    assert_eq!(store.sync(silent()).unwrap().moved, 2);
+    assert_eq!(store.index().sync(silent()).unwrap().moved, 2);
     drop(store);
     check_equals_rebuild(&vault);
 }
@@ -188,14 +188,14 @@ fn equal_files_that_swap_folders_are_told_apart_by_name() {
 fn links_follow_targets_that_come_and_go() {
     let vault = TestVault::new(&[("a.md", "[[b]] and ![[c.png]]")]);
     let store = vault.store();
-    assert_eq!(store.unresolved().unwrap().len(), 2);
+    assert_eq!(store.reads().unresolved().unwrap().len(), 2);
     vault.write("deep/b.md", "x");
     vault.write("c.png", "x");
-    store.sync(silent()).unwrap();
-    assert!(store.unresolved().unwrap().is_empty());
+    store.index().sync(silent()).unwrap();
+    assert!(store.reads().unresolved().unwrap().is_empty());
     vault.write("b.md", "y");
-    store.sync(silent()).unwrap();
-    let links = store.links("a").unwrap();
+    store.index().sync(silent()).unwrap();
+    let links = store.reads().links("a").unwrap();
     assert_eq!(
         links.outgoing.first().unwrap().resolved.as_deref(),
         Some("b.md"),
@@ -203,8 +203,8 @@ fn links_follow_targets_that_come_and_go() {
     );
     vault.remove("b.md");
     vault.remove("deep/b.md");
-    store.sync(silent()).unwrap();
-    assert_eq!(store.unresolved().unwrap().len(), 1);
+    store.index().sync(silent()).unwrap();
+    assert_eq!(store.reads().unresolved().unwrap().len(), 1);
     drop(store);
     check_equals_rebuild(&vault);
 }
@@ -216,7 +216,7 @@ fn a_change_of_the_excluded_filter_shows() {
     assert_eq!(paths(&store, "heron"), ["Archive/a.md"]);
     vault.write(".obsidian/app.json", "{\"userIgnoreFilters\": [\"Archive/\"]}");
     assert!(paths(&store, "heron").is_empty());
-    assert_eq!(store.links("b").unwrap().outgoing.len(), 1, "excluded notes still resolve");
+    assert_eq!(store.reads().links("b").unwrap().outgoing.len(), 1, "excluded notes still resolve");
     drop(store);
     check_equals_rebuild(&vault);
 }
@@ -275,7 +275,7 @@ fn large_and_deep_files_are_read_like_any_other() {
     vault.write("open.md", "mink\n\n```\n%%\n$$\n<div>\n[[open\n| a | [x](");
     vault.write("big.md", format!("sable {}", "x ".repeat(600)));
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "20000000")]);
-    let report = store.sync(silent()).unwrap();
+    let report = store.index().sync(silent()).unwrap();
     assert_eq!(report.warnings, [""; 0]);
     for (word, path) in [
         ("otter", "line.md"),
@@ -292,7 +292,7 @@ fn large_and_deep_files_are_read_like_any_other() {
     drop(store);
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "1000")]);
     vault.write("big.md", format!("sable {}", "y ".repeat(600)));
-    let report = store.sync(silent()).unwrap();
+    let report = store.index().sync(silent()).unwrap();
     assert!(report.warnings.len() == 1 && report.warnings[0].contains("big.md"), "{:?}", report.warnings);
     assert_eq!((paths(&store, "sable").len(), paths(&store, "heron").len()), (0, 1));
 }
@@ -303,7 +303,7 @@ fn a_note_of_a_hundred_megabytes_is_told_of_by_name() {
     let huge = fs::File::create(vault.root().join("huge.md")).unwrap();
     huge.set_len(100 << 20).unwrap();
     let store = vault.open("none");
-    let report = store.sync(silent()).unwrap();
+    let report = store.index().sync(silent()).unwrap();
     assert!(report.warnings.len() == 1 && report.warnings[0].contains("huge.md"), "{:?}", report.warnings);
     assert_eq!(paths(&store, "heron"), ["fine.md"]);
 }
@@ -332,11 +332,11 @@ fn files_that_shrink_and_folders_that_vanish_while_they_are_read() {
             done.store(true, Ordering::SeqCst);
         });
         while !done.load(Ordering::SeqCst) {
-            store.sync(silent()).unwrap();
+            store.index().sync(silent()).unwrap();
             assert_eq!(paths(&store, "heron"), ["fine.md"]);
         }
     });
-    store.sync(silent()).unwrap();
+    store.index().sync(silent()).unwrap();
     assert_eq!(paths(&store, "otter"), ["shrinks.md"]);
     assert_eq!(paths(&store, "badger"), [""; 0]);
     drop(store);
@@ -379,10 +379,10 @@ fn work_grows_linearly() {
         let files: Vec<(&str, &str)> =
             texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let vault = TestVault::new(&files);
-        let report = vault.open("none").sync(silent()).unwrap();
+        let report = vault.open("none").index().sync(silent()).unwrap();
         assert_eq!((report.read, report.added), (count, count));
         vault.write("n0.md", "changed");
-        let report = vault.open("none").sync(silent()).unwrap();
+        let report = vault.open("none").index().sync(silent()).unwrap();
         assert!(report.changed == 1 && report.added == 0, "{report:?}");
     }
 }

@@ -150,7 +150,7 @@ fn a_tag_in_a_file_is_found_as_it_is_written() {
     ];
     for (tag, expect) in cases {
         let filter = Filter { tags: vec![(*tag).to_owned()], ..Filter::default() };
-        let listed = store.list(&ListRequest { filter, ..ListRequest::default() }).unwrap().notes;
+        let listed = store.reads().list(&ListRequest { filter, ..ListRequest::default() }).unwrap().notes;
         let paths: Vec<&str> = listed.iter().map(|note| note.path.as_str()).collect();
         assert_eq!(paths, *expect, "{tag}");
     }
@@ -188,7 +188,7 @@ fn people_are_told_of_what_is_converted() {
 fn check_rename(old: &str, new: &str, before: &str, after: &str) {
     let vault = TestVault::new(&[("N.md", before)]);
     let request = RenameRequest { kind: Renamed::Tag, old: old.to_owned(), new: new.to_owned() };
-    vault.store().change(&Operation::RenameEverywhere(request), false).unwrap();
+    vault.store().changes().change(&Operation::RenameEverywhere(request), false).unwrap();
     assert_eq!(text_of(&vault, "N.md"), after);
 }
 

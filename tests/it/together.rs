@@ -37,7 +37,7 @@ fn worker() {
                 edit: NoteEdit::Append(format!("- worker {worker} edit {edit}"), None),
                 expect: Some(ContentHash::of(&bytes)),
             };
-            match store.change(&Operation::Edit(request), false) {
+            match store.changes().change(&Operation::Edit(request), false) {
                 Ok(reply) => {
                     assert!(reply.applied);
                     break;
@@ -159,7 +159,7 @@ fn many_operations_and_as_many_undos_give_the_first_tree() {
     };
     let mut done = 0;
     for turn in 0..number("SIDENOTE_TEST_TURNS", 60) {
-        let list = store.list(&Default::default()).unwrap().notes;
+        let list = store.reads().list(&Default::default()).unwrap().notes;
         let a = list[dice(list.len())].path.clone();
         let b = list[dice(list.len())].path.clone();
         let one = |edit| Operation::Edit(EditRequest { note: a.clone(), edit, expect: None });
@@ -183,14 +183,14 @@ fn many_operations_and_as_many_undos_give_the_first_tree() {
             5 => Operation::Link(pair()),
             _ => Operation::Unlink(pair()),
         };
-        match store.change(&operation, false) {
+        match store.changes().change(&operation, false) {
             Ok(reply) => done += usize::from(reply.applied),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Invalid, "{operation:?}: {error}"),
         }
     }
     assert!(done * 3 > number("SIDENOTE_TEST_TURNS", 60), "{done} operations");
     assert!(bytes(&vault) != first);
-    assert_eq!(store.undo(done, false).unwrap().len(), done);
+    assert_eq!(store.changes().undo(done, false).unwrap().len(), done);
     let last = bytes(&vault);
     assert_eq!(first.keys().collect::<Vec<_>>(), last.keys().collect::<Vec<_>>());
     assert!(first == last, "byte for byte");

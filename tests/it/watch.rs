@@ -35,8 +35,8 @@ impl Following {
     fn of(store: Store) -> Self {
         let store = Arc::new(store);
         let (sender, told) = channel();
-        let follower = store.follow(move |step| drop(sender.send(step))).unwrap();
-        until("the store follows", || store.is_following());
+        let follower = store.upkeep().follow(move |step| drop(sender.send(step))).unwrap();
+        until("the store follows", || store.index().is_following());
         // The first look at everything is told before.
         told.try_iter().for_each(drop);
         Self { store, told, _follower: follower }
@@ -67,12 +67,12 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 fn find(store: &Store, query: &str) -> Vec<String> {
     let request =
         SearchRequest { query: query.to_owned(), mode: Some(Mode::Bm25), ..SearchRequest::default() };
-    store.search(&request).unwrap().results.into_iter().map(|hit| hit.path).collect()
+    store.searches().search(&request).unwrap().results.into_iter().map(|hit| hit.path).collect()
 }
 
 /// The index says what a new one of the same files would.
 fn check_rebuild(vault: &TestVault, store: &Store) {
-    until("all is taken in", || store.freshen().unwrap() == 0);
+    until("all is taken in", || store.index().freshen().unwrap() == 0);
     let fresh = TestVault::new(&[]);
     for (path, (bytes, _)) in vault.contents() {
         let name = path.strip_prefix(vault.root()).unwrap().to_owned();
@@ -80,7 +80,7 @@ fn check_rebuild(vault: &TestVault, store: &Store) {
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::write(to, bytes).unwrap();
     }
-    assert_eq!(store.dump().unwrap(), fresh.store().dump().unwrap());
+    assert_eq!(store.index().dump().unwrap(), fresh.store().index().dump().unwrap());
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn our_own_writes_are_indexed_once() {
     let following = Following::new(&vault);
     let edit =
         EditRequest { note: "a".to_owned(), edit: NoteEdit::Append("zebra".to_owned(), None), expect: None };
-    following.store.change(&Operation::Edit(edit), false).unwrap();
-    let generation = following.store.status().unwrap().generation;
+    following.store.changes().change(&Operation::Edit(edit), false).unwrap();
+    let generation = following.store.index().status().unwrap().generation;
     assert_eq!(find(&following.store, "zebra"), ["a.md"]);
-    assert_eq!(following.store.status().unwrap().generation, generation, "the echo costs no batch");
+    assert_eq!(following.store.index().status().unwrap().generation, generation, "the echo costs no batch");
 }
 
 /// Settings that exclude a folder count at once, whether or not there were any before.
@@ -199,7 +199,7 @@ fn a_folder_that_is_renamed_again_and_again_leaves_nothing_behind() {
             find(&following.store, "note");
         }
     }
-    until("all is taken in", || following.store.status().unwrap().behind == 0);
+    until("all is taken in", || following.store.index().status().unwrap().behind == 0);
     check_rebuild(&vault, &following.store);
 }
 
@@ -239,7 +239,7 @@ fn what_becomes_a_dangling_link_is_not_taken_for_deleted() {
     fs::write(outside.path().join("d/y.md"), "gazelle\n").unwrap();
     std::os::unix::fs::symlink(outside.path().join("d"), vault.root().join("one")).unwrap();
     let following = Following::outside(&vault);
-    let catalog = |path: &str| following.store.find(path).is_ok();
+    let catalog = |path: &str| following.store.lookup().find(path).is_ok();
     assert!(catalog("a.md") && catalog("one/y.md"));
     // The file and the folder are away for the moment, as those on a drive are.
     fs::remove_file(vault.root().join("a.md")).unwrap();
@@ -253,11 +253,11 @@ fn what_becomes_a_dangling_link_is_not_taken_for_deleted() {
     fs::remove_file(outside.path().join("d/y.md")).unwrap();
     fs::remove_file(vault.root().join("a.md")).unwrap();
     until("what is deleted goes", || {
-        following.store.freshen().unwrap();
+        following.store.index().freshen().unwrap();
         !catalog("a.md")
     });
     until("what is deleted behind the link goes", || {
-        following.store.sync(silent()).unwrap();
+        following.store.index().sync(silent()).unwrap();
         !catalog("one/y.md")
     });
 }
@@ -287,7 +287,7 @@ fn a_second_link_to_a_folder_shows_its_notes_once() {
     // A note that is written by the second way is the one that the first shows.
     let edit = NoteEdit::Append("lemur".to_owned(), None);
     let edit = EditRequest { note: "two/y.md".to_owned(), edit, expect: None };
-    assert!(store.change(&Operation::Edit(edit), false).unwrap().applied);
+    assert!(store.changes().change(&Operation::Edit(edit), false).unwrap().applied);
     assert_eq!(find(store, "lemur"), ["one/y.md"]);
     fs::remove_file(vault.root().join("one")).unwrap();
     until("the second link takes over", || find(store, "lemur") == ["two/y.md"]);
@@ -318,14 +318,14 @@ fn one_link_that_cannot_be_looked_at_disables_nothing() {
     for _ in 0..3 {
         assert_eq!(find(store, "zebra"), ["a.md"]);
     }
-    assert!(store.find("held.md").is_ok(), "a look that failed removes nothing");
+    assert!(store.lookup().find("held.md").is_ok(), "a look that failed removes nothing");
     // What is known of a note that cannot be read now hides no other.
     assert_eq!(find(store, "zebra OR okapi"), ["a.md"]);
     let mut taken_out = Vec::new();
-    let reply = store.export(sidenote::store::ExportForm::Jsonl, &mut taken_out).unwrap();
+    let reply = store.upkeep().export(sidenote::store::ExportForm::Jsonl, &mut taken_out).unwrap();
     assert_eq!((reply.exported, reply.left_out), (1, vec!["held.md".to_owned()]));
-    assert!(store.links("a.md").is_ok());
-    assert!(store.backup(None).is_ok());
+    assert!(store.reads().links("a.md").is_ok());
+    assert!(store.upkeep().backup(None).is_ok());
     vault.write("new.md", "giraffe\n");
     assert_eq!(find(store, "giraffe"), ["new.md"]);
     // Neither does it for a command that looks at everything.
@@ -367,7 +367,7 @@ fn the_log_of_the_catalog_stays_short_where_times_alone_change() {
     let note = fs::File::options().write(true).open(vault.root().join("a.md")).unwrap();
     for at in 1..1000 {
         note.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(at)).unwrap();
-        store.sync(silent()).unwrap();
+        store.index().sync(silent()).unwrap();
     }
     let log = vault.root().join(".sidenote/index/catalog.db-wal");
     let length = || fs::metadata(&log).map_or(0, |found| found.len());
@@ -385,15 +385,15 @@ fn a_vault_that_goes_away_is_not_made_up_and_is_followed_when_it_is_back() {
         ..Default::default()
     });
     let store = Arc::new(store.unwrap());
-    let _follower = store.follow(|_| {}).unwrap();
-    until("the store follows", || store.is_following());
+    let _follower = store.upkeep().follow(|_| {}).unwrap();
+    until("the store follows", || store.index().is_following());
     fs::rename(&root, &away).unwrap();
-    until("the store sees it", || !store.is_following() || store.search(&SearchRequest::default()).is_err());
+    until("the store sees it", || !store.index().is_following() || store.searches().search(&SearchRequest::default()).is_err());
     assert!(!root.exists(), "nothing is made where the vault was");
     fs::write(away.join("b.md"), "zebra\n").unwrap();
     fs::rename(&away, &root).unwrap();
     let request = SearchRequest { query: "zebra".to_owned(), ..SearchRequest::default() };
-    until("all is found again", || store.search(&request).is_ok_and(|reply| reply.results.len() == 2));
+    until("all is found again", || store.searches().search(&request).is_ok_and(|reply| reply.results.len() == 2));
 }
 
 /// A process that follows a vault.

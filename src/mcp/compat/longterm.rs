@@ -322,11 +322,11 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
         properties,
         ..KeepRequest::default()
     };
-    let memory = match store.keep_unless_said(&request)? {
+    let memory = match store.memory_writes().keep_unless_said(&request)? {
         Kept::New(memory) => *memory,
         Kept::Known(known, _) => return Ok(duplicate("saving", &known)),
     };
-    let content = store.content(&memory)?;
+    let content = store.memories().content(&memory)?;
     Answer::pretty(&SaveOutput {
         status: "saved",
         id: memory.id,
@@ -424,7 +424,7 @@ fn listed(texts: Vec<MemoryText>, none: impl FnOnce() -> String) -> Result<Answe
 fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(5), 1, 50)?;
     let threshold = within("threshold", input.threshold.unwrap_or(0.3), 0.0, 1.0)?;
-    let found = store.most_like(&input.query, limit, threshold)?;
+    let found = store.recalls().most_like(&input.query, limit, threshold)?;
     if found.memories.is_empty() {
         return Ok(Answer::text("No relevant memories found.").noting(found.notices));
     }
@@ -440,7 +440,7 @@ fn all(store: &Store, input: AllInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(50), 1, 500)?;
     let offset = input.offset.unwrap_or(0);
     let (total, texts) =
-        store.memory_texts(&TextsRequest { skip: offset, limit, ..TextsRequest::default() })?;
+        store.recalls().memory_texts(&TextsRequest { skip: offset, limit, ..TextsRequest::default() })?;
     let mut memories: Vec<MemoryOutput> = texts
         .into_iter()
         .map(|text| {
@@ -458,8 +458,8 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         content_of(content)?;
     }
     let importance = input.importance.map(|given| within("importance", given, 1.0, 10.0)).transpose()?;
-    store.freshen()?;
-    let Some(memory) = store.memory_of_uuid(id)? else {
+    store.index().freshen()?;
+    let Some(memory) = store.recalls().memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };
     let mut properties = Vec::new();
@@ -476,11 +476,11 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         properties,
         ..ReviseRequest::default()
     };
-    let memory = match store.revise_unless_said(&request)? {
+    let memory = match store.memory_writes().revise_unless_said(&request)? {
         Kept::New(memory) => *memory,
         Kept::Known(known, _) => return Ok(duplicate("updating", &known)),
     };
-    let text = store.text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
+    let text = store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
     Answer::pretty(&UpdateOutput {
         status: "updated",
         id: text.uuid,
@@ -495,7 +495,7 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
 fn by_type(store: &Store, input: TypeSearchInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(20), 1, 50)?;
     let kind = input.memory_type.name();
-    let (_, texts) = store.memory_texts(&TextsRequest {
+    let (_, texts) = store.recalls().memory_texts(&TextsRequest {
         kind: Some(kind.to_owned()),
         order: TextOrder::Important,
         limit,
@@ -513,7 +513,7 @@ fn by_tags(store: &Store, input: TagSearchInput) -> Result<Answer> {
     }
     let order = TextOrder::Important;
     let (_, texts) =
-        store.memory_texts(&TextsRequest { any_tag, order, limit, ..TextsRequest::default() })?;
+        store.recalls().memory_texts(&TextsRequest { any_tag, order, limit, ..TextsRequest::default() })?;
     listed(texts, none)
 }
 
@@ -529,7 +529,7 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
             if is_day { Timestamp::from_millis(to.millis() + DAY - 1) } else { to }
         }
     };
-    let (_, texts) = store.memory_texts(&TextsRequest {
+    let (_, texts) = store.recalls().memory_texts(&TextsRequest {
         from: Some(from),
         to: Some(to),
         limit,
@@ -540,21 +540,21 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
 
 fn delete(store: &Store, input: IdInput) -> Result<Answer> {
     let id = id_of(&input.id)?;
-    store.freshen()?;
-    let Some(memory) = store.memory_of_uuid(id)? else {
+    store.index().freshen()?;
+    let Some(memory) = store.recalls().memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };
     let request = DeleteRequest { note: memory.path, ..DeleteRequest::default() };
-    store.change(&Operation::Delete(request), false)?;
+    store.changes().change(&Operation::Delete(request), false)?;
     Ok(Answer::text(format!("Memory {} deleted successfully.", input.id)))
 }
 
 fn delete_all(store: &Store, _: NoInput) -> Result<Answer> {
-    Ok(Answer::text(format!("Deleted {} memories.", store.discard_memories()?)))
+    Ok(Answer::text(format!("Deleted {} memories.", store.maintenance().discard_memories()?)))
 }
 
 fn stats(store: &Store, _: NoInput) -> Result<Answer> {
-    let (total, _) = store.memory_texts(&TextsRequest::default())?;
+    let (total, _) = store.recalls().memory_texts(&TextsRequest::default())?;
     Answer::pretty(&StatsOutput { total_memories: total, database_path: store.root().display().to_string() })
 }
 
@@ -562,7 +562,7 @@ fn backup(store: &Store, _: NoInput) -> Result<Answer> {
     if store.config().backup.dir.as_os_str().is_empty() {
         return Ok(Answer::refusal("Backup not configured."));
     }
-    let made = store.backup(None)?;
+    let made = store.upkeep().backup(None)?;
     Answer::pretty(&BackupOutput {
         status: "backed_up",
         backup_path: made.path.display().to_string(),

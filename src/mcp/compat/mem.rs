@@ -238,7 +238,7 @@ fn said(text: Option<String>) -> Option<String> {
 
 /// Finds the one memory that an id, a title or the slug of one names.
 fn memory_of(store: &Store, id: &str) -> Result<Memory> {
-    let mut found = store.memories_called(id)?;
+    let mut found = store.recalls().memories_called(id)?;
     if found.len() > 1 {
         let ids: Vec<&str> = found.iter().take(8).map(|memory| memory.id.as_str()).collect();
         return Err(Error::new(ErrorKind::Exists, format!("{} memories answer to {id:?}", found.len()))
@@ -259,14 +259,14 @@ fn content_of(content: &str) -> Result<()> {
 
 fn text_of(store: &Store, memory: Memory) -> Result<MemoryText> {
     let id = memory.id.clone();
-    store.text_of(memory)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+    store.recalls().text_of(memory)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let title = said(Some(input.title))
         .ok_or_else(|| Error::invalid("title is empty").with_hint("Say what the memory is called"))?;
     content_of(&input.content)?;
-    store.freshen()?;
+    store.index().freshen()?;
     let is_flat = store.config().vault.layout == Layout::Memories;
     let folder = store.config().memory.folder.trim_matches('/').to_owned();
     let updated = ("updated_at".to_owned(), Value::from(store.now().rfc3339()));
@@ -282,23 +282,23 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         identified: true,
         ..NewRequest::default()
     };
-    let done = store.change(&Operation::New(request), false)?;
+    let done = store.changes().change(&Operation::New(request), false)?;
     let made = done.made().ok_or_else(|| Error::internal("a new note has no place"))?;
-    let memory = store.memory_after(Some(&done), &made)?;
+    let memory = store.memories().memory_after(Some(&done), &made)?;
     Answer::json(&WriteOutput { id: memory.id, file_path: memory.path, created_at: memory.created })
 }
 
 fn read(store: &Store, input: ReadInput) -> Result<Answer> {
-    store.freshen()?;
-    let mut found = store.memories_called(&input.identifier)?.into_iter();
+    store.index().freshen()?;
+    let mut found = store.recalls().memories_called(&input.identifier)?.into_iter();
     let Some(memory) = found.next() else {
         return Err(Error::not_found(format!("Memory not found: {}", input.identifier))
             .with_hint("Give an id or a title; search_mem finds them"));
     };
     let other_ids = found.map(|memory| memory.id).collect();
     let text = text_of(store, memory)?;
-    let links = store.linked_ids(&text)?;
-    store.used(&text.memory.path, "read");
+    let links = store.recalls().linked_ids(&text)?;
+    store.memories().used(&text.memory.path, "read");
     let category =
         text.properties.get("category").and_then(Value::as_str).filter(|category| !category.is_empty());
     let metadata = ReadMetadata {
@@ -328,7 +328,7 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
     if let Some(content) = &input.content {
         content_of(content)?;
     }
-    store.freshen()?;
+    store.index().freshen()?;
     let memory = memory_of(store, &input.id)?;
     let request = ReviseRequest {
         note: memory.path,
@@ -338,7 +338,7 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         tags: input.tags,
         properties: Vec::new(),
     };
-    let memory = store.revise(&request)?;
+    let memory = store.memory_writes().revise(&request)?;
     Answer::json(&EditOutput { id: memory.id, updated_at: memory.updated, success: true })
 }
 
@@ -351,8 +351,8 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         return Err(Error::invalid("limit is 0").with_hint("Give 1 or more, or leave it out for 10"));
     }
     let filter =
-        store.scoped(Filter { category: said(input.category), tags: input.tags, ..Filter::default() });
-    let found = store.search_memories(&MemorySearchRequest {
+        store.recalls().scoped(Filter { category: said(input.category), tags: input.tags, ..Filter::default() });
+    let found = store.recalls().search_memories(&MemorySearchRequest {
         search: SearchRequest {
             query: input.query,
             plain: true,
@@ -378,8 +378,8 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
 /// Reads again what two memories link to.
 fn link_lists(store: &Store, source: &Memory, target: &Memory) -> Result<[Vec<String>; 2]> {
     // What is gone by now links to nothing.
-    let links = |memory: &Memory| match store.text_of(memory.clone())? {
-        Some(text) => store.linked_ids(&text),
+    let links = |memory: &Memory| match store.recalls().text_of(memory.clone())? {
+        Some(text) => store.recalls().linked_ids(&text),
         None => Ok(Vec::new()),
     };
     Ok([links(source)?, links(target)?])
@@ -392,7 +392,7 @@ fn remarks(done: &ChangeReply) -> Option<String> {
 }
 
 fn link(store: &Store, input: LinkInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
     let stem = target.path.rsplit('/').next().unwrap_or(&target.path).trim_end_matches(".md").to_owned();
     let given = said(input.link_text).as_deref().and_then(shown);
@@ -401,7 +401,7 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem);
     let request =
         RelateRequest { a: source.path.clone(), b: target.path.clone(), text: given.clone().or(title) };
-    let done = store.change(&Operation::Link(request), false)?;
+    let done = store.changes().change(&Operation::Link(request), false)?;
     let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = source_links.contains(&target.id) && target_links.contains(&source.id);
     let shown = given.unwrap_or(target.title);
@@ -411,10 +411,10 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
 }
 
 fn unlink(store: &Store, input: UnlinkInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
     let request = RelateRequest { a: source.path.clone(), b: target.path.clone(), text: None };
-    let done = store.change(&Operation::Unlink(request), false)?;
+    let done = store.changes().change(&Operation::Unlink(request), false)?;
     let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = !source_links.contains(&target.id) && !target_links.contains(&source.id);
     let message = remarks(&done).filter(|_| !success);

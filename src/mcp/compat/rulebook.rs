@@ -246,7 +246,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
 
 /// Answers unless memory is off, which is looked up at each call.
 fn answer<T: Serialize>(store: &Store, work: impl FnOnce() -> Result<T>) -> Result<Answer> {
-    if !store.is_memory_enabled() {
+    if !store.memories().is_memory_enabled() {
         return Err(Error::invalid(DISABLED));
     }
     Answer::json(&Done { success: true, reply: work()? })
@@ -264,7 +264,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
         Some(ModeInput::Bm25) => Mode::Bm25,
         Some(ModeInput::Vector) => Mode::Vector,
     };
-    let mut filter = store.scoped(Filter::default());
+    let mut filter = store.recalls().scoped(Filter::default());
     filter.note_type = input.kind;
     let search = SearchRequest {
         query: input.query,
@@ -275,7 +275,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
         ..SearchRequest::default()
     };
     let MemorySearchReply { hits, notices } =
-        store.search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
+        store.recalls().search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
     let results: Vec<FoundOutput> = hits
         .into_iter()
         .map(|hit| FoundOutput {
@@ -291,14 +291,14 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
 }
 
 fn known(store: &Store, id: &str) -> Result<Memory> {
-    store.freshen()?;
-    store.memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+    store.index().freshen()?;
+    store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
     let anchor = known(store, &input.memory_id)?;
     let window = input.window.unwrap_or(5).min(WIDEST);
-    let reply = store.timeline_among(&anchor.path, window, &store.scoped(Filter::default()))?;
+    let reply = store.memories().timeline_among(&anchor.path, window, &store.recalls().scoped(Filter::default()))?;
     let near = |(at, memory): (usize, Memory)| NearOutput {
         id: memory.id,
         title: memory.title,
@@ -315,12 +315,12 @@ fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
 }
 
 fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
-    store.freshen()?;
-    let found = input.ids.iter().map(|id| store.memory_of_id(id)).collect::<Result<Vec<_>>>()?;
+    store.index().freshen()?;
+    let found = input.ids.iter().map(|id| store.recalls().memory_of_id(id)).collect::<Result<Vec<_>>>()?;
     let found: Vec<Memory> = found.into_iter().flatten().collect();
     let mut memories = Vec::new();
     for memory in &found {
-        let content = match store.content(memory) {
+        let content = match store.memories().content(memory) {
             Ok(content) => content,
             Err(error) => {
                 tracing::warn!("{error}, so it is left out");
@@ -342,7 +342,7 @@ fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
             metadata,
         });
     }
-    store.used_all(found.iter(), "rulebook_memory_get");
+    store.memories().used_all(found.iter(), "rulebook_memory_get");
     Ok(GetOutput { memories })
 }
 
@@ -359,15 +359,15 @@ fn save(store: &Store, input: SaveInput) -> Result<SaveOutput> {
         tags: input.tags.unwrap_or_default(),
         ..KeepRequest::default()
     };
-    let made = store.keep(std::slice::from_ref(&request))?.pop();
+    let made = store.memory_writes().keep(std::slice::from_ref(&request))?.pop();
     let memory = made.ok_or_else(|| Error::internal("a new note is not there"))?;
     Ok(SaveOutput { memory: SavedOutput { id: memory.id, kind: memory.kind, title: memory.title } })
 }
 
 fn stats(store: &Store) -> Result<StatsOutput> {
-    let behind = store.freshen()?;
-    let stats = store.memory_stats_among(&store.scoped(Filter::default()))?;
-    let (missing, all) = store.missing()?;
+    let behind = store.index().freshen()?;
+    let stats = store.memories().memory_stats_among(&store.recalls().scoped(Filter::default()))?;
+    let (missing, all) = store.memories().missing()?;
     let index_health = match missing {
         // A tenth of the notes cannot be found.
         missing if missing.saturating_mul(10) > all => "needs-rebuild",
@@ -377,7 +377,7 @@ fn stats(store: &Store) -> Result<StatsOutput> {
     let stats = Stats {
         db_size_bytes: stats.bytes,
         memory_count: stats.memories,
-        session_count: store.sessions()?,
+        session_count: store.memories().sessions()?,
         oldest_memory: stats.oldest.map(Timestamp::millis),
         newest_memory: stats.newest.map(Timestamp::millis),
         max_size_bytes: stats.max_bytes,
@@ -388,6 +388,6 @@ fn stats(store: &Store) -> Result<StatsOutput> {
 }
 
 fn cleanup(store: &Store, input: &CleanupInput) -> Result<CleanupOutput> {
-    let done = store.cleanup(input.force.unwrap_or(false), false)?;
+    let done = store.maintenance().cleanup(input.force.unwrap_or(false), false)?;
     Ok(CleanupOutput { evicted_count: done.evicted_count, freed_bytes: done.freed_bytes })
 }

@@ -403,8 +403,8 @@ fn show_share(cosine: f32) -> f64 {
 }
 
 fn found(store: &Store, id: &str) -> Result<Memory> {
-    store.freshen()?;
-    store.memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+    store.index().freshen()?;
+    store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn answer(text: impl Into<String>, details: impl Serialize) -> Result<Answer> {
@@ -413,7 +413,7 @@ fn answer(text: impl Into<String>, details: impl Serialize) -> Result<Answer> {
 
 /// Gives the beginning of what a memory says.
 fn beginning(store: &Store, memory: &Memory) -> Result<String> {
-    Ok(match store.content(memory) {
+    Ok(match store.memories().content(memory) {
         Ok(content) => preview(&content.text),
         Err(error) => {
             tracing::warn!("{error}, so its text is not shown");
@@ -446,11 +446,11 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
         properties,
         ..KeepRequest::default()
     };
-    let (memory, similarity) = match store.keep_new(&request)? {
+    let (memory, similarity) = match store.memory_writes().keep_new(&request)? {
         Kept::New(memory) => (memory, None),
         Kept::Known(memory, cosine) => (memory, Some(show_share(cosine))),
     };
-    let content = store.content(&memory)?;
+    let content = store.memories().content(&memory)?;
     let tier = memory.state.tier;
     let mut text = match similarity {
         None => format!("Memory stored in tier {tier}: {}", memory.id),
@@ -483,14 +483,14 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
             archived: input.include_archive.unwrap_or(false) || tier == Some(Tier::Archive),
             forgotten: input.include_forgotten.unwrap_or(false),
         },
-        filter: store.scoped(Filter::default()),
+        filter: store.recalls().scoped(Filter::default()),
     };
-    let context = store.context()?;
+    let context = store.memories().context()?;
     let mut room = Room::default();
     let mut truncated = false;
     let mut memories = Vec::new();
     let mut besides = 0;
-    let RecalledReply { memories: recalled, notices } = store.recall_memories(&request)?;
+    let RecalledReply { memories: recalled, notices } = store.recalls().recall_memories(&request)?;
     for recalled in recalled {
         // Beside its text a memory takes that much, and at the end of the room a little of its text.
         besides += 500;
@@ -532,7 +532,7 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
         }
     };
     let text = beginning(store, &memory)?;
-    match store.forget(&memory.path, hard, false) {
+    match store.memory_writes().forget(&memory.path, hard, false) {
         Err(error) if error.kind() == ErrorKind::Exists && memory.state.forgotten => {
             return Err(Error::new(ErrorKind::Exists, format!("Memory is already forgotten: {}", memory.id))
                 .with_hint("Use hard: true to move it to the trash, or memory_restore to bring it back"));
@@ -556,8 +556,8 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
 /// Finds the memory that a query means; what is forgotten can only be deleted.
 fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
     let hidden = PutAway { archived: false, forgotten: !hard };
-    let filter = store.scoped(Filter { hidden, ..Filter::default() });
-    store.best_for(query, filter)?.ok_or_else(|| {
+    let filter = store.recalls().scoped(Filter { hidden, ..Filter::default() });
+    store.recalls().best_for(query, filter)?.ok_or_else(|| {
         Error::not_found(format!("No memory found matching query: {query}"))
             .with_hint("Give memoryId, as memory_recall tells it, or more of the memory's own words")
     })
@@ -565,7 +565,7 @@ fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
 
 /// Says how a memory stands after it was changed.
 fn state(store: &Store, change: &ChangeReply, path: &str, tier_updated: Option<bool>) -> Result<StateOutput> {
-    let memory = store.memory_after(Some(change), path)?;
+    let memory = store.memories().memory_after(Some(change), path)?;
     let text = beginning(store, &memory)?;
     let state = memory.state;
     let (tier, pinned, forgotten) = (state.tier, state.pinned, state.forgotten);
@@ -578,7 +578,7 @@ fn memory_restore(store: &Store, input: IdInput) -> Result<Answer> {
     if !memory.state.forgotten {
         return Err(Error::invalid(format!("Memory is not forgotten: {id}")));
     }
-    let done = store.restore_memory(&memory.path, false)?;
+    let done = store.memory_writes().restore_memory(&memory.path, false)?;
     let output = state(store, &done, &memory.path, None)?;
     answer(format!("Memory restored: {id}\n{}", output.text), output)
 }
@@ -590,7 +590,7 @@ fn memory_pin(store: &Store, input: &IdInput) -> Result<Answer> {
         return Err(Error::new(ErrorKind::Exists, format!("Memory is already pinned: {id}")));
     }
     let before = memory.state.tier;
-    let done = store.pin(&memory.path, false)?;
+    let done = store.memory_writes().pin(&memory.path, false)?;
     let mut output = state(store, &done, &memory.path, None)?;
     let is_updated = output.tier != before;
     output.tier_updated = Some(is_updated);
@@ -607,16 +607,16 @@ fn memory_unpin(store: &Store, input: IdInput) -> Result<Answer> {
     if !memory.state.pinned {
         return Err(Error::invalid(format!("Memory is not pinned: {id}")));
     }
-    let done = store.unpin(&memory.path, false)?;
+    let done = store.memory_writes().unpin(&memory.path, false)?;
     let output = state(store, &done, &memory.path, None)?;
     answer(format!("Memory unpinned: {id}\n{}\nIt is {} now.", output.text, output.tier), output)
 }
 
 fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
     let memory = found(store, &input.memory_id)?;
-    let content = store.content(&memory)?;
+    let content = store.memories().content(&memory)?;
     let query = input.query.filter(|query| !query.trim().is_empty());
-    let reply = store.explain(&memory.path, query.as_deref())?;
+    let reply = store.recalls().explain(&memory.path, query.as_deref())?;
     let (memory, score) = (reply.memory, reply.score);
     let state = memory.state.clone();
     let since = state.last_use.map_or(memory.created, |last| last.max(memory.created));
@@ -682,7 +682,7 @@ fn memory_set_context(store: &Store, input: ContextInput) -> Result<Answer> {
     if hours <= 0.0 {
         return Err(Error::invalid("TTL hours must be greater than 0").with_hint("Leave ttlHours out for 4"));
     }
-    let context = store.set_context(&input.text, Some(hours))?;
+    let context = store.memories().set_context(&input.text, Some(hours))?;
     let expires_at = context.expires_at.map(Timestamp::rfc3339);
     let text = format!("Context set. It expires at {}.", expires_at.as_deref().unwrap_or("no time"));
     let output = ContextOutput {
@@ -696,8 +696,8 @@ fn memory_set_context(store: &Store, input: ContextInput) -> Result<Answer> {
 }
 
 fn memory_clear_context(store: &Store, _: NoInput) -> Result<Answer> {
-    let previous = store.context()?;
-    let cleared = store.clear_context()?;
+    let previous = store.memories().context()?;
+    let cleared = store.memories().clear_context()?;
     let text = if cleared { "Context cleared." } else { "There was no active context." };
     let previous_text = previous.filter(|_| cleared).map(|context| context.text);
     answer(text, ClearedOutput { cleared, previous_text })

@@ -200,8 +200,8 @@ fn not_found(id: &str) -> String {
 
 /// Finds memories by their ids; nothing for an id that no note has.
 fn all_by_id<'a>(store: &Store, ids: impl Iterator<Item = &'a String>) -> Result<Vec<Option<Memory>>> {
-    store.freshen()?;
-    ids.map(|id| store.memory_of_id(id)).collect()
+    store.index().freshen()?;
+    ids.map(|id| store.recalls().memory_of_id(id)).collect()
 }
 
 fn store_memories(store: &Store, input: StoreInput) -> Result<Answer> {
@@ -215,7 +215,7 @@ fn store_memories(store: &Store, input: StoreInput) -> Result<Answer> {
         KeepRequest { text: new.content, properties, ..KeepRequest::default() }
     };
     let requests: Vec<KeepRequest> = input.memories.into_iter().map(keep).collect();
-    let kept = store.keep(&requests)?;
+    let kept = store.memory_writes().keep(&requests)?;
     Ok(Answer::text(match kept.as_slice() {
         [one] => format!("Memory stored with ID: {}", one.id),
         several => {
@@ -263,7 +263,7 @@ fn update_memories(store: &Store, input: UpdateInput) -> Result<Answer> {
         let (note, content) = (memory.path, change.content);
         let request = ReviseRequest { note, content, properties, ..ReviseRequest::default() };
         // What was done before it is told all the same.
-        lines.push(match store.revise(&request) {
+        lines.push(match store.memory_writes().revise(&request) {
             Ok(_) => format!("Memory {} updated successfully", change.id),
             Err(error) => format!("Memory {} not updated: {}", change.id, sentence(&error)),
         });
@@ -282,7 +282,7 @@ fn delete_memories(store: &Store, input: IdsInput) -> Result<Answer> {
             lines.push(not_found(id));
             continue;
         };
-        match store.forget(&memory.path, false, false) {
+        match store.memory_writes().forget(&memory.path, false, false) {
             // What is deleted already is deleted.
             Err(error) if error.kind() != ErrorKind::Exists => {
                 lines.push(format!("Memory {id} not deleted: {}", sentence(&error)));
@@ -312,17 +312,17 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         query: input.query,
         plain: true,
         limit: Some(input.limit.unwrap_or(10)),
-        filter: store.scoped(Filter::default()),
+        filter: store.recalls().scoped(Filter::default()),
         include,
         ..SearchRequest::default()
     };
     let intent = Some(input.intent.into());
     let MemorySearchReply { hits, notices } =
-        store.search_memories(&MemorySearchRequest { search, intent, ..MemorySearchRequest::default() })?;
+        store.recalls().search_memories(&MemorySearchRequest { search, intent, ..MemorySearchRequest::default() })?;
     let mut room = Room::default();
     let mut blocks = Vec::new();
     for memory in hits.iter().map(|hit| &hit.memory) {
-        let content = match store.content(memory) {
+        let content = match store.memories().content(memory) {
             Ok(content) => content,
             // What is gone since is not found, and what cannot be read hides nothing else.
             Err(error) => {
@@ -360,7 +360,7 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
             blocks.push(not_found(id));
             continue;
         };
-        let content = match store.content(memory) {
+        let content = match store.memories().content(memory) {
             Ok(content) => content,
             Err(error) => {
                 tracing::warn!("{error}, so it is shown as absent");
@@ -385,15 +385,15 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         }
         blocks.push(block);
     }
-    store.used_all(found.iter().flatten(), "get_memories");
+    store.memories().used_all(found.iter().flatten(), "get_memories");
     Ok(Answer::text(blocks.join(BETWEEN)))
 }
 
 fn report_memory_usefulness(store: &Store, input: VoteInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let id = input.memory_id;
-    let Some(memory) = store.memory_of_id(&id)? else { return Ok(Answer::refusal(not_found(&id))) };
-    let score = store.vote(&memory.path, input.useful)?.state.usefulness;
+    let Some(memory) = store.recalls().memory_of_id(&id)? else { return Ok(Answer::refusal(not_found(&id))) };
+    let score = store.memories().vote(&memory.path, input.useful)?.state.usefulness;
     let verdict = if input.useful { "useful" } else { "not useful" };
     Ok(Answer::text(format!("Memory {id} marked as {verdict}. New usefulness score: {score}")))
 }
@@ -411,14 +411,14 @@ fn store_handoff(store: &Store, input: HandoffInput) -> Result<Answer> {
     };
     let mut properties = Map::new();
     properties.extend(filled(input.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
-    let reply = store.store_handoff(&HandoffRequest { handoff, properties }, false)?;
+    let reply = store.handoffs().store_handoff(&HandoffRequest { handoff, properties }, false)?;
     let memory = reply.memory.ok_or_else(|| Error::internal("the handoff has no note"))?;
     Ok(Answer::text(format!("Handoff stored with memory ID: {}", memory.id)))
 }
 
 fn get_handoff(store: &Store, _: NoInput) -> Result<Answer> {
-    store.freshen()?;
-    match store.handoff(None) {
+    store.index().freshen()?;
+    match store.handoffs().handoff(None) {
         Ok(handoff) => {
             let mut text = handoff.text.trim_end().to_owned();
             // One that is gone is left out.

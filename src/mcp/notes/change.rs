@@ -182,7 +182,7 @@ impl Changed {
         if !changed.applied && changed.diff.is_some() {
             return changed;
         }
-        match store.left(reply, path) {
+        match store.memories().left(reply, path) {
             Some((path, id, hash)) => Self { path: Some(path), id: Some(id), hash, ..changed },
             None => Self { path: Some(path.to_owned()), ..changed },
         }
@@ -243,14 +243,14 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         ..NewRequest::default()
     };
     let request = WriteRequest { new, allow_duplicate: input.allow_duplicate };
-    let reply = store.write_note(&request, input.dry_run)?;
+    let reply = store.memory_writes().write_note(&request, input.dry_run)?;
     let near =
         reply.near.map(|near| Near { path: near.path, id: near.id, title: near.title, cosine: near.cosine });
     Changed { near_duplicate: near, ..Changed::at(&reply.change, store, &reply.path) }.answer()
 }
 
 pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let needs = |name: &str| {
         Error::invalid(format!("edit_note needs {name} for this action")).with_hint(
             r#"A valid call: {"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}"#,
@@ -273,9 +273,9 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         EditAction::Remove => NoteEdit::Unset(key()?),
     };
     let expect = input.expected_hash.as_deref().map(str::parse).transpose()?;
-    let path = store.find(&input.note)?.path.to_string();
+    let path = store.lookup().find(&input.note)?.path.to_string();
     let request = EditRequest { note: path.clone(), edit, expect };
-    let reply = store.change(&Operation::Edit(request), input.dry_run)?;
+    let reply = store.changes().change(&Operation::Edit(request), input.dry_run)?;
     // A memory whose title was made of its text may have another name now.
     let own =
         reply.plan.files.iter().find(|file| file.from.as_ref().is_some_and(|from| from.to_string() == path));
@@ -285,14 +285,14 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
 }
 
 pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let request = MoveRequest {
         from: input.from,
         to: input.to,
         keep_alias: input.keep_alias,
         ..MoveRequest::default()
     };
-    let reply = store.change(&Operation::Move(request), input.dry_run)?;
+    let reply = store.changes().change(&Operation::Move(request), input.dry_run)?;
     let moved = reply.plan.files.iter().find(|file| file.from != file.to && file.from.is_some());
     let to = moved.and_then(|file| file.to.as_ref()).map(ToString::to_string);
     let is_note = reply.plan.folders.is_empty();
@@ -303,9 +303,9 @@ pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
 }
 
 pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     if input.restore {
-        let reply = store.restore_memory(&input.note, input.dry_run)?;
+        let reply = store.memory_writes().restore_memory(&input.note, input.dry_run)?;
         let back = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
         return match back.filter(|_| reply.applied) {
             Some(path) => Changed::at(&reply, store, &path).answer(),
@@ -313,9 +313,9 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
         };
     }
     let how = input.how.unwrap_or_default();
-    let path = store.find(&input.note)?.path.to_string();
+    let path = store.lookup().find(&input.note)?.path.to_string();
     if how == How::Forget {
-        let reply = store.forget(&path, false, input.dry_run)?;
+        let reply = store.memory_writes().forget(&path, false, input.dry_run)?;
         let path = reply.changed().unwrap_or(path);
         return Changed::at(&reply, store, &path).answer();
     }
@@ -328,7 +328,7 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
         permanent: how == How::Permanent,
         links: if input.unlink { DanglingLinks::Plain } else { DanglingLinks::Leave },
     };
-    let reply = store.change(&Operation::Delete(request), input.dry_run)?;
+    let reply = store.changes().change(&Operation::Delete(request), input.dry_run)?;
     let is_dangling = |remark: &&crate::text::edit::Remark| remark.code == "dangling";
     let dangling = reply.plan.remarks.iter().filter(is_dangling);
     let dangling = dangling.map(|remark| format!("{}:{}", remark.path, remark.line)).take(NAMED).collect();
@@ -339,8 +339,8 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
 }
 
 pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let request = RelateRequest { a: input.a, b: input.b, text: input.text };
     let operation = if input.remove { Operation::Unlink(request) } else { Operation::Link(request) };
-    Changed::of(&store.change(&operation, false)?).answer()
+    Changed::of(&store.changes().change(&operation, false)?).answer()
 }

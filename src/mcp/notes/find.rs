@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::mcp::reply_limit::{cost, json_length, length};
 use crate::search::Mode;
-use crate::store::{
+use crate::store::{Searches, 
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest,
     MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
 };
@@ -119,10 +119,10 @@ impl SearchInput {
                 tags: self.tags.clone(),
                 note_type: self.note_type.clone(),
                 category: self.category.clone(),
-                created_after: Store::date_bound("created_after", self.created_after.as_deref(), now)?,
-                created_before: Store::date_bound("created_before", self.created_before.as_deref(), now)?,
-                updated_after: Store::date_bound("updated_after", self.updated_after.as_deref(), now)?,
-                updated_before: Store::date_bound("updated_before", self.updated_before.as_deref(), now)?,
+                created_after: Searches::date_bound("created_after", self.created_after.as_deref(), now)?,
+                created_before: Searches::date_bound("created_before", self.created_before.as_deref(), now)?,
+                updated_after: Searches::date_bound("updated_after", self.updated_after.as_deref(), now)?,
+                updated_before: Searches::date_bound("updated_before", self.updated_before.as_deref(), now)?,
                 ..Filter::default()
             },
             include: PutAway {
@@ -337,7 +337,7 @@ struct Ranked {
 fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Result<Ranked> {
     let tier = input.tier.map(TierInput::tier);
     if input.intent.is_none() && tier.is_none() {
-        let reply = store.search(&input.request(limit, start, store.now())?)?;
+        let reply = store.searches().search(&input.request(limit, start, store.now())?)?;
         let shown = |mut result: SearchResult| {
             let parts = result.explain.take().and_then(|parts| serde_json::to_value(parts).ok());
             (result, parts)
@@ -359,12 +359,12 @@ fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Res
     let mode = search
         .mode
         .map_or_else(|| store.config().search.mode.clone(), |mode| format!("{mode:?}").to_lowercase());
-    let found = store.search_memories(&MemorySearchRequest { search, intent, tier, seed: None })?;
+    let found = store.recalls().search_memories(&MemorySearchRequest { search, intent, tier, seed: None })?;
     let results = found.hits.into_iter().skip(start).map(|hit| {
         let parts = hit.parts.filter(|_| input.explain).and_then(|parts| serde_json::to_value(parts).ok());
         (hit.found, parts)
     });
-    let (_, pending) = store.totals()?;
+    let (_, pending) = store.index().totals()?;
     Ok(Ranked { results: results.collect(), mode, stale: false, pending, notes: found.notices })
 }
 
@@ -381,7 +381,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         let snippet = match input.detail {
             Some(DetailInput::Full) => {
                 let lines = Some(result.lines);
-                let read = store.read(&ReadRequest { note: result.path.clone(), section: None, lines });
+                let read = store.reads().read(&ReadRequest { note: result.path.clone(), section: None, lines });
                 // A note that shrank since it was found still has its snippet.
                 Cut::of(read.map_or(result.snippet, |reply| reply.text), LONGEST / 2, 1, 1).text
             }
@@ -441,7 +441,7 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
         OneOrMany::One(name) => vec![name],
         OneOrMany::Many(names) => names,
     };
-    store.freshen()?;
+    store.index().freshen()?;
     let lines = match (input.first_line, input.last_line) {
         (None, None) => None,
         (first, last) => {
@@ -509,7 +509,7 @@ enum One {
 }
 
 fn one(store: &Store, request: &ReadRequest, column: usize, left: usize) -> Result<One> {
-    if let Some((file, content)) = store.attachment(&request.note, LARGEST_IMAGE)? {
+    if let Some((file, content)) = store.reads().attachment(&request.note, LARGEST_IMAGE)? {
         let kind = media_type(&file.path);
         return Ok(match content {
             FileContent::Text(text) => {
@@ -520,8 +520,8 @@ fn one(store: &Store, request: &ReadRequest, column: usize, left: usize) -> Resu
             FileContent::Bytes(_) | FileContent::TooLarge => One::File(FileOutput::of(file), None),
         });
     }
-    let reply = store.read(request)?;
-    store.used(&reply.path, "read");
+    let reply = store.reads().read(request)?;
+    store.memories().used(&reply.path, "read");
     describe(store, reply, column, left).map(|note| One::Note(Box::new(note)))
 }
 
@@ -584,8 +584,8 @@ fn described(reply: ReadReply, column: usize, left: usize) -> NoteOutput {
 }
 
 fn describe(store: &Store, reply: ReadReply, column: usize, left: usize) -> Result<NoteOutput> {
-    let (outgoing, backlinks) = store.neighbours(&reply.path)?;
-    let frontmatter = store.inspect(&reply.path)?.frontmatter;
+    let (outgoing, backlinks) = store.reads().neighbours(&reply.path)?;
+    let frontmatter = store.reads().inspect(&reply.path)?.frontmatter;
     let frontmatter = frontmatter.map(Value::Object).filter(|map| length(map) <= FRONTMATTER);
     let frontmatter = match frontmatter {
         Some(Value::Object(map)) => Some(map),
@@ -688,7 +688,7 @@ fn show_read(output: &ReadOutput) -> String {
 pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(50), 1, 500)?;
-    store.freshen()?;
+    store.index().freshen()?;
     let counts = |counts: Vec<CountOutput>| {
         let total = counts.len();
         let counts =
@@ -703,11 +703,11 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
     };
     let output = match (input.what.unwrap_or_default(), &input.around) {
         (WhatInput::Tags, _) => {
-            let tags = store.tags()?.into_iter();
+            let tags = store.reads().tags()?.into_iter();
             counts(tags.map(|item| CountOutput { name: item.tag, kind: None, notes: item.notes }).collect())
         }
         (WhatInput::Properties, _) => {
-            let properties = store.properties()?.into_iter();
+            let properties = store.reads().properties()?.into_iter();
             let shown = properties.map(|item| CountOutput {
                 name: item.property,
                 kind: Some(item.kind),
@@ -717,7 +717,7 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
         }
         (WhatInput::Notes, Some(around)) => {
             let window = within("window", input.window.unwrap_or(5), 0, 100)?;
-            let near = store.timeline(around, window)?.memories.into_iter();
+            let near = store.memories().timeline(around, window)?.memories.into_iter();
             let notes: Vec<ListedOutput> = near.map(ListedOutput::of_memory).collect();
             let total = notes.len();
             ListOutput { notes: fitting(notes.into_iter(), listed_length), total, ..ListOutput::default() }
@@ -741,9 +741,9 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
 /// Tells which conditions of an empty list no note meets, a line each, so that it is not taken for an answer.
 pub(super) fn unmet(store: &Store, mut filter: Filter, property: Option<&str>) -> Result<String> {
     let property = property.map(|text| text.split('=').next().unwrap_or(text));
-    let missing = filter.folder.take().and_then(|folder| store.refuse_missing_folder(&folder).err());
+    let missing = filter.folder.take().and_then(|folder| store.reads().refuse_missing_folder(&folder).err());
     let mut told: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    told.extend(store.absent(&filter, property, None)?);
+    told.extend(store.reads().absent(&filter, property, None)?);
     Ok(told.into_iter().map(|told| format!("{told}\n")).collect())
 }
 
@@ -770,12 +770,12 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
                 sort: MemorySort::Created,
                 ..MemoryListRequest::default()
             };
-            let found = store.memories(&request)?;
+            let found = store.memories().list(&request)?;
             let total = found.len();
             (found.into_iter().skip(start).take(limit).map(ListedOutput::of_memory).collect(), total)
         }
         None => {
-            let page = store.list(&ListRequest {
+            let page = store.reads().list(&ListRequest {
                 filter,
                 property,
                 sort: match input.sort {

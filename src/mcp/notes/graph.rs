@@ -83,7 +83,7 @@ impl End {
 
 pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
-    store.freshen()?;
+    store.index().freshen()?;
     let note = || {
         input.note.as_deref().ok_or_else(|| {
             Error::invalid("explore_links needs a note").with_hint(r#"A valid call: {"note": "Boat"}"#)
@@ -100,7 +100,7 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
         What::Links => links(store, note()?, start, &mut output)?,
         What::Around => {
             let depth = within("depth", input.depth.unwrap_or(1), 1, FARTHEST)?;
-            let around = store.around(note()?, depth)?;
+            let around = store.reads().around(note()?, depth)?;
             let ends =
                 around.into_iter().map(|(path, distance)| End { distance: Some(distance), ..End::at(&path) });
             output.notes = page(ends, start, &mut output.next_cursor);
@@ -110,12 +110,12 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
                 Error::invalid("a path needs its other end")
                     .with_hint(r#"A valid call: {"note": "Boat", "to": "River"}"#)
             })?;
-            let way = store.path(note()?, to)?;
+            let way = store.reads().path(note()?, to)?;
             output.notes = way.path.iter().map(|path| End::at(path)).collect();
             output.distance = way.distance;
         }
         What::Unresolved => {
-            let items = store.unresolved()?.into_iter().flat_map(|item| {
+            let items = store.reads().unresolved()?.into_iter().flat_map(|item| {
                 let text: String = item.link.chars().take(SHOWN).collect();
                 item.places.into_iter().map(move |(path, line)| End {
                     line: Some(line),
@@ -126,7 +126,7 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
             output.unresolved = page(items, start, &mut output.next_cursor);
         }
         What::Orphans => {
-            let items = store.orphans()?.into_iter().map(|note| End::at(&note.path));
+            let items = store.reads().orphans()?.into_iter().map(|note| End::at(&note.path));
             output.notes = page(items, start, &mut output.next_cursor);
         }
     }
@@ -134,7 +134,7 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
 }
 
 fn links(store: &Store, note: &str, start: usize, output: &mut ExploreOutput) -> Result<()> {
-    let reply = store.links(note)?;
+    let reply = store.reads().links(note)?;
     let longest = reply.outgoing.len().max(reply.unresolved.len()).max(reply.backlinks.len());
     let outgoing = reply.outgoing.into_iter().map(|link| End {
         line: Some(link.line),

@@ -65,19 +65,19 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
         return Err(Error::invalid(format!("{kind:?} is no type")).with_hint("Give a word, such as decision"));
     }
     refuse_long_label("type", input.kind.as_deref())?;
-    store.freshen()?;
-    let path = store.find(&input.note)?.path.to_string();
+    store.index().freshen()?;
+    let path = store.lookup().find(&input.note)?.path.to_string();
     let importance =
         input.importance.map(|importance| within("importance", importance, 1.0, 10.0)).transpose()?;
-    let pinned = store.memory(&path)?.state.pinned;
+    let pinned = store.memories().memory(&path)?.state.pinned;
     let mut last = match input.pinned {
-        Some(true) if !pinned => Some(store.pin(&path, false)?),
-        Some(false) if pinned => Some(store.unpin(&path, false)?),
+        Some(true) if !pinned => Some(store.memory_writes().pin(&path, false)?),
+        Some(false) if pinned => Some(store.memory_writes().unpin(&path, false)?),
         _ => None,
     };
     let mut edit = |edit: NoteEdit| -> Result<()> {
         let request = EditRequest { note: path.clone(), edit, expect: None };
-        last = Some(store.change(&Operation::Edit(request), false)?);
+        last = Some(store.changes().change(&Operation::Edit(request), false)?);
         Ok(())
     };
     if let Some(importance) = importance {
@@ -95,9 +95,9 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
         edit(NoteEdit::Set("last_reviewed".to_owned(), Value::from(store.now().rfc3339())))?;
     }
     if let Some(useful) = input.useful {
-        store.vote(&path, useful)?;
+        store.memories().vote(&path, useful)?;
     }
-    let memory = store.memory_after(last.as_ref(), &path)?;
+    let memory = store.memories().memory_after(last.as_ref(), &path)?;
     let state = &memory.state;
     let output = SetOutput {
         kind: memory.kind,
@@ -156,7 +156,7 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
     let budget = Some(input.budget.unwrap_or(BUDGET).min(LONGEST / 4));
     let request =
         RecallRequest { prompt: input.prompt, limit, patience: None, budget, form: ReplyForm::Both };
-    let reply = store.recall(&request)?;
+    let reply = store.recalls().recall(&request)?;
     let xml = xml_block(reply.context.as_ref(), &reply.memories);
     let context = reply.context.as_ref().map(told).transpose()?;
     let memories = reply.memories.into_iter().map(|item| Recalled {
@@ -249,8 +249,8 @@ fn look(
 ) -> Result<(String, Value)> {
     Ok(match action {
         ReadAction::HandoffGet => {
-            store.freshen()?;
-            match store.handoff(project) {
+            store.index().freshen()?;
+            match store.handoffs().handoff(project) {
                 Ok(handoff) => (
                     handoff.with_memories(),
                     json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.rfc3339() }),
@@ -263,7 +263,7 @@ fn look(
             }
         }
         ReadAction::ContextGet => {
-            let context = store.context()?;
+            let context = store.memories().context()?;
             let text = context.as_ref().map_or("there is no context", |context| context.text.as_str());
             (text.to_owned(), told(&context)?)
         }
@@ -290,7 +290,7 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
             let text = input
                 .text
                 .ok_or_else(|| needs("text", r#"{"action": "context_set", "text": "The new sail"}"#))?;
-            let context = store.set_context(&text, input.ttl_hours)?;
+            let context = store.memories().set_context(&text, input.ttl_hours)?;
             let until = context.expires_at.map_or_else(
                 || "until further notice".to_owned(),
                 |until| format!("until {}", until.rfc3339()),
@@ -298,16 +298,16 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
             (format!("the context is set {until}"), told(&context)?)
         }
         Action::ContextClear => {
-            let was_set = store.clear_context()?;
+            let was_set = store.memories().clear_context()?;
             (
                 if was_set { "the context is cleared" } else { "there was no context" }.to_owned(),
                 Value::Bool(was_set),
             )
         }
         Action::Undo => undo(store, input.count.unwrap_or(1), input.operation)?,
-        Action::Redo => taken_back(&[store.redo(false)?]),
+        Action::Redo => taken_back(&[store.changes().redo(false)?]),
         Action::Backup => {
-            let backup = store.backup(None)?;
+            let backup = store.upkeep().backup(None)?;
             (format!("{} notes are in {}", backup.notes, backup.path.display()), told(&backup)?)
         }
     };
@@ -342,7 +342,7 @@ fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Valu
         summary: input.summary.ok_or_else(|| needs("summary", example))?,
     };
     let request = HandoffRequest { handoff, ..HandoffRequest::default() };
-    let reply = store.store_handoff(&request, false)?;
+    let reply = store.handoffs().store_handoff(&request, false)?;
     let notices = reply.change.notices;
     let (path, id) = reply.memory.map(|memory| (memory.path, memory.id)).unzip();
     let mut text = path.as_ref().map_or_else(
@@ -354,8 +354,8 @@ fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Valu
 }
 
 fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
-    store.freshen()?;
-    let mut events = store.audit(note)?;
+    store.index().freshen()?;
+    let mut events = store.memories().audit(note)?;
     let total = events.len();
     events.truncate(TRAIL);
     let mut text = String::new();
@@ -382,7 +382,7 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
 
 fn undo(store: &Store, count: usize, operation: Option<String>) -> Result<(String, Value)> {
     let count = within("count", count, 1, MOST_UNDONE)?;
-    let replies = store.undo_by(&UndoRequest { id: operation, count, ..UndoRequest::default() });
+    let replies = store.changes().undo_by(&UndoRequest { id: operation, count, ..UndoRequest::default() });
     let told = |error: Error| {
         match error.kind() {
         ErrorKind::Conflict | ErrorKind::NotFound => Error::new(error.kind(), error.to_string()).with_hint(
@@ -417,9 +417,9 @@ fn taken_back(replies: &[ChangeReply]) -> (String, Value) {
 }
 
 fn stats(store: &Store) -> Result<(String, Value)> {
-    store.freshen()?;
-    let status = store.status()?;
-    let memory = store.memory_stats()?;
+    store.index().freshen()?;
+    let status = store.index().status()?;
+    let memory = store.memories().memory_stats()?;
     let text = format!(
         "notes: {}, attachments: {}; vectors: {}, passages without one: {}; memories: {}, pinned: {}, forgotten: {}",
         status.counts.notes,

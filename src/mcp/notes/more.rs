@@ -194,14 +194,14 @@ impl BatchEdit {
 }
 
 fn edit(store: &Store, input: BatchInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     if input.edits.is_empty() || input.edits.len() > MOST_EDITS {
         return Err(Error::invalid(format!("edit_notes got {} edits", input.edits.len()))
             .with_hint(format!("Give 1 to {MOST_EDITS} in one call")));
     }
     let edits = input.edits.into_iter().enumerate().map(|(at, edit)| edit.request(at + 1));
     let operation = Operation::EditMany(edits.collect::<Result<_>>()?);
-    Changed::of(&store.change(&operation, input.dry_run)?).answer()
+    Changed::of(&store.changes().change(&operation, input.dry_run)?).answer()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -225,7 +225,7 @@ struct RenameInput {
 }
 
 fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let RenameInput { kind, old, new, note, dry_run } = input;
     let operation = match kind {
         PartName::Tag | PartName::Property => {
@@ -247,7 +247,7 @@ fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
             Operation::RenamePart(PartRequest { note, kind, old, new, force: false })
         }
     };
-    Changed::of(&store.change(&operation, dry_run)?).answer()
+    Changed::of(&store.changes().change(&operation, dry_run)?).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -259,9 +259,9 @@ struct MergeInput {
 }
 
 fn merge(store: &Store, input: MergeInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let request = MergeRequest { from: input.from, into: input.into };
-    Changed::of(&store.change(&Operation::Merge(request), input.dry_run)?).answer()
+    Changed::of(&store.changes().change(&Operation::Merge(request), input.dry_run)?).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -275,9 +275,9 @@ struct ExtractInput {
 }
 
 fn extract(store: &Store, input: ExtractInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let request = ExtractRequest { note: input.note, section: input.section, title: input.title };
-    Changed::of(&store.change(&Operation::Extract(request), input.dry_run)?).answer()
+    Changed::of(&store.changes().change(&Operation::Extract(request), input.dry_run)?).answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -296,7 +296,7 @@ struct CreateInput {
 }
 
 fn create(store: &Store, input: CreateInput) -> Result<Answer> {
-    store.freshen()?;
+    store.index().freshen()?;
     let valid = r#"A valid call: {"title": "Regatta", "template": "Event"}, or {"daily": true}"#;
     let title = match (input.daily, input.title) {
         (true, None) => String::new(),
@@ -314,7 +314,7 @@ fn create(store: &Store, input: CreateInput) -> Result<Answer> {
         daily: input.daily,
         ..NewRequest::default()
     };
-    let reply = store.change(&Operation::New(new), input.dry_run)?;
+    let reply = store.changes().change(&Operation::New(new), input.dry_run)?;
     Changed::of(&reply).answer()
 }
 
@@ -352,8 +352,8 @@ struct OutlineOutput {
 
 fn outline(store: &Store, input: OutlineInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
-    store.freshen()?;
-    let note = store.inspect(&input.note)?;
+    store.index().freshen()?;
+    let note = store.reads().inspect(&input.note)?;
     let headings = note.headings.into_iter().map(|heading| {
         (
             "heading",
@@ -424,7 +424,7 @@ struct QueryOutput {
 fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(100), 1, 500)?;
-    store.freshen()?;
+    store.index().freshen()?;
     let named = input.property.clone();
     let property = input.property.map(|text| match text.split_once('=') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
@@ -439,7 +439,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
         Some(OrderInput::Updated) => SortBy::Updated,
     };
     let request = ListRequest { filter: filter.clone(), property, sort, skip: start, limit: Some(limit) };
-    let (found, total) = store.fields(&request, &input.fields)?;
+    let (found, total) = store.reads().fields(&request, &input.fields)?;
     let (notes, _) = page(found, 0, |note| {
         note.path.len() + note.title.len() + Value::Object(note.fields.clone()).to_string().len() + 40
     });
@@ -489,7 +489,7 @@ fn check(store: &Store, input: CheckInput) -> Result<Answer> {
         return Err(Error::invalid(format!("{unknown:?} is no code of a problem"))
             .with_hint(format!("The codes are {}", codes.join(", "))));
     }
-    let mut problems = store.check(false)?.problems;
+    let mut problems = store.upkeep().check(false)?.problems;
     let folder = input.path.as_deref().map(|path| path.trim_matches('/'));
     problems.retain(|problem| {
         let is_meant = input.codes.is_empty() || input.codes.iter().any(|code| code == problem.code);

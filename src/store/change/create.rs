@@ -8,15 +8,17 @@ use crate::clock::Timestamp;
 use crate::config::{IdPolicy, Layout};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
-use crate::store::Store;
+use crate::store::change::Planner;
 use crate::store::change::merge_properties::{MADE, Uniting, is_blank, value_of};
 use crate::store::change::move_files::{add_edits, follow};
-use crate::store::memory::save::title_of;
+use crate::store::change::naming::{file_name, memory_stem, placed, title_of};
+use crate::store::change::properties::{Properties, converted, originals, with_properties};
+use crate::store::lookup::Lookup;
 use crate::store::view::View;
-use crate::text::edit::{ChangeSet, FileChange, Remark, apply, single_edit};
+use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use crate::text::frontmatter::edit::set;
 use crate::text::note::Note;
-use crate::text::original_tags::{ORIGINALS, StoredTags};
+use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, RewriteOptions};
 use crate::text::{body_edit, date_format, frontmatter};
@@ -54,7 +56,7 @@ pub struct NewRequest {
     pub identified: bool,
 }
 
-impl Store {
+impl Planner<'_> {
     /// Plans a new note; links that its name would capture are lengthened. What its text says in a frontmatter of its own
     /// and what is asked for are united.
     ///
@@ -69,10 +71,10 @@ impl Store {
     ) -> Result<ChangeSet> {
         refuse_long_label("type", request.note_type.as_deref())?;
         refuse_long_label("category", request.category.as_deref())?;
-        let settings = self.vault.settings();
+        let settings = self.core.vault.settings();
         let local = now.local();
         let mut named = self.name(request, now)?;
-        named.path = self.vault.canonical_path(&named.path)?;
+        named.path = self.core.vault.canonical_path(&named.path)?;
         let path = named.path.clone();
         if request.daily && view.holds(&path)? {
             return self.plan_again(view, request, &path);
@@ -159,23 +161,23 @@ impl Store {
     /// # Errors
     /// `Invalid` where Obsidian's settings give no path.
     pub fn daily_note(&self) -> Result<NotePath> {
-        let daily = &self.vault.settings().daily_notes;
-        let name = date_format::format(&daily.format, self.clock.now().local());
+        let daily = &self.core.vault.settings().daily_notes;
+        let name = date_format::format(&daily.format, self.core.clock.now().local());
         let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
-        self.vault.canonical_path(&NotePath::parse_new(&format!("{path}.md"), false)?)
+        self.core.vault.canonical_path(&NotePath::parse_new(&format!("{path}.md"), false)?)
     }
 
     /// Says whether a new note gets an id and a date (`notes.ids`).
     fn gets_id(&self, request: &NewRequest, path: &NotePath) -> bool {
-        let is_memory = self.config.vault.layout == Layout::Memories;
+        let is_memory = self.core.config.vault.layout == Layout::Memories;
         if request.identified || is_memory && !request.daily {
             return true;
         }
-        match self.config.notes.ids {
+        match self.core.config.notes.ids {
             IdPolicy::Always => true,
             IdPolicy::Never => false,
             IdPolicy::Auto => {
-                let templates = self.vault.settings().templates.folder.trim_matches('/').to_owned();
+                let templates = self.core.vault.settings().templates.folder.trim_matches('/').to_owned();
                 let is_template = !templates.is_empty()
                     && path.as_str().strip_prefix(&templates).is_some_and(|rest| rest.starts_with('/'));
                 !request.daily && request.template.is_none() && !is_template && !self.is_of_site(path)
@@ -189,7 +191,7 @@ impl Store {
             (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
         });
         folders.into_iter().any(|folder| {
-            let disk = self.vault.root().join(folder);
+            let disk = self.core.vault.root().join(folder);
             GENERATORS.iter().any(|name| disk.join(name).symlink_metadata().is_ok())
         })
     }
@@ -199,18 +201,18 @@ impl Store {
     fn identify(&self, request: &NewRequest, uniting: &mut Uniting<'_>, id: &Value) -> Result<()> {
         let brought = value_of(&request.content, "id").filter(|brought| !is_blank(brought));
         let known = match &brought {
-            Some(Value::String(brought)) => self.index.catalog().with_id(brought)?.len(),
-            Some(brought) => self.index.catalog().with_id(&brought.to_string())?.len(),
+            Some(Value::String(brought)) => self.core.index.catalog().with_id(brought)?.len(),
+            Some(brought) => self.core.index.catalog().with_id(&brought.to_string())?.len(),
             None => return uniting.set("id", id),
         };
         if known == 0 { Ok(()) } else { uniting.ask("id", id) }
     }
 
     /// Says where a new note goes and what it is called.
-    fn name(&self, request: &NewRequest, now: Timestamp) -> Result<Named> {
-        let settings = self.vault.settings();
+    pub(in crate::store) fn name(&self, request: &NewRequest, now: Timestamp) -> Result<Named> {
+        let settings = self.core.vault.settings();
         let is_memory =
-            self.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
+            self.core.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
         let title = request.title.trim().to_owned();
         if is_memory {
             let stem = memory_stem(request.category.as_deref(), &title)?;
@@ -246,7 +248,7 @@ impl Store {
         // What had this place at this moment may have gone elsewhere, with its id.
         for later in 0..NAMESAKES {
             let id = path_id_at(path, Timestamp::from_millis(now.millis().saturating_add(later)));
-            if self.index.catalog().with_id(&id)?.is_empty() {
+            if self.core.index.catalog().with_id(&id)?.is_empty() {
                 return Ok(id);
             }
         }
@@ -256,7 +258,7 @@ impl Store {
     /// Finds a path in a folder for a note of this name: where others have it, with a number behind it.
     pub(in crate::store) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
         let path = NotePath::parse_new(&placed(folder, name), false)?;
-        let disk = self.vault.root().join(path.folder());
+        let disk = self.core.vault.root().join(path.folder());
         let mut taken = HashSet::new();
         match std::fs::read_dir(&disk) {
             Ok(entries) => {
@@ -278,17 +280,17 @@ impl Store {
     }
 
     fn template(&self, name: &str) -> Result<String> {
-        let folder = self.vault.settings().templates.folder;
+        let folder = self.core.vault.settings().templates.folder;
         let inside = format!("{}/{name}", folder.trim_matches('/'));
-        let row = self.find(&inside).or_else(|_| self.find(name))?;
-        let bytes = self.read_bytes(&row.path)?;
+        let row = Lookup::of(self.core).find(&inside).or_else(|_| Lookup::of(self.core).find(name))?;
+        let bytes = self.core.read_bytes(&row.path)?;
         String::from_utf8(bytes)
             .map_err(|_| Error::invalid(format!("the template {} is not UTF-8", row.path)))
     }
 
     /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
     pub(in crate::store) fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
-        if self.vault.hides(to) {
+        if self.core.vault.hides(to) {
             return Err(Error::invalid(format!("{to} lies in the folder of the index"))
                 .with_hint("choose another folder"));
         }
@@ -297,7 +299,7 @@ impl Store {
         loop {
             let (name, behind) =
                 rest.split_once('/').map_or((rest, None), |(name, behind)| (name, Some(behind)));
-            let folder = self.vault.root().join(&known);
+            let folder = self.core.vault.root().join(&known);
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -342,8 +344,6 @@ struct Named {
     /// Whether it is written in the layout `memories`.
     is_memory: bool,
 }
-
-type Properties = Vec<(String, Value)>;
 
 /// Where a property of a new note comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -480,86 +480,4 @@ fn ended(mut text: String) -> String {
 /// Says whether a text tells when it was made.
 fn says_when(text: &str) -> bool {
     MADE.iter().any(|name| value_of(text, name).is_some_and(|value| !is_blank(&value)))
-}
-
-/// Gives the property that holds tags as they were given, where that is needed.
-pub(in crate::store) fn originals(tags: &StoredTags) -> Option<(String, Value)> {
-    let is_needed = !tags.originals.is_empty();
-    is_needed.then(|| (ORIGINALS.to_owned(), Value::from(tags.originals.clone())))
-}
-
-/// Tells of tags that are stored in another form.
-pub(in crate::store) fn converted(path: &NotePath, stored: &StoredTags) -> Vec<Remark> {
-    let remark = |(given, tag): (&str, Option<String>)| Remark {
-        code: "tag-converted".to_owned(),
-        path: path.clone(),
-        line: 1,
-        column: 1,
-        message: match tag {
-            Some(tag) => format!(
-                "Obsidian does not read the tag {given:?}; it is stored as {tag:?}, and as given in {ORIGINALS}"
-            ),
-            None => format!("Obsidian does not read the tag {given:?}; it is stored in {ORIGINALS} alone"),
-        },
-    };
-    stored.converted().map(remark).collect()
-}
-
-/// Writes properties into the frontmatter of a text.
-pub(in crate::store) fn with_properties(
-    mut text: String,
-    path: &NotePath,
-    properties: Properties,
-) -> Result<String> {
-    for (name, value) in properties {
-        let edits = set(&text, &name, &value)
-            .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
-        text = String::from_utf8(apply(text.as_bytes(), &edits)?)
-            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
-    }
-    Ok(text)
-}
-
-/// Gives the path of a note in a folder.
-fn placed(folder: &str, name: &str) -> String {
-    if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") }
-}
-
-/// Gives the file name, without its ending, of a note in the layout `memories`.
-pub(in crate::store) fn memory_stem(category: Option<&str>, title: &str) -> Result<String> {
-    let parts = category.filter(|category| !category.trim().is_empty()).into_iter().chain([title]);
-    Ok(parts.map(slug).collect::<Result<Vec<_>>>()?.join("-"))
-}
-
-/// Makes a part of a file name in the layout `memories`: lower-case letters, digits and hyphens.
-pub(in crate::store) fn slug(text: &str) -> Result<String> {
-    /// With category, id and ending, a name stays below what file systems take.
-    const LONGEST: usize = 80;
-    let mut slug = slug::slugify(text);
-    slug.truncate(LONGEST);
-    let slug = slug.trim_end_matches('-');
-    if slug.is_empty() {
-        return Err(Error::invalid(format!("{text:?} gives no file name"))
-            .with_hint("give a title with a letter or digit in it"));
-    }
-    Ok(slug.to_owned())
-}
-
-/// Makes a file name of a title: without the signs that Obsidian forbids and those that break links.
-pub(in crate::store) fn file_name(title: &str) -> Result<String> {
-    let kept = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\\' | '/' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '#' | '^' | '[' | ']')
-    };
-    let plain: String = title.replace("%%", " ").chars().map(|c| if kept(c) { c } else { ' ' }).collect();
-    let name = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut name = name.trim_matches(['.', ' ']).to_owned();
-    while name.len() > 240 {
-        name.pop();
-    }
-    if name.is_empty() {
-        return Err(Error::invalid(format!("{title:?} gives no file name"))
-            .with_hint("give a title with a letter or digit in it"));
-    }
-    Ok(name)
 }

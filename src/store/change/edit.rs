@@ -1,26 +1,23 @@
 //! Planning the edit of one note: its text, and its properties.
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::journal::event::Event;
-use crate::store::Store;
-use crate::store::change::create::converted;
+use crate::store::change::Planner;
+use crate::store::change::headings::heading;
 use crate::store::change::merge_properties::value_of;
 use crate::store::change::move_files::add_edits;
-use crate::store::change::revise::titled;
-use crate::store::view::{Source, View, body_of};
+use crate::store::change::properties::{converted, titled};
+use crate::store::source::{Source, body_of};
+use crate::store::view::View;
 use crate::text::body_edit;
 use crate::text::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
-use crate::text::frontmatter::edit::{self, Refusal};
+use crate::text::frontmatter::edit;
+use crate::text::frontmatter::edit::Refusal;
 use crate::text::note::{Note, Task};
 use crate::text::original_tags::{ORIGINALS, StoredTags, sanitize};
 use crate::text::path::{NotePath, key};
 use crate::text::piece_table::PieceTable;
-use crate::text::rewrite::heading_linktext;
-use crate::text::subpath::SubpathTarget;
-use crate::vault::undo_log::UndoLog;
 
 /// What changes in a note.
 #[derive(Debug, Clone)]
@@ -97,7 +94,7 @@ impl NoteEdit {
     }
 }
 
-impl Store {
+impl Planner<'_> {
     /// Plans an edit of one note.
     ///
     /// # Errors
@@ -135,7 +132,7 @@ impl Store {
     /// their order, each on the text that the one before it leaves; expected hashes are those before the operation.
     ///
     /// # Errors
-    /// As [`Store::plan_edit`], with the number of the edit that cannot be made.
+    /// As [`Self::plan_edit`], with the number of the edit that cannot be made.
     pub(in crate::store) fn plan_edits(
         &self,
         view: &View<'_>,
@@ -193,52 +190,6 @@ fn editable(view: &View<'_>, request: &EditRequest) -> Result<Source> {
         return Err(Error::invalid(refusal.to_string()));
     }
     Ok(source)
-}
-
-/// What an editor did to a note.
-#[derive(Debug, Clone, Serialize)]
-pub struct Edited {
-    /// Whether the note is other than before.
-    pub changed: bool,
-    /// The number of the change in the journal, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation: Option<String>,
-}
-
-impl Store {
-    /// Gives a note's bytes as they are, to be handed to [`Store::edited`] once an editor is through with it.
-    ///
-    /// # Errors
-    /// As [`Store::find`].
-    pub fn before_edit(&self, name: &str) -> Result<(NotePath, Vec<u8>)> {
-        let path = self.find(name)?.path;
-        let bytes = self.read_bytes(&path)?;
-        Ok((path, bytes))
-    }
-
-    /// Writes down that an editor changed a note, so that `history` tells of it and `undo` takes it back, and brings the
-    /// index in line.
-    ///
-    /// # Errors
-    /// `NotFound` where the note is gone; `Io` where the journal cannot be written.
-    #[tracing::instrument(skip_all)]
-    pub fn edited(&self, path: &NotePath, before: &[u8]) -> Result<Edited> {
-        let after = self.read_bytes(path)?;
-        if after == before {
-            return Ok(Edited { changed: false, operation: None });
-        }
-        let records = self.vault.records();
-        let lock = self.vault.lock(&records)?;
-        let now = self.clock.now();
-        let id = Event::new("edit", now).id;
-        let applied = UndoLog::save_before_image(&lock, &id, "edit", path, (before, &after), now)?;
-        let mut event = Event::of(&applied);
-        self.sign(&mut event);
-        self.journal().record(&event)?;
-        drop(lock);
-        self.freshen()?;
-        Ok(Edited { changed: true, operation: Some(id) })
-    }
 }
 
 fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
@@ -367,21 +318,6 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
 
 fn bare_one(tag: &str) -> &str {
     tag.trim().trim_start_matches('#')
-}
-
-pub(in crate::store) fn heading(source: &Source, name: &str) -> Result<usize> {
-    let wanted = name.trim_start_matches('#').trim();
-    let exact = source.note.headings.iter().position(|heading| heading.text == wanted);
-    let by_key = || match source.note.subpath(&format!("#{}", heading_linktext(wanted))) {
-        Some(SubpathTarget::Heading(at)) => Some(at),
-        _ => None,
-    };
-    exact.or_else(by_key).ok_or_else(|| {
-        let there: Vec<&str> =
-            source.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
-        let hint = if there.is_empty() { "the note has no headings".to_owned() } else { there.join(" / ") };
-        Error::not_found(format!("{} has no heading {name:?}", source.path)).with_hint(hint)
-    })
 }
 
 fn refused(source: &Source, refusal: &Refusal) -> Error {

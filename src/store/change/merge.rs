@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::change::Planner;
 use crate::store::change::create::NewRequest;
-use crate::store::change::edit::heading;
+use crate::store::change::headings::heading;
 use crate::store::change::merge_properties::Uniting;
 use crate::store::change::move_files::add_edits;
-use crate::store::view::{Source, View, table};
+use crate::store::source::Source;
+use crate::store::view::{View, table};
 use crate::text::body_edit;
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, Remark, apply, single_edit};
 use crate::text::frontmatter::{edit as property, encode_in};
@@ -42,13 +43,13 @@ pub struct ExtractRequest {
     pub title: String,
 }
 
-impl Store {
+impl Planner<'_> {
     /// Plans the text of one note behind that of another; links to the one lead to the other, and the one goes to the
     /// bin. Properties that the other lacks are taken over, lists are united, and of two values that differ both are kept
     /// or the loss is told.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
+    /// As [`Lookup::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
     pub(in crate::store) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
         let (from, into) = (view.find(&request.from)?, view.find(&request.into)?);
         if from == into || !from.is_note() || !into.is_note() {
@@ -67,7 +68,7 @@ impl Store {
         let mut moves = Moves::default();
         moves.insert(from.clone(), into.clone());
         let options =
-            RewriteOptions { format: self.vault.settings().link_format, ..RewriteOptions::default() };
+            RewriteOptions { format: self.core.vault.settings().link_format, ..RewriteOptions::default() };
         let world = RenameContext { before: &before, after: &after, moves: &moves, place: None, options };
         let mut plan = ChangeSet::new("merge");
         let mut moved = None;
@@ -100,7 +101,7 @@ impl Store {
         let refused = |refusal: property::Refusal| Error::invalid(format!("{into}: {}", refusal.message));
         let note = Note::parse(&moved);
         let mut uniting = Uniting::of(&into, text);
-        let settings = self.vault.settings();
+        let settings = self.core.vault.settings();
         for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
             uniting.merge(&from, coming, settings.declared_type(&coming.key))?;
         }
@@ -131,7 +132,7 @@ impl Store {
     /// Plans a new note of one section, which leaves a link in its place; links to its headings and blocks follow.
     ///
     /// # Errors
-    /// As [`Store::find`]; `NotFound` for a heading that is not there; `Exists` where a note has the new name.
+    /// As [`Lookup::find`]; `NotFound` for a heading that is not there; `Exists` where a note has the new name.
     pub(in crate::store) fn plan_extract(
         &self,
         view: &View<'_>,
@@ -173,7 +174,7 @@ impl Store {
         let files = view.names(&sources, keys)?;
         let before = table(files.iter());
         let after = table(files.iter().chain([&new]));
-        let settings = self.vault.settings();
+        let settings = self.core.vault.settings();
         let options = RewriteOptions { format: settings.link_format, ..RewriteOptions::default() };
         let world = RenameContext {
             before: &before,

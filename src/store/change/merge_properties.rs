@@ -6,17 +6,21 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::text::edit::{Remark, apply};
-use crate::text::frontmatter::{self, Property, PropertyType, edit, kind_of};
+use crate::text::frontmatter;
+use crate::text::frontmatter::{Property, PropertyType, edit, kind_of};
 use crate::text::original_tags::ORIGINALS;
 use crate::text::path::{NotePath, key};
 use crate::text::tag::tag_name;
 
 /// Properties that hold a list in every note.
 const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS];
+
 /// Properties that say when a note was made: the earlier time is right.
 pub(in crate::store) const MADE: &[&str] = &["created_at", "created", "date"];
+
 /// Properties that say when a note was changed: the later time is right.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified", "last_reviewed"];
+
 /// Properties of which sidenote reads one value.
 const SINGLE: &[&str] = &[
     "id",

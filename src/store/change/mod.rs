@@ -3,13 +3,43 @@
 pub(super) mod apply;
 pub(super) mod create;
 pub(super) mod edit;
-pub(super) mod idempotency;
+pub(super) mod editor;
+pub(super) mod headings;
+pub(super) mod history;
 pub(super) mod merge;
 pub(super) mod merge_properties;
 pub(super) mod move_files;
+pub(super) mod naming;
+pub(super) mod operation;
+pub(super) mod properties;
 pub(super) mod redact;
 pub(super) mod relate;
 pub(super) mod rename;
 pub(super) mod revise;
 pub(super) mod undo;
-pub(super) mod write;
+
+use crate::store::core::Core;
+
+/// Plans operations: it computes change sets and writes nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Planner<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Planner<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// Carries operations out, records them in the journal, and undoes them.
+#[derive(Debug, Clone, Copy)]
+pub struct Changes<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Changes<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

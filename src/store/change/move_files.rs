@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
-use crate::store::Store;
-use crate::store::change::edit::heading;
-use crate::store::view::{GROUP, Source, View, table};
+use crate::store::change::Planner;
+use crate::store::change::headings::heading;
+use crate::store::source::Source;
+use crate::store::view::{GROUP, View, table};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, FolderMove, Remark, apply};
-use crate::text::frontmatter::edit::{self, Refusal};
+use crate::text::frontmatter::edit;
+use crate::text::frontmatter::edit::Refusal;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
@@ -66,7 +68,7 @@ pub struct PartRequest {
     pub force: bool,
 }
 
-impl Store {
+impl Planner<'_> {
     /// Plans a move of a file or folder, with the links that must follow.
     ///
     /// # Errors
@@ -114,7 +116,7 @@ impl Store {
         };
         if !request.no_update_links {
             let options = RewriteOptions {
-                format: self.vault.settings().link_format,
+                format: self.core.vault.settings().link_format,
                 keep_lookup_links: request.keep_lookup_links,
                 stabilise: request.stabilise,
                 partial_properties: request.partial_properties,
@@ -137,10 +139,10 @@ impl Store {
             column,
             message,
         };
-        let bases = self.index.catalog().paths_ending(".base")?;
+        let bases = self.core.index.catalog().paths_ending(".base")?;
         let is_cancellable = moves.iter().count() >= GROUP;
         for base in bases {
-            let text = match self.read_bytes(&base) {
+            let text = match self.core.read_bytes(&base) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(error) => {
                     tracing::warn!("{error}, so whether it names what moves is not known");
@@ -148,7 +150,7 @@ impl Store {
                 }
             };
             if is_cancellable {
-                self.go_on()?;
+                self.core.go_on()?;
             }
             for (from, at) in moves.iter().filter_map(|(from, _)| Some((from, text.find(from.stem())?))) {
                 let before = text.get(..at).unwrap_or("");
@@ -160,7 +162,7 @@ impl Store {
             }
         }
         plan.remarks.extend(self.unread(&moves.iter().map(|(from, _)| from).collect::<Vec<_>>())?);
-        let bookmarks = self.vault.bookmarks();
+        let bookmarks = self.core.vault.bookmarks();
         for (from, to) in moves.iter().filter(|(from, _)| bookmarks.contains(from.as_str())) {
             let message = format!("a bookmark in Obsidian names {from}; change it there to {to}");
             plan.remarks.push(remark("bookmark", from, (1, 1), message));
@@ -172,15 +174,15 @@ impl Store {
     pub(in crate::store) fn unread(&self, names: &[&NotePath]) -> Result<Vec<Remark>> {
         /// For more names than these no file is searched.
         const MOST: usize = 64;
-        let limit = self.vault.max_file_size();
-        let large = self.index.catalog().larger_than(limit)?;
+        let limit = self.core.vault.max_file_size();
+        let large = self.core.index.catalog().larger_than(limit)?;
         let mut remarks = Vec::new();
         for path in large.into_iter().filter(|path| !names.contains(&path)) {
             let stems: Vec<&str> = names.iter().map(|name| name.stem()).collect();
             let what = if names.len() > MOST {
                 "so whether it links to what changes is not known".to_owned()
             } else {
-                match self.vault.holds_any(&path, &stems) {
+                match self.core.vault.holds_any(&path, &stems) {
                     Ok(true) => "so a link in it that names what changes was left as it is".to_owned(),
                     Ok(false) => continue,
                     Err(error) => format!("so whether it links to what changes is not known: {error}"),
@@ -196,7 +198,7 @@ impl Store {
     /// Finds a folder by its path.
     fn folder_named(&self, name: &str) -> Option<NotePath> {
         let path = NotePath::parse(name.trim_end_matches('/')).ok()?;
-        self.vault.disk_path(&path).is_dir().then_some(path)
+        self.core.vault.disk_path(&path).is_dir().then_some(path)
     }
 
     /// Finds a file: a note by any of its names, any other by its path.
@@ -230,7 +232,7 @@ impl Store {
         if !extension.is_empty() && !is_named {
             text = format!("{text}.{extension}");
         }
-        let path = self.vault.canonical_path(&NotePath::parse(&text)?)?;
+        let path = self.core.vault.canonical_path(&NotePath::parse(&text)?)?;
         // Parts that are there already are read, whatever their names.
         let mut known = String::new();
         for segment in path.as_str().split('/') {
@@ -238,7 +240,7 @@ impl Store {
             known = if parent.is_empty() { segment.to_owned() } else { format!("{parent}/{segment}") };
             let is_there = from.as_str() == known
                 || from.as_str().starts_with(&format!("{known}/"))
-                || self.vault.root().join(&known).exists()
+                || self.core.vault.root().join(&known).exists()
                 || segment == from.name();
             if !is_there && (!request.force || stands_in_wikilink(segment)) {
                 NotePath::parse_new(segment, request.relaxed)?;

@@ -1,106 +1,22 @@
-//! Keeping private text and keys out of everything that is written.
+//! Removes private passages and secrets from operations before they are planned.
 
-use serde_json::Value;
-
-use crate::memory::privacy::without_passages;
-use crate::memory::secrets::without_secrets;
-use crate::store::Store;
-use crate::store::change::apply::Operation;
+use crate::store::change::Changes;
 use crate::store::change::edit::NoteEdit;
+use crate::store::change::operation::Operation;
+use crate::store::redaction::Cleaned;
 
-/// What was left out of what somebody wanted written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::store) struct Cleaned {
-    /// Texts that look like a key.
-    pub(in crate::store) keys: usize,
-    /// Passages between `<private>` and `</private>`.
-    pub(in crate::store) passages: usize,
-    /// Whether one of these was not closed.
-    pub(in crate::store) is_open: bool,
-}
-
-impl std::ops::AddAssign for Cleaned {
-    fn add_assign(&mut self, other: Self) {
-        self.keys += other.keys;
-        self.passages += other.passages;
-        self.is_open |= other.is_open;
-    }
-}
-
-impl std::iter::Sum for Cleaned {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        let mut sum = Self::default();
-        all.for_each(|one| sum += one);
-        sum
-    }
-}
-
-impl Cleaned {
-    /// Says what was left out, a sentence each.
-    pub(in crate::store) fn notices(self) -> Vec<String> {
-        let mut told = Vec::new();
-        if self.keys > 0 {
-            let what = if self.keys == 1 {
-                "a text that looks like a key".to_owned()
-            } else {
-                format!("{} texts that look like keys", self.keys)
-            };
-            told.push(format!("{what} went out; privacy.redact = false in your own settings keeps such"));
-        }
-        if self.passages > 0 {
-            let what = if self.passages == 1 {
-                "a private passage".to_owned()
-            } else {
-                format!("{} private passages", self.passages)
-            };
-            let end = if self.is_open { "; <private> was not closed, so all behind it went" } else { "" };
-            told.push(format!("{what} went out{end}"));
-        }
-        told
-    }
-}
-
-impl Store {
-    /// Takes private text out of what somebody wants written, and what looks like a key.
-    pub(in crate::store) fn clean(&self, text: &mut String) -> Cleaned {
-        let (kept, passages, is_open) = without_passages(text);
-        let (clean, keys) =
-            if self.config.privacy.redact { without_secrets(&kept) } else { (kept.as_ref().into(), 0) };
-        if *clean != *text {
-            *text = clean.into_owned();
-        }
-        Cleaned { keys, passages, is_open }
-    }
-
-    pub(in crate::store) fn clean_value(&self, value: &mut Value) -> Cleaned {
-        match value {
-            Value::String(text) => self.clean(text),
-            Value::Array(items) => items.iter_mut().map(|item| self.clean_value(item)).sum(),
-            Value::Object(map) => {
-                let mut cleaned = Cleaned::default();
-                // Names can hold what values can.
-                for (mut name, mut value) in std::mem::take(map) {
-                    cleaned += self.clean(&mut name);
-                    cleaned += self.clean_value(&mut value);
-                    map.insert(name, value);
-                }
-                cleaned
-            }
-            _ => Cleaned::default(),
-        }
-    }
-
-    /// As [`Store::clean`], of all texts that an operation brings into notes.
+impl Changes<'_> {
+    /// As [`Core::clean`], of all texts that an operation brings into notes.
     pub(in crate::store) fn clean_operation(&self, operation: &Operation) -> (Operation, Cleaned) {
         let mut operation = operation.clone();
         let cleaned = match &mut operation {
             Operation::New(new) => {
                 let texts = [&mut new.title, &mut new.content].into_iter().chain(&mut new.tags);
                 let texts = texts.chain(&mut new.category).chain(&mut new.note_type).chain(&mut new.folder);
-                let mut sum: Cleaned = texts.map(|text| self.clean(text)).sum();
+                let mut sum: Cleaned = texts.map(|text| self.core.clean(text)).sum();
                 for (name, value) in &mut new.properties {
-                    sum += self.clean(name);
-                    sum += self.clean_value(value);
+                    sum += self.core.clean(name);
+                    sum += self.core.clean_value(value);
                 }
                 sum
             }
@@ -111,18 +27,18 @@ impl Store {
             Operation::Revise(request) => {
                 let texts = request.title.iter_mut().chain(&mut request.content).chain(&mut request.category);
                 let texts = texts.chain(request.tags.iter_mut().flatten());
-                let mut sum: Cleaned = texts.map(|text| self.clean(text)).sum();
+                let mut sum: Cleaned = texts.map(|text| self.core.clean(text)).sum();
                 for (name, value) in &mut request.properties {
-                    sum += self.clean(name);
-                    sum += self.clean_value(value);
+                    sum += self.core.clean(name);
+                    sum += self.core.clean_value(value);
                 }
                 sum
             }
-            Operation::Link(request) => request.text.iter_mut().map(|text| self.clean(text)).sum(),
-            Operation::RenamePart(request) => self.clean(&mut request.new),
-            Operation::Move(request) => self.clean(&mut request.to),
-            Operation::RenameEverywhere(request) => self.clean(&mut request.new),
-            Operation::Extract(request) => self.clean(&mut request.title),
+            Operation::Link(request) => request.text.iter_mut().map(|text| self.core.clean(text)).sum(),
+            Operation::RenamePart(request) => self.core.clean(&mut request.new),
+            Operation::Move(request) => self.core.clean(&mut request.to),
+            Operation::RenameEverywhere(request) => self.core.clean(&mut request.new),
+            Operation::Extract(request) => self.core.clean(&mut request.title),
             Operation::Unlink(_) | Operation::Merge(_) | Operation::Delete(_) | Operation::Restore(_) => {
                 Cleaned::default()
             }
@@ -136,11 +52,11 @@ impl Store {
             | NoteEdit::Prepend(text, _)
             | NoteEdit::ReplaceSection(_, text)
             | NoteEdit::ReplacePattern { new: text, .. }
-            | NoteEdit::Replace { new: text, .. } => self.clean(text),
+            | NoteEdit::Replace { new: text, .. } => self.core.clean(text),
             NoteEdit::Set(name, value) | NoteEdit::Add(name, value) => {
-                [self.clean(name), self.clean_value(value)].into_iter().sum()
+                [self.core.clean(name), self.core.clean_value(value)].into_iter().sum()
             }
-            NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.clean(tag)).sum(),
+            NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.core.clean(tag)).sum(),
             NoteEdit::Unset(_) | NoteEdit::Task { .. } => Cleaned::default(),
         }
     }

@@ -10,9 +10,10 @@ use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::journal::reader::ReadOrder;
 use crate::safe_open;
-use crate::store::Store;
+use crate::store::change::Planner;
 use crate::store::change::move_files::add_edits;
-use crate::store::view::{Source, View, table};
+use crate::store::source::Source;
+use crate::store::view::{View, table};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, Remark, apply};
 use crate::text::frontmatter::edit::{Refusal, add, remove_item};
 use crate::text::link::Link;
@@ -61,10 +62,10 @@ pub fn shown(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-impl Store {
+impl Planner<'_> {
     pub(in crate::store) fn related_section(&self) -> RelatedSection {
-        let config = &self.config.links;
-        let is_memories = self.config.vault.layout == Layout::Memories;
+        let config = &self.core.config.links;
+        let is_memories = self.core.config.vault.layout == Layout::Memories;
         let name = match config.section.as_str() {
             "" if is_memories => "Related Memories",
             "" => "Related",
@@ -77,11 +78,11 @@ impl Store {
     /// Plans a link both ways, each in its note's related section, unless the note links to the other already.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Invalid` for a note and itself.
+    /// As [`Lookup::find`]; `Invalid` for a note and itself.
     pub(in crate::store) fn plan_link(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("link");
         let (a, b, names, ids) = self.pair(view, request)?;
-        let settings = self.vault.settings();
+        let settings = self.core.vault.settings();
         let text = request.text.as_deref().and_then(shown);
         let pairs = [(&a, &b, text.as_deref(), &ids.1), (&b, &a, None, &ids.0)];
         for (source, target, text, id) in pairs {
@@ -125,7 +126,7 @@ impl Store {
     /// Plans the removal of the bullets by which two notes are linked; links in running text stay and are told of.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     pub(in crate::store) fn plan_unlink(
         &self,
         view: &View<'_>,
@@ -173,7 +174,7 @@ impl Store {
     /// Plans the removal of a file: to the vault's bin, unless for good.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     pub(in crate::store) fn plan_delete(
         &self,
         view: &View<'_>,
@@ -228,7 +229,8 @@ impl Store {
         }
         plan.remarks.extend(self.unread(&[&path])?);
         // What goes for good must be what was looked at.
-        let before = if request.permanent { Some(ContentHash::of(&self.read_bytes(&path)?)) } else { None };
+        let before =
+            if request.permanent { Some(ContentHash::of(&self.core.read_bytes(&path)?)) } else { None };
         let from = Some(FileLocation::Vault(path));
         plan.files.push(FileChange { from, to, before, content: Content::Keep });
         Ok(plan)
@@ -240,7 +242,7 @@ impl Store {
         path: &NotePath,
         taken: &BTreeSet<NotePath>,
     ) -> Result<NotePath> {
-        let bin = self.vault.root().join(".trash");
+        let bin = self.core.vault.root().join(".trash");
         let (stem, extension) = match path.extension() {
             "" => (path.as_str(), String::new()),
             extension => {
@@ -262,10 +264,10 @@ impl Store {
     /// `NotFound` where the bin has no such file, `Exists` where something took its place.
     pub(in crate::store) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("restore");
-        let bin = self.vault.root().join(".trash");
+        let bin = self.core.vault.root().join(".trash");
         let wanted = name.trim_start_matches(".trash/");
         let in_trash = |path: &NotePath| Path::new(".trash").join(path.as_str());
-        let is_there = |path: &NotePath| safe_open::open(self.vault.root(), in_trash(path)).is_ok();
+        let is_there = |path: &NotePath| safe_open::open(self.core.vault.root(), in_trash(path)).is_ok();
         let given = [wanted.to_owned(), format!("{wanted}.md")];
         // Where it was tells which of the bin's files is meant; else its name there.
         let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
@@ -277,8 +279,9 @@ impl Store {
         let from = FileLocation::Trash(path.clone());
         // The journal knows where it was, whatever name it has in the bin.
         let mut to = path;
-        for event in
-            Journal::open(&self.vault, &self.vault.records()).events(ReadOrder::NewestFirst)?.of_changes()
+        for event in Journal::open(&self.core.vault, &self.core.vault.records())
+            .events(ReadOrder::NewestFirst)?
+            .of_changes()
         {
             let event = event?;
             let deleted = event.files.iter().find(|file| file.to.as_ref() == Some(&from));
@@ -292,16 +295,14 @@ impl Store {
         plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
         Ok(plan)
     }
-}
 
-impl Store {
     /// Finds the file of the bin that one of these paths of the vault went to last.
     fn thrown_away(
         &self,
         paths: &[String],
         is_there: &dyn Fn(&NotePath) -> bool,
     ) -> Result<Option<NotePath>> {
-        for event in self.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
             let event = event?;
             let gone = event.files.iter().filter(|file| {
                 paths.iter().any(|path| file.path.in_vault().is_some_and(|own| own.as_str() == path))
@@ -320,7 +321,7 @@ impl Store {
     /// Finds the one note in the bin that has this id, or this title where no other has it.
     fn answering_in_trash(&self, bin: &Path, name: &str) -> Option<NotePath> {
         // A link in the place of the bin is none of ours.
-        if safe_open::folder(self.vault.root(), Path::new(".trash")).is_err() {
+        if safe_open::folder(self.core.vault.root(), Path::new(".trash")).is_err() {
             return None;
         }
         let files = walkdir::WalkDir::new(bin).sort_by_file_name().into_iter().filter_map(|entry| {
@@ -332,8 +333,8 @@ impl Store {
         for path in files {
             // Without a guess at what cannot be read.
             let inner = Path::new(".trash").join(path.as_str());
-            let max = self.vault.max_file_size();
-            let Ok(bytes) = safe_open::read(self.vault.root(), inner, max) else { continue };
+            let max = self.core.vault.max_file_size();
+            let Ok(bytes) = safe_open::read(self.core.vault.root(), inner, max) else { continue };
             let source = Source::unplaced(path.clone(), &bytes);
             if source.own_id().is_some_and(|id| key(&id) == wanted) {
                 return Some(path);

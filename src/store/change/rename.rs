@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
-use crate::store::Store;
+use crate::store::change::Planner;
 use crate::store::change::move_files::add_edits;
-use crate::store::view::{Source, View};
+use crate::store::source::Source;
+use crate::store::view::View;
 use crate::text::body_edit::rename_tag;
 use crate::text::edit::{ChangeSet, Edit, apply, single_edit};
 use crate::text::frontmatter;
@@ -58,7 +59,7 @@ fn changed(text: &str, edits: &[Edit]) -> std::result::Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| broken())
 }
 
-impl Store {
+impl Planner<'_> {
     /// Plans the change of every note that has the tag or property.
     ///
     /// # Errors
@@ -100,8 +101,13 @@ impl Store {
     }
 
     /// Lists the notes that have a tag or property, and those that changed since they were indexed.
-    fn holding(&self, view: &View<'_>, kind: Renamed, name: &str) -> Result<Vec<NotePath>> {
-        let catalog = self.index.catalog();
+    pub(in crate::store) fn holding(
+        &self,
+        view: &View<'_>,
+        kind: Renamed,
+        name: &str,
+    ) -> Result<Vec<NotePath>> {
+        let catalog = self.core.index.catalog();
         let mut paths: std::collections::BTreeSet<NotePath> = view.unindexed().collect();
         match kind {
             Renamed::Tag => {

@@ -7,17 +7,14 @@ use serde_json::Value;
 use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::{Error, Result};
-use crate::store::Store;
-use crate::store::change::apply::Operation;
-use crate::store::change::create::{converted, file_name, memory_stem, originals};
+use crate::store::change::Planner;
 use crate::store::change::move_files::follow;
-use crate::store::memory::insert::Kept;
-use crate::store::memory::maintain::Written;
-use crate::store::memory::memories::Memory;
-use crate::store::memory::save::{named_after, title_of};
-use crate::store::view::{Source, View};
-use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, apply, single_edit};
-use crate::text::frontmatter::edit::{Refusal, line_end, set, unset};
+use crate::store::change::naming::{file_name, memory_stem, named_after, title_of};
+use crate::store::change::properties::{applied, converted, originals, put, titled};
+use crate::store::source::Source;
+use crate::store::view::View;
+use crate::text::edit::{ChangeSet, Content, FileChange, FileLocation, single_edit};
+use crate::text::frontmatter::edit::line_end;
 use crate::text::original_tags::{ORIGINALS, StoredTags};
 use crate::text::path::NotePath;
 use crate::text::related_section::RelatedSection;
@@ -45,76 +42,7 @@ pub struct ReviseRequest {
     pub properties: Vec<(String, Value)>,
 }
 
-impl Store {
-    /// Revises a note, and gives it as it is then. An importance that is given counts from now on, whatever happened
-    /// before.
-    ///
-    /// # Errors
-    /// As [`Store::change`].
-    #[tracing::instrument(skip_all)]
-    pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
-        match self.revise_if(request, || Ok(None))? {
-            Kept::New(memory) | Kept::Known(memory, _) => Ok(*memory),
-        }
-    }
-
-    /// As [`Store::revise`], unless another note says exactly the same as the new text: that one is given then.
-    ///
-    /// # Errors
-    /// As [`Store::revise`].
-    #[tracing::instrument(skip_all)]
-    pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<Kept> {
-        let own = self.find(&request.note)?.note_id;
-        self.revise_if(request, || match &request.content {
-            Some(content) => self.duplicate_of(content, Some(&own)),
-            None => Ok(None),
-        })
-    }
-
-    /// As [`Store::revise`], unless `known` finds the note that says the same, asked under the write lock.
-    fn revise_if(
-        &self,
-        request: &ReviseRequest,
-        known: impl FnOnce() -> Result<Option<Memory>>,
-    ) -> Result<Kept> {
-        let (operation, _) = self.clean_operation(&Operation::Revise(request.clone()));
-        let Operation::Revise(clean) = operation else {
-            return Err(Error::internal("a cleaned revision is none any more"));
-        };
-        let importance = request.properties.iter().find(|(name, _)| name == "importance");
-        let importance = importance.and_then(|(_, value)| value.as_f64());
-        let mut held = None;
-        let mut place = None;
-        let done = self.carry_out(
-            |_| {
-                let view = View::new(self)?;
-                held = known()?;
-                if held.is_some() {
-                    return Ok(ChangeSet::new("revise"));
-                }
-                let now = self.clock.now();
-                let path = view.find(&clean.note)?;
-                let row = self.row_at(path.as_str())?;
-                let plan = self.plan_revise(&view, &path, &clean, now)?;
-                // Told first: a number that the note does not have yet counts for nothing.
-                if let Some((importance, row)) = importance.zip(row).filter(|_| !plan.is_empty()) {
-                    let written = Written::from([((importance.to_bits(), 0), vec![row])]);
-                    self.note_written(written, now)?;
-                }
-                place = Some(FileLocation::Vault(path));
-                Ok(plan)
-            },
-            false,
-        )?;
-        if let Some(held) = held {
-            return Ok(Kept::Known(Box::new(held), 1.0));
-        }
-        let own = done.plan.files.iter().find(|change| change.from == place);
-        let now = own.and_then(|change| change.to.as_ref()).or(place.as_ref());
-        let now = now.ok_or_else(|| Error::internal("a revised note has no place"))?;
-        Ok(Kept::New(Box::new(self.landed(&done, &now.to_string())?)))
-    }
-
+impl Planner<'_> {
     /// Plans the revision of one note, and the links that follow its new name.
     ///
     /// # Errors
@@ -166,8 +94,10 @@ impl Store {
             moves.insert(path.clone(), to.clone());
             let (from, to) = places.clone();
             plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
-            let options =
-                RewriteOptions { format: self.vault.settings().link_format, ..RewriteOptions::default() };
+            let options = RewriteOptions {
+                format: self.core.vault.settings().link_format,
+                ..RewriteOptions::default()
+            };
             follow(view, &moves, std::slice::from_ref(path), &[], options, plan)?;
             plan.remarks.extend(self.unread(&[path])?);
         }
@@ -196,7 +126,7 @@ impl Store {
             let front = source.note.frontmatter.as_ref()?;
             front.get(name)?.value.as_str().map(str::to_owned)
         };
-        let is_memory = self.config.vault.layout == Layout::Memories;
+        let is_memory = self.core.config.vault.layout == Layout::Memories;
         let id = source.own_id().filter(|id| is_memory && path.stem().ends_with(&format!("-{id}")));
         if let Some(id) = id {
             if request.title.is_none() && request.category.is_none() {
@@ -219,7 +149,7 @@ impl Store {
 
     /// Gives the new title of a memory whose title was made of its text, where the new text gives another one.
     pub(in crate::store) fn retitled(&self, source: &Source, content: Option<&str>) -> Option<String> {
-        let folder = self.config.memory.folder.trim_matches('/');
+        let folder = self.core.config.memory.folder.trim_matches('/');
         let is_kept = source.path.as_str().strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let new = named_after(content?.trim());
         let old = [title_of(source.body()), named_after(source.body())].into_iter().find(|old| {
@@ -291,26 +221,6 @@ impl Store {
         }
         Ok(text)
     }
-}
-
-/// Gives a text the title that was made of it, which is said only where the name of the file does not say it.
-pub(in crate::store) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
-    let value = if path.stem() == title { Value::Null } else { Value::from(title) };
-    put(&mut text, path, "title", &value)?;
-    Ok(text)
-}
-
-/// Sets a property of a text, or takes it away where the value is null.
-fn put(text: &mut String, path: &NotePath, name: &str, value: &Value) -> Result<()> {
-    let edits = if value.is_null() { unset(text, name) } else { set(text, name, value) };
-    let refused = |refusal: Refusal| Error::invalid(refusal.remark(path.clone(), text).to_string());
-    *text = applied(text, &edits.map_err(refused)?)?;
-    Ok(())
-}
-
-fn applied(text: &str, edits: &[Edit]) -> Result<String> {
-    String::from_utf8(apply(text.as_bytes(), edits)?)
-        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
 }
 
 /// Puts a text in the place of a note's own, and adds the related notes that it lacks.

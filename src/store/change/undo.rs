@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::event::{Event, OP_MOVED};
 use crate::journal::{ActiveOperation, Journal, OperationHistory};
-use crate::store::Store;
-use crate::store::change::apply::ChangeReply;
+use crate::store::change::Changes;
+use crate::store::change::operation::ChangeReply;
 use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
 use crate::text::revert::take_back;
 use crate::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
@@ -16,8 +16,10 @@ use crate::vault::write_lock::WriteLock;
 
 /// The operation that takes back an undo.
 const REDO: &str = "redo";
+
 /// An operation may be named by so many letters of its id, where no other begins with them.
 const SHORTEST_NAME: usize = 8;
+
 /// Of the files that cannot be taken back, so many are named.
 const NAMED: usize = 10;
 
@@ -36,11 +38,11 @@ pub struct UndoRequest {
     pub dry_run: bool,
 }
 
-impl Store {
+impl Changes<'_> {
     /// Takes back the last `count` operations that can be, the newest first.
     ///
     /// # Errors
-    /// As [`Store::undo_by`].
+    /// As [`Self::undo_by`].
     pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
         self.undo_by(&UndoRequest { count, dry_run, ..UndoRequest::default() })
     }
@@ -105,7 +107,7 @@ impl Store {
     /// Takes back the last undo, as long as nothing else was done since.
     ///
     /// # Errors
-    /// `NotFound` where nothing was undone since the last change; as [`Store::undo_by`].
+    /// `NotFound` where nothing was undone since the last change; as [`Self::undo_by`].
     #[tracing::instrument(skip_all)]
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
@@ -124,7 +126,7 @@ impl Store {
     /// Says which operations are newer than those that are taken back, and stay.
     fn passed(&self, count: usize) -> Result<Vec<String>> {
         let mut there = 0;
-        let found = self.journal().operation_history(|standing| {
+        let found = self.core.journal().operation_history(|standing| {
             there += usize::from(standing.is_undoable);
             there >= count
         })?;
@@ -161,7 +163,7 @@ impl Store {
     ) -> Result<ChangeReply> {
         let notices = RefCell::new(Vec::new());
         let plan = |_: Option<&WriteLock>| {
-            let event = choose(&self.journal())?;
+            let event = choose(&self.core.journal())?;
             let (plan, said) = self.plan_undo(&event, &request.keep)?;
             *notices.borrow_mut() = said;
             Ok(plan)
@@ -173,7 +175,7 @@ impl Store {
 
     /// Plans the way back of an operation, and says what of it others changed since.
     fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
-        let record = UndoLog::open(&self.vault.records())?.record(&event.id)?;
+        let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
         // Whoever takes back an undo does the operation once more.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
         let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };
@@ -181,7 +183,7 @@ impl Store {
         let left: HashSet<FileLocation> =
             record.files.iter().filter_map(|change| change.to.clone()).collect();
         let ends = record.files.iter().filter_map(|change| change.to.clone());
-        let moved_on = self.journal().moves_since(&event.id, ends)?;
+        let moved_on = self.core.journal().moves_since(&event.id, ends)?;
         let (mut notices, mut conflicts) = (Vec::new(), Vec::new());
         let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
         for change in record.files {
@@ -263,7 +265,7 @@ impl Store {
                 None => return Ok(Back::Conflict(format!("is gone: it is {other} now"))),
             },
             _ if is_there(&to) => None,
-            _ => match self.journal().current_path(path)? {
+            _ => match self.core.journal().current_path(path)? {
                 Some(path) if is_there(&FileLocation::Vault(path.clone())) => Some(path),
                 _ => return Ok(Back::Conflict("is gone".to_owned())),
             },
@@ -273,7 +275,7 @@ impl Store {
         if is_moved && (with_folders || change.from.as_ref().is_some_and(|from| *from != to)) {
             return Ok(Back::Conflict(format!("was moved on to {path}")));
         }
-        let now = match self.read_bytes(&path) {
+        let now = match self.core.read_bytes(&path) {
             Ok(now) => now,
             // What is too large to be read was only moved.
             Err(error) if error.kind() == ErrorKind::Invalid && change.image.is_none() => {
@@ -309,7 +311,7 @@ impl Store {
     }
 
     fn place_on_disk(&self, place: &FileLocation) -> std::path::PathBuf {
-        self.vault.root().join(place.to_string())
+        self.core.vault.root().join(place.to_string())
     }
 }
 

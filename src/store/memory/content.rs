@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::journal::reader::ReadOrder;
-use crate::store::Store;
-use crate::store::memory::memories::Memory;
-use crate::store::view::Source;
+use crate::store::lookup::Lookup;
+use crate::store::memory::Memories;
+use crate::store::source::Source;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::key;
 
 /// What a memory says, whole.
@@ -42,13 +43,13 @@ impl Memory {
     }
 }
 
-impl Store {
+impl Memories<'_> {
     /// Reads a memory whole.
     ///
     /// # Errors
     /// `NotFound` where it is gone since; `Io` where it cannot be read.
     pub fn content(&self, memory: &Memory) -> Result<MemoryContent> {
-        let source = Source::unplaced(memory.row.path.clone(), &self.bytes_of(&memory.row)?);
+        let source = Source::unplaced(memory.row.path.clone(), &Lookup::of(self.core).bytes_of(&memory.row)?);
         let front = source.note.frontmatter.as_ref();
         let properties = front.map(|front| front.values()).unwrap_or_default();
         Ok(MemoryContent { text: source.body().to_owned(), properties })
@@ -56,12 +57,12 @@ impl Store {
 
     /// Writes down that memories were used, all at once; a failure is logged and harms nobody.
     pub fn used_all<'a>(&self, memories: impl Iterator<Item = &'a Memory>, by: &str) {
-        self.note_use(memories.map(|memory| &memory.row), by);
+        Weighing::of(self.core).note_use(memories.map(|memory| &memory.row), by);
     }
 
     /// Says whether settings, and the file by which another program says so, leave memory on.
     pub fn is_memory_enabled(&self) -> bool {
-        self.config.memory.enabled && !self.vault.is_memory_disabled()
+        self.core.config.memory.enabled && !self.core.vault.is_memory_disabled()
     }
 
     /// Counts the sessions that the journal tells of.
@@ -70,7 +71,7 @@ impl Store {
     /// `Io` where the journal cannot be read.
     pub fn sessions(&self) -> Result<usize> {
         let mut found = BTreeSet::new();
-        for event in self.journal().events(ReadOrder::OldestFirst)? {
+        for event in self.core.journal().events(ReadOrder::OldestFirst)? {
             found.extend(event?.more.get("session").and_then(Value::as_str).map(str::to_owned));
         }
         Ok(found.len())
@@ -82,8 +83,8 @@ impl Store {
     /// `Corrupt` where the catalog cannot be read.
     pub fn missing(&self) -> Result<(usize, usize)> {
         let filter = Filter { with_canvases: true, ..Filter::default() };
-        let wanted = self.index.catalog().select_ids(&filter)?.len();
-        let held = usize::try_from(self.index.snapshot()?.bm25.documents()).unwrap_or(usize::MAX);
+        let wanted = self.core.index.catalog().select_ids(&filter)?.len();
+        let held = usize::try_from(self.core.index.snapshot()?.bm25.documents()).unwrap_or(usize::MAX);
         Ok((wanted.abs_diff(held), wanted))
     }
 }

@@ -13,16 +13,19 @@ use crate::parallel;
 use crate::search::Found;
 use crate::search::query::Query;
 use crate::search::snippet::{excerpt_of, words_met};
-use crate::store::Store;
-use crate::store::memory::memories::Memory;
 use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
+use crate::store::memory::{Memories, Recalls};
+use crate::store::query::Searches;
 use crate::store::query::search::hide;
+use crate::store::sync::IndexSync;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::{NotePath, key};
 use crate::text::terms::CachedStemmer;
 
 /// So many of the best hits are looked at for the one to forget.
 const LOOKED_AT: usize = 10;
+
 /// Notes whose shares of a text's words differ by less are meant as well as each other.
 const AS_GOOD: f32 = 0.1;
 
@@ -34,7 +37,7 @@ pub(in crate::store) struct Weighed {
     pub(in crate::store) passage: String,
 }
 
-impl Store {
+impl Recalls<'_> {
     /// Reads notes for the words of a text and weighs what speaks for each; nothing for one that is gone. `length` is
     /// that of the passages, in bytes.
     ///
@@ -46,7 +49,7 @@ impl Store {
         words: &[Word],
         length: usize,
     ) -> Result<Vec<Option<Weighed>>> {
-        let snapshot = self.index.snapshot()?;
+        let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
         let weigh =
             |stem: &mut CachedStemmer, hit: &Found| self.weighed_one(hit, words, &weights, length, stem);
@@ -65,7 +68,7 @@ impl Store {
             return None;
         }
         // What is gone since is not given.
-        let bytes = self.read_bytes(&hit.row.path).ok()?;
+        let bytes = self.core.read_bytes(&hit.row.path).ok()?;
         let reading = Reading::new(&hit.row.path, &bytes);
         let shown = excerpt_of(&reading, words, hit.passage, length, stem);
         let aliases =
@@ -94,10 +97,10 @@ impl Store {
     /// whether it was found by the query. What names a note is never taken for a query.
     ///
     /// # Errors
-    /// `NotFound` where no memory has the name, or none is about the query; as [`Store::find`] otherwise.
+    /// `NotFound` where no memory has the name, or none is about the query; as [`Lookup::find`] otherwise.
     #[tracing::instrument(skip_all)]
     pub fn meant(&self, text: &str, include: PutAway) -> Result<(Memory, bool)> {
-        let unknown = match self.memory(text) {
+        let unknown = match Memories::of(self.core).memory(text) {
             Err(error) if error.kind() == ErrorKind::NotFound => error,
             found => return Ok((found?, false)),
         };
@@ -116,18 +119,18 @@ impl Store {
     /// Finds the memory that a query is clearly about; nothing where none is, or where the text names a note.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Searches::search`].
     pub fn best_for(&self, query: &str, filter: Filter) -> Result<Option<Memory>> {
         if is_name(query) {
             return Ok(None);
         }
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let query = Query::plain(query);
-        self.embed_recent(None, &query)?;
+        Searches::of(self.core).embed_recent(None, &query)?;
         let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
         let weighed = self.weighed(&found, &query.words, 0)?;
         let Some(row) = only_certain(&weighed).map(|at| found.swap_remove(at).row) else { return Ok(None) };
-        Ok(self.weigh(vec![row], self.clock.now())?.pop())
+        Ok(Weighing::of(self.core).weigh(vec![row], self.core.clock.now())?.pop())
     }
 }
 

@@ -8,12 +8,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
 use crate::journal::reader::ReadOrder;
 use crate::memory::handoff::markdown;
-use crate::store::Store;
-use crate::store::change::apply::ChangeReply;
-use crate::store::change::create::{file_name, with_properties};
-use crate::store::change::redact::Cleaned;
-use crate::store::memory::memories::Memory;
-use crate::store::view::{Source, View, body_of};
+use crate::store::change::naming::file_name;
+use crate::store::change::operation::ChangeReply;
+use crate::store::change::properties::with_properties;
+use crate::store::change::{Changes, Planner};
+use crate::store::lookup::Lookup;
+use crate::store::memory::{Handoffs, Memories};
+use crate::store::redaction::Cleaned;
+use crate::store::source::{Source, body_of};
+use crate::store::sync::IndexSync;
+use crate::store::view::View;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use crate::text::frontmatter;
 use crate::text::frontmatter::edit::unset;
@@ -23,6 +28,7 @@ pub use crate::memory::handoff::Handoff;
 
 /// The type of a handoff.
 const KIND: &str = "handoff";
+
 /// What the former handoff of a project said for itself alone: the new one stands in its place.
 const REPLACED: &[&str] = &["metadata", "forgotten"];
 
@@ -77,7 +83,7 @@ impl HandoffText {
     }
 }
 
-impl Store {
+impl Handoffs<'_> {
     /// Keeps a handoff in place of the former one of its project; `undo` brings that one back. The memories that it
     /// names are used by that.
     ///
@@ -90,30 +96,30 @@ impl Store {
             &mut request.handoff;
         let texts = [project, summary].into_iter().chain(branch);
         let mut lists = [completed, in_progress, decisions, next, memories];
-        let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
+        let mut cleaned: Cleaned = texts.map(|text| self.core.clean(text)).sum();
         for list in &mut lists {
             for text in list.iter_mut() {
                 // A lone carriage return is nothing that anybody means.
                 *text = text.replace("\r\n", "\n").replace('\r', "\n");
-                cleaned += self.clean(text);
+                cleaned += self.core.clean(text);
             }
             list.retain(|text| !text.trim().is_empty());
         }
-        cleaned += request.properties.values_mut().map(|value| self.clean_value(value)).sum();
+        cleaned += request.properties.values_mut().map(|value| self.core.clean_value(value)).sum();
         let handoff = &mut request.handoff;
         handoff.project = handoff.project.trim().to_owned();
         if handoff.summary.trim().is_empty() {
             return Err(Error::invalid("the handoff has no summary").with_hint("say where the work stands"));
         }
-        let folder = self.config.memory.handoffs.trim_matches('/');
+        let folder = self.core.config.memory.handoffs.trim_matches('/');
         let name = file_name(&handoff.project)?;
         let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
-        let path = self.vault.canonical_path(&NotePath::parse_new(&path, false)?)?;
-        self.freshen()?;
+        let path = self.core.vault.canonical_path(&NotePath::parse_new(&path, false)?)?;
+        IndexSync::of(self.core).freshen()?;
         let mut notices = Vec::new();
         let mut named: Vec<FileRow> = Vec::new();
         for id in &mut handoff.memories {
-            match self.find(id) {
+            match Lookup::of(self.core).find(id) {
                 Ok(row) => {
                     id.clone_from(&row.note_id);
                     named.push(row);
@@ -121,19 +127,20 @@ impl Store {
                 Err(error) => notices.push(format!("{error}; it is named all the same")),
             }
         }
-        let now = self.clock.now();
-        let mut change = self.carry_out(|_| self.plan_handoff(&request, &path, now), dry_run)?;
+        let now = self.core.clock.now();
+        let mut change =
+            Changes::of(self.core).carry_out(|_| self.plan_handoff(&request, &path, now), dry_run)?;
         notices.extend(cleaned.notices());
         change.notices.extend(notices);
         if dry_run {
             return Ok(HandoffReply { memory: None, change });
         }
-        self.note_use(named.iter(), KIND);
-        Ok(HandoffReply { memory: Some(self.landed(&change, path.as_str())?), change })
+        Weighing::of(self.core).note_use(named.iter(), KIND);
+        Ok(HandoffReply { memory: Some(Memories::of(self.core).landed(&change, path.as_str())?), change })
     }
 
     fn plan_handoff(&self, request: &HandoffRequest, path: &NotePath, now: Timestamp) -> Result<ChangeSet> {
-        let view = View::new(self)?;
+        let view = View::new(self.core)?;
         let handoff = &request.handoff;
         let mut plan = ChangeSet::new(KIND);
         let old = match view.source(path) {
@@ -158,7 +165,7 @@ impl Store {
         }
         let mut properties: Vec<(String, Value)> = Vec::new();
         if old.is_none() {
-            self.refuse_taken(path, None)?;
+            Planner::of(self.core).refuse_taken(path, None)?;
             properties.push(("id".to_owned(), Value::from(path_id_at(path, now))));
             properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
         }
@@ -195,7 +202,7 @@ impl Store {
     /// Chooses among handoffs of one second the one that the journal tells of last; else the first by path.
     fn stored_last(&self, mut rows: Vec<FileRow>) -> Result<Option<FileRow>> {
         if rows.len() > 1 {
-            for event in self.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+            for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
                 let files = event?.files;
                 let is_touched =
                     |row: &FileRow| files.iter().any(|file| file.end().in_vault() == Some(&row.path));
@@ -217,7 +224,7 @@ impl Store {
         // One that was forgotten is none any more.
         let hidden = PutAway { forgotten: true, archived: false };
         let filter = Filter { note_type: Some(KIND.to_owned()), hidden, ..Filter::default() };
-        let mut rows = self.index.catalog().select(&filter)?;
+        let mut rows = self.core.index.catalog().select(&filter)?;
         let wanted = project.map(|project| file_name(project).map(|name| key(&name))).transpose()?;
         rows.retain(|row| wanted.as_ref().is_none_or(|wanted| key(row.path.stem()) == *wanted));
         let newest = rows.iter().map(|row| row.updated).max();
@@ -229,13 +236,13 @@ impl Store {
             ))
             .with_hint("`sidenote handoff store` keeps one")
         })?;
-        let source = Source::unplaced(row.path.clone(), &self.read_bytes(&row.path)?);
+        let source = Source::unplaced(row.path.clone(), &self.core.read_bytes(&row.path)?);
         let front = source.note.frontmatter.as_ref();
         let get = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
         let ids = get("memories").and_then(Value::as_array).into_iter().flatten();
         let read = |id: &str| {
-            let row = self.find(id).ok()?;
-            Some(body_of(&self.read_bytes(&row.path).ok()?))
+            let row = Lookup::of(self.core).find(id).ok()?;
+            Some(body_of(&self.core.read_bytes(&row.path).ok()?))
         };
         let memories = ids.filter_map(Value::as_str).map(|id| (id.to_owned(), read(id))).collect();
         Ok(HandoffText {

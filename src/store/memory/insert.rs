@@ -6,11 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::memory::state::IMPORTANCE_RANGE;
-use crate::store::Store;
-use crate::store::memory::memories::Memory;
-use crate::store::memory::save::{Comparison, UNNAMED, title_of};
-use crate::store::upkeep::transfer::Incoming;
+use crate::store::change::Changes;
+use crate::store::change::naming::{UNNAMED, title_of};
+use crate::store::memory::incoming::Incoming;
+use crate::store::memory::save::Comparison;
+use crate::store::memory::{Memories, MemoryWrites};
+use crate::store::sync::IndexSync;
 use crate::store::view::View;
+use crate::store::weighing::Memory;
 use crate::text::path::{NotePath, key};
 
 /// A memory that is to be kept as it is given.
@@ -39,7 +42,7 @@ pub enum Kept {
     Known(Box<Memory>, f32),
 }
 
-impl Store {
+impl MemoryWrites<'_> {
     /// Keeps memories, each as a note of its own in the folder of memories, all of them or none, whatever other notes
     /// say. What is private in them goes, and so does what looks like a key.
     ///
@@ -48,18 +51,18 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
         let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         self.keep_all(incoming, |_| Ok(()))
     }
 
     /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
     ///
     /// # Errors
-    /// As [`Store::keep`].
+    /// As [`Self::keep`].
     #[tracing::instrument(skip_all)]
     pub fn keep_new(&self, request: &KeepRequest) -> Result<Kept> {
         let incoming = self.incoming(request)?;
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let text = incoming.content.clone();
         let mut alike = self.alike(&text)?;
         let known = |alike: &Comparison| match (&alike.same, &alike.near) {
@@ -68,12 +71,12 @@ impl Store {
             (None, None) => None,
         };
         if let Some((path, cosine)) = known(&alike) {
-            return Ok(Kept::Known(Box::new(self.memory(&path)?), cosine));
+            return Ok(Kept::Known(Box::new(Memories::of(self.core).memory(&path)?), cosine));
         }
         self.keep_one(incoming, || {
             self.renew(&mut alike, &text)?;
             match known(&alike) {
-                Some((path, cosine)) => Ok(Some((self.memory(&path)?, cosine))),
+                Some((path, cosine)) => Ok(Some((Memories::of(self.core).memory(&path)?, cosine))),
                 None => Ok(None),
             }
         })
@@ -82,11 +85,11 @@ impl Store {
     /// Keeps a memory, unless a note that is not forgotten says exactly the same.
     ///
     /// # Errors
-    /// As [`Store::keep`].
+    /// As [`Self::keep`].
     #[tracing::instrument(skip_all)]
     pub fn keep_unless_said(&self, request: &KeepRequest) -> Result<Kept> {
         let incoming = self.incoming(request)?;
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let text = incoming.content.clone();
         self.keep_one(incoming, || Ok(self.duplicate_of(&text, None)?.map(|memory| (memory, 1.0))))
     }
@@ -151,10 +154,10 @@ impl Store {
         checked: impl FnOnce(&mut Vec<Incoming>) -> Result<()>,
     ) -> Result<Vec<Memory>> {
         let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         // Names are given out under the lock, so that two processes do not choose one name.
         let plan = |_: Option<&_>| {
-            let view = View::new(self)?;
+            let view = View::new(self.core)?;
             checked(&mut incoming)?;
             let mut numbers = HashMap::new();
             for memory in incoming {
@@ -166,18 +169,18 @@ impl Store {
             }
             self.plan_notes(&view, "new", &made)
         };
-        let change = self.carry_out(plan, false)?;
+        let change = Changes::of(self.core).carry_out(plan, false)?;
         for notice in &change.notices {
             tracing::info!("{notice}");
         }
-        made.iter().map(|(path, _)| self.landed(&change, path.as_str())).collect()
+        made.iter().map(|(path, _)| Memories::of(self.core).landed(&change, path.as_str())).collect()
     }
 
     /// Says whether a file has this path, also under another spelling of it.
     fn is_taken(&self, name: &str) -> bool {
         let file = name.rsplit('/').next().unwrap_or(name);
-        let known = self.index.catalog().paths_named(&[key(file)]);
+        let known = self.core.index.catalog().paths_named(&[key(file)]);
         known.is_ok_and(|known| known.iter().any(|(path, _)| key(path.as_str()) == key(name)))
-            || self.vault.root().join(name).symlink_metadata().is_ok()
+            || self.core.vault.root().join(name).symlink_metadata().is_ok()
     }
 }

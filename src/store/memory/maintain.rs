@@ -1,7 +1,6 @@
 //! Maintenance: writing down how tiers changed, writing importance back, making room, and shortening the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,26 +14,34 @@ use crate::journal::reader::ReadOrder as Reading;
 use crate::memory::eviction::{EvictionCandidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, MemoryProperties, fold_with};
 use crate::memory::tier::Tier;
-use crate::store::Store;
-use crate::store::change::apply::ChangeReply;
 use crate::store::change::move_files::add_edits;
-use crate::store::memory::memories::Memory;
-use crate::store::memory::save::number;
-use crate::store::view::{Source, View};
+use crate::store::change::naming::number;
+use crate::store::change::operation::ChangeReply;
+use crate::store::change::{Changes, Planner};
+use crate::store::idempotency::Calls;
+use crate::store::memory::Maintenance;
+use crate::store::source::Source;
+use crate::store::sync::IndexSync;
+use crate::store::view::View;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, apply, single_edit};
 use crate::text::frontmatter::edit::{Refusal, set};
 use crate::text::path::NotePath;
 use crate::vault::write_lock::WriteLock;
 
 /// A backup by itself is thought of no more often than this.
-const RETRY: i64 = 600_000;
+pub(in crate::store) const RETRY: i64 = 600_000;
+
 /// A note was made so long before the event that tells of it, at most: its own time has whole seconds, and many come in
 /// at once.
 const AROUND: i64 = 3_600_000;
+
 /// Properties that say when a note was made.
 const DATES: &[&str] = &["created_at", "created", "date"];
+
 /// One event names so many notes at most.
 const NAMED: usize = 500;
+
 /// So many notes go to the trash in one operation.
 const BATCH: usize = 200;
 
@@ -106,7 +113,7 @@ pub struct CleanupReply {
 /// Importance as bits, and uses that have not taken effect, with the notes that have them.
 pub(in crate::store) type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
 
-impl Store {
+impl Maintenance<'_> {
     /// Writes down which notes came into another tier since this was done last; writes importance back where that is
     /// asked for; evicts where settings say so; shortens old months of the journal.
     ///
@@ -114,12 +121,12 @@ impl Store {
     /// `Conflict` where another process writes; `Io` where the journal or the notes cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn maintain(&self, request: MaintainRequest) -> Result<MaintainReply> {
-        self.freshen()?;
-        let now = self.clock.now();
+        IndexSync::of(self.core).freshen()?;
+        let now = self.core.clock.now();
         let mut reply = if request.dry_run {
             self.look_at_tiers(request, None, now)?
         } else {
-            let lock = self.vault.lock(&self.vault.records())?;
+            let lock = self.core.vault.lock(&self.core.vault.records())?;
             self.look_at_tiers(request, Some(&lock), now)?
         };
         if request.write_back {
@@ -131,9 +138,9 @@ impl Store {
                 }
                 Ok(plan)
             };
-            reply.change = Some(self.carry_out(plan, request.dry_run)?);
+            reply.change = Some(Changes::of(self.core).carry_out(plan, request.dry_run)?);
         }
-        if self.config.memory.evict {
+        if self.core.config.memory.evict {
             let evicted = self.cleanup(false, request.dry_run)?;
             reply.evicted = Some(evicted).filter(|evicted| evicted.evicted_count > 0);
         }
@@ -141,33 +148,8 @@ impl Store {
     }
 
     /// Gives the milliseconds for which maintenance that was done is not done again.
-    fn interval(&self) -> i64 {
-        i64::from(self.config.memory.maintain_hours.max(1)) * 3_600_000
-    }
-
-    /// Does what a process that stays does by itself: maintenance each six hours, and backups where settings ask for them.
-    ///
-    /// # Errors
-    /// As [`Store::maintain`] and [`Store::backup`].
-    pub fn tend(&self) -> Result<()> {
-        if self.vault.is_read_only() {
-            return Ok(());
-        }
-        let last = self.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
-        let tended = self.tended.load(Ordering::Relaxed);
-        let now = self.clock.now().millis();
-        // Where nothing changed, nothing was written down.
-        let last =
-            last.map(Timestamp::millis).filter(|last| *last <= now).map_or(tended, |last| last.max(tended));
-        if !(0..self.interval()).contains(&(now - last)) {
-            self.maintain(MaintainRequest { quiet: true, ..MaintainRequest::default() })?;
-            self.tended.store(now, Ordering::Relaxed);
-        }
-        // Where it fails, it is not tried again at once.
-        if !(0..RETRY).contains(&(now - self.backed_up.swap(now, Ordering::Relaxed))) {
-            self.backup_if_due()?;
-        }
-        Ok(())
+    pub(in crate::store) fn interval(&self) -> i64 {
+        i64::from(self.core.config.memory.maintain_hours.max(1)) * 3_600_000
     }
 
     fn look_at_tiers(
@@ -176,7 +158,8 @@ impl Store {
         lock: Option<&WriteLock>,
         now: Timestamp,
     ) -> Result<MaintainReply> {
-        let last = self.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
+        let last =
+            self.core.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
         // One of the future is that of a clock that went wrong.
         let interval = self.interval();
         let is_due = |last: Timestamp| !(0..interval).contains(&(now.millis() - last.millis()));
@@ -186,7 +169,7 @@ impl Store {
         if !ran {
             return Ok(reply);
         }
-        let memories = self.all_memories(now)?;
+        let memories = Weighing::of(self.core).all_memories(now)?;
         let changes = self.tier_changes(&memories, last)?;
         let mut events = Vec::new();
         let mut steps: BTreeMap<(Tier, Tier), Vec<&FileRow>> = BTreeMap::new();
@@ -196,7 +179,7 @@ impl Store {
         for ((from, to), rows) in steps {
             for rows in rows.chunks(NAMED) {
                 let op = if to < from { "promote" } else { "demote" };
-                let mut event = self.event_of(op, now, rows.iter().copied());
+                let mut event = Calls::of(self.core).event_of(op, now, rows.iter().copied());
                 event.more.insert("from".to_owned(), Value::from(from.name()));
                 event.more.insert("to".to_owned(), Value::from(to.name()));
                 events.push(event);
@@ -212,11 +195,11 @@ impl Store {
         let Some(lock) = lock else { return Ok(reply) };
         if !events.is_empty() || !request.quiet {
             let mut event = Event::new("maintain", now);
-            self.sign(&mut event);
+            Calls::of(self.core).sign(&mut event);
             events.push(event);
-            self.journal().append_all(&events)?;
+            self.core.journal().append_all(&events)?;
         }
-        reply.compacted = self.journal().compact(lock, now)?;
+        reply.compacted = self.core.journal().compact(lock, now)?;
         Ok(reply)
     }
 
@@ -228,8 +211,9 @@ impl Store {
         memories: &'a [Memory],
         last: Option<Timestamp>,
     ) -> Result<Vec<(&'a Memory, Tier)>> {
-        let kinds = self.kinds();
-        let begin = self.projection()?.as_ref().and_then(|projection| projection.ledger().first_event_at());
+        let kinds = Weighing::of(self.core).kinds();
+        let begin =
+            self.core.projection()?.as_ref().and_then(|projection| projection.ledger().first_event_at());
         let before = |memory: &Memory| {
             let then = match last {
                 Some(last) if memory.said.created <= last => last,
@@ -239,7 +223,14 @@ impl Store {
                 _ => return memory.state.tier,
             };
             let said = MemoryProperties { pinned: false, archived: false, ..memory.said.clone() };
-            fold_with(&self.thresholds(), &said, &kinds.get(&memory.kind), &memory.usage, then).tier
+            fold_with(
+                &Weighing::of(self.core).thresholds(),
+                &said,
+                &kinds.get(&memory.kind),
+                &memory.usage,
+                then,
+            )
+            .tier
         };
         let found =
             memories.iter().map(|memory| (memory, memory.usage.tier().unwrap_or_else(|| before(memory))));
@@ -249,13 +240,14 @@ impl Store {
     /// Plans to write importance as it is now into the frontmatter of notes that say one, and of memories; gives the plan
     /// and what it writes. A note that does not say when it was made says so then, for its file's time goes.
     fn plan_write_back(&self, now: Timestamp) -> Result<(ChangeSet, Written)> {
-        let view = View::new(self)?;
-        let memories = self.all_memories(now)?;
+        let view = View::new(self.core)?;
+        let memories = Weighing::of(self.core).all_memories(now)?;
         let mut plan = ChangeSet::new("importance");
         let mut written: BTreeMap<(u64, u8), Vec<&FileRow>> = BTreeMap::new();
         for memory in &memories {
             let given = memory.said.importance;
-            let is_told = given.is_some() || (self.is_own(memory) && !memory.said.is_garbled);
+            let is_told =
+                given.is_some() || (Weighing::of(self.core).is_own(memory) && !memory.said.is_garbled);
             let is_same = (memory.state.importance - given.unwrap_or(DEFAULT_IMPORTANCE)).abs() < 0.5;
             if !is_told || is_same || memory.said.is_protected() {
                 continue;
@@ -287,13 +279,13 @@ impl Store {
         let mut events = Vec::new();
         for ((importance, tenths), rows) in written {
             for rows in rows.chunks(NAMED) {
-                let mut event = self.event_of("importance", now, rows.iter());
+                let mut event = Calls::of(self.core).event_of("importance", now, rows.iter());
                 event.more.insert("importance".to_owned(), Value::from(f64::from_bits(importance)));
                 event.more.insert("tenths".to_owned(), Value::from(tenths));
                 events.push(event);
             }
         }
-        self.journal().append_all(&events)
+        self.core.journal().append_all(&events)
     }
 
     /// Moves the least used memories to the trash: where they take more than they may, down to 85 % of that; with
@@ -303,11 +295,11 @@ impl Store {
     /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
     #[tracing::instrument(skip_all)]
     pub fn cleanup(&self, force: bool, dry_run: bool) -> Result<CleanupReply> {
-        self.freshen()?;
-        let mut memories = self.all_memories(self.clock.now())?;
-        memories.retain(|memory| self.is_own(memory));
+        IndexSync::of(self.core).freshen()?;
+        let mut memories = Weighing::of(self.core).all_memories(self.core.clock.now())?;
+        memories.retain(|memory| Weighing::of(self.core).is_own(memory));
         let ours = self.made_in_session()?;
-        let kinds = self.kinds();
+        let kinds = Weighing::of(self.core).kinds();
         let candidates: Vec<EvictionCandidate> = memories
             .iter()
             .map(|memory| EvictionCandidate {
@@ -320,7 +312,7 @@ impl Store {
                     || ours.contains(&memory.path),
             })
             .collect();
-        let max_bytes = self.config.memory.max_bytes;
+        let max_bytes = self.core.config.memory.max_bytes;
         let chosen = choose(&candidates, max_bytes, force);
         let going: Vec<&Memory> = chosen.into_iter().filter_map(|at| memories.get(at)).collect();
         let mut reply = CleanupReply {
@@ -329,7 +321,7 @@ impl Store {
             ..CleanupReply::default()
         };
         for batch in going.chunks(BATCH) {
-            let done = self.carry_out(|_| self.plan_trash("evict", batch), dry_run)?;
+            let done = Changes::of(self.core).carry_out(|_| self.plan_trash("evict", batch), dry_run)?;
             reply.operations += usize::from(done.applied);
             for change in &done.plan.files {
                 let gone = batch.iter().find(|memory| {
@@ -345,7 +337,7 @@ impl Store {
     }
 
     fn plan_trash(&self, operation: &str, batch: &[&Memory]) -> Result<ChangeSet> {
-        let view = View::new(self)?;
+        let view = View::new(self.core)?;
         let mut plan = ChangeSet::new(operation);
         let mut taken = BTreeSet::new();
         for memory in batch {
@@ -353,7 +345,7 @@ impl Store {
             if !view.holds(path)? {
                 continue;
             }
-            let to = self.free_in_trash(path, &taken)?;
+            let to = Planner::of(self.core).free_in_trash(path, &taken)?;
             taken.insert(to.clone());
             plan.files.push(FileChange {
                 from: Some(FileLocation::Vault(path.clone())),
@@ -372,30 +364,36 @@ impl Store {
     /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
     #[tracing::instrument(skip_all)]
     pub fn discard_memories(&self) -> Result<usize> {
-        self.freshen()?;
-        let mut memories = self.all_memories(self.clock.now())?;
+        IndexSync::of(self.core).freshen()?;
+        let mut memories = Weighing::of(self.core).all_memories(self.core.clock.now())?;
         let made = self.made_as_memories()?;
         // What sidenote makes says its id; another note may stand where one was that somebody else removed.
         let says_its_id = |memory: &Memory| memory.id != path_id(&memory.row.path);
-        memories.retain(|memory| self.is_own(memory) && says_its_id(memory) && made.contains(&memory.path));
+        memories.retain(|memory| {
+            Weighing::of(self.core).is_own(memory) && says_its_id(memory) && made.contains(&memory.path)
+        });
         let all: Vec<&Memory> = memories.iter().collect();
         let mut gone = 0;
         for batch in all.chunks(BATCH) {
-            gone += self.carry_out(|_| self.plan_trash("delete", batch), false)?.plan.files.len();
+            gone += Changes::of(self.core)
+                .carry_out(|_| self.plan_trash("delete", batch), false)?
+                .plan
+                .files
+                .len();
         }
         Ok(gone)
     }
 
     /// Lists the notes that were made in the folder of memories, as the journal tells, by the paths that they have now.
     fn made_as_memories(&self) -> Result<HashSet<String>> {
-        let folder = self.config.memory.folder.trim_matches('/');
-        let is_flat = self.config.vault.layout == Layout::Memories || folder.is_empty();
+        let folder = self.core.config.memory.folder.trim_matches('/');
+        let is_flat = self.core.config.vault.layout == Layout::Memories || folder.is_empty();
         let is_there = |place: &FileLocation| {
             let inside = place.in_vault().and_then(|path| path.as_str().strip_prefix(folder));
             place.in_vault().is_some() && (is_flat || inside.is_some_and(|rest| rest.starts_with('/')))
         };
         let mut made: HashSet<FileLocation> = HashSet::new();
-        for event in self.journal().events(Reading::OldestFirst)?.of_changes() {
+        for event in self.core.journal().events(Reading::OldestFirst)?.of_changes() {
             let event = event?;
             for folder in &event.folders {
                 let inside = |place: &FileLocation| {
@@ -426,8 +424,8 @@ impl Store {
     /// Lists the notes that this session made or changed.
     fn made_in_session(&self) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
-        let Some(session) = &self.session else { return Ok(found) };
-        for event in self.journal().events(Reading::NewestFirst)?.of_changes() {
+        let Some(session) = &self.core.session else { return Ok(found) };
+        for event in self.core.journal().events(Reading::NewestFirst)?.of_changes() {
             let event = event?;
             if event.more.get("session").and_then(Value::as_str) == Some(session) {
                 let ends = event.files.iter().map(|file| file.to.as_ref().unwrap_or(&file.path));

@@ -3,10 +3,75 @@
 pub(super) mod content;
 pub(super) mod evidence;
 pub(super) mod handoff;
+pub(super) mod incoming;
 pub(super) mod insert;
 pub(super) mod maintain;
 pub(super) mod memories;
 pub(super) mod recall;
+pub(super) mod revise;
 pub(super) mod save;
 pub(super) mod scope;
 pub(super) mod texts;
+pub(super) mod write_note;
+
+use crate::store::core::Core;
+
+/// Lists memories, their types, times and totals.
+#[derive(Debug, Clone, Copy)]
+pub struct Memories<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Memories<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// Saves, revises, forgets and pins memories.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryWrites<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> MemoryWrites<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// Finds the memories that fit a text or a query.
+#[derive(Debug, Clone, Copy)]
+pub struct Recalls<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Recalls<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// Updates tiers, writes importance back, and evicts memories.
+#[derive(Debug, Clone, Copy)]
+pub struct Maintenance<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Maintenance<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// Stores and reads handoffs between sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Handoffs<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Handoffs<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

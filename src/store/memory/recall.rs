@@ -17,14 +17,17 @@ use crate::memory::types::MemoryType;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::{Found, Mode, Request};
-use crate::store::Store;
 use crate::store::memory::content::MemoryContent;
-use crate::store::memory::memories::Memory;
+use crate::store::memory::{Memories, Recalls};
+use crate::store::query::Searches;
 use crate::store::query::search::{SearchRequest, SearchResult, WORDS_INSTEAD, hide, without_remedy};
+use crate::store::sync::IndexSync;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::NotePath;
 
 /// So many memories are given where nothing else is said.
 const MOST_ITEMS: usize = 10;
+
 /// So much of a memory is given, in bytes.
 const LONGEST: usize = 600;
 
@@ -175,7 +178,7 @@ pub(in crate::store) struct Candidates {
     pub(in crate::store) notices: Vec<String>,
 }
 
-impl Store {
+impl Recalls<'_> {
     /// Ranks notes by a query, without excerpts.
     pub(in crate::store) fn candidates(
         &self,
@@ -184,12 +187,12 @@ impl Store {
         filter: Filter,
         limit: usize,
     ) -> Result<Candidates> {
-        let asked = mode.map_or_else(|| Mode::parse(&self.config.search.mode), Ok)?;
-        let snapshot = self.index.snapshot()?;
+        let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
+        let snapshot = self.core.index.snapshot()?;
         let request = Request {
             query: Some(query),
             mode: asked,
-            fusion: Fusion::parse(&self.config.search.fusion)?,
+            fusion: Fusion::parse(&self.core.config.search.fusion)?,
             limit,
             // What ranks these anew looks at all of them, and so need not look deeper.
             depth: Some(limit),
@@ -197,8 +200,8 @@ impl Store {
             ..Request::default()
         };
         let mut notices = Vec::new();
-        let vector = || Ok(self.vector_for(asked, query, &snapshot, &mut notices)?.1);
-        let found = self.found(&snapshot, &request, vector)?.found;
+        let vector = || Ok(Searches::of(self.core).vector_for(asked, query, &snapshot, &mut notices)?.1);
+        let found = Searches::of(self.core).found(&snapshot, &request, vector)?.found;
         Ok(Candidates { found, notices: notices.into_iter().map(without_remedy).collect() })
     }
 
@@ -206,10 +209,10 @@ impl Store {
     /// counted, where no memory is about the prompt.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Searches::search`].
     #[tracing::instrument(skip_all)]
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
-        let context = self.context()?;
+        let context = Memories::of(self.core).context()?;
         let most = request.limit.unwrap_or(MOST_ITEMS);
         let words = prompt_terms(&request.prompt);
         let (mut memories, mut notices) = (Vec::new(), Vec::new());
@@ -222,11 +225,11 @@ impl Store {
         };
         let paths = memories.iter().map(|item| NotePath::parse(&item.path));
         let rows = {
-            let catalog = self.index.catalog();
+            let catalog = self.core.index.catalog();
             let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
             paths.map(row).collect::<Result<Vec<_>>>()?
         };
-        self.note_use(rows.iter().flatten(), "recall");
+        Weighing::of(self.core).note_use(rows.iter().flatten(), "recall");
         Ok(RecallReply { context, memories, notices })
     }
 
@@ -238,19 +241,19 @@ impl Store {
         most: usize,
     ) -> Result<(Vec<RecallItem>, Vec<String>)> {
         match request.patience {
-            Some(patience) => self.freshen_within(patience)?,
-            None => drop(self.freshen()?),
+            Some(patience) => IndexSync::of(self.core).freshen_within(patience)?,
+            None => drop(IndexSync::of(self.core).freshen()?),
         }
         let query = Query::plain(&words.join(" "));
         if request.patience.is_none() {
-            self.embed_recent(None, &query)?;
+            Searches::of(self.core).embed_recent(None, &query)?;
         }
         let filter = hide(&Filter::default(), PutAway::default());
         let Candidates { found, notices } =
             self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
         let mut weighed = self.weighed(&found, &query.words, LONGEST)?;
         let floor = self.recall_floor()?;
-        let scored = self.compose(found, self.clock.now())?;
+        let scored = self.compose(found, self.core.clock.now())?;
         let about: Vec<usize> = (0..scored.len())
             .filter(|&at| {
                 let weighed = weighed.get(at).and_then(Option::as_ref);
@@ -266,7 +269,7 @@ impl Store {
             .map(|(memory, score)| (share(memory), score.total))
             .collect();
         let mut items = Vec::new();
-        for at in select_by_quotas(&self.shares(), &shares, most)
+        for at in select_by_quotas(&Weighing::of(self.core).shares(), &shares, most)
             .into_iter()
             .filter_map(|at| about.get(at).copied())
         {
@@ -287,7 +290,7 @@ impl Store {
 
     /// Gives the cosine from which a passage is taken to be about a prompt, where the model that answers was measured.
     fn recall_floor(&self) -> Result<Option<f32>> {
-        Ok(self.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
+        Ok(self.core.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
     }
 
     /// Finds memories by words and meaning, with the composite score of each, for `most` to be given.
@@ -306,9 +309,10 @@ impl Store {
     /// Gives the composite score of each note found.
     fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
         let likeness = likeness(&found);
-        let memories = self.weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
-        let kinds = self.kinds();
-        let weights = self.config.memory.weights;
+        let memories =
+            Weighing::of(self.core).weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let kinds = Weighing::of(self.core).kinds();
+        let weights = self.core.config.memory.weights;
         let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
             let kind = kinds.get(&memory.kind);
             let score = composite_score(likeness, &memory.state, &kind, memory.said.created, now, &weights);
@@ -320,48 +324,48 @@ impl Store {
     /// Gives the memories that answer a query, those with the best composite score first, and counts a use of each.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Searches::search`].
     #[tracing::instrument(skip_all)]
     pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<RecalledReply> {
-        self.freshen()?;
-        let now = self.clock.now();
+        IndexSync::of(self.core).freshen()?;
+        let now = self.core.clock.now();
         let filter = hide(&request.filter, request.include);
         let query = Query::plain(&request.query);
-        self.embed_recent(None, &query)?;
+        Searches::of(self.core).embed_recent(None, &query)?;
         let (mut scored, notices) = self.scored(&query, filter, request.limit, now)?;
         scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
         // Of equals the one that was found first stays first.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
         scored.truncate(request.limit);
         let (mut memories, scores): (Vec<Memory>, Vec<CompositeScore>) = scored.into_iter().unzip();
-        self.complete(&mut memories, now)?;
+        Weighing::of(self.core).complete(&mut memories, now)?;
         let mut given = Vec::new();
         for (memory, score) in memories.into_iter().zip(scores) {
             // What is gone since is not given.
-            let Ok(content) = self.content(&memory) else { continue };
+            let Ok(content) = Memories::of(self.core).content(&memory) else { continue };
             given.push(Recalled { memory, score, content });
         }
-        self.note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
+        Weighing::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
         Ok(RecalledReply { memories: given, notices })
     }
 
     /// Searches memories, by relevance or for an intent. A search is no use.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Searches::search`].
     #[tracing::instrument(skip_all)]
     pub fn search_memories(&self, request: &MemorySearchRequest) -> Result<MemorySearchReply> {
-        let limit = request.search.limit.unwrap_or(self.config.search.limit);
+        let limit = request.search.limit.unwrap_or(self.core.config.search.limit);
         let reranks = request.intent.is_some() || request.tier.is_some();
         let most = if reranks { limit.saturating_mul(5) } else { limit };
         if !request.search.no_sync {
-            self.freshen()?;
+            IndexSync::of(self.core).freshen()?;
         }
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let mut said = Vec::new();
-        let mut query = request.search.understood(self.clock.now(), &mut said)?;
+        let mut query = request.search.understood(self.core.clock.now(), &mut said)?;
         if !request.search.no_sync {
-            self.embed_recent(request.search.mode, &query)?;
+            Searches::of(self.core).embed_recent(request.search.mode, &query)?;
         }
         let filter = hide(&request.search.filter, request.search.include);
         let mut candidates = self.candidates(&query, request.search.mode, filter.clone(), most)?;
@@ -376,7 +380,8 @@ impl Store {
         // A note that the query names stands above all others, and would make them look alike.
         let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
         let unnamed: Vec<f64> = found.iter().map(unnamed).collect();
-        let memories = self.weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
+        let memories =
+            Weighing::of(self.core).weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
         let mut chance = SplitMix64::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
         let relevance = min_max_normalized(&unnamed);
         let mut hits: Vec<(Memory, Found, f64, Option<IntentScore>)> = Vec::with_capacity(found.len());
@@ -399,10 +404,10 @@ impl Store {
         }
         hits.truncate(limit);
         let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
-        let shown = self.show(&page, &query, false);
+        let shown = Searches::of(self.core).show(&page, &query, false);
         let (mut memories, scores): (Vec<_>, Vec<_>) =
             hits.into_iter().map(|(memory, _, score, parts)| (memory, (score, parts))).unzip();
-        self.complete(&mut memories, now)?;
+        Weighing::of(self.core).complete(&mut memories, now)?;
         let hits = memories.into_iter().zip(scores).filter_map(|(memory, (score, parts))| {
             let found = shown.iter().find(|shown| shown.path == memory.path)?.clone();
             Some(MemoryHit { memory, snippet: found.snippet.clone(), found, score, parts })
@@ -413,12 +418,12 @@ impl Store {
     /// Explains what a memory is worth, and how it would score for a query.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
-        let memory = self.memory(name)?;
-        let kind: MemoryType = self.kind_of(&memory);
-        let now = self.clock.now();
+        let memory = Memories::of(self.core).memory(name)?;
+        let kind: MemoryType = Weighing::of(self.core).kind_of(&memory);
+        let now = self.core.clock.now();
         let similarity = match query {
             None => 0.0,
             Some(text) => {
@@ -434,7 +439,7 @@ impl Store {
             &kind,
             memory.said.created,
             now,
-            &self.config.memory.weights,
+            &self.core.config.memory.weights,
         );
         let (eligible, reason) = match (memory.state.forgotten, memory.state.tier) {
             (true, _) => (false, "it is forgotten; `restore` brings it back".to_owned()),

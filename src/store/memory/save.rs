@@ -18,29 +18,37 @@ use crate::memory::recall::{key_terms, without_injected};
 use crate::memory::state::{DEFAULT_IMPORTANCE, IMPORTANCE_RANGE};
 use crate::search::Mode;
 use crate::search::query::Query;
-use crate::store::Store;
-use crate::store::change::apply::{ChangeReply, Operation};
-use crate::store::change::create::{NewRequest, file_name};
+use crate::store::change::Changes;
+use crate::store::change::create::NewRequest;
 use crate::store::change::edit::{EditRequest, NoteEdit};
+use crate::store::change::naming::{named_after, number, title_of};
+use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::change::relate::{DeleteRequest, RelateRequest};
-use crate::store::memory::memories::Memory;
+use crate::store::lookup::Lookup;
+use crate::store::memory::incoming::Incoming;
+use crate::store::memory::{Memories, MemoryWrites, Recalls};
 use crate::store::query::search::hide;
-use crate::store::upkeep::transfer::Incoming;
-use crate::store::view::{Source, View, body_of};
+use crate::store::source::{Source, body_of};
+use crate::store::sync::IndexSync;
+use crate::store::view::View;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::{NotePath, key};
 
-/// A title made of a text has so many characters at most.
-const TITLE: usize = 60;
 /// So many notes that are like a new one are compared with it.
 const ALIKE: usize = 20;
+
 /// So many notes with the same words as a text are compared with it.
 const SAME: usize = 50;
+
 /// Of a text longer than this, in bytes, the key terms alone are looked for.
 const SHORT: usize = 1000;
+
 /// So much lower than that of their texts may be the cosine of notes with titles of their own.
 const TITLED: f32 = 0.35;
+
 /// The source of what was captured.
 const CAPTURED: &str = "auto-capture";
+
 /// So many notes may have one name.
 const NAMESAKES: usize = 10_000;
 
@@ -132,7 +140,7 @@ impl Comparison {
     }
 }
 
-impl Store {
+impl MemoryWrites<'_> {
     /// Keeps a memory as a note in the folder of memories. What is private in its text goes, and so does what looks like
     /// a key.
     ///
@@ -141,7 +149,7 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn save_memory(&self, request: &SaveRequest, dry_run: bool) -> Result<SaveReply> {
         let mut text = request.text.clone();
-        let cleaned = self.clean(&mut text);
+        let cleaned = self.core.clean(&mut text);
         let redacted = cleaned.keys;
         let text = text.trim().to_owned();
         let preview = preview(&text);
@@ -156,16 +164,16 @@ impl Store {
                 Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
             );
         }
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         // Looked up first, so that no model is asked under the lock; and there again, if anything changed meanwhile.
         let mut alike = self.alike(&text)?;
         alike.refuse(request.allow_duplicate, "memory")?;
-        let folder = self.config.memory.folder.trim_matches('/').to_owned();
+        let folder = self.core.config.memory.folder.trim_matches('/').to_owned();
         let kind = match &request.kind {
             Some(kind) => kind.clone(),
-            None => self.kinds().classify(&text).to_owned(),
+            None => Weighing::of(self.core).kinds().classify(&text).to_owned(),
         };
-        let session = request.session.clone().or_else(|| self.session.clone());
+        let session = request.session.clone().or_else(|| self.core.session.clone());
         let mut properties: Vec<(String, Value)> = Vec::new();
         properties.extend(request.importance.map(|importance| ("importance".to_owned(), number(importance))));
         properties.extend(session.map(|session| ("session".to_owned(), Value::from(session))));
@@ -197,7 +205,7 @@ impl Store {
                 is_said = allowed.is_err();
                 allowed
             };
-            match self.change_if(&Operation::New(new.clone()), dry_run, allowed) {
+            match Changes::of(self.core).change_if(&Operation::New(new.clone()), dry_run, allowed) {
                 Err(error) if error.kind() == ErrorKind::Exists && !is_said && namesakes < NAMESAKES => {
                     namesakes += 1;
                     new.title = format!("{title} {namesakes}");
@@ -213,39 +221,45 @@ impl Store {
         }
         if let Some(near) = &near {
             let link = RelateRequest { a: made.clone(), b: near.path.clone(), text: None };
-            match self.change(&Operation::Link(link), false) {
+            match Changes::of(self.core).change(&Operation::Link(link), false) {
                 Ok(linked) => change.notices.extend(linked.notices),
                 Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
             }
         }
-        Ok(SaveReply { memory: Some(self.landed(&change, &made)?), preview, near, redacted, change })
+        Ok(SaveReply {
+            memory: Some(Memories::of(self.core).landed(&change, &made)?),
+            preview,
+            near,
+            redacted,
+            change,
+        })
     }
 
     /// Keeps the best parts of what an agent said, three of one conversation at most, each as a memory of its own. What
     /// was recalled for it is not kept again, nor what a note says already. Gives what was kept.
     ///
     /// # Errors
-    /// As [`Store::save_memory`].
+    /// As [`Self::save_memory`].
     #[tracing::instrument(skip_all)]
     pub fn capture(&self, text: &str, session: &str) -> Result<Vec<Memory>> {
         let text = without_private(text).into_owned();
         let mut session = session.to_owned();
-        self.clean(&mut session);
+        self.core.clean(&mut session);
         let session = session.as_str();
         let parts = pick(&without_injected(&text));
         if parts.is_empty() {
             return Ok(Vec::new());
         }
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let mut room = MOST_CAPTURED.saturating_sub(self.captured_in(session)?);
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let mut parts_left: Vec<(String, Comparison)> = Vec::new();
         for part in parts {
             if room == 0 {
                 break;
             }
             let mut content = part.text.trim().to_owned();
-            self.clean(&mut content);
+            self.core.clean(&mut content);
             let alike = self.alike(&content)?;
             if alike.is_known() {
                 continue;
@@ -258,7 +272,7 @@ impl Store {
         }
         let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
         let plan = |_: Option<&_>| {
-            let view = View::new(self)?;
+            let view = View::new(self.core)?;
             for (content, mut alike) in parts_left {
                 self.renew(&mut alike, &content)?;
                 if !alike.is_known() {
@@ -267,8 +281,8 @@ impl Store {
             }
             self.plan_notes(&view, "capture", &made)
         };
-        let change = self.carry_out(plan, false)?;
-        made.iter().map(|(path, _)| self.landed(&change, path.as_str())).collect()
+        let change = Changes::of(self.core).carry_out(plan, false)?;
+        made.iter().map(|(path, _)| Memories::of(self.core).landed(&change, path.as_str())).collect()
     }
 
     /// Makes the note of what was captured, beside those that were `made`.
@@ -290,7 +304,7 @@ impl Store {
             };
             let is_taken = |name: &str| {
                 let is_made = made.iter().any(|(path, _)| key(path.as_str()) == key(name));
-                is_made || self.vault.root().join(name).symlink_metadata().is_ok()
+                is_made || self.core.vault.root().join(name).symlink_metadata().is_ok()
             };
             self.note_of(memory, &is_taken, &mut HashMap::new(), now)
         }
@@ -300,7 +314,7 @@ impl Store {
     fn captured_in(&self, session: &str) -> Result<usize> {
         let mut count = 0;
         if !session.is_empty() {
-            self.index.catalog().each_properties(|_, map| {
+            self.core.index.catalog().each_properties(|_, map| {
                 let says = |name: &str, value: &str| map.get(name).and_then(Value::as_str) == Some(value);
                 count += usize::from(says("source", CAPTURED) && says("session", session));
             })?;
@@ -314,22 +328,26 @@ impl Store {
     /// `Corrupt` where the index cannot be read.
     pub(in crate::store) fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
         let mut text = text.to_owned();
-        self.clean(&mut text);
+        self.core.clean(&mut text);
         let wanted = digest(&text);
         let words = if text.len() > SHORT { key_terms(&text).join(" ") } else { String::new() };
         let query = Query::plain(if words.is_empty() { &text } else { &words });
-        let live = hide(&self.scoped(Filter::default()), PutAway { archived: true, forgotten: false });
-        let found = self.candidates(&query, Some(Mode::Bm25), live, SAME)?.found;
+        let live = hide(
+            &Recalls::of(self.core).scoped(Filter::default()),
+            PutAway { archived: true, forgotten: false },
+        );
+        let found = Recalls::of(self.core).candidates(&query, Some(Mode::Bm25), live, SAME)?.found;
         let mut rows: Vec<FileRow> = found.into_iter().map(|hit| hit.row).collect();
-        rows = self.with_unseen(rows, |source| digest(source.body()) == wanted)?;
+        rows = Lookup::of(self.core).with_unseen(rows, |source| digest(source.body()) == wanted)?;
         for row in rows {
             let is_other = except.is_none_or(|except| row.note_id != except);
-            let is_live = !row.put_away.forgotten && !row.excluded && self.is_in_scope(&row);
+            let is_live =
+                !row.put_away.forgotten && !row.excluded && Recalls::of(self.core).is_in_scope(&row);
             if is_other
                 && is_live
-                && self.read_bytes(&row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
+                && self.core.read_bytes(&row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
             {
-                return Ok(self.weigh(vec![row], self.clock.now())?.pop());
+                return Ok(Weighing::of(self.core).weigh(vec![row], self.core.clock.now())?.pop());
             }
         }
         Ok(None)
@@ -337,33 +355,33 @@ impl Store {
 
     /// Finds the note that says exactly the same as a text, and the one that says nearly so.
     pub(in crate::store) fn alike(&self, text: &str) -> Result<Comparison> {
-        let generation = self.index.generation()?;
+        let generation = self.core.index.generation()?;
         let words = key_terms(text).join(" ");
         let query =
             Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
-        let model = self.index.snapshot()?.model.clone();
+        let model = self.core.index.snapshot()?.model.clone();
         let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
         let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
         let mut found = Vec::new();
-        for hit in self.candidates(&query, None, live, ALIKE)?.found {
+        for hit in Recalls::of(self.core).candidates(&query, None, live, ALIKE)?.found {
             // The vectors of passages have titles in them, which take them apart, but not so far.
             let is_far = hit.components.cosine.is_some_and(|cosine| cosine < threshold - TITLED);
             found.push((hit.row, is_far));
         }
-        if !self.unseen().is_empty() {
+        if !Lookup::of(self.core).unseen().is_empty() {
             // Of what the index has not seen, only what says about the same is worth a closer look.
             let far: HashMap<NotePath, bool> =
                 found.iter().map(|(row, is_far)| (row.path.clone(), *is_far)).collect();
             let rows = found.into_iter().map(|(row, _)| row).collect();
             let answers = |source: &Source| digest(source.body()) == wanted || agree(source.body(), text);
-            let mut rows = self.with_unseen(rows, answers)?;
+            let mut rows = Lookup::of(self.core).with_unseen(rows, answers)?;
             rows.retain(|row| !row.put_away.forgotten && !row.excluded);
             let is_far = |row: &FileRow| far.get(&row.path).copied().unwrap_or(false);
             found = rows.into_iter().map(|row| (is_far(&row), row)).map(|(far, row)| (row, far)).collect();
         }
         for (row, is_far) in found {
-            let Ok(bytes) = self.read_bytes(&row.path) else { continue };
+            let Ok(bytes) = self.core.read_bytes(&row.path) else { continue };
             let body = body_of(&bytes);
             if digest(&body) == wanted {
                 return Ok(Comparison { same: Some(row), near: None, generation });
@@ -388,7 +406,9 @@ impl Store {
     /// Compares a text again where something changed since it was compared. Asked under the write lock, when the index is
     /// in line with the files, or what it has not seen is known.
     pub(in crate::store) fn renew(&self, comparison: &mut Comparison, text: &str) -> Result<()> {
-        if self.index.generation()? != comparison.generation || !self.unseen().is_empty() {
+        if self.core.index.generation()? != comparison.generation
+            || !Lookup::of(self.core).unseen().is_empty()
+        {
             *comparison = self.alike(text)?;
         }
         Ok(())
@@ -396,27 +416,34 @@ impl Store {
 
     /// Gives the cosine of two texts, whatever their titles; nothing without a model.
     fn likeness(&self, model: Option<&Arc<dyn Embed>>, one: &str, other: &str) -> Result<Option<f32>> {
-        let (Some(one), Some(other)) = (self.query_vector(model, one)?, self.query_vector(model, other)?)
+        let (Some(one), Some(other)) =
+            (self.core.query_vector(model, one)?, self.core.query_vector(model, other)?)
         else {
             return Ok(None);
         };
         Ok(Some(one.iter().zip(other.iter()).map(|(one, other)| one * other).sum()))
     }
 
-    fn say(&self, memory: &Memory, edit: NoteEdit, dry_run: bool) -> Result<ChangeReply> {
-        self.change(&Operation::Edit(EditRequest { note: memory.path.clone(), edit, expect: None }), dry_run)
+    pub(in crate::store) fn say(
+        &self,
+        memory: &Memory,
+        edit: NoteEdit,
+        dry_run: bool,
+    ) -> Result<ChangeReply> {
+        Changes::of(self.core)
+            .change(&Operation::Edit(EditRequest { note: memory.path.clone(), edit, expect: None }), dry_run)
     }
 
     /// Takes a memory out of search and recall; `hard` moves it to the trash.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Exists` where it is forgotten already.
+    /// As [`Lookup::find`]; `Exists` where it is forgotten already.
     #[tracing::instrument(skip_all)]
     pub fn forget(&self, name: &str, hard: bool, dry_run: bool) -> Result<ChangeReply> {
-        let memory = self.memory(name)?;
+        let memory = Memories::of(self.core).memory(name)?;
         if hard {
             let request = DeleteRequest { note: memory.path, ..DeleteRequest::default() };
-            return self.change(&Operation::Delete(request), dry_run);
+            return Changes::of(self.core).change(&Operation::Delete(request), dry_run);
         }
         if memory.state.forgotten {
             return Err(Error::new(ErrorKind::Exists, format!("{} is forgotten already", memory.path))
@@ -428,13 +455,15 @@ impl Store {
     /// Brings back what was forgotten, archived or moved to the trash.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Invalid` where it is none of these.
+    /// As [`Lookup::find`]; `Invalid` where it is none of these.
     #[tracing::instrument(skip_all)]
     pub fn restore_memory(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
-        let memory = match self.memory(name) {
+        let memory = match Memories::of(self.core).memory(name) {
             Ok(memory) => memory,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return self.change(&Operation::Restore(name.to_owned()), dry_run).map_err(|_| error);
+                return Changes::of(self.core)
+                    .change(&Operation::Restore(name.to_owned()), dry_run)
+                    .map_err(|_| error);
             }
             Err(error) => return Err(error),
         };
@@ -452,10 +481,10 @@ impl Store {
     /// Pins a memory: it does not fade, and is warm at least, which also ends its being archived.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Exists` where it is pinned already.
+    /// As [`Lookup::find`]; `Exists` where it is pinned already.
     #[tracing::instrument(skip_all)]
     pub fn pin(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
-        let memory = self.memory(name)?;
+        let memory = Memories::of(self.core).memory(name)?;
         if memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is pinned already", memory.path)));
         }
@@ -471,10 +500,10 @@ impl Store {
     /// Ends the pinning of a memory.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Exists` where it is not pinned.
+    /// As [`Lookup::find`]; `Exists` where it is not pinned.
     #[tracing::instrument(skip_all)]
     pub fn unpin(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
-        let memory = self.memory(name)?;
+        let memory = Memories::of(self.core).memory(name)?;
         if !memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is not pinned", memory.path)));
         }
@@ -484,50 +513,13 @@ impl Store {
     /// Puts a memory into the archive.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Exists` where it is there already.
+    /// As [`Lookup::find`]; `Exists` where it is there already.
     #[tracing::instrument(skip_all)]
     pub fn archive(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
-        let memory = self.memory(name)?;
+        let memory = Memories::of(self.core).memory(name)?;
         if memory.said.archived {
             return Err(Error::new(ErrorKind::Exists, format!("{} is archived already", memory.path)));
         }
         self.say(&memory, NoteEdit::Set("tier".to_owned(), Value::from("archive")), dry_run)
     }
-}
-
-/// The title of a text that gives no name for a file.
-pub(in crate::store) const UNNAMED: &str = "Memory";
-
-/// As [`title_of`], where a file can be called so.
-pub(in crate::store) fn named_after(text: &str) -> String {
-    let title = title_of(text);
-    let is_name =
-        file_name(&title).is_ok_and(|name| NotePath::parse_new(&format!("{name}.md"), false).is_ok());
-    if is_name { title } else { UNNAMED.to_owned() }
-}
-
-/// Writes whole numbers without a point.
-pub fn number(number: f64) -> Value {
-    if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
-}
-
-/// Makes a title of a text: its first heading, else its first words.
-pub(in crate::store) fn title_of(text: &str) -> String {
-    let heading = text
-        .lines()
-        .find_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')));
-    let says = |line: &&str| line.contains(char::is_alphanumeric);
-    let line = heading.or_else(|| text.lines().find(says)).unwrap_or("").trim();
-    let mut title = String::new();
-    for word in line.split_whitespace() {
-        let length = title.chars().count() + usize::from(!title.is_empty()) + word.chars().count();
-        if length > TITLE {
-            break;
-        }
-        if !title.is_empty() {
-            title.push(' ');
-        }
-        title.push_str(word);
-    }
-    if title.is_empty() { line.chars().take(TITLE).collect() } else { title }
 }

@@ -3,18 +3,19 @@
 use crate::config::{Layout, ToolsetScope};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, path_id};
-use crate::store::Store;
-use crate::store::change::create::slug;
-use crate::store::memory::memories::Memory;
+use crate::store::change::naming::slug;
+use crate::store::lookup::Lookup;
+use crate::store::memory::Recalls;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::key;
 
-impl Store {
+impl Recalls<'_> {
     /// Narrows a filter to what other servers' toolsets see.
     pub fn scoped(&self, mut filter: Filter) -> Filter {
-        let folder = self.config.memory.folder.trim_matches('/');
+        let folder = self.core.config.memory.folder.trim_matches('/');
         // In the layout `memories` the vault is the folder of memories.
-        let is_narrow = self.config.memory.scope == ToolsetScope::Memories
-            && self.config.vault.layout != Layout::Memories
+        let is_narrow = self.core.config.memory.scope == ToolsetScope::Memories
+            && self.core.config.vault.layout != Layout::Memories
             && !folder.is_empty();
         if is_narrow && filter.folder.is_none() {
             filter.folder = Some(folder.to_owned());
@@ -33,33 +34,34 @@ impl Store {
     /// # Errors
     /// `Exists` where several notes say that they have it.
     pub fn memory_of_id(&self, id: &str) -> Result<Option<Memory>> {
-        let mut rows = self.rows_with_id(id.trim())?;
+        let mut rows = Lookup::of(self.core).rows_with_id(id.trim())?;
         rows.retain(|row| self.is_in_scope(row));
         if rows.len() > 1 {
             let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
             return Err(Error::new(ErrorKind::Exists, format!("{} notes have the id {id}", rows.len()))
                 .with_hint(format!("change the id in all but one of {}", paths.join(", "))));
         }
-        rows.iter().for_each(|row| self.resolved(row));
-        Ok(self.weigh(rows, self.clock.now())?.pop())
+        rows.iter().for_each(|row| Lookup::of(self.core).resolved(row));
+        Ok(Weighing::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
-    /// As [`Store::memory_of_id`], by the UUID that [`crate::store::MemoryText::uuid`] gives.
+    /// As [`Self::memory_of_id`], by the UUID that [`crate::store::MemoryText::uuid`] gives.
     ///
     /// # Errors
-    /// As [`Store::memory_of_id`].
+    /// As [`Self::memory_of_id`].
     pub fn memory_of_uuid(&self, uuid: &str) -> Result<Option<Memory>> {
         if let Some(memory) = self.memory_of_id(uuid)? {
             return Ok(Some(memory));
         }
         let wanted = uuid.to_ascii_lowercase();
-        let row = self.index.catalog().with_id_of_path(&wanted)?;
-        let rows = self.with_unseen(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
+        let row = self.core.index.catalog().with_id_of_path(&wanted)?;
+        let rows = Lookup::of(self.core)
+            .with_unseen(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
         // One with a UUID of its own answers to that alone.
         let is_meant = |row: &FileRow| self.is_in_scope(row) && !is_uuid(&row.note_id);
         let rows: Vec<FileRow> = rows.into_iter().filter(is_meant).collect();
-        rows.iter().for_each(|row| self.resolved(row));
-        Ok(self.weigh(rows, self.clock.now())?.pop())
+        rows.iter().for_each(|row| Lookup::of(self.core).resolved(row));
+        Ok(Weighing::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
     /// Finds the memories that an id, a title or the slug of one names, the newest first.
@@ -71,8 +73,8 @@ impl Store {
         if let Some(memory) = self.memory_of_id(name)? {
             return Ok(vec![memory]);
         }
-        let rows = self.index.catalog().select(&self.scoped(Filter::default()))?;
-        let mut rows = self.with_unseen(rows, |_| true)?;
+        let rows = self.core.index.catalog().select(&self.scoped(Filter::default()))?;
+        let mut rows = Lookup::of(self.core).with_unseen(rows, |_| true)?;
         rows.retain(|row| row.path.is_note() && !row.excluded && self.is_in_scope(row));
         let wanted = key(name);
         let slugged = slug(name).ok();
@@ -92,10 +94,10 @@ impl Store {
         if found.is_empty() {
             // By alias or path.
             let is_seen = |row: &FileRow| row.path.is_note() && !row.excluded && self.is_in_scope(row);
-            found.extend(self.find(name).ok().filter(is_seen));
+            found.extend(Lookup::of(self.core).find(name).ok().filter(is_seen));
         }
-        self.sort_by_birth(&mut found, true, |row| row)?;
-        self.weigh(found, self.clock.now())
+        Weighing::of(self.core).sort_by_birth(&mut found, true, |row| row)?;
+        Weighing::of(self.core).weigh(found, self.core.clock.now())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
 use crate::memory::duplicate::digest;
 use crate::memory::recall::key_terms;
@@ -13,12 +13,15 @@ use crate::memory::similarity::likeness;
 use crate::memory::types::GENERAL;
 use crate::search::query::Query;
 use crate::search::{Found, Mode};
-use crate::store::Store;
-use crate::store::memory::memories::Memory;
+use crate::store::lookup::Lookup;
+use crate::store::memory::Recalls;
 use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
+use crate::store::query::Searches;
 use crate::store::query::search::hide;
-use crate::store::view::{Source, body_of};
+use crate::store::source::{Source, body_of};
+use crate::store::sync::IndexSync;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::note::{Note, PieceKind, Separator};
 use crate::text::original_tags;
 use crate::text::path::{NotePath, key};
@@ -26,10 +29,13 @@ use crate::text::resolve::{FileNames, name_keys};
 
 /// So many notes that answer a query are looked at, at least.
 const POOL: usize = 100;
+
 /// A text may be that of the query itself where their cosine is as high as this, titles and rounding considered.
 const ALMOST: f64 = 0.5;
+
 /// Of a query longer than this, in bytes, the key terms alone are looked for.
 const SHORT: usize = 1000;
+
 /// A memory and what its note says.
 #[derive(Debug, Clone)]
 pub struct MemoryText {
@@ -87,21 +93,14 @@ pub struct TextsRequest {
     pub limit: usize,
 }
 
-impl Store {
+impl Recalls<'_> {
     /// Reads what one of many memories says; nothing where it is gone, or cannot be read, which is told in the log: one
     /// note must not hide all others.
     fn text_if_readable(&self, memory: Memory) -> Option<MemoryText> {
         self.text_of(memory).unwrap_or_else(|error| {
-            self.warn_unless_gone(&error);
+            self.core.warn_unless_gone(&error);
             None
         })
-    }
-
-    /// Tells the log of a note that is left out because it cannot be read.
-    pub(in crate::store) fn warn_unless_gone(&self, error: &Error) {
-        if error.kind() != ErrorKind::NotFound {
-            tracing::warn!("{error}, so it is left out");
-        }
     }
 
     /// Reads what a memory says; nothing where it is gone.
@@ -109,7 +108,7 @@ impl Store {
     /// # Errors
     /// `Io` where it cannot be read.
     pub fn text_of(&self, memory: Memory) -> Result<Option<MemoryText>> {
-        let bytes = match self.bytes_of(&memory.row) {
+        let bytes = match Lookup::of(self.core).bytes_of(&memory.row) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -139,7 +138,7 @@ impl Store {
     /// `Corrupt` where the catalog cannot be read; `Io` where a note cannot.
     #[tracing::instrument(skip_all)]
     pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let hidden = PutAway { forgotten: true, archived: false };
         let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
         let mut rows = self.with_any_tag(&self.scoped(filter), &request.any_tag)?;
@@ -148,13 +147,14 @@ impl Store {
             request.to.is_none_or(|to| row.created <= to)
                 && request.kind.as_ref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
         });
-        self.sort_by_birth(&mut rows, true, |row| row)?;
-        let now = self.clock.now();
+        Weighing::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
+        let now = self.core.clock.now();
         let total = rows.len();
         let page = if request.order == TextOrder::Newest {
-            self.weigh(rows.into_iter().skip(request.skip).take(request.limit).collect(), now)?
+            Weighing::of(self.core)
+                .weigh(rows.into_iter().skip(request.skip).take(request.limit).collect(), now)?
         } else {
-            let mut memories = self.weigh(rows, now)?;
+            let mut memories = Weighing::of(self.core).weigh(rows, now)?;
             if request.order == TextOrder::Important {
                 memories.sort_by(|one, other| other.state.importance.total_cmp(&one.state.importance));
             }
@@ -165,7 +165,7 @@ impl Store {
 
     /// Selects notes with one of these tags, or all where none is given.
     fn with_any_tag(&self, filter: &Filter, tags: &[String]) -> Result<Vec<FileRow>> {
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         if tags.is_empty() {
             return catalog.select(filter);
         }
@@ -182,10 +182,10 @@ impl Store {
     /// by the words that they share. Those below the threshold are left out. Counts a use of each.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Searches::search`].
     #[tracing::instrument(skip_all)]
     pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<MostLike> {
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let query = query.trim();
         if query.is_empty() {
             return Ok(MostLike::default());
@@ -193,7 +193,7 @@ impl Store {
         let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
         let plain = Query::plain(if words.is_empty() { query } else { &words });
         let asked = Query { meaning: query.to_owned(), ..plain };
-        self.embed_recent(Some(Mode::Hybrid), &asked)?;
+        Searches::of(self.core).embed_recent(Some(Mode::Hybrid), &asked)?;
         let live = hide(&self.scoped(Filter::default()), PutAway::default());
         let most = limit.saturating_mul(3).max(POOL);
         let Candidates { found, notices } = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
@@ -206,12 +206,12 @@ impl Store {
             }
         }
         // What scores the same stays in this order: the newest first.
-        self.sort_by_birth(&mut scored, true, |(row, _)| row)?;
+        Weighing::of(self.core).sort_by_birth(&mut scored, true, |(row, _)| row)?;
         scored.sort_by(|one, other| other.1.total_cmp(&one.1));
         scored.truncate(limit);
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
-        let memories = self.weigh(rows.clone(), self.clock.now())?;
-        self.note_use(rows.iter(), "search");
+        let memories = Weighing::of(self.core).weigh(rows.clone(), self.core.clock.now())?;
+        Weighing::of(self.core).note_use(rows.iter(), "search");
         let texts = memories
             .into_iter()
             .zip(scores)
@@ -222,9 +222,9 @@ impl Store {
     /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
     /// there is none. What says the same is wholly like it, whatever title stands in its vector.
     fn scores(&self, found: &[Found], query: &str) -> Result<Vec<f64>> {
-        let snapshot = self.index.snapshot()?;
+        let snapshot = self.core.index.snapshot()?;
         let vectors = &snapshot.vectors;
-        let asked = match self.query_vector(snapshot.model.as_ref(), query) {
+        let asked = match self.core.query_vector(snapshot.model.as_ref(), query) {
             Ok(asked) => asked.filter(|_| !vectors.is_empty()),
             Err(error) => {
                 tracing::warn!("words alone answer: {error}");
@@ -236,7 +236,7 @@ impl Store {
             let nearest = match &asked {
                 None => None,
                 Some(asked) => {
-                    let keys = self.index.catalog().passages_of(hit.row.id)?;
+                    let keys = self.core.index.catalog().passages_of(hit.row.id)?;
                     let cosines = vectors.compare(asked, &keys)?.into_iter().map(|near| near.cosine);
                     cosines.max_by(f32::total_cmp).map(f64::from)
                 }
@@ -244,10 +244,10 @@ impl Store {
             if let Some(cosine) = nearest.filter(|cosine| *cosine < ALMOST) {
                 return Ok(cosine);
             }
-            let body = match self.read_bytes(&hit.row.path) {
+            let body = match self.core.read_bytes(&hit.row.path) {
                 Ok(bytes) => body_of(&bytes),
                 Err(error) => {
-                    self.warn_unless_gone(&error);
+                    self.core.warn_unless_gone(&error);
                     return Ok(-1.0);
                 }
             };
@@ -261,12 +261,12 @@ impl Store {
     /// links to.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     pub fn linked_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
         let named = text.properties.get("links").and_then(Value::as_array).into_iter().flatten();
         let mut ids: Vec<String> = named.filter_map(Value::as_str).map(str::to_owned).collect();
         for path in self.linked_from(&text.memory.row.path)? {
-            let row = self.row_at(path.as_str())?;
+            let row = Lookup::of(self.core).row_at(path.as_str())?;
             let row = row.filter(|row| row.path.is_note() && row.path != text.memory.row.path);
             ids.extend(row.map(|row| row.note_id).filter(|id| !ids.contains(id)));
         }
@@ -275,7 +275,7 @@ impl Store {
 
     /// Lists the files that a note links to, as it is on the disk.
     fn linked_from(&self, path: &NotePath) -> Result<Vec<NotePath>> {
-        let source = match self.read_bytes(path) {
+        let source = match self.core.read_bytes(path) {
             Ok(bytes) => Source::unplaced(path.clone(), &bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -283,8 +283,8 @@ impl Store {
         let links = source.note.links.iter().filter(|link| !link.path.is_empty());
         let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
         let mut names = FileNames::default();
-        let known = self.index.catalog().paths_named(&keys)?;
-        let unseen = self.unseen();
+        let known = self.core.index.catalog().paths_named(&keys)?;
+        let unseen = Lookup::of(self.core).unseen();
         let known = known.iter().map(|(path, _)| path).filter(|path| !unseen.is_gone(path));
         known.chain(unseen.notes()).for_each(|path| names.insert(path));
         let found = links.filter_map(|link| Some(names.resolve(&link.path, path)?.path.clone()));

@@ -13,7 +13,7 @@ use crate::index::catalog::{FileId, Filter};
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::{Mode, Request, run};
-use crate::store::Store;
+use crate::store::query::Searches;
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +104,7 @@ struct Judged {
     before_seq: Option<f64>,
 }
 
-impl Store {
+impl Searches<'_> {
     /// Measures search on the judged queries beside the vault, which is the set's `notes` folder.
     ///
     /// # Errors
@@ -115,13 +115,13 @@ impl Store {
         let grades = read_grades(&set.join("qrels.tsv"))?;
         let queries: Vec<Judged> =
             queries.into_iter().filter(|query| grades.contains_key(&query.qid)).collect();
-        let snapshot = self.index.snapshot()?;
+        let snapshot = self.core.index.snapshot()?;
         let order = self.sequence()?;
         let modes = match request.modes.as_slice() {
             [] => &[Mode::Bm25, Mode::Vector, Mode::Hybrid][..],
             modes => modes,
         };
-        let fusion = Fusion::parse(&self.config.search.fusion)?;
+        let fusion = Fusion::parse(&self.core.config.search.fusion)?;
         let mut runs: Vec<(Mode, Fusion)> = modes.iter().map(|&mode| (mode, fusion)).collect();
         runs.extend(request.against.map(|other| (Mode::Hybrid, other)));
         let run = |mode, fusion, snapshot: &Snapshot| {
@@ -147,7 +147,7 @@ impl Store {
         if !request.shares.is_empty() {
             let bm25 = run(Mode::Bm25, fusion, &snapshot)?;
             for &percent in &request.shares {
-                let partly = self.index.partly(&snapshot, |path| is_in_share(path.as_str(), percent))?;
+                let partly = self.core.index.partly(&snapshot, |path| is_in_share(path.as_str(), percent))?;
                 let hybrid = run(Mode::Hybrid, fusion, &partly)?;
                 let paired = compared(&hybrid, &bm25);
                 let (bm25, hybrid) = (bm25.ndcg_at_10, hybrid.ndcg_at_10);
@@ -183,7 +183,7 @@ impl Store {
             among: Some(among),
             ..Request::default()
         };
-        let mut found = run(&self.index, snapshot, &request, || {
+        let mut found = run(&self.core.index, snapshot, &request, || {
             Ok(self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?.1)
         })?;
         self.rerank(mode, &parsed, &mut found, &mut Vec::new());
@@ -192,7 +192,7 @@ impl Store {
 
     fn scope_of(&self, query: &Judged, causal: bool, order: &HashMap<FileId, f64>) -> Result<FileSet> {
         let filter = Filter { folder: query.scope.clone(), ..Filter::default() };
-        let files = self.index.catalog().select_ids(&filter)?;
+        let files = self.core.index.catalog().select_ids(&filter)?;
         let before = query.before_seq.filter(|_| causal);
         let counts =
             |file: &FileId| before.is_none_or(|before| order.get(file).is_some_and(|seq| *seq < before));
@@ -202,7 +202,7 @@ impl Store {
     /// Reads each note's `seq`.
     fn sequence(&self) -> Result<HashMap<FileId, f64>> {
         let mut order = HashMap::new();
-        self.index.catalog().each_properties(|file, map| {
+        self.core.index.catalog().each_properties(|file, map| {
             if let Some(seq) = map.get("seq").and_then(Value::as_f64) {
                 order.insert(file, seq);
             }

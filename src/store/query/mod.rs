@@ -6,3 +6,17 @@ pub(super) mod rerank;
 pub(super) mod search;
 pub(super) mod verify;
 pub(super) mod why;
+
+use crate::store::core::Core;
+
+/// Searches notes, explains results, and finds related notes.
+#[derive(Debug, Clone, Copy)]
+pub struct Searches<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Searches<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

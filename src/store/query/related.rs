@@ -14,17 +14,22 @@ use crate::parallel;
 use crate::search::fuse::{Fused, Fusion, Known, Ranked, fuse};
 use crate::search::text_match::{Term, TermKind};
 use crate::search::tie_order::best_first;
-use crate::store::Store;
+use crate::store::lookup::Lookup;
+use crate::store::query::Searches;
 use crate::store::query::search::{CHOICE, REMEDY};
+use crate::store::sync::IndexSync;
 use crate::text::note::PieceKind;
 use crate::text::span::Span;
 
 /// How far the two lists go before they are merged.
 const DEPTH: usize = 100;
+
 /// A note with more neighbours than this says little about any two of them, and much time would go into it.
 const HUB: usize = 2_000;
+
 /// Names shorter than this stand everywhere.
 const SHORTEST_NAME: usize = 2;
+
 /// So many of the notes in between are named.
 const MOST_COMMON: usize = 5;
 
@@ -130,20 +135,20 @@ pub struct MentionsReply {
 /// Notes that are linked with one, and how much each says about what it joins.
 type Shared = HashMap<FileId, Vec<(FileId, f32)>>;
 
-impl Store {
+impl Searches<'_> {
     /// Finds the notes that belong to a note: by the meaning of their passages, and by the notes that both are linked
     /// with, of which one with few links says more (Adamic & Adar 2003, *Friends and neighbors on the web*).
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn related(&self, request: &RelatedRequest) -> Result<RelatedReply> {
-        self.freshen()?;
-        let row = self.find(&request.note)?;
-        let snapshot = self.index.snapshot()?;
+        IndexSync::of(self.core).freshen()?;
+        let row = Lookup::of(self.core).find(&request.note)?;
+        let snapshot = self.core.index.snapshot()?;
         let mut notes = Vec::new();
         let hidden = PutAway { archived: true, forgotten: true };
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let others: FileSet = catalog
             .select_ids(&Filter { hidden, with_canvases: true, ..Filter::default() })?
             .into_iter()
@@ -155,7 +160,7 @@ impl Store {
         } else {
             let near = near(&catalog, &snapshot, &row, &others)?;
             if near.is_none() {
-                let remedy = if self.index.embedder().is_some() { REMEDY } else { CHOICE };
+                let remedy = if self.core.index.embedder().is_some() { REMEDY } else { CHOICE };
                 let so =
                     if request.by == Kinship::Both { "links alone answer" } else { "meaning finds nothing" };
                 notes.push(format!("{} has no vector, so {so}{remedy}", row.path));
@@ -174,7 +179,7 @@ impl Store {
         let known = if near.is_empty() { HashMap::new() } else { lacking(&catalog, &snapshot, &joined)? };
         let mut fused = fuse(&joined, &near, &known, Fusion::Rrf);
         best_first(&catalog, &mut fused, |hit| (hit.score, hit.file))?;
-        fused.truncate(request.limit.unwrap_or(self.config.search.limit));
+        fused.truncate(request.limit.unwrap_or(self.core.config.search.limit));
         let related = fused
             .iter()
             .filter_map(|hit| item(&catalog, hit, &shared, &linked).transpose())
@@ -185,17 +190,17 @@ impl Store {
     /// Lists the places that name a note by title, file name or alias and do not link to it.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn unlinked_mentions(&self, note: &str, limit: usize) -> Result<MentionsReply> {
-        self.freshen()?;
-        let row = self.find(note)?;
+        IndexSync::of(self.core).freshen()?;
+        let row = Lookup::of(self.core).find(note)?;
         let names = self.names_of(&row)?;
         let terms: Vec<Term> = names.iter().map(|name| Term::new(TermKind::Phrase, name, false)).collect();
-        let snapshot = self.index.snapshot()?;
+        let snapshot = self.core.index.snapshot()?;
         let mut rows = Vec::new();
         {
-            let catalog = self.index.catalog();
+            let catalog = self.core.index.catalog();
             let mut seen = HashSet::from([row.id]);
             for name in &names {
                 let files: Vec<FileId> = match snapshot.bm25.may_hold(name)? {
@@ -222,7 +227,7 @@ impl Store {
     fn names_of(&self, row: &FileRow) -> Result<Vec<String>> {
         let mut names = vec![row.title.clone(), row.path.stem().to_owned()];
         if row.kind == FileKind::Note {
-            let reading = Reading::new(&row.path, &self.read_bytes(&row.path)?);
+            let reading = Reading::new(&row.path, &self.core.read_bytes(&row.path)?);
             names.extend(reading.note.frontmatter.into_iter().flat_map(|front| front.aliases));
         }
         let mut seen = HashSet::new();
@@ -233,7 +238,7 @@ impl Store {
     }
 
     fn mentions_in(&self, row: &FileRow, terms: &[Term]) -> Result<Vec<MentionItem>> {
-        let bytes = match self.read_bytes(&row.path) {
+        let bytes = match self.core.read_bytes(&row.path) {
             Ok(bytes) => bytes,
             // What is gone since the sync mentions nothing.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -9,18 +9,18 @@ use crate::parallel;
 use crate::search::query::Query;
 use crate::search::snippet::best_passage;
 use crate::search::{Found, Mode};
-use crate::store::Store;
+use crate::store::query::Searches;
 use crate::text::terms::CachedStemmer;
 
-impl Store {
+impl Searches<'_> {
     /// Says how many hits a search needs so that `limit` are left when the best were read once more.
     pub(in crate::store) fn rerank_depth(&self, asked: Mode, query: &Query, limit: usize) -> usize {
-        if self.reranks(asked, query) { limit.max(self.config.rerank.top) } else { limit }
+        if self.reranks(asked, query) { limit.max(self.core.config.rerank.top) } else { limit }
     }
 
     /// Words alone and vectors alone are asked for by whoever wants to see just these.
     fn reranks(&self, asked: Mode, query: &Query) -> bool {
-        asked == Mode::Hybrid && self.reranker.model.is_some() && !query.meaning.trim().is_empty()
+        asked == Mode::Hybrid && self.core.state.reranker.model.is_some() && !query.meaning.trim().is_empty()
     }
 
     /// Reads the best hits of a hybrid search and orders them anew, as many as the time allows. The scores stay the same
@@ -32,10 +32,11 @@ impl Store {
         found: &mut [Found],
         notes: &mut Vec<String>,
     ) {
-        let Some(model) = self.reranker.model.as_ref().filter(|_| self.reranks(asked, query)) else {
+        let Some(model) = self.core.state.reranker.model.as_ref().filter(|_| self.reranks(asked, query))
+        else {
             return;
         };
-        let config = &self.config.rerank;
+        let config = &self.core.config.rerank;
         // A note that the query names stays first, whatever its text says.
         let named = found.iter().take_while(|hit| hit.components.from_name.is_some()).count();
         let rest = found.get_mut(named..).unwrap_or_default();
@@ -61,7 +62,7 @@ impl Store {
             return String::new();
         }
         // What went away since is left out when it is to be shown.
-        let Ok(bytes) = self.read_bytes(&hit.row.path) else { return String::new() };
+        let Ok(bytes) = self.core.read_bytes(&hit.row.path) else { return String::new() };
         let reading = Reading::new(&hit.row.path, &bytes);
         let place = best_passage(&reading, &query.words, hit.passage, stem);
         reading.embedded_texts().into_iter().nth(place).unwrap_or_default()

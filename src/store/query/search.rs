@@ -1,5 +1,6 @@
 //! Searching: fresh snapshot in, notes with their best passages out.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -14,16 +15,291 @@ use crate::search::predicate::parts_asked_for;
 use crate::search::query::Query;
 use crate::search::snippet::{excerpt, excerpt_of_parts};
 use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
+use crate::store::core::former_of;
+use crate::store::lookup::Lookup;
+use crate::store::query::Searches;
 use crate::store::query::verify::{Sifted, Sought};
-use crate::store::{Store, former_of};
+use crate::store::sync::IndexSync;
 use crate::text::terms::{CachedStemmer, is_stop_word, terms};
+
+impl Searches<'_> {
+    /// Forgets cached query vectors, so that a bench pays for each.
+    pub fn forget_query_vectors(&self) {
+        self.core.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Searches the vault.
+    ///
+    /// # Errors
+    /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model.
+    #[tracing::instrument(skip_all)]
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
+        let started = std::time::Instant::now();
+        let stale = !request.no_sync && IndexSync::of(self.core).freshen()? > 0;
+        if !request.no_sync {
+            self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
+        }
+        let mut reply = self.search_as_is(request, None)?;
+        reply.stale = stale;
+        if request.no_sync {
+            reply.notes.push("the files were not compared with the index".to_owned());
+        }
+        reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
+        Ok(reply)
+    }
+
+    /// Searches what the index holds, without looking at the files' times.
+    pub(in crate::store) fn search_as_is(
+        &self,
+        request: &SearchRequest,
+        among: Option<&crate::index::bm25::FileSet>,
+    ) -> Result<SearchReply> {
+        let config = &self.core.config.search;
+        let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
+        let mut notes = Vec::new();
+        let mut query = request.understood(self.core.clock.now(), &mut notes)?;
+        let snapshot = self.core.index.snapshot()?;
+        let mut mode = asked;
+        let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
+        let mut sought = |query: &Query, notes: &mut Vec<String>| {
+            let request = Request {
+                query: Some(query),
+                mode: asked,
+                fusion: Fusion::parse(&config.fusion)?,
+                limit: self.rerank_depth(asked, query, limit),
+                depth: None,
+                filter: hide(&Lookup::of(self.core).settled(&request.filter)?, request.include),
+                path: request.path.clone(),
+                among,
+            };
+            self.found(&snapshot, &request, || {
+                let vector;
+                (mode, vector) = self.vector_for(asked, query, &snapshot, notes)?;
+                Ok(vector)
+            })
+        };
+        let mut found = sought(&query, &mut notes)?;
+        if let Some(words) = request.words_of(&query).filter(|_| found.found.is_empty()) {
+            notes.clear();
+            notes.push(WORDS_INSTEAD.to_owned());
+            query = words;
+            found = sought(&query, &mut notes)?;
+        }
+        let Sought { mut found, undecided, sifted } = found;
+        notes.extend(undecided);
+        self.rerank(asked, &query, &mut found, &mut notes);
+        found.truncate(limit);
+        if snapshot.pending > 0 && mode != Mode::Bm25 {
+            notes.push(match former_of(&snapshot) {
+                Some(former) => format!(
+                    "vectors of {former} answer; {} for those of {}",
+                    waiting(snapshot.pending),
+                    self.core.embedder_name()
+                ),
+                None => format!("{} for a vector", waiting(snapshot.pending)),
+            });
+        }
+        let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
+        let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
+            corrected(&request.query, &query, &snapshot)?
+        } else {
+            None
+        };
+        let explain = if request.explain {
+            Some(self.explained(request, &query, mode, sifted, &snapshot)?)
+        } else {
+            None
+        };
+        Ok(SearchReply {
+            did_you_mean,
+            explain,
+            results: self.show(found.get(request.skip..).unwrap_or_default(), &query, request.explain),
+            mode,
+            stale: false,
+            embedder: self.core.embedder_name(),
+            pending: snapshot.pending,
+            notes,
+            took_ms: 0.0,
+        })
+    }
+
+    /// Embeds the query where the mode needs it; hybrid falls back to the words and says so.
+    pub(in crate::store) fn vector_for(
+        &self,
+        asked: Mode,
+        query: &Query,
+        snapshot: &crate::index::Snapshot,
+        notes: &mut Vec<String>,
+    ) -> Result<(Mode, QueryVector)> {
+        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
+            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
+        }
+        if snapshot.vectors.is_empty() {
+            // Loading a model to compare with nothing would cost time and give nothing.
+            let so = if asked == Mode::Hybrid { "words alone answer" } else { "meaning finds nothing" };
+            notes.push(match (self.core.index.embedder(), &self.core.state.embed_trouble) {
+                (None, Some(why)) => format!("{so}: {why}"),
+                (None, None) => format!("no embedder is set, so {so}{CHOICE}"),
+                (Some(_), _) => format!("nothing is embedded yet, so {so}{REMEDY}"),
+            });
+            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
+        }
+        match self.core.query_vector(snapshot.model.as_ref(), &query.meaning) {
+            Ok(vector) => Ok((asked, vector)),
+            Err(error) if asked == Mode::Hybrid => {
+                notes.push(format!("words alone answer: {error}"));
+                Ok((Mode::Bm25, None))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Embeds what was written a moment ago before a query is answered by meaning, as far as there is time. A model that
+    /// fails is told of by the answer itself, so it keeps nobody from answering.
+    ///
+    /// # Errors
+    /// `Invalid` for a mode in the settings that is none; `Corrupt` where the index cannot be read.
+    pub(in crate::store) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
+        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
+            return Ok(());
+        }
+        let files = self.core.index.recent()?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        // The query comes first: it loads the model, which would use up the time for the passages.
+        let done = self
+            .core
+            .query_vector(self.core.index.embedder(), &query.meaning)
+            .and_then(|_| self.core.index.embed_within(files, EMBEDDING));
+        if let Err(error) = done {
+            tracing::warn!("what was written last is not embedded yet: {error}");
+        }
+        Ok(())
+    }
+
+    /// Tells how a query was understood.
+    fn explained(
+        &self,
+        request: &SearchRequest,
+        query: &Query,
+        mode: Mode,
+        sifted: Option<Sifted>,
+        snapshot: &crate::index::Snapshot,
+    ) -> Result<Explained> {
+        let mut words = Vec::new();
+        for word in &query.words {
+            let notes = snapshot.bm25.frequency(&word.stem)?;
+            let idf = snapshot.bm25.idf(&word.stem)?;
+            words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
+        }
+        words.sort_by_key(|word| word.notes);
+        let mut stop_words: Vec<String> = terms(&query.meaning)
+            .into_iter()
+            .map(|term| term.text)
+            .filter(|text| is_stop_word(text) && query.words.iter().all(|word| word.exact != *text))
+            .collect();
+        stop_words.dedup();
+        Ok(Explained {
+            words,
+            stop_words,
+            meaning: if mode == Mode::Bm25 || self.core.index.embedder().is_none() {
+                String::new()
+            } else {
+                query.meaning.clone()
+            },
+            condition: query.asks.as_ref().map(ToString::to_string),
+            sifted,
+            filters: request.filters(),
+            fusion: Fusion::parse(&self.core.config.search.fusion)?,
+            model: self.core.embedder_name(),
+            notes: snapshot.bm25.documents(),
+            put_away: self
+                .core
+                .index
+                .catalog()
+                .put_away(hide(&request.filter, request.include).hidden)?
+                .len(),
+        })
+    }
+
+    /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
+    pub(in crate::store) fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
+        let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
+            self.show_one(hit, query, explain, stem)
+        });
+        shown.into_iter().flatten().collect()
+    }
+
+    fn show_one(
+        &self,
+        hit: &Found,
+        query: &Query,
+        explain: bool,
+        stem: &mut CachedStemmer,
+    ) -> Option<SearchResult> {
+        if hit.row.kind == FileKind::Attachment {
+            return Some(SearchResult {
+                path: hit.row.path.as_str().to_owned(),
+                id: String::new(),
+                title: hit.row.path.name().to_owned(),
+                heading: String::new(),
+                lines: (1, 1),
+                snippet: String::new(),
+                marks: Vec::new(),
+                score: hit.score,
+                match_type: hit.match_type,
+                explain: explain.then_some(hit.components),
+            });
+        }
+        let bytes = match self.core.read_bytes(&hit.row.path) {
+            Ok(bytes) => bytes,
+            // What is gone since the sync is not shown.
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!("{error}, so it is left out");
+                return None;
+            }
+        };
+        let reading = Reading::new(&hit.row.path, &bytes);
+        let asked_for = query.asks.as_ref().map(|asks| parts_asked_for(&hit.row.path, &reading.text, asks));
+        // What cannot be judged has been told of by the search itself.
+        let parts = asked_for.and_then(Result::ok).unwrap_or_default();
+        let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
+            .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
+        Some(SearchResult {
+            path: hit.row.path.as_str().to_owned(),
+            id: hit.row.note_id.clone(),
+            title: reading.title.clone(),
+            heading: shown.trail,
+            lines: shown.lines,
+            snippet: shown.snippet,
+            marks: shown.marks,
+            score: hit.score,
+            match_type: hit.match_type,
+            explain: explain.then_some(hit.components),
+        })
+    }
+
+    /// Reads the bounds of `--created-after` and its kin into a filter.
+    ///
+    /// # Errors
+    /// `Invalid` where it is neither a date nor one that is counted from `now`.
+    pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
+        text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
+    }
+}
 
 /// So long a search may take to embed what was written just before.
 const EMBEDDING: Duration = Duration::from_millis(100);
+
 /// What a person can do where nothing is embedded.
 pub(in crate::store) const REMEDY: &str = "; `sidenote index` embeds";
+
 /// What a person can do where no embedder is set, and nothing can be embedded.
 pub(in crate::store) const CHOICE: &str = "; `sidenote model use minilm` sets one";
+
 /// A reply never holds more results than this.
 const MOST_RESULTS: usize = 10_000;
 
@@ -217,264 +493,6 @@ impl SearchRequest {
     pub(in crate::store) fn words_of(&self, query: &Query) -> Option<Query> {
         let applies = self.fallback != Fallback::Never && query.asks.is_some() && !self.all;
         (applies && !query.words.is_empty()).then(|| Query { asks: None, ..query.clone() })
-    }
-}
-
-impl Store {
-    /// Searches the vault.
-    ///
-    /// # Errors
-    /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model.
-    #[tracing::instrument(skip_all)]
-    pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
-        let started = std::time::Instant::now();
-        let stale = !request.no_sync && self.freshen()? > 0;
-        if !request.no_sync {
-            self.embed_recent(request.mode, &request.parsed(self.clock.now()).unwrap_or_default())?;
-        }
-        let mut reply = self.search_as_is(request, None)?;
-        reply.stale = stale;
-        if request.no_sync {
-            reply.notes.push("the files were not compared with the index".to_owned());
-        }
-        reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
-        Ok(reply)
-    }
-
-    /// Searches what the index holds, without looking at the files' times.
-    pub(in crate::store) fn search_as_is(
-        &self,
-        request: &SearchRequest,
-        among: Option<&crate::index::bm25::FileSet>,
-    ) -> Result<SearchReply> {
-        let config = &self.config.search;
-        let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let mut notes = Vec::new();
-        let mut query = request.understood(self.clock.now(), &mut notes)?;
-        let snapshot = self.index.snapshot()?;
-        let mut mode = asked;
-        let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
-        let mut sought = |query: &Query, notes: &mut Vec<String>| {
-            let request = Request {
-                query: Some(query),
-                mode: asked,
-                fusion: Fusion::parse(&config.fusion)?,
-                limit: self.rerank_depth(asked, query, limit),
-                depth: None,
-                filter: hide(&self.settled(&request.filter)?, request.include),
-                path: request.path.clone(),
-                among,
-            };
-            self.found(&snapshot, &request, || {
-                let vector;
-                (mode, vector) = self.vector_for(asked, query, &snapshot, notes)?;
-                Ok(vector)
-            })
-        };
-        let mut found = sought(&query, &mut notes)?;
-        if let Some(words) = request.words_of(&query).filter(|_| found.found.is_empty()) {
-            notes.clear();
-            notes.push(WORDS_INSTEAD.to_owned());
-            query = words;
-            found = sought(&query, &mut notes)?;
-        }
-        let Sought { mut found, undecided, sifted } = found;
-        notes.extend(undecided);
-        self.rerank(asked, &query, &mut found, &mut notes);
-        found.truncate(limit);
-        if snapshot.pending > 0 && mode != Mode::Bm25 {
-            notes.push(match former_of(&snapshot) {
-                Some(former) => format!(
-                    "vectors of {former} answer; {} for those of {}",
-                    waiting(snapshot.pending),
-                    self.embedder_name()
-                ),
-                None => format!("{} for a vector", waiting(snapshot.pending)),
-            });
-        }
-        let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
-        let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
-            corrected(&request.query, &query, &snapshot)?
-        } else {
-            None
-        };
-        let explain = if request.explain {
-            Some(self.explained(request, &query, mode, sifted, &snapshot)?)
-        } else {
-            None
-        };
-        Ok(SearchReply {
-            did_you_mean,
-            explain,
-            results: self.show(found.get(request.skip..).unwrap_or_default(), &query, request.explain),
-            mode,
-            stale: false,
-            embedder: self.embedder_name(),
-            pending: snapshot.pending,
-            notes,
-            took_ms: 0.0,
-        })
-    }
-
-    /// Embeds the query where the mode needs it; hybrid falls back to the words and says so.
-    pub(in crate::store) fn vector_for(
-        &self,
-        asked: Mode,
-        query: &Query,
-        snapshot: &crate::index::Snapshot,
-        notes: &mut Vec<String>,
-    ) -> Result<(Mode, QueryVector)> {
-        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
-            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
-        }
-        if snapshot.vectors.is_empty() {
-            // Loading a model to compare with nothing would cost time and give nothing.
-            let so = if asked == Mode::Hybrid { "words alone answer" } else { "meaning finds nothing" };
-            notes.push(match (self.index.embedder(), &self.embed_trouble) {
-                (None, Some(why)) => format!("{so}: {why}"),
-                (None, None) => format!("no embedder is set, so {so}{CHOICE}"),
-                (Some(_), _) => format!("nothing is embedded yet, so {so}{REMEDY}"),
-            });
-            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
-        }
-        match self.query_vector(snapshot.model.as_ref(), &query.meaning) {
-            Ok(vector) => Ok((asked, vector)),
-            Err(error) if asked == Mode::Hybrid => {
-                notes.push(format!("words alone answer: {error}"));
-                Ok((Mode::Bm25, None))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Embeds what was written a moment ago before a query is answered by meaning, as far as there is time. A model that
-    /// fails is told of by the answer itself, so it keeps nobody from answering.
-    ///
-    /// # Errors
-    /// `Invalid` for a mode in the settings that is none; `Corrupt` where the index cannot be read.
-    pub(in crate::store) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
-        let asked = mode.map_or_else(|| Mode::parse(&self.config.search.mode), Ok)?;
-        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
-            return Ok(());
-        }
-        let files = self.index.recent()?;
-        if files.is_empty() {
-            return Ok(());
-        }
-        // The query comes first: it loads the model, which would use up the time for the passages.
-        let done = self
-            .query_vector(self.index.embedder(), &query.meaning)
-            .and_then(|_| self.index.embed_within(files, EMBEDDING));
-        if let Err(error) = done {
-            tracing::warn!("what was written last is not embedded yet: {error}");
-        }
-        Ok(())
-    }
-
-    /// Tells how a query was understood.
-    fn explained(
-        &self,
-        request: &SearchRequest,
-        query: &Query,
-        mode: Mode,
-        sifted: Option<Sifted>,
-        snapshot: &crate::index::Snapshot,
-    ) -> Result<Explained> {
-        let mut words = Vec::new();
-        for word in &query.words {
-            let notes = snapshot.bm25.frequency(&word.stem)?;
-            let idf = snapshot.bm25.idf(&word.stem)?;
-            words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
-        }
-        words.sort_by_key(|word| word.notes);
-        let mut stop_words: Vec<String> = terms(&query.meaning)
-            .into_iter()
-            .map(|term| term.text)
-            .filter(|text| is_stop_word(text) && query.words.iter().all(|word| word.exact != *text))
-            .collect();
-        stop_words.dedup();
-        Ok(Explained {
-            words,
-            stop_words,
-            meaning: if mode == Mode::Bm25 || self.index.embedder().is_none() {
-                String::new()
-            } else {
-                query.meaning.clone()
-            },
-            condition: query.asks.as_ref().map(ToString::to_string),
-            sifted,
-            filters: request.filters(),
-            fusion: Fusion::parse(&self.config.search.fusion)?,
-            model: self.embedder_name(),
-            notes: snapshot.bm25.documents(),
-            put_away: self.index.catalog().put_away(hide(&request.filter, request.include).hidden)?.len(),
-        })
-    }
-
-    /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
-    pub(in crate::store) fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
-        let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
-            self.show_one(hit, query, explain, stem)
-        });
-        shown.into_iter().flatten().collect()
-    }
-
-    fn show_one(
-        &self,
-        hit: &Found,
-        query: &Query,
-        explain: bool,
-        stem: &mut CachedStemmer,
-    ) -> Option<SearchResult> {
-        if hit.row.kind == FileKind::Attachment {
-            return Some(SearchResult {
-                path: hit.row.path.as_str().to_owned(),
-                id: String::new(),
-                title: hit.row.path.name().to_owned(),
-                heading: String::new(),
-                lines: (1, 1),
-                snippet: String::new(),
-                marks: Vec::new(),
-                score: hit.score,
-                match_type: hit.match_type,
-                explain: explain.then_some(hit.components),
-            });
-        }
-        let bytes = match self.read_bytes(&hit.row.path) {
-            Ok(bytes) => bytes,
-            // What is gone since the sync is not shown.
-            Err(error) if error.kind() == ErrorKind::NotFound => return None,
-            Err(error) => {
-                tracing::warn!("{error}, so it is left out");
-                return None;
-            }
-        };
-        let reading = Reading::new(&hit.row.path, &bytes);
-        let asked_for = query.asks.as_ref().map(|asks| parts_asked_for(&hit.row.path, &reading.text, asks));
-        // What cannot be judged has been told of by the search itself.
-        let parts = asked_for.and_then(Result::ok).unwrap_or_default();
-        let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
-            .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
-        Some(SearchResult {
-            path: hit.row.path.as_str().to_owned(),
-            id: hit.row.note_id.clone(),
-            title: reading.title.clone(),
-            heading: shown.trail,
-            lines: shown.lines,
-            snippet: shown.snippet,
-            marks: shown.marks,
-            score: hit.score,
-            match_type: hit.match_type,
-            explain: explain.then_some(hit.components),
-        })
-    }
-
-    /// Reads the bounds of `--created-after` and its kin into a filter.
-    ///
-    /// # Errors
-    /// `Invalid` where it is neither a date nor one that is counted from `now`.
-    pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
-        text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
     }
 }
 

@@ -20,11 +20,15 @@ use crate::search::fuse::Fused;
 use crate::search::predicate::{Content, Judge, Subject};
 use crate::search::syntax::{Node, Own, Part, Place};
 use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_files, path_glob, rank, run};
-use crate::store::Store;
+use crate::store::core::Core;
+use crate::store::lookup::Lookup;
+use crate::store::query::Searches;
+use crate::store::weighing::Weighing;
 use crate::text::path::{NotePath, key};
 
 /// So many files are looked at at once; twice as many the next time.
 const FIRST: usize = 16;
+
 /// No more than this at once: their texts are held meanwhile.
 const MOST: usize = 1_024;
 
@@ -65,11 +69,11 @@ struct Scope {
     known: Known,
 }
 
-impl Store {
+impl Searches<'_> {
     /// Finds what answers a request, best first, and tells what could not be decided.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Self::search`].
     pub(in crate::store) fn found(
         &self,
         snapshot: &Snapshot,
@@ -77,13 +81,13 @@ impl Store {
         meaning: impl FnOnce() -> Result<QueryVector>,
     ) -> Result<Sought> {
         let Some(asks) = request.query.and_then(|query| query.asks.as_ref()) else {
-            let found = run(&self.index, snapshot, request, meaning)?;
+            let found = run(&self.core.index, snapshot, request, meaning)?;
             return Ok(Sought { found, ..Sought::default() });
         };
-        let roster = self.index.roster(snapshot)?;
+        let roster = self.core.index.roster(snapshot)?;
         let scope = self.narrowed(asks, request, snapshot, &roster)?;
         let among = Request { among: Some(&scope.bounds.maybe), ..request.clone() };
-        let ranking = rank(&self.index, snapshot, &among, meaning)?;
+        let ranking = rank(&self.core.index, snapshot, &among, meaning)?;
         self.made_sure(asks, &scope, &ranking, &roster, request.limit)
     }
 
@@ -95,7 +99,7 @@ impl Store {
         roster: &Roster,
     ) -> Result<Scope> {
         let known = self.known(asks, snapshot)?;
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let selector = Selector::new(snapshot, &catalog, roster, &known);
         let mut bounds = selector.bounds(asks)?;
         let mut attachments = selector.attachments(asks);
@@ -127,19 +131,19 @@ impl Store {
         for own in wanted {
             let files: Vec<FileId> = match &own {
                 Own::LinksTo(name) => {
-                    let row = self.find(name)?;
-                    self.index.catalog().links_to(row.id)?.into_iter().map(|link| link.source).collect()
+                    let row = Lookup::of(self.core).find(name)?;
+                    self.core.index.catalog().links_to(row.id)?.into_iter().map(|link| link.source).collect()
                 }
                 Own::LinkedFrom(name) => {
-                    let row = self.find(name)?;
-                    let links = self.index.catalog().links_from(row.id)?;
+                    let row = Lookup::of(self.core).find(name)?;
+                    let links = self.core.index.catalog().links_from(row.id)?;
                     links.into_iter().filter_map(|link| link.target).collect()
                 }
-                Own::Orphan => self.index.catalog().orphans()?.into_iter().map(|row| row.id).collect(),
+                Own::Orphan => self.core.index.catalog().orphans()?.into_iter().map(|row| row.id).collect(),
                 Own::Pinned => {
                     let having = snapshot.bm25.with_property(&["pinned".to_owned()])?;
                     let ids: Vec<FileId> = having.iter().collect();
-                    let properties = self.index.catalog().properties_of(&ids)?;
+                    let properties = self.core.index.catalog().properties_of(&ids)?;
                     properties.into_iter().filter(|(_, map)| is_pinned(map)).map(|(id, _)| id).collect()
                 }
                 _ => continue,
@@ -153,7 +157,7 @@ impl Store {
     /// not be decided.
     ///
     /// # Errors
-    /// As [`Store::search`].
+    /// As [`Self::search`].
     pub(in crate::store) fn judged(
         &self,
         asks: &Node,
@@ -167,7 +171,7 @@ impl Store {
         };
         let hit = Fused { file: row.id, score: 0.0, components: Components::default() };
         match self.candidates_of(asks, &[hit], &scope)?.first() {
-            Some(candidate) => candidate.verdict(self, asks, &scope),
+            Some(candidate) => candidate.verdict(self.core, asks, &scope),
             None => Ok((false, false)),
         }
     }
@@ -203,8 +207,12 @@ impl Store {
             }
             count = count.saturating_mul(2).min(MOST);
             let candidates = self.candidates_of(asks, &hits, scope)?;
-            let verdicts =
-                parallel::map(&candidates, 2, || (), |(), candidate| candidate.verdict(self, asks, scope));
+            let verdicts = parallel::map(
+                &candidates,
+                2,
+                || (),
+                |(), candidate| candidate.verdict(self.core, asks, scope),
+            );
             for (candidate, verdict) in candidates.into_iter().zip(verdicts) {
                 let (holds, unsure) = verdict?;
                 if unsure {
@@ -235,7 +243,7 @@ impl Store {
         let asks_property = asks.has(&|node| matches!(node, Node::Property(..)));
         let asks_tag = asks.has(&|node| matches!(node, Node::Text(Place::Tag, _)));
         let asks_section = asks.has(&|node| matches!(node, Node::Within(Part::Section, _)));
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let mut candidates = catalog.at_once(|| {
             let mut candidates = Vec::with_capacity(hits.len());
             for &hit in hits {
@@ -270,7 +278,7 @@ impl Store {
         if asks.has(&|node| matches!(node, Node::Own(Own::Tier(_)))) {
             let rows = candidates.iter().map(|candidate| candidate.row.clone());
             let notes = rows.filter(|row| row.kind == FileKind::Note).collect();
-            let weighed = self.weigh_roughly(notes, self.clock.now())?;
+            let weighed = Weighing::of(self.core).weigh_roughly(notes, self.core.clock.now())?;
             let tiers: HashMap<FileId, Tier> =
                 weighed.into_iter().map(|memory| (memory.row.id, memory.state.tier)).collect();
             for candidate in &mut candidates {
@@ -295,11 +303,11 @@ struct Candidate {
 
 impl Candidate {
     /// Says whether the file holds what is asked, and whether that could not be decided.
-    fn verdict(&self, store: &Store, asks: &Node, scope: &Scope) -> Result<(bool, bool)> {
+    fn verdict(&self, core: &Core, asks: &Node, scope: &Scope) -> Result<(bool, bool)> {
         if self.is_sure {
             return Ok((true, false));
         }
-        let file = File { candidate: self, store, known: &scope.known, content: OnceCell::new() };
+        let file = File { candidate: self, core, known: &scope.known, content: OnceCell::new() };
         let judge = Judge::new(&file);
         let holds = judge.holds(asks)?;
         Ok((holds, judge.gave_up()))
@@ -309,7 +317,7 @@ impl Candidate {
 /// A file as the judge sees it; it is read when the judge looks into it.
 struct File<'a> {
     candidate: &'a Candidate,
-    store: &'a Store,
+    core: &'a Core,
     known: &'a Known,
     content: OnceCell<Option<Content>>,
 }
@@ -334,7 +342,7 @@ impl Subject for File<'_> {
             if row.kind != FileKind::Attachment && row.hash.is_none() {
                 return None;
             }
-            match self.store.read_bytes(&row.path) {
+            match self.core.read_bytes(&row.path) {
                 Ok(bytes) => {
                     let content = Content::new(&row.path, &bytes);
                     // The file may have changed since it was indexed.

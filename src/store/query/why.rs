@@ -9,7 +9,10 @@ use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::syntax::Node;
 use crate::search::{Components, Mode, Request, allowed_files, rank};
-use crate::store::{SearchRequest, Store};
+use crate::store::SearchRequest;
+use crate::store::lookup::Lookup;
+use crate::store::query::Searches;
+use crate::store::sync::IndexSync;
 
 /// A query and a note.
 #[derive(Debug, Clone, Default)]
@@ -57,19 +60,19 @@ pub struct WhyReply {
     pub reasons: Vec<String>,
 }
 
-impl Store {
+impl Searches<'_> {
     /// Tells why a note is, or is not, among the results of a query.
     ///
     /// # Errors
-    /// As [`Store::search`] and [`Store::find`].
+    /// As [`Self::search`] and [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn why(&self, request: &WhyRequest) -> Result<WhyReply> {
         let search = &request.search;
-        let stale = !search.no_sync && self.freshen()? > 0;
-        let row = self.find(&request.note)?;
-        let query = search.parsed(self.clock.now())?;
-        let snapshot = self.index.snapshot()?;
-        let limit = search.limit.unwrap_or(self.config.search.limit);
+        let stale = !search.no_sync && IndexSync::of(self.core).freshen()? > 0;
+        let row = Lookup::of(self.core).find(&request.note)?;
+        let query = search.parsed(self.core.clock.now())?;
+        let snapshot = self.core.index.snapshot()?;
+        let limit = search.limit.unwrap_or(self.core.config.search.limit);
         let mut reply = WhyReply {
             path: row.path.as_str().to_owned(),
             found: false,
@@ -98,7 +101,12 @@ impl Store {
     }
 
     /// Says whether the note may be found at all, and else why not.
-    fn filters(&self, search: &SearchRequest, row: &FileRow, reply: &mut WhyReply) -> Result<bool> {
+    pub(in crate::store) fn filters(
+        &self,
+        search: &SearchRequest,
+        row: &FileRow,
+        reply: &mut WhyReply,
+    ) -> Result<bool> {
         if row.excluded {
             let why = "Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)";
             reply.reasons.push(why.to_owned());
@@ -116,7 +124,7 @@ impl Store {
             path: search.path.clone(),
             ..Request::default()
         };
-        let allowed = allowed_files(&self.index.catalog(), &filtered)?;
+        let allowed = allowed_files(&self.core.index.catalog(), &filtered)?;
         let is_let_in = allowed.is_none_or(|files| files.contains(row.id));
         if !is_let_in && reply.reasons.is_empty() {
             reply.reasons.push("a filter of the search keeps it out".to_owned());
@@ -156,7 +164,7 @@ impl Store {
         snapshot: &Snapshot,
         reply: &mut WhyReply,
     ) -> Result<()> {
-        let config = &self.config.search;
+        let config = &self.core.config.search;
         let mode = search.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
         let request = Request {
             query: Some(query),
@@ -179,11 +187,11 @@ impl Store {
             reply.rank = found.iter().position(|hit| hit.row.id == row.id).map(|at| at + 1);
             reply.explain = found.iter().find(|hit| hit.row.id == row.id).map(|hit| hit.components);
         } else {
-            let ranking = rank(&self.index, snapshot, &request, || Ok(vector.clone()))?;
+            let ranking = rank(&self.core.index, snapshot, &request, || Ok(vector.clone()))?;
             reply.rank = ranking.fused.iter().position(|hit| hit.file == row.id).map(|at| at + 1);
             reply.explain = ranking.fused.iter().find(|hit| hit.file == row.id).map(|hit| hit.components);
         }
-        let keys = self.index.catalog().passages_of(row.id)?;
+        let keys = self.core.index.catalog().passages_of(row.id)?;
         if let Some(vector) = vector.filter(|_| mode != Mode::Bm25) {
             let near = snapshot.vectors.compare(&vector, &keys)?;
             reply.cosine = near.iter().map(|near| near.cosine).max_by(f32::total_cmp);
@@ -206,7 +214,7 @@ impl Store {
     }
 
     /// Says where the note stands among what is shown.
-    fn verdict(&self, query: &Query, row: &FileRow, reply: &mut WhyReply) -> Result<()> {
+    pub(in crate::store) fn verdict(&self, query: &Query, row: &FileRow, reply: &mut WhyReply) -> Result<()> {
         match reply.rank {
             Some(rank) if rank <= reply.limit => {
                 reply.found = true;
@@ -216,7 +224,7 @@ impl Store {
                 .reasons
                 .push(format!("it comes at place {rank}, and {} are shown; --limit shows more", reply.limit)),
             None => {
-                let is_empty = self.index.catalog().passages_of(row.id)?.is_empty();
+                let is_empty = self.core.index.catalog().passages_of(row.id)?.is_empty();
                 let has_none = reply.missing_words.len() == query.words.len();
                 let why = match reply.cosine {
                     _ if is_empty => "it has no text",

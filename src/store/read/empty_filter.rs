@@ -3,19 +3,19 @@
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
 use crate::search::path_glob;
-use crate::store::Store;
+use crate::store::read::Reads;
 use crate::text::path::{NotePath, key};
 
 /// A name that differs by more changes than this from one that is there is no slip of the hand.
 const SLIP: usize = 2;
 
-impl Store {
+impl Reads<'_> {
     /// Names what a filter asks for and no note has, a sentence each: tags, type, category, a property, a path.
     ///
     /// # Errors
     /// `Invalid` for a glob that is none.
     pub fn absent(&self, filter: &Filter, property: Option<&str>, path: Option<&str>) -> Result<Vec<String>> {
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let has_none = |only: Filter| -> Result<bool> { Ok(catalog.select_ids(&only)?.is_empty()) };
         let mut told = Vec::new();
         let with = Filter { with_canvases: true, ..Filter::default() };
@@ -59,10 +59,10 @@ impl Store {
     /// `NotFound` where it is not there, with one of a like name; `Invalid` for a path that is none.
     pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
         let wanted = folder.trim_matches('/');
-        if wanted.is_empty() || self.vault.disk_path(&NotePath::parse(wanted)?).is_dir() {
+        if wanted.is_empty() || self.core.vault.disk_path(&NotePath::parse(wanted)?).is_dir() {
             return Ok(());
         }
-        let paths = self.index.catalog().paths()?;
+        let paths = self.core.index.catalog().paths()?;
         let mut folders: Vec<&str> = paths.iter().flat_map(|(path, _)| above(path.folder())).collect();
         folders.sort_unstable();
         folders.dedup();

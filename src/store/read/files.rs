@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileKind, FileRow};
-use crate::store::Store;
+use crate::store::lookup::Lookup;
+use crate::store::read::Reads;
 use crate::text::media_type::{is_text, media_type};
 use crate::text::path::{NotePath, key};
 
@@ -40,13 +41,13 @@ impl FileItem {
     }
 }
 
-impl Store {
+impl Reads<'_> {
     /// Lists notes and attachments by path: those behind `after`, `limit` at most. What settings hide is left out.
     ///
     /// # Errors
     /// `Corrupt` where the catalog cannot be read.
     pub fn files_after(&self, after: &str, limit: usize) -> Result<Vec<FileItem>> {
-        Ok(self.index.catalog().files_after(after, limit)?.into_iter().map(FileItem::of).collect())
+        Ok(self.core.index.catalog().files_after(after, limit)?.into_iter().map(FileItem::of).collect())
     }
 
     /// Gives a file that the index knows with what it holds, up to `most` bytes where it is no text.
@@ -69,14 +70,14 @@ impl Store {
     /// Gives the attachment that a name means, with what it holds; nothing for a note or canvas.
     ///
     /// # Errors
-    /// As [`Store::find`]; `Io` where it cannot be read.
+    /// As [`Lookup::find`]; `Io` where it cannot be read.
     pub fn attachment(&self, name: &str, most: u64) -> Result<Option<(FileItem, FileContent)>> {
-        let row = self.find(name)?;
+        let row = Lookup::of(self.core).find(name)?;
         if row.kind == FileKind::Attachment { self.content_of(row, most).map(Some) } else { Ok(None) }
     }
 
     fn known_file(&self, path: &NotePath) -> Result<FileRow> {
-        let row = self.index.catalog().row_at(path.as_str())?;
+        let row = self.core.index.catalog().row_at(path.as_str())?;
         row.ok_or_else(|| Error::not_found(format!("there is no file {path}")))
     }
 
@@ -85,7 +86,7 @@ impl Store {
         if !may_be_text && row.size > most {
             return Ok((FileItem::of(row), FileContent::TooLarge));
         }
-        let bytes = self.read_bytes(&row.path)?;
+        let bytes = self.core.read_bytes(&row.path)?;
         let content = match String::from_utf8(bytes) {
             Ok(text) if may_be_text && !text.contains('\0') => FileContent::Text(text),
             Ok(text) if text.len() as u64 <= most => FileContent::Bytes(text.into_bytes()),
@@ -100,7 +101,7 @@ impl Store {
     /// # Errors
     /// `Corrupt` where the catalog cannot be read.
     pub fn names_like(&self, part: &str, limit: usize) -> Result<Vec<String>> {
-        self.index.catalog().names_like(part, limit)
+        self.core.index.catalog().names_like(part, limit)
     }
 
     /// Lists paths of notes and attachments that hold a text, without regard to case; in order.
@@ -110,6 +111,7 @@ impl Store {
     pub fn paths_like(&self, part: &str, limit: usize) -> Result<Vec<String>> {
         let wanted = key(part);
         let mut paths: Vec<String> = self
+            .core
             .index
             .catalog()
             .paths()?

@@ -8,8 +8,10 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::index::catalog::{FileId, LinkRow};
 use crate::index::indexed_document::Reading;
+use crate::store::NoteItem;
+use crate::store::lookup::Lookup;
+use crate::store::read::Reads;
 use crate::store::read::list::note_item;
-use crate::store::{NoteItem, Store};
 use crate::text::path::NotePath;
 use crate::text::subpath::SubpathTable;
 
@@ -75,16 +77,16 @@ pub struct PathReply {
     pub distance: Option<usize>,
 }
 
-impl Store {
+impl Reads<'_> {
     /// Gives a note's links both ways.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn links(&self, name: &str) -> Result<LinksReply> {
-        let row = self.find(name)?;
+        let row = Lookup::of(self.core).find(name)?;
         let (from, to) = {
-            let catalog = self.index.catalog();
+            let catalog = self.core.index.catalog();
             (catalog.links_from(row.id)?, catalog.links_to(row.id)?)
         };
         let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
@@ -101,7 +103,7 @@ impl Store {
                 continue;
             };
             let target = match row.target {
-                Some(target) => self.index.catalog().rows(&[target])?.pop(),
+                Some(target) => self.core.index.catalog().rows(&[target])?.pop(),
                 None => None,
             };
             if let Some(target) = target.as_ref().filter(|target| target.path.is_note())
@@ -140,7 +142,7 @@ impl Store {
         readings: &mut HashMap<FileId, Option<Reading>>,
         link: &LinkRow,
     ) -> Result<Option<Backlink>> {
-        let Some(source) = self.index.catalog().rows(&[link.source])?.pop() else {
+        let Some(source) = self.core.index.catalog().rows(&[link.source])?.pop() else {
             return Ok(None);
         };
         let text = self.reading(readings, link.source)?.and_then(|reading| {
@@ -164,7 +166,7 @@ impl Store {
         let reading = match readings.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let row = self.index.catalog().rows(&[id])?.pop();
+                let row = self.core.index.catalog().rows(&[id])?.pop();
                 place.insert(row.map(|row| self.read_if_there(&row.path)).transpose()?.flatten())
             }
         };
@@ -172,10 +174,10 @@ impl Store {
     }
 
     fn read_if_there(&self, path: &NotePath) -> Result<Option<Reading>> {
-        match self.read_bytes(path) {
+        match self.core.read_bytes(path) {
             Ok(bytes) => Ok(Some(Reading::new(path, &bytes))),
             Err(error) => {
-                self.warn_unless_gone(&error);
+                self.core.warn_unless_gone(&error);
                 Ok(None)
             }
         }
@@ -185,11 +187,11 @@ impl Store {
     /// a note.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<Place>)> {
-        let row = self.find(name)?;
-        let catalog = self.index.catalog();
+        let row = Lookup::of(self.core).find(name)?;
+        let catalog = self.core.index.catalog();
         let path_of = |id: FileId| -> Result<Option<String>> {
             Ok(catalog.rows(&[id])?.pop().map(|row| row.path.as_str().to_owned()))
         };
@@ -209,7 +211,7 @@ impl Store {
     /// Lists link texts that mean nothing.
     #[tracing::instrument(skip_all)]
     pub fn unresolved(&self) -> Result<Vec<UnresolvedItem>> {
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let links = catalog.unresolved()?;
         let mut ids: Vec<FileId> = links.iter().map(|link| link.source).collect();
         ids.sort_unstable();
@@ -234,18 +236,18 @@ impl Store {
     /// Lists notes without a link in or out.
     #[tracing::instrument(skip_all)]
     pub fn orphans(&self) -> Result<Vec<NoteItem>> {
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         catalog.orphans()?.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
     }
 
     /// Lists the notes within so many links of one, either way round, the nearest first, each with its distance.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn around(&self, name: &str, depth: usize) -> Result<Vec<(String, usize)>> {
-        let start = self.find(name)?;
-        let catalog = self.index.catalog();
+        let start = Lookup::of(self.core).find(name)?;
+        let catalog = self.core.index.catalog();
         let mut known = HashSet::from([start.id]);
         let mut ring = vec![start.id];
         let mut found = Vec::new();
@@ -266,11 +268,11 @@ impl Store {
     /// Finds the shortest chain of links between two notes, either way round.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn path(&self, from: &str, to: &str) -> Result<PathReply> {
-        let (start, goal) = (self.find(from)?, self.find(to)?);
-        let catalog = self.index.catalog();
+        let (start, goal) = (Lookup::of(self.core).find(from)?, Lookup::of(self.core).find(to)?);
+        let catalog = self.core.index.catalog();
         // From the goal back to the start; of several ways the first by path is taken.
         let mut distance: HashMap<FileId, usize> = HashMap::from([(goal.id, 0)]);
         let mut queue = VecDeque::from([(goal.id, 0)]);

@@ -8,8 +8,10 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{FileId, FileRow, Filter};
-use crate::store::Store;
-use crate::text::path::{NotePath, key};
+use crate::store::lookup::Lookup;
+use crate::store::read::Reads;
+use crate::store::weighing::Weighing;
+use crate::text::path::key;
 
 /// What a list is ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,14 +106,14 @@ pub struct PropertyItem {
     pub notes: usize,
 }
 
-impl Store {
+impl Reads<'_> {
     /// Lists notes, a page at a time.
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
-        let filter = self.settled(&request.filter)?;
+        let filter = Lookup::of(self.core).settled(&request.filter)?;
         let rows = self.selected(&filter, request)?;
         let total = rows.len();
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let page = rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX));
         let notes = page.map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect::<Result<_>>()?;
         Ok(Page { notes, total })
@@ -119,7 +121,7 @@ impl Store {
 
     /// Selects the notes of a list, in its order.
     fn selected(&self, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let mut rows = catalog.select(filter)?;
         if let Some((name, value)) = &request.property {
             let mut holding: HashSet<FileId> = HashSet::new();
@@ -132,7 +134,7 @@ impl Store {
         }
         drop(catalog);
         if matches!(request.sort, SortBy::Created | SortBy::Updated) {
-            self.sort_by_birth(&mut rows, true, |row| row)?;
+            Weighing::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
         }
         match request.sort {
             SortBy::Path | SortBy::Created => {}
@@ -142,29 +144,15 @@ impl Store {
         Ok(rows)
     }
 
-    /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
-    ///
-    /// # Errors
-    /// As [`Vault::canonical_path`](crate::vault::Vault::canonical_path).
-    pub(in crate::store) fn settled(&self, filter: &Filter) -> Result<Filter> {
-        let mut filter = filter.clone();
-        if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
-            && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
-        {
-            filter.folder = Some(self.vault.canonical_path(&inside)?.folder().to_owned());
-        }
-        Ok(filter)
-    }
-
     /// Lists notes with the properties that are asked for, a page at a time, and counts all of them.
     ///
     /// Properties are found without case. `tags`, `created` and `updated` are given also where a note has no such
     /// property.
     #[tracing::instrument(skip_all)]
     pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
-        let filter = self.settled(&request.filter)?;
+        let filter = Lookup::of(self.core).settled(&request.filter)?;
         let rows = self.selected(&filter, request)?;
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let total = rows.len();
         let page: Vec<FileRow> =
             rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX)).collect();
@@ -199,8 +187,8 @@ impl Store {
     pub fn random(&self, filter: &Filter, limit: usize, seed: Option<u64>) -> Result<Vec<NoteItem>> {
         let seed =
             seed.map_or_else(|| *uuid::Uuid::new_v4().as_bytes(), |seed| u128::from(seed).to_le_bytes());
-        let filter = self.settled(filter)?;
-        let catalog = self.index.catalog();
+        let filter = Lookup::of(self.core).settled(filter)?;
+        let catalog = self.core.index.catalog();
         let mut rows = catalog.select(&filter)?;
         // Hashes of a seed and each path are in an order that nobody can foresee, and each order is as likely.
         rows.sort_by_cached_key(|row| {
@@ -213,7 +201,7 @@ impl Store {
     /// Lists every tag with the number of notes that carry it, most used first.
     #[tracing::instrument(skip_all)]
     pub fn tags(&self) -> Result<Vec<TagItem>> {
-        let tags = self.index.catalog().tags()?;
+        let tags = self.core.index.catalog().tags()?;
         Ok(tags.into_iter().map(|(tag, notes)| TagItem { tag, notes }).collect())
     }
 
@@ -223,7 +211,7 @@ impl Store {
         // By key: the spellings of the name and the types of its values, each with the number of notes.
         type Counts<T> = BTreeMap<T, usize>;
         let mut found: BTreeMap<String, (Counts<String>, Counts<&'static str>)> = BTreeMap::new();
-        self.index.catalog().each_properties(|_, map| {
+        self.core.index.catalog().each_properties(|_, map| {
             for (name, value) in map {
                 let (names, kinds) = found.entry(key(&name)).or_default();
                 let kind = crate::text::frontmatter::kind_of(&name, &value, None).name();
@@ -231,7 +219,7 @@ impl Store {
                 *names.entry(name).or_default() += 1;
             }
         })?;
-        let settings = self.vault.settings();
+        let settings = self.core.vault.settings();
         let mut items: Vec<PropertyItem> = found
             .into_values()
             .map(|(names, kinds)| {

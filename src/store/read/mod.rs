@@ -6,3 +6,17 @@ pub(super) mod graph;
 pub(super) mod list;
 pub(super) mod note;
 pub(super) mod tasks;
+
+use crate::store::core::Core;
+
+/// Reads notes, lists, files, tasks and links.
+#[derive(Debug, Clone, Copy)]
+pub struct Reads<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Reads<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileId, FileKind, FileRow, LinkRow};
 use crate::index::indexed_document::Reading;
-use crate::store::Store;
+use crate::store::lookup::Lookup;
+use crate::store::read::Reads;
 use crate::text::link::Link;
 use crate::text::media_type::media_type;
 use crate::text::note::{Block, Heading, Note, ParseProblem, Task};
@@ -138,7 +139,7 @@ pub struct InspectPassage {
     pub heading: String,
 }
 
-impl Store {
+impl Reads<'_> {
     /// Reads a note or a part of it, from the file as it is now.
     ///
     /// # Errors
@@ -146,13 +147,13 @@ impl Store {
     #[tracing::instrument(skip_all)]
     pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
         // A path may hold the signs that part a link, so it is tried first.
-        let exact = self.row_at(&request.note)?;
+        let exact = Lookup::of(self.core).row_at(&request.note)?;
         let (name, subpath) = split_subpath(&request.note);
         let (row, subpath) = match exact {
             Some(row) => (row, None),
-            None => (self.find(name)?, subpath),
+            None => (Lookup::of(self.core).find(name)?, subpath),
         };
-        let bytes = self.read_bytes(&row.path)?;
+        let bytes = self.core.read_bytes(&row.path)?;
         if row.kind == FileKind::Attachment && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
             let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
             return Err(Error::invalid(format!("{path} is {kind} of {size} bytes, and no text")));
@@ -207,14 +208,14 @@ impl Store {
     /// Tells everything that we read out of one note or canvas.
     ///
     /// # Errors
-    /// As [`Store::read`].
+    /// As [`Self::read`].
     #[tracing::instrument(skip_all)]
     pub fn inspect(&self, name: &str) -> Result<InspectReply> {
-        let row = self.find(name)?;
-        let bytes = self.read_bytes(&row.path)?;
+        let row = Lookup::of(self.core).find(name)?;
+        let bytes = self.core.read_bytes(&row.path)?;
         let reading = Reading::new(&row.path, &bytes);
         let note = &reading.note;
-        let settings = self.vault.settings();
+        let settings = self.core.vault.settings();
         let resolved = self.resolved_links(&row, note)?;
         let links = note.links.iter().enumerate().map(|(at, link)| InspectLink {
             original: link.span.of(&reading.text).to_owned(),
@@ -269,12 +270,10 @@ impl Store {
             problems: note.problems.clone(),
         })
     }
-}
 
-impl Store {
     /// Gives the vault path that each link of a note means; nothing where the file changed since it was indexed.
     fn resolved_links(&self, row: &FileRow, note: &Note) -> Result<Vec<Option<String>>> {
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let stored = catalog.links_from(row.id)?;
         let mut ids: Vec<FileId> = stored.iter().filter_map(|link| link.target).collect();
         ids.sort_unstable();

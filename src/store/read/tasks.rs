@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::index::catalog::{FileRow, Filter};
 use crate::parallel;
-use crate::store::Store;
+use crate::store::lookup::Lookup;
+use crate::store::read::Reads;
 use crate::text::decode::decode;
 use crate::text::note::Note;
 
@@ -37,18 +38,18 @@ pub struct TaskItem {
     pub text: String,
 }
 
-impl Store {
+impl Reads<'_> {
     /// Lists tasks in the order of paths and lines, from the files as they are now.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn tasks(&self, request: &TasksRequest) -> Result<Vec<TaskItem>> {
         let rows = match &request.note {
-            Some(name) => vec![self.find(name)?],
+            Some(name) => vec![Lookup::of(self.core).find(name)?],
             None => {
-                let filter = self.settled(&request.filter)?;
-                self.index.catalog().select(&filter)?
+                let filter = Lookup::of(self.core).settled(&request.filter)?;
+                self.core.index.catalog().select(&filter)?
             }
         };
         let found = parallel::map(&rows, 16, || (), |(), row: &FileRow| self.tasks_of(row, request.done));
@@ -56,7 +57,7 @@ impl Store {
     }
 
     fn tasks_of(&self, row: &FileRow, done: Option<bool>) -> Vec<TaskItem> {
-        let bytes = match self.read_bytes(&row.path) {
+        let bytes = match self.core.read_bytes(&row.path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::warn!("{error}, so its tasks are left out");

@@ -9,16 +9,21 @@ use crate::error::{Error, Result};
 use crate::journal::event::{Event, OP_RESTORE_BACKUP};
 use crate::journal::reader::ReadOrder;
 use crate::safe_open;
-use crate::store::Store;
-use crate::store::change::apply::ChangeReply;
+use crate::store::change::Changes;
+use crate::store::change::operation::ChangeReply;
+use crate::store::idempotency::Calls;
+use crate::store::sync::IndexSync;
+use crate::store::upkeep::Upkeep;
 use crate::store::upkeep::transfer::Form;
 use crate::store::view::View;
 use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, Remark};
 use crate::text::path::NotePath;
-use crate::vault::backup::{self, BackupManifest, PREFIX, UnfinishedBackup};
+use crate::vault::backup;
+use crate::vault::backup::{BackupManifest, PREFIX, UnfinishedBackup};
 
 /// A backup that is made by itself waits so long after the last.
 const DAY: i64 = 24 * 3_600_000;
+
 /// And comes before that where the vault has so many notes more.
 const NOTES: usize = 100;
 
@@ -69,18 +74,18 @@ pub struct RestoreReply {
     pub change: Option<ChangeReply>,
 }
 
-impl Store {
+impl Upkeep<'_> {
     /// Gives the folder of backups.
     pub fn backup_folder(&self, given: Option<&Path>) -> PathBuf {
         match given {
             Some(folder) => folder.to_owned(),
-            None if self.config.backup.dir.as_os_str().is_empty() => {
-                self.vault.root().join(backup::own_folder())
+            None if self.core.config.backup.dir.as_os_str().is_empty() => {
+                self.core.vault.root().join(backup::own_folder())
             }
             // A home may be meant, and else the vault, wherever the command is given.
-            None => match (self.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
+            None => match (self.core.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
                 (Ok(rest), Some(home)) => home.join(rest),
-                _ => self.vault.root().join(&self.config.backup.dir),
+                _ => self.core.vault.root().join(&self.core.config.backup.dir),
             },
         }
     }
@@ -92,24 +97,24 @@ impl Store {
     /// cannot be read or written. What was copied by then is no backup, and goes.
     #[tracing::instrument(skip_all)]
     pub fn backup(&self, folder: Option<&Path>) -> Result<BackupItem> {
-        self.vault.refuse_read_only()?;
-        self.freshen()?;
+        self.core.vault.refuse_read_only()?;
+        IndexSync::of(self.core).freshen()?;
         let folder = self.backup_folder(folder);
-        let mut draft = UnfinishedBackup::begin(&self.vault, &folder)?;
+        let mut draft = UnfinishedBackup::begin(&self.core.vault, &folder)?;
         draft.copy()?;
         draft.export(|out| self.export(Form::Json, out).map(drop))?;
-        let now = self.clock.now();
-        let notes = self.index.catalog().counts()?.notes;
+        let now = self.core.clock.now();
+        let notes = self.core.index.catalog().counts()?.notes;
         let name = format!("{PREFIX}{}", now.local().strftime("%Y%m%d_%H%M%S"));
-        let lock = self.vault.lock(&self.vault.records())?;
-        let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes, self.config.backup.keep)?;
+        let lock = self.core.vault.lock(&self.core.vault.records())?;
+        let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes, self.core.config.backup.keep)?;
         drop(lock);
         let item = BackupItem::of(path, &manifest);
         let mut event = Event::new("backup", now);
         event.more.insert("backup".to_owned(), Value::from(item.name.as_str()));
         event.more.insert("count".to_owned(), Value::from(notes));
-        self.sign(&mut event);
-        self.journal().append(&event)?;
+        Calls::of(self.core).sign(&mut event);
+        self.core.journal().append(&event)?;
         Ok(item)
     }
 
@@ -117,13 +122,13 @@ impl Store {
     /// notes. Gives it where it was made.
     ///
     /// # Errors
-    /// As [`Store::backup`].
+    /// As [`Self::backup`].
     pub fn backup_if_due(&self) -> Result<Option<BackupItem>> {
-        if !self.config.backup.auto {
+        if !self.core.config.backup.auto {
             return Ok(None);
         }
         let mut last = None;
-        for event in self.journal().events(ReadOrder::NewestFirst)?.with_any(&["\"backup\""]) {
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&["\"backup\""]) {
             let event = event?;
             if event.op == "backup" {
                 last = Some(event);
@@ -133,11 +138,11 @@ impl Store {
         let is_due = match last {
             None => true,
             Some(last) => {
-                let notes = self.index.catalog().counts()?.notes;
+                let notes = self.core.index.catalog().counts()?.notes;
                 let before = last.more.get("count").and_then(Value::as_u64).unwrap_or(0);
                 let before = usize::try_from(before).unwrap_or(usize::MAX);
                 // One of the future is that of a clock that went wrong.
-                !(0..DAY).contains(&(self.clock.now().millis() - last.at.millis()))
+                !(0..DAY).contains(&(self.core.clock.now().millis() - last.at.millis()))
                     || notes / NOTES > before / NOTES
             }
         };
@@ -149,7 +154,7 @@ impl Store {
     /// # Errors
     /// `Io` where their folder cannot be listed.
     pub fn backups(&self, folder: Option<&Path>) -> Result<Vec<BackupItem>> {
-        let found = backup::list(&self.backup_folder(folder), self.vault.root())?;
+        let found = backup::list(&self.backup_folder(folder), self.core.vault.root())?;
         Ok(found.into_iter().map(|(path, manifest)| BackupItem::of(path, &manifest)).collect())
     }
 
@@ -169,7 +174,7 @@ impl Store {
     ///
     /// # Errors
     /// `NotFound` where there is no such backup; `Exists` where the folder is not empty; `Corrupt` where the backup is
-    /// damaged; else as [`Store::change`].
+    /// damaged; else as [`Changes::change`].
     #[tracing::instrument(skip_all)]
     pub fn restore_backup(
         &self,
@@ -182,11 +187,11 @@ impl Store {
         let item = BackupItem::of(path.clone(), &manifest);
         if let Some(to) = to {
             if !dry_run {
-                backup::restore(&self.vault, &path, to)?;
+                backup::restore(&self.core.vault, &path, to)?;
             }
             return Ok(RestoreReply { backup: item, to: Some(to.to_owned()), change: None });
         }
-        let change = self.carry_out(
+        let change = Changes::of(self.core).carry_out(
             |lock| {
                 let plan = self.plan_return(&path, &manifest)?;
                 if let Some(lock) = lock {
@@ -207,19 +212,19 @@ impl Store {
     ) -> Result<()> {
         let read = |(path, name, file)| Ok((name, backup::read(backup, path, file)?));
         let months = backup::journal(manifest).map(read).collect::<Result<Vec<_>>>()?;
-        months.iter().try_for_each(|(name, bytes)| self.journal().restore_lines(lock, name, bytes))
+        months.iter().try_for_each(|(name, bytes)| self.core.journal().restore_lines(lock, name, bytes))
     }
 
     /// Plans to give notes and attachments that are gone or different the bytes of a backup.
     fn plan_return(&self, folder: &Path, manifest: &BackupManifest) -> Result<ChangeSet> {
         // Only so that the index is in line with the files.
-        View::new(self)?;
+        View::new(self.core)?;
         let mut plan = ChangeSet::new(OP_RESTORE_BACKUP);
         for (name, file) in manifest.of_vault() {
             // What is hidden, and links, come back into a vault of their own only.
             let Some(path) = NotePath::from_disk(name).filter(|_| file.link.is_none()) else { continue };
-            let before = match self.vault.open_file(&path) {
-                Ok(_) if self.vault.disk_path(&path).is_symlink() => {
+            let before = match self.core.vault.open_file(&path) {
+                Ok(_) if self.core.vault.disk_path(&path).is_symlink() => {
                     plan.remarks.push(stays(&path, "no plain file stands in its place"));
                     continue;
                 }

@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, FileRow, Filter};
 use crate::parallel;
-use crate::store::Store;
+use crate::store::sync::IndexSync;
+use crate::store::upkeep::Upkeep;
 use crate::text::decode::decode;
 use crate::text::link::Link;
 use crate::text::link_syntax::is_external;
@@ -25,12 +26,16 @@ use crate::vault::undo_log::UndoLog;
 
 /// How many of a note's rarest word sequences are compared.
 const SKETCH: usize = 32;
+
 /// How many words make a sequence.
 const SHINGLE: usize = 4;
+
 /// Notes with fewer sequences are too short to be told apart by them.
 const SHORTEST: usize = 12;
+
 /// The share of common sequences from which two notes are near-duplicates.
 const ALIKE: f64 = 0.8;
+
 /// A sequence that more notes share is a template's, and says nothing.
 const CROWD: usize = 40;
 
@@ -151,7 +156,7 @@ struct Looked {
     sketch: Vec<u64>,
 }
 
-impl Store {
+impl Upkeep<'_> {
     /// Looks for problems of the vault and its index. The index is brought in step first, and with `fix` that it was not
     /// is no problem; notes are never changed.
     ///
@@ -159,11 +164,11 @@ impl Store {
     /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn check(&self, fix: bool) -> Result<CheckReply> {
-        let is_new = self.index.generation()? == 0;
-        let behind = self.index.drift(&self.vault)?.len();
+        let is_new = self.core.index.generation()? == 0;
+        let behind = self.core.index.drift(&self.core.vault)?.len();
         // What is wrong is told of the files as they are, so the index is brought in step wherever that may be.
-        let is_in_step = behind == 0 || self.freshen()? == 0;
-        let catalog = self.index.catalog();
+        let is_in_step = behind == 0 || IndexSync::of(self.core).freshen()? == 0;
+        let catalog = self.core.index.catalog();
         let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
         let all: Vec<NotePath> = catalog.paths()?.into_iter().map(|(path, _)| path).collect();
         let orphans = catalog.orphans()?;
@@ -191,7 +196,7 @@ impl Store {
         problems.extend(orphans.into_iter().map(alone));
         if !is_in_step || (behind > 0 && !fix && !is_new) {
             let message = format!("{behind} files differed from the index");
-            let path = self.index.folder().display().to_string();
+            let path = self.core.index.folder().display().to_string();
             problems.push(Problem::new(path, 0, "index-behind", message));
         }
         problems.extend(self.damaged_records()?);
@@ -205,9 +210,9 @@ impl Store {
 
     /// Finds lines of the journal and before-images that cannot be read.
     fn damaged_records(&self) -> Result<Vec<Problem>> {
-        let records = self.vault.records();
+        let records = self.core.vault.records();
         let named = |name: &str| records.join(name).display().to_string();
-        let journal = self.journal().damage()?.into_iter().map(|(month, lines)| {
+        let journal = self.core.journal().damage()?.into_iter().map(|(month, lines)| {
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
             let message = format!("{lines} cannot be read and are passed over");
             Problem::new(named(&month), 0, "damaged-journal", message)
@@ -228,7 +233,7 @@ impl Store {
     fn look(&self, row: &FileRow, names: &FileNames) -> Looked {
         let path = &row.path;
         let mut looked = Looked::default();
-        let bytes = match self.vault.read(path) {
+        let bytes = match self.core.vault.read(path) {
             Ok(bytes) => bytes,
             // What went away meanwhile is no problem of the vault's.
             Err(error) if error.kind() == ErrorKind::NotFound => return looked,
@@ -265,7 +270,7 @@ impl Store {
             16,
             || (),
             |(), (target, links)| {
-                let Ok(bytes) = self.vault.read(target) else { return Vec::new() };
+                let Ok(bytes) = self.core.vault.read(target) else { return Vec::new() };
                 let note = Note::parse(&decode(&bytes).text);
                 let parts = SubpathTable::new(&note);
                 let missing = links.iter().filter(|(subpath, ..)| parts.find(subpath).is_none());

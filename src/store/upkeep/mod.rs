@@ -2,5 +2,20 @@
 
 pub(super) mod backup;
 pub(super) mod check;
+pub(super) mod follow;
 pub(super) mod models;
 pub(super) mod transfer;
+
+use crate::store::core::Core;
+
+/// Follows the files, checks the vault, and makes and restores backups.
+#[derive(Debug, Clone, Copy)]
+pub struct Upkeep<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Upkeep<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

@@ -9,9 +9,9 @@ use crate::config::{Config, ConfigEdit, Origin, SettingChange, edit_user_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::embed::download::Heard;
 use crate::index::embed::model_files::{Kept, folder_of};
-use crate::index::embed::onnx::{self, Listed, find_listed, listed_embedders, listed_rerankers};
+use crate::index::embed::onnx::{Listed, find_listed, listed_embedders, listed_rerankers};
 use crate::index::embed::{
-    CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection,
+    CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection, onnx,
 };
 use crate::vault::Vault;
 
@@ -21,12 +21,16 @@ const TEXTS: [&str; 3] = [
     "A kitten naps by the sunny window.",
     "The central bank raised its interest rates again.",
 ];
+
 /// A question, its answer, and a text that is none.
 const QUESTION: &str = "how often do tomatoes need water";
+
 const ANSWERS: [&str; 2] =
     ["Tomatoes need a deep watering twice a week.", "The bridge over the river was opened in 1932."];
+
 /// Vectors of one text may differ by what rounding does.
 const SAME: f32 = 0.99;
+
 /// Trying a reranker may take so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 

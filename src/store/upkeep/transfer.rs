@@ -1,6 +1,6 @@
 //! Taking memories out for other programs, and in from them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -8,28 +8,28 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{Filter, path_id_at};
+use crate::index::catalog::Filter;
 use crate::memory::duplicate::digest;
 use crate::memory::state::{MAX_IMPORTANCE, MIN_IMPORTANCE};
-use crate::store::Store;
-use crate::store::change::create::{file_name, originals, with_properties};
-use crate::store::change::move_files::follow;
-use crate::store::change::redact::Cleaned;
-use crate::store::memory::memories::Memory;
-use crate::store::memory::save::{number, title_of};
-use crate::store::view::{Source, View, body_of};
-use crate::text::edit::{ChangeSet, FileChange};
+use crate::store::change::Changes;
+use crate::store::change::naming::number;
+use crate::store::lookup::Lookup;
+use crate::store::memory::MemoryWrites;
+use crate::store::memory::incoming::{Incoming, LONGEST_ID};
+use crate::store::redaction::Cleaned;
+use crate::store::source::{Source, body_of};
+use crate::store::sync::IndexSync;
+use crate::store::upkeep::Upkeep;
+use crate::store::view::View;
+use crate::store::weighing::{Memory, Weighing};
 use crate::text::frontmatter;
-use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
-use crate::text::rewrite::{Moves, RewriteOptions};
 
 /// So many notes are made in one operation.
 const BATCH: usize = 500;
+
 /// The end of the year 9999, in milliseconds.
 const LATEST: f64 = 253_402_300_800_000.0;
-/// An id of another program is no longer than this.
-const LONGEST_ID: usize = 100;
 
 /// In which form memories are taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,26 +130,9 @@ pub struct ImportReply {
     pub notices: Vec<String>,
 }
 
-/// A memory that is to become a note.
-#[derive(Debug, Clone, Default)]
-pub(in crate::store) struct Incoming {
-    pub(in crate::store) id: Option<String>,
-    /// The place that it had, where it comes from a vault.
-    pub(in crate::store) path: Option<NotePath>,
-    /// The frontmatter that it had there, with its marks.
-    pub(in crate::store) frontmatter: Option<String>,
-    pub(in crate::store) title: Option<String>,
-    pub(in crate::store) content: String,
-    pub(in crate::store) kind: Option<String>,
-    pub(in crate::store) tags: Vec<String>,
-    pub(in crate::store) importance: Option<f64>,
-    pub(in crate::store) created: Option<Timestamp>,
-    pub(in crate::store) properties: Map<String, Value>,
-}
-
-impl Store {
-    fn record(&self, memory: &Memory) -> Result<Record> {
-        let source = Source::unplaced(memory.row.path.clone(), &self.read_bytes(&memory.row.path)?);
+impl Upkeep<'_> {
+    pub(in crate::store) fn record(&self, memory: &Memory) -> Result<Record> {
+        let source = Source::unplaced(memory.row.path.clone(), &self.core.read_bytes(&memory.row.path)?);
         let front = source.note.frontmatter.as_ref();
         let begin = frontmatter::read(&source.text).1;
         Ok(Record {
@@ -179,8 +162,8 @@ impl Store {
     /// `Io` where the answer cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<ExportReply> {
-        let now = self.clock.now();
-        let memories = self.all_memories(now)?;
+        let now = self.core.clock.now();
+        let memories = Weighing::of(self.core).all_memories(now)?;
         let failed = |error| Error::io("write", "the export", error);
         let unserial = |error| Error::internal("a memory cannot be written").with_source(error);
         let mut left_out = Vec::new();
@@ -243,20 +226,20 @@ impl Store {
             let wrong = |error: Error| Error::invalid(format!("memory {}: {error}", at + 1));
             incoming.push(read(record).map_err(wrong)?);
         }
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let mut reply = ImportReply::default();
         let mut known = self.known_texts()?;
-        let catalog = self.index.catalog();
+        let catalog = self.core.index.catalog();
         let mut taken: HashSet<String> =
             catalog.paths()?.iter().map(|(path, _)| key(path.as_str())).collect();
         drop(catalog);
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let mut numbers = HashMap::new();
         let mut made = Vec::new();
         let mut cleaned = Cleaned::default();
         // All of them are made before the first is written: one that cannot be is told of while nothing has changed.
         for (at, mut memory) in incoming.into_iter().enumerate() {
-            cleaned += self.clean_incoming(&mut memory);
+            cleaned += MemoryWrites::of(self.core).clean_incoming(&mut memory);
             let is_there = match &memory.path {
                 Some(path) => self.holds(path, &memory),
                 None => {
@@ -270,7 +253,12 @@ impl Store {
                 continue;
             }
             let former = memory.path.clone();
-            let note = self.note_of(memory, &|path| taken.contains(&key(path)), &mut numbers, now);
+            let note = MemoryWrites::of(self.core).note_of(
+                memory,
+                &|path| taken.contains(&key(path)),
+                &mut numbers,
+                now,
+            );
             let (path, bytes) =
                 note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
             if let Some(former) = former.filter(|former| *former != path) {
@@ -284,12 +272,18 @@ impl Store {
         let total = made.len();
         for batch in made.chunks(BATCH) {
             if !dry_run {
-                let change = self
-                    .carry_out(|_| self.plan_notes(&View::new(self)?, "import", batch), false)
+                let change = Changes::of(self.core)
+                    .carry_out(
+                        |_| MemoryWrites::of(self.core).plan_notes(&View::new(self.core)?, "import", batch),
+                        false,
+                    )
                     .map_err(|error| {
-                    let done = reply.imported.len();
-                    Error::new(error.kind(), format!("{done} of {total} notes came in, and then: {error}"))
-                })?;
+                        let done = reply.imported.len();
+                        Error::new(
+                            error.kind(),
+                            format!("{done} of {total} notes came in, and then: {error}"),
+                        )
+                    })?;
                 reply.notices.extend(change.notices);
             }
             reply.imported.extend(batch.iter().map(|(path, _)| path.to_string()));
@@ -298,30 +292,10 @@ impl Store {
         Ok(reply)
     }
 
-    /// As [`Store::clean`], of everything that a memory brings.
-    pub(in crate::store) fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
-        let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
-        let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);
-        let mut cleaned: Cleaned = texts.map(|text| self.clean(text)).sum();
-        let properties = std::mem::take(&mut memory.properties);
-        for (mut name, mut value) in properties {
-            cleaned += self.clean(&mut name);
-            cleaned += self.clean_value(&mut value);
-            memory.properties.insert(name, value);
-        }
-        let path = memory.path.as_ref().map(|path| {
-            let mut text = path.to_string();
-            cleaned += self.clean(&mut text);
-            NotePath::parse_new(&text, false).ok()
-        });
-        memory.path = path.flatten();
-        cleaned
-    }
-
     /// Says whether a note is at its place as it was, byte for byte.
-    fn holds(&self, path: &NotePath, memory: &Incoming) -> bool {
+    pub(in crate::store) fn holds(&self, path: &NotePath, memory: &Incoming) -> bool {
         let whole = format!("{}{}", memory.frontmatter.as_deref().unwrap_or(""), memory.content);
-        self.read_bytes(path).is_ok_and(|bytes| {
+        self.core.read_bytes(path).is_ok_and(|bytes| {
             bytes == whole.as_bytes()
                 || (memory.frontmatter.is_none() && digest(&body_of(&bytes)) == digest(&memory.content))
         })
@@ -329,123 +303,23 @@ impl Store {
 
     /// Says whether the note of an id says just this.
     fn is_same(&self, id: &str, content: &str) -> bool {
-        let found = self.find(id).ok().filter(|row| row.note_id == id);
-        let body = found.and_then(|row| Some(digest(&body_of(&self.read_bytes(&row.path).ok()?))));
+        let found = Lookup::of(self.core).find(id).ok().filter(|row| row.note_id == id);
+        let body = found.and_then(|row| Some(digest(&body_of(&self.core.read_bytes(&row.path).ok()?))));
         body.is_some_and(|body| body == digest(content))
     }
 
     /// Gathers what memories say, so that nothing comes twice.
     fn known_texts(&self) -> Result<HashSet<String>> {
-        let rows = self.index.catalog().select(&Filter::default())?;
+        let rows = self.core.index.catalog().select(&Filter::default())?;
         // What came in while another process kept the index, and was behind, is known, too.
-        let memories = self.weigh(self.with_unseen(rows, |_| true)?, self.clock.now())?;
-        let own = memories.into_iter().filter(|memory| self.is_own(memory));
+        let memories = Weighing::of(self.core)
+            .weigh(Lookup::of(self.core).with_unseen(rows, |_| true)?, self.core.clock.now())?;
+        let own = memories.into_iter().filter(|memory| Weighing::of(self.core).is_own(memory));
         let digests = own.filter_map(|memory| {
-            let bytes = self.read_bytes(&memory.row.path).ok()?;
+            let bytes = self.core.read_bytes(&memory.row.path).ok()?;
             Some(digest(&body_of(&bytes)))
         });
         Ok(digests.collect())
-    }
-
-    /// Makes the note of a memory: where it goes, and its bytes.
-    pub(in crate::store) fn note_of(
-        &self,
-        memory: Incoming,
-        is_taken: &dyn Fn(&str) -> bool,
-        numbers: &mut HashMap<String, usize>,
-        now: Timestamp,
-    ) -> Result<(NotePath, Vec<u8>)> {
-        let created = memory.created.unwrap_or(now);
-        let title = memory.title.clone().unwrap_or_else(|| title_of(&memory.content));
-        let given = memory.path.as_ref().map(|path| (path.folder().to_owned(), path.stem().to_owned()));
-        let folder = self.config.memory.folder.trim_matches('/');
-        let (folder, stem) = match given {
-            Some(given) => given,
-            // A title that gives no file name is one all the same, and the note is named otherwise.
-            None => {
-                let names =
-                    [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
-                let fits = |name: &String| NotePath::parse_new(&format!("{folder}/{name}.md"), false).is_ok();
-                let name = names.into_iter().flatten().find(fits);
-                (folder.to_owned(), name.unwrap_or_else(|| "Memory".to_owned()))
-            }
-        };
-        let named = |stem: &str| {
-            if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") }
-        };
-        // Of many namesakes each goes on where the last one stopped.
-        let next = numbers.entry(key(&named(&stem))).or_insert(1);
-        let path = loop {
-            let name = if *next == 1 { named(&stem) } else { named(&format!("{stem} {next}")) };
-            *next += 1;
-            if !is_taken(&name) {
-                break NotePath::parse_new(&name, false)?;
-            }
-        };
-        if let (Some(_), Some(front)) = (&memory.path, &memory.frontmatter) {
-            return Ok((path, format!("{front}{}", memory.content).into_bytes()));
-        }
-        let mut properties: BTreeMap<usize, (String, Value)> = BTreeMap::new();
-        let mut add = |name: &str, value: Value| {
-            properties.insert(properties.len(), (name.to_owned(), value));
-        };
-        let own = &memory.properties;
-        if memory.path.is_none() || !own.contains_key("id") {
-            add("id", Value::from(memory.id.clone().unwrap_or_else(|| path_id_at(&path, created))));
-        }
-        if memory.path.is_none() {
-            // One that was given is said although the file says it: it stays when the text changes.
-            if title != path.stem()
-                || memory.title.as_ref().is_some_and(|given| *given == title_of(&memory.content))
-            {
-                add("title", Value::from(title));
-            }
-            let tags = StoredTags::of(&memory.tags);
-            if !tags.tags.is_empty() {
-                add("tags", Value::from(tags.tags.clone()));
-            }
-            if let Some((name, value)) = originals(&tags) {
-                add(&name, value);
-            }
-            let kind =
-                memory.kind.clone().unwrap_or_else(|| self.kinds().classify(&memory.content).to_owned());
-            add("type", Value::from(kind));
-            add("created_at", Value::from(created.rfc3339()));
-            if let Some(importance) = memory.importance {
-                add("importance", number(importance));
-            }
-        }
-        for (name, value) in own {
-            add(name, value.clone());
-        }
-        // A block of its own: what the text begins with is text.
-        let mut text = with_properties(String::new(), &path, properties.into_values().collect())?;
-        text.push_str(&memory.content);
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        Ok((path, text.into_bytes()))
-    }
-
-    /// Plans new notes, all at once; links that their names would capture are lengthened.
-    pub(in crate::store) fn plan_notes(
-        &self,
-        view: &View<'_>,
-        operation: &str,
-        made: &[(NotePath, Vec<u8>)],
-    ) -> Result<ChangeSet> {
-        let mut plan = ChangeSet::new(operation);
-        let paths = made
-            .iter()
-            .map(|(path, _)| self.vault.canonical_path(path))
-            .collect::<Result<Vec<NotePath>>>()?;
-        let contents = made.iter().map(|(_, bytes)| bytes.clone());
-        plan.files
-            .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
-        let options =
-            RewriteOptions { format: self.vault.settings().link_format, ..RewriteOptions::default() };
-        follow(view, &Moves::default(), &[], &paths, options, &mut plan)?;
-        Ok(plan)
     }
 }
 

@@ -1,42 +1,30 @@
-//! Doing a call once: a caller that names its operation may repeat the call, for instance when no answer came, and gets
-//! the first answer again. The journal remembers both, for a day.
+//! Carries a call out once: a client that names its operation may repeat the call and gets the first answer again.
+//!
+//! The journal keeps the names and answers for a day.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::catalog::{FileRow, path_id};
 use crate::journal::event::Event;
 use crate::journal::reader::ReadOrder;
-use crate::store::Store;
-use crate::store::unindexed::Call;
+use crate::store::call::ANSWER;
+use crate::store::core::Core;
 
-/// The operation under which an answer is kept.
-const ANSWER: &str = "answer";
 /// The property of events that names the operation of the caller.
 const NAME: &str = "operation_id";
+
 /// A repetition is known for so many milliseconds.
 const REMEMBERED: i64 = 86_400_000;
+
 /// The name of an operation is no longer than this.
-const LONGEST: usize = 200;
+pub(in crate::store) const LONGEST: usize = 200;
+
 /// An answer that takes more bytes than this is not kept; what was done is told in its place.
 const LONGEST_ANSWER: usize = 64_000;
-
-/// Says whether an event keeps an answer, and nothing that was done.
-pub(in crate::store) fn is_answer(event: &Event) -> bool {
-    event.op == ANSWER
-}
-
-/// The name by which a repetition of a call is known.
-#[derive(Debug)]
-pub(in crate::store) struct Once {
-    id: String,
-    /// What is called, with which arguments.
-    call: String,
-    /// The events of this call itself.
-    own: Mutex<HashSet<String>>,
-}
 
 /// What became of a call that was made before.
 #[derive(Debug, Clone)]
@@ -47,32 +35,10 @@ pub enum EarlierCall {
     Committed(Vec<Event>),
 }
 
-impl Store {
-    /// Gives the same store for one call, which its caller may have named: then by `(name, what is called)`. A name with
-    /// private text or a key in it is known by its hash, so that neither reaches the journal.
-    #[must_use]
-    pub fn for_call(&self, named: Option<(&str, &str)>) -> Self {
-        let known = |id: &str| {
-            let mut clean = id.to_owned();
-            self.clean(&mut clean);
-            if clean == id || id.len() > LONGEST {
-                id.to_owned()
-            } else {
-                blake3::hash(id.as_bytes()).to_hex().to_string()
-            }
-        };
-        let once = named.map(|(id, call)| Once {
-            id: known(id),
-            call: blake3::hash(call.as_bytes()).to_hex().to_string(),
-            own: Mutex::default(),
-        });
-        let call = Arc::new(Call::new(once));
-        Self { call, ..self.clone() }
-    }
-
+impl Calls<'_> {
     /// Waits until no other named call is under way in this process.
     pub fn alone(&self) -> MutexGuard<'_, ()> {
-        self.repeated.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.state.repeated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells what became of this call when it was made before under the same name.
@@ -80,16 +46,16 @@ impl Store {
     /// # Errors
     /// `Invalid` where the name is too long, or was another call's; `Io` where the journal cannot be read.
     pub fn earlier(&self) -> Result<Option<EarlierCall>> {
-        let Some(once) = &self.call.once else { return Ok(None) };
+        let Some(once) = &self.core.call.once else { return Ok(None) };
         if once.id.trim().is_empty() || once.id.len() > LONGEST {
             return Err(Error::invalid(format!("{NAME} has {} bytes", once.id.len()))
                 .with_hint(format!("Give a name of 1 to {LONGEST} bytes, such as a UUID")));
         }
         let own = once.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let written = Value::from(once.id.as_str()).to_string();
-        let oldest = self.clock.now().millis() - REMEMBERED;
+        let oldest = self.core.clock.now().millis() - REMEMBERED;
         let mut done = Vec::new();
-        for event in self.journal().events(ReadOrder::NewestFirst)?.with_any(&[written.as_str()]) {
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&[written.as_str()]) {
             let mut event = event?;
             // A clock that went wrong for a while hides nothing that was done since.
             if event.at.millis() < oldest {
@@ -128,15 +94,15 @@ impl Store {
     /// told then. What did nothing, as a dry run, may be repeated without harm, and shows text of notes that the journal
     /// need not hold.
     pub fn keep_answer(&self, answer: Value) {
-        let Some(once) = &self.call.once else { return };
+        let Some(once) = &self.core.call.once else { return };
         let is_idle = once.own.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if is_idle || answer.to_string().len() > LONGEST_ANSWER {
             return;
         }
-        let mut event = Event::new(ANSWER, self.clock.now());
+        let mut event = Event::new(ANSWER, self.core.clock.now());
         self.sign(&mut event);
         event.more.insert("answer".to_owned(), answer);
-        if let Err(error) = self.journal().append(&event) {
+        if let Err(error) = self.core.journal().append(&event) {
             tracing::warn!("the answer is not kept for a repetition: {error}");
         }
     }
@@ -144,11 +110,11 @@ impl Store {
     /// Gives what events of this call say beside what was done: the session, and the name of the operation.
     pub(in crate::store) fn signature(&self) -> Map<String, Value> {
         let mut signature = Map::new();
-        if let Some(mut session) = self.session.clone() {
-            self.clean(&mut session);
+        if let Some(mut session) = self.core.session.clone() {
+            self.core.clean(&mut session);
             signature.insert("session".to_owned(), Value::from(session));
         }
-        if let Some(once) = &self.call.once {
+        if let Some(once) = &self.core.call.once {
             signature.insert(NAME.to_owned(), Value::from(once.id.as_str()));
             signature.insert("call".to_owned(), Value::from(once.call.as_str()));
         }
@@ -163,8 +129,41 @@ impl Store {
 
     /// Remembers that an event is of this call.
     pub(in crate::store) fn own(&self, id: &str) {
-        if let Some(once) = &self.call.once {
+        if let Some(once) = &self.core.call.once {
             once.own.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
         }
+    }
+
+    /// Makes an event that names notes: by their own id, where they have one, and by their path.
+    pub(in crate::store) fn event_of<'a>(
+        &self,
+        op: &str,
+        at: Timestamp,
+        rows: impl Iterator<Item = &'a FileRow>,
+    ) -> Event {
+        let name = |row: &FileRow| {
+            let path = row.path.as_str();
+            if row.note_id == path_id(&row.path) {
+                json!({ "path": path })
+            } else {
+                json!({ "id": row.note_id, "path": path })
+            }
+        };
+        let mut event = Event::new(op, at);
+        event.more.insert("notes".to_owned(), rows.map(name).collect());
+        self.sign(&mut event);
+        event
+    }
+}
+
+/// Identifies the calls of a client, so that a repeated call is carried out once.
+#[derive(Debug, Clone, Copy)]
+pub struct Calls<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Calls<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
     }
 }

@@ -1,13 +1,15 @@
-//! Writing a new note with an eye on what other notes say already.
+//! Writes a note unless another note says the same.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::store::Store;
-use crate::store::change::apply::{ChangeReply, Operation};
+use crate::store::change::Changes;
 use crate::store::change::create::NewRequest;
+use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::change::relate::RelateRequest;
+use crate::store::memory::MemoryWrites;
 use crate::store::memory::save::{Alike, Comparison};
+use crate::store::sync::IndexSync;
 
 /// A note that is to be written.
 #[derive(Debug, Clone, Default)]
@@ -30,16 +32,16 @@ pub struct WriteReply {
     pub change: ChangeReply,
 }
 
-impl Store {
+impl MemoryWrites<'_> {
     /// Writes a new note, unless another one says exactly the same. One that says nearly the same is linked.
     ///
     /// # Errors
-    /// `Exists` where a note is there already, or says exactly the same; as [`Store::change`] otherwise.
+    /// `Exists` where a note is there already, or says exactly the same; as [`Changes::change`] otherwise.
     #[tracing::instrument(skip_all)]
     pub fn write_note(&self, request: &WriteRequest, dry_run: bool) -> Result<WriteReply> {
-        self.freshen()?;
+        IndexSync::of(self.core).freshen()?;
         let mut text = request.new.content.clone();
-        self.clean(&mut text);
+        self.core.clean(&mut text);
         let text = text.trim().to_owned();
         let mut alike = if text.is_empty() { Comparison::none() } else { self.alike(&text)? };
         alike.refuse(request.allow_duplicate, "note")?;
@@ -49,12 +51,13 @@ impl Store {
             }
             alike.refuse(request.allow_duplicate, "note")
         };
-        let mut change = self.change_if(&Operation::New(request.new.clone()), dry_run, allowed)?;
+        let mut change =
+            Changes::of(self.core).change_if(&Operation::New(request.new.clone()), dry_run, allowed)?;
         let near = alike.near;
         let path = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
         if let Some(near) = near.as_ref().filter(|_| !dry_run) {
             let link = RelateRequest { a: path.clone(), b: near.path.clone(), text: None };
-            match self.change(&Operation::Link(link), false) {
+            match Changes::of(self.core).change(&Operation::Link(link), false) {
                 Ok(linked) => change.notices.extend(linked.notices),
                 Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
             }

@@ -1,0 +1,58 @@
+//! Records what an editor did to a note.
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::journal::event::Event;
+use crate::store::change::Changes;
+use crate::store::idempotency::Calls;
+use crate::store::lookup::Lookup;
+use crate::store::sync::IndexSync;
+use crate::text::path::NotePath;
+use crate::vault::undo_log::UndoLog;
+
+/// What an editor did to a note.
+#[derive(Debug, Clone, Serialize)]
+pub struct Edited {
+    /// Whether the note is other than before.
+    pub changed: bool,
+    /// The number of the change in the journal, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+impl Changes<'_> {
+    /// Gives a note's bytes as they are, to be handed to [`Self::edited`] once an editor is through with it.
+    ///
+    /// # Errors
+    /// As [`Lookup::find`].
+    pub fn before_edit(&self, name: &str) -> Result<(NotePath, Vec<u8>)> {
+        let path = Lookup::of(self.core).find(name)?.path;
+        let bytes = self.core.read_bytes(&path)?;
+        Ok((path, bytes))
+    }
+
+    /// Writes down that an editor changed a note, so that `history` tells of it and `undo` takes it back, and brings the
+    /// index in line.
+    ///
+    /// # Errors
+    /// `NotFound` where the note is gone; `Io` where the journal cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn edited(&self, path: &NotePath, before: &[u8]) -> Result<Edited> {
+        let after = self.core.read_bytes(path)?;
+        if after == before {
+            return Ok(Edited { changed: false, operation: None });
+        }
+        let records = self.core.vault.records();
+        let lock = self.core.vault.lock(&records)?;
+        let now = self.core.clock.now();
+        let id = Event::new("edit", now).id;
+        let applied = UndoLog::save_before_image(&lock, &id, "edit", path, (before, &after), now)?;
+        let mut event = Event::of(&applied);
+        Calls::of(self.core).sign(&mut event);
+        self.core.journal().record(&event)?;
+        drop(lock);
+        IndexSync::of(self.core).freshen()?;
+        Ok(Edited { changed: true, operation: Some(id) })
+    }
+}

@@ -1,0 +1,61 @@
+//! Lists the operations of the journal, for one note or for all.
+
+use crate::error::Result;
+use crate::index::catalog::Hash;
+use crate::journal::Journal;
+use crate::journal::event::Event;
+use crate::journal::reader::{Events, ReadOrder};
+use crate::store::change::Changes;
+use crate::store::lookup::Lookup;
+use crate::text::path::NotePath;
+
+impl Changes<'_> {
+    /// Lists what was done, the newest first: to one note, under all its names, or to all.
+    ///
+    /// # Errors
+    /// As [`Lookup::find`], unless the journal knows the path.
+    #[tracing::instrument(skip_all)]
+    pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
+        self.history_of(note, usize::MAX)
+    }
+
+    /// As [`Self::history`], `limit` at most; no more of the journal is read than that takes.
+    ///
+    /// # Errors
+    /// As [`Self::history`].
+    #[tracing::instrument(skip_all)]
+    pub fn history_of(&self, note: Option<&str>, limit: usize) -> Result<Vec<Event>> {
+        let journal = Journal::open(&self.core.vault, &self.core.vault.records());
+        let Some(name) = note else {
+            let mut events = journal.events(ReadOrder::NewestFirst)?.of_changes();
+            // What only moves weight stands in the audit trail.
+            let is_change = |event: &Result<Event>| {
+                event.as_ref().map_or(true, |event| {
+                    !event.files.is_empty() || !event.folders.is_empty() || event.undoes.is_some()
+                })
+            };
+            let all = events.by_ref().filter(is_change).take(limit).collect::<Result<Vec<_>>>()?;
+            warn_of_damage(&events);
+            return Ok(all);
+        };
+        let found = Lookup::of(self.core).find(name).map(|row| row.path);
+        let given = [name.to_owned(), format!("{name}.md")];
+        let paths = found.iter().cloned().chain(given.iter().filter_map(|path| NotePath::parse(path).ok()));
+        for path in paths {
+            let mut events = journal.history(&path)?;
+            if !events.is_empty() {
+                events.reverse();
+                events.truncate(limit);
+                return Ok(events);
+            }
+        }
+        found.map(|_| Vec::new())
+    }
+}
+
+/// Tells of lines of the journal that could not be read, and were passed over.
+pub(in crate::store) fn warn_of_damage(events: &Events) {
+    if events.corrupt() > 0 {
+        tracing::warn!("{} lines of the journal cannot be read and are left out", events.corrupt());
+    }
+}

@@ -1,0 +1,69 @@
+//! Writes properties and tags into the text of a note that is being planned.
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::text::edit::{Edit, Remark, apply};
+use crate::text::frontmatter::edit::{Refusal, set, unset};
+use crate::text::original_tags::{ORIGINALS, StoredTags};
+use crate::text::path::NotePath;
+
+pub(in crate::store) type Properties = Vec<(String, Value)>;
+
+/// Gives the property that holds tags as they were given, where that is needed.
+pub(in crate::store) fn originals(tags: &StoredTags) -> Option<(String, Value)> {
+    let is_needed = !tags.originals.is_empty();
+    is_needed.then(|| (ORIGINALS.to_owned(), Value::from(tags.originals.clone())))
+}
+
+/// Tells of tags that are stored in another form.
+pub(in crate::store) fn converted(path: &NotePath, stored: &StoredTags) -> Vec<Remark> {
+    let remark = |(given, tag): (&str, Option<String>)| Remark {
+        code: "tag-converted".to_owned(),
+        path: path.clone(),
+        line: 1,
+        column: 1,
+        message: match tag {
+            Some(tag) => format!(
+                "Obsidian does not read the tag {given:?}; it is stored as {tag:?}, and as given in {ORIGINALS}"
+            ),
+            None => format!("Obsidian does not read the tag {given:?}; it is stored in {ORIGINALS} alone"),
+        },
+    };
+    stored.converted().map(remark).collect()
+}
+
+/// Writes properties into the frontmatter of a text.
+pub(in crate::store) fn with_properties(
+    mut text: String,
+    path: &NotePath,
+    properties: Properties,
+) -> Result<String> {
+    for (name, value) in properties {
+        let edits = set(&text, &name, &value)
+            .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
+        text = String::from_utf8(apply(text.as_bytes(), &edits)?)
+            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+    }
+    Ok(text)
+}
+
+/// Gives a text the title that was made of it, which is said only where the name of the file does not say it.
+pub(in crate::store) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
+    let value = if path.stem() == title { Value::Null } else { Value::from(title) };
+    put(&mut text, path, "title", &value)?;
+    Ok(text)
+}
+
+/// Sets a property of a text, or takes it away where the value is null.
+pub(in crate::store) fn put(text: &mut String, path: &NotePath, name: &str, value: &Value) -> Result<()> {
+    let edits = if value.is_null() { unset(text, name) } else { set(text, name, value) };
+    let refused = |refusal: Refusal| Error::invalid(refusal.remark(path.clone(), text).to_string());
+    *text = applied(text, &edits.map_err(refused)?)?;
+    Ok(())
+}
+
+pub(in crate::store) fn applied(text: &str, edits: &[Edit]) -> Result<String> {
+    String::from_utf8(apply(text.as_bytes(), edits)?)
+        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
+}

@@ -1,0 +1,134 @@
+//! Holds the state that the services of a store share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::embed::model_selection::Chosen;
+use crate::index::embed::{Embed, Rerank};
+use crate::index::{Index, Snapshot};
+use crate::journal::Journal;
+use crate::journal::projection::Projection;
+use crate::store::call::Call;
+use crate::store::unindexed::Unseen;
+use crate::text::path::{NotePath, key};
+use crate::vault::Vault;
+use crate::vault::watch::Watcher;
+
+impl Core {
+    pub(in crate::store) fn journal(&self) -> Journal {
+        Journal::open(&self.vault, &self.vault.records())
+    }
+
+    /// Gives the ledger as the journal is this moment.
+    pub(in crate::store) fn projection(&self) -> Result<MutexGuard<'_, Option<Projection>>> {
+        let mut projection = self.state.projection.lock().unwrap_or_else(PoisonError::into_inner);
+        Projection::refresh(
+            &mut projection,
+            self.index.folder(),
+            !self.vault.is_read_only(),
+            &self.journal(),
+        )?;
+        Ok(projection)
+    }
+
+    /// Tells the log of a note that is left out because it cannot be read.
+    pub(in crate::store) fn warn_unless_gone(&self, error: &Error) {
+        if error.kind() != ErrorKind::NotFound {
+            tracing::warn!("{error}, so it is left out");
+        }
+    }
+
+    /// Ends long work that nobody waits for any more.
+    pub(in crate::store) fn go_on(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Conflict, "the call was cancelled; nothing was changed"));
+        }
+        Ok(())
+    }
+
+    pub(in crate::store) fn embedder_name(&self) -> String {
+        self.index.embedder().map_or_else(|| "none".to_owned(), |embedder| embedder.model().to_string())
+    }
+
+    pub(in crate::store) fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
+        self.vault.read(path)
+    }
+
+    /// Embeds a text by the model whose vectors it is compared with; nothing without one.
+    pub(in crate::store) fn query_vector(
+        &self,
+        model: Option<&Arc<dyn Embed>>,
+        text: &str,
+    ) -> Result<Option<Arc<Vec<f32>>>> {
+        let Some(embedder) = model else {
+            return Ok(None);
+        };
+        let key = format!("{}\n{text}", embedder.model().key());
+        let mut cache = self.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vector) = cache.get(&key) {
+            return Ok(Some(Arc::clone(vector)));
+        }
+        drop(cache);
+        let vector = Arc::new(embedder.embed_query(text)?);
+        cache = self.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.put(key, Arc::clone(&vector));
+        Ok(Some(vector))
+    }
+}
+
+/// Names the earlier model, where its vectors answer.
+pub(in crate::store) fn former_of(snapshot: &Snapshot) -> Option<String> {
+    let model = snapshot.model.as_ref().filter(|_| snapshot.is_former)?;
+    Some(model.model().to_string())
+}
+
+use std::sync::atomic::Ordering;
+
+/// What every service of a store borrows: the vault, its index, its settings, and the call that is under way.
+#[derive(Debug, Clone)]
+pub struct Core {
+    pub(in crate::store) vault: Arc<Vault>,
+    pub(in crate::store) index: Arc<Index>,
+    pub(in crate::store) config: Arc<Config>,
+    pub(in crate::store) clock: Clock,
+    pub(in crate::store) state: Arc<SharedState>,
+    /// The session that changes are made in.
+    pub(in crate::store) session: Option<String>,
+    /// Set where nobody waits any more for the answer.
+    pub(in crate::store) cancelled: Arc<AtomicBool>,
+    pub(in crate::store) call: Arc<Call>,
+}
+
+/// What all clones of a store share and change.
+#[derive(Debug)]
+pub struct SharedState {
+    pub(in crate::store) notices: Vec<String>,
+    /// The vault's state folder, where opening created it.
+    pub(in crate::store) made_state: Option<PathBuf>,
+    pub(in crate::store) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
+    /// Why the embedder that is set is not the one that answers.
+    pub(in crate::store) embed_trouble: Option<String>,
+    pub(in crate::store) reranker: Chosen<dyn Rerank>,
+    /// The watch over the files, while this process follows them and writes the index.
+    pub(in crate::store) watch: Mutex<Option<Arc<Watcher>>>,
+    /// Whether this process follows the files, or tries to.
+    pub(in crate::store) follows: AtomicBool,
+    /// The projection of the journal, once it was read.
+    pub(in crate::store) projection: Mutex<Option<Projection>>,
+    /// When this process last ran maintenance, in milliseconds since 1970.
+    pub(in crate::store) tended: AtomicI64,
+    /// When this process last looked whether a backup is due.
+    pub(in crate::store) backed_up: AtomicI64,
+    /// Held while a batch of the watch is brought into the index.
+    pub(in crate::store) turn: Mutex<()>,
+    /// Files that the index did not hold as they are when this process looked last.
+    pub(in crate::store) unseen: Mutex<Arc<Unseen>>,
+    /// Held while a call is carried out that its caller may repeat.
+    pub(in crate::store) repeated: Mutex<()>,
+}

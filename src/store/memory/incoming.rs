@@ -1,0 +1,167 @@
+//! Makes notes of memories that come from elsewhere.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::index::catalog::path_id_at;
+use crate::store::change::move_files::follow;
+use crate::store::change::naming::{file_name, number, title_of};
+use crate::store::change::properties::{originals, with_properties};
+use crate::store::memory::MemoryWrites;
+use crate::store::redaction::Cleaned;
+use crate::store::view::View;
+use crate::store::weighing::Weighing;
+use crate::text::edit::{ChangeSet, FileChange};
+use crate::text::frontmatter;
+use crate::text::original_tags::StoredTags;
+use crate::text::path::{NotePath, key};
+use crate::text::rewrite::{Moves, RewriteOptions};
+
+/// An id of another program is no longer than this.
+pub(in crate::store) const LONGEST_ID: usize = 100;
+
+/// A memory that is to become a note.
+#[derive(Debug, Clone, Default)]
+pub(in crate::store) struct Incoming {
+    pub(in crate::store) id: Option<String>,
+    /// The place that it had, where it comes from a vault.
+    pub(in crate::store) path: Option<NotePath>,
+    /// The frontmatter that it had there, with its marks.
+    pub(in crate::store) frontmatter: Option<String>,
+    pub(in crate::store) title: Option<String>,
+    pub(in crate::store) content: String,
+    pub(in crate::store) kind: Option<String>,
+    pub(in crate::store) tags: Vec<String>,
+    pub(in crate::store) importance: Option<f64>,
+    pub(in crate::store) created: Option<Timestamp>,
+    pub(in crate::store) properties: Map<String, Value>,
+}
+
+impl MemoryWrites<'_> {
+    /// As [`Core::clean`], of everything that a memory brings.
+    pub(in crate::store) fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
+        let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
+        let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);
+        let mut cleaned: Cleaned = texts.map(|text| self.core.clean(text)).sum();
+        let properties = std::mem::take(&mut memory.properties);
+        for (mut name, mut value) in properties {
+            cleaned += self.core.clean(&mut name);
+            cleaned += self.core.clean_value(&mut value);
+            memory.properties.insert(name, value);
+        }
+        let path = memory.path.as_ref().map(|path| {
+            let mut text = path.to_string();
+            cleaned += self.core.clean(&mut text);
+            NotePath::parse_new(&text, false).ok()
+        });
+        memory.path = path.flatten();
+        cleaned
+    }
+
+    /// Makes the note of a memory: where it goes, and its bytes.
+    pub(in crate::store) fn note_of(
+        &self,
+        memory: Incoming,
+        is_taken: &dyn Fn(&str) -> bool,
+        numbers: &mut HashMap<String, usize>,
+        now: Timestamp,
+    ) -> Result<(NotePath, Vec<u8>)> {
+        let created = memory.created.unwrap_or(now);
+        let title = memory.title.clone().unwrap_or_else(|| title_of(&memory.content));
+        let given = memory.path.as_ref().map(|path| (path.folder().to_owned(), path.stem().to_owned()));
+        let folder = self.core.config.memory.folder.trim_matches('/');
+        let (folder, stem) = match given {
+            Some(given) => given,
+            // A title that gives no file name is one all the same, and the note is named otherwise.
+            None => {
+                let names =
+                    [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
+                let fits = |name: &String| NotePath::parse_new(&format!("{folder}/{name}.md"), false).is_ok();
+                let name = names.into_iter().flatten().find(fits);
+                (folder.to_owned(), name.unwrap_or_else(|| "Memory".to_owned()))
+            }
+        };
+        let named = |stem: &str| {
+            if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") }
+        };
+        // Of many namesakes each goes on where the last one stopped.
+        let next = numbers.entry(key(&named(&stem))).or_insert(1);
+        let path = loop {
+            let name = if *next == 1 { named(&stem) } else { named(&format!("{stem} {next}")) };
+            *next += 1;
+            if !is_taken(&name) {
+                break NotePath::parse_new(&name, false)?;
+            }
+        };
+        if let (Some(_), Some(front)) = (&memory.path, &memory.frontmatter) {
+            return Ok((path, format!("{front}{}", memory.content).into_bytes()));
+        }
+        let mut properties: BTreeMap<usize, (String, Value)> = BTreeMap::new();
+        let mut add = |name: &str, value: Value| {
+            properties.insert(properties.len(), (name.to_owned(), value));
+        };
+        let own = &memory.properties;
+        if memory.path.is_none() || !own.contains_key("id") {
+            add("id", Value::from(memory.id.clone().unwrap_or_else(|| path_id_at(&path, created))));
+        }
+        if memory.path.is_none() {
+            // One that was given is said although the file says it: it stays when the text changes.
+            if title != path.stem()
+                || memory.title.as_ref().is_some_and(|given| *given == title_of(&memory.content))
+            {
+                add("title", Value::from(title));
+            }
+            let tags = StoredTags::of(&memory.tags);
+            if !tags.tags.is_empty() {
+                add("tags", Value::from(tags.tags.clone()));
+            }
+            if let Some((name, value)) = originals(&tags) {
+                add(&name, value);
+            }
+            let kind = memory
+                .kind
+                .clone()
+                .unwrap_or_else(|| Weighing::of(self.core).kinds().classify(&memory.content).to_owned());
+            add("type", Value::from(kind));
+            add("created_at", Value::from(created.rfc3339()));
+            if let Some(importance) = memory.importance {
+                add("importance", number(importance));
+            }
+        }
+        for (name, value) in own {
+            add(name, value.clone());
+        }
+        // A block of its own: what the text begins with is text.
+        let mut text = with_properties(String::new(), &path, properties.into_values().collect())?;
+        text.push_str(&memory.content);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok((path, text.into_bytes()))
+    }
+
+    /// Plans new notes, all at once; links that their names would capture are lengthened.
+    pub(in crate::store) fn plan_notes(
+        &self,
+        view: &View<'_>,
+        operation: &str,
+        made: &[(NotePath, Vec<u8>)],
+    ) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new(operation);
+        let paths = made
+            .iter()
+            .map(|(path, _)| self.core.vault.canonical_path(path))
+            .collect::<Result<Vec<NotePath>>>()?;
+        let contents = made.iter().map(|(_, bytes)| bytes.clone());
+        plan.files
+            .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
+        let options =
+            RewriteOptions { format: self.core.vault.settings().link_format, ..RewriteOptions::default() };
+        follow(view, &Moves::default(), &[], &paths, options, &mut plan)?;
+        Ok(plan)
+    }
+}

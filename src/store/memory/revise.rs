@@ -1,0 +1,84 @@
+//! Revises a memory: title, text and properties at once, with the links to it.
+
+use crate::error::{Error, Result};
+use crate::store::change::operation::Operation;
+use crate::store::change::revise::ReviseRequest;
+use crate::store::change::{Changes, Planner};
+use crate::store::lookup::Lookup;
+use crate::store::memory::insert::Kept;
+use crate::store::memory::maintain::Written;
+use crate::store::memory::{Maintenance, Memories, MemoryWrites};
+use crate::store::view::View;
+use crate::store::weighing::Memory;
+use crate::text::edit::{ChangeSet, FileLocation};
+
+impl MemoryWrites<'_> {
+    /// Revises a note, and gives it as it is then. An importance that is given counts from now on, whatever happened
+    /// before.
+    ///
+    /// # Errors
+    /// As [`Changes::change`].
+    #[tracing::instrument(skip_all)]
+    pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
+        match self.revise_if(request, || Ok(None))? {
+            Kept::New(memory) | Kept::Known(memory, _) => Ok(*memory),
+        }
+    }
+
+    /// As [`Self::revise`], unless another note says exactly the same as the new text: that one is given then.
+    ///
+    /// # Errors
+    /// As [`Self::revise`].
+    #[tracing::instrument(skip_all)]
+    pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<Kept> {
+        let own = Lookup::of(self.core).find(&request.note)?.note_id;
+        self.revise_if(request, || match &request.content {
+            Some(content) => self.duplicate_of(content, Some(&own)),
+            None => Ok(None),
+        })
+    }
+
+    /// As [`Self::revise`], unless `known` finds the note that says the same, asked under the write lock.
+    pub(in crate::store) fn revise_if(
+        &self,
+        request: &ReviseRequest,
+        known: impl FnOnce() -> Result<Option<Memory>>,
+    ) -> Result<Kept> {
+        let (operation, _) = Changes::of(self.core).clean_operation(&Operation::Revise(request.clone()));
+        let Operation::Revise(clean) = operation else {
+            return Err(Error::internal("a cleaned revision is none any more"));
+        };
+        let importance = request.properties.iter().find(|(name, _)| name == "importance");
+        let importance = importance.and_then(|(_, value)| value.as_f64());
+        let mut held = None;
+        let mut place = None;
+        let done = Changes::of(self.core).carry_out(
+            |_| {
+                let view = View::new(self.core)?;
+                held = known()?;
+                if held.is_some() {
+                    return Ok(ChangeSet::new("revise"));
+                }
+                let now = self.core.clock.now();
+                let path = view.find(&clean.note)?;
+                let row = Lookup::of(self.core).row_at(path.as_str())?;
+                let plan = Planner::of(self.core).plan_revise(&view, &path, &clean, now)?;
+                // Told first: a number that the note does not have yet counts for nothing.
+                if let Some((importance, row)) = importance.zip(row).filter(|_| !plan.is_empty()) {
+                    let written = Written::from([((importance.to_bits(), 0), vec![row])]);
+                    Maintenance::of(self.core).note_written(written, now)?;
+                }
+                place = Some(FileLocation::Vault(path));
+                Ok(plan)
+            },
+            false,
+        )?;
+        if let Some(held) = held {
+            return Ok(Kept::Known(Box::new(held), 1.0));
+        }
+        let own = done.plan.files.iter().find(|change| change.from == place);
+        let now = own.and_then(|change| change.to.as_ref()).or(place.as_ref());
+        let now = now.ok_or_else(|| Error::internal("a revised note has no place"))?;
+        Ok(Kept::New(Box::new(Memories::of(self.core).landed(&done, &now.to_string())?)))
+    }
+}

@@ -1,0 +1,90 @@
+//! Removes private passages and secrets from text before it is written.
+
+use serde_json::Value;
+
+use crate::memory::privacy::without_passages;
+use crate::memory::secrets::without_secrets;
+use crate::store::core::Core;
+
+/// What was left out of what somebody wanted written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::store) struct Cleaned {
+    /// Texts that look like a key.
+    pub(in crate::store) keys: usize,
+    /// Passages between `<private>` and `</private>`.
+    pub(in crate::store) passages: usize,
+    /// Whether one of these was not closed.
+    pub(in crate::store) is_open: bool,
+}
+
+impl std::ops::AddAssign for Cleaned {
+    fn add_assign(&mut self, other: Self) {
+        self.keys += other.keys;
+        self.passages += other.passages;
+        self.is_open |= other.is_open;
+    }
+}
+
+impl std::iter::Sum for Cleaned {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        let mut sum = Self::default();
+        all.for_each(|one| sum += one);
+        sum
+    }
+}
+
+impl Cleaned {
+    /// Says what was left out, a sentence each.
+    pub(in crate::store) fn notices(self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.keys > 0 {
+            let what = if self.keys == 1 {
+                "a text that looks like a key".to_owned()
+            } else {
+                format!("{} texts that look like keys", self.keys)
+            };
+            told.push(format!("{what} went out; privacy.redact = false in your own settings keeps such"));
+        }
+        if self.passages > 0 {
+            let what = if self.passages == 1 {
+                "a private passage".to_owned()
+            } else {
+                format!("{} private passages", self.passages)
+            };
+            let end = if self.is_open { "; <private> was not closed, so all behind it went" } else { "" };
+            told.push(format!("{what} went out{end}"));
+        }
+        told
+    }
+}
+
+impl Core {
+    /// Takes private text out of what somebody wants written, and what looks like a key.
+    pub(in crate::store) fn clean(&self, text: &mut String) -> Cleaned {
+        let (kept, passages, is_open) = without_passages(text);
+        let (clean, keys) =
+            if self.config.privacy.redact { without_secrets(&kept) } else { (kept.as_ref().into(), 0) };
+        if *clean != *text {
+            *text = clean.into_owned();
+        }
+        Cleaned { keys, passages, is_open }
+    }
+
+    pub(in crate::store) fn clean_value(&self, value: &mut Value) -> Cleaned {
+        match value {
+            Value::String(text) => self.clean(text),
+            Value::Array(items) => items.iter_mut().map(|item| self.clean_value(item)).sum(),
+            Value::Object(map) => {
+                let mut cleaned = Cleaned::default();
+                // Names can hold what values can.
+                for (mut name, mut value) in std::mem::take(map) {
+                    cleaned += self.clean(&mut name);
+                    cleaned += self.clean_value(&mut value);
+                    map.insert(name, value);
+                }
+                cleaned
+            }
+            _ => Cleaned::default(),
+        }
+    }
+}

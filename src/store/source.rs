@@ -1,0 +1,98 @@
+//! Holds one note as it is on the disk, for planning.
+
+use serde_json::Value;
+
+use crate::index::catalog::path_id;
+use crate::text::decode::decode;
+use crate::text::edit::{ContentHash, Remark};
+use crate::text::frontmatter;
+use crate::text::note::Note;
+use crate::text::path::{NotePath, key};
+use crate::text::rewrite::parse;
+
+/// A note or canvas as it is on disk.
+pub(super) struct Source {
+    pub(super) path: NotePath,
+    pub(super) text: String,
+    pub(super) note: Note,
+    pub(super) hash: ContentHash,
+    /// Whether every byte of it is understood; where not, nothing in it is rewritten.
+    pub(super) is_utf8: bool,
+    /// Whether a symbolic link leads to it; nothing is written through one.
+    pub(in crate::store) is_linked: bool,
+}
+
+impl Source {
+    pub(in crate::store) fn new(path: NotePath, bytes: &[u8], is_linked: bool) -> Self {
+        let decoded = decode(bytes);
+        let is_utf8 = decoded.problem.is_none();
+        let text = decoded.text.into_owned();
+        Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8, is_linked }
+    }
+
+    /// Reads a note that lies in no place of the vault.
+    pub(super) fn unplaced(path: NotePath, bytes: &[u8]) -> Self {
+        Self::new(path, bytes, false)
+    }
+
+    /// Says whether the note answers to a name, given as its key: file name, title, alias or id.
+    pub(super) fn answers(&self, wanted: &str) -> bool {
+        let front = self.note.frontmatter.as_ref();
+        let title = front.and_then(|front| front.get("title")).and_then(|title| title.value.as_str());
+        let opening = self.note.headings.first().filter(|heading| heading.level == 1);
+        let title = title.or(opening.map(|heading| heading.text.as_str()));
+        let aliases = front.into_iter().flat_map(|front| front.aliases.iter().map(String::as_str));
+        key(&self.id()) == wanted
+            || title.into_iter().chain(aliases).chain([self.path.stem()]).any(|name| key(name) == wanted)
+    }
+
+    /// Gives the note's id: its own, else the one that its path makes.
+    pub(super) fn id(&self) -> String {
+        self.own_id().unwrap_or_else(|| path_id(&self.path))
+    }
+
+    /// Gives the id that the note says it has.
+    pub(super) fn own_id(&self) -> Option<String> {
+        let own = self.note.frontmatter.as_ref().and_then(|front| front.get("id"));
+        let own = own.and_then(|property| match &property.value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        own.filter(|id| !id.is_empty())
+    }
+
+    /// Gives the text without its frontmatter, and without white space around it.
+    pub(super) fn body(&self) -> &str {
+        without_frontmatter(&self.text)
+    }
+
+    /// Makes a remark about the byte at `at`, which is in this line.
+    pub(super) fn remark(&self, code: &str, line: usize, at: usize, message: String) -> Remark {
+        let before = self.text.get(..at).unwrap_or("");
+        let column = 1 + at - before.rfind('\n').map_or(0, |end| end + 1).min(at);
+        Remark { code: code.to_owned(), path: self.path.clone(), line, column, message }
+    }
+
+    /// Says why nothing in the file is rewritten, where that is so.
+    pub(super) fn refusal(&self) -> Option<Remark> {
+        let (code, message) = if !self.is_utf8 {
+            ("invalid-utf8", "the file is not UTF-8, so it was left as it is")
+        } else if self.is_linked {
+            ("symlink", "a symbolic link leads to the file, so it was left as it is")
+        } else {
+            return None;
+        };
+        let (code, message) = (code.to_owned(), message.to_owned());
+        Some(Remark { code, path: self.path.clone(), line: 1, column: 1, message })
+    }
+}
+
+pub(in crate::store) fn without_frontmatter(text: &str) -> &str {
+    text.get(frontmatter::read(text).1..).unwrap_or("").trim()
+}
+
+/// Gives the text of a note without its frontmatter, and without white space around it.
+pub(super) fn body_of(bytes: &[u8]) -> String {
+    without_frontmatter(&decode(bytes).text).to_owned()
+}

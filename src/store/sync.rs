@@ -1,0 +1,320 @@
+//! Brings the index in line with the files: by the events of the watch, or by a scan.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::error::{ErrorKind, Result};
+use crate::index::catalog::Counts;
+use crate::index::{Holder, Progress, SyncReport, SyncScope, silent};
+use crate::journal::event::{Event, OP_MOVED, TouchedFile};
+use crate::store::core::{Core, former_of};
+use crate::store::lookup::Lookup;
+use crate::text::edit::FileLocation;
+use crate::text::path::NotePath;
+use crate::vault::watch::{WatchBatch, Watcher};
+
+/// How long a search waits for changes to be taken in; then it answers from what is there, and says so.
+const SEARCH: Duration = Duration::from_millis(300);
+
+/// How long a search waits where nothing is indexed yet.
+const FIRST: Duration = Duration::from_secs(5);
+
+/// How long a reader waits for the process that keeps the index to see what it sees.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+impl IndexSync<'_> {
+    /// Says whether this process follows the files: a search then asks the watch instead of scanning.
+    pub fn is_following(&self) -> bool {
+        self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(in crate::store) fn set_watch(&self, watch: Option<Arc<Watcher>>) {
+        *self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner) = watch;
+    }
+
+    /// Brings the index in line with a batch of the watch; what fails is looked at again.
+    pub(in crate::store) fn take_in(&self, watch: &Watcher, batch: WatchBatch) -> Result<SyncReport> {
+        let changes = match batch.rescan {
+            Some(_) => SyncScope::All,
+            None => SyncScope::Only { files: batch.files, places: batch.gone },
+        };
+        self.core.index.sync(changes, silent()).inspect_err(|error| watch.rescan(error.to_string()))
+    }
+
+    /// Brings the index in line with the files as they are this moment, where this process keeps it: by what the watch
+    /// told, or by a look at everything.
+    ///
+    /// # Errors
+    /// `Conflict` where another process keeps the index; `Io` where the vault cannot be listed.
+    pub(super) fn catch_up(&self) -> Result<SyncReport> {
+        let watch = self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(watch) = watch {
+            let _turn = self.core.state.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match watch.flush() {
+                Some(batch) if batch.is_empty() => return Ok(SyncReport::default()),
+                Some(batch) => return self.take_in(&watch, batch),
+                None => {}
+            }
+        }
+        self.core.index.sync(SyncScope::All, silent())
+    }
+
+    /// As [`Self::catch_up`], for a search, which does not wait long while this process follows the files: gives the
+    /// number of places that are not taken in yet.
+    fn catch_up_soon(&self) -> Result<usize> {
+        if !self.core.state.follows.load(Ordering::Relaxed) {
+            return self.catch_up().map(|report| warn_of(&report));
+        }
+        let is_empty = self.core.index.generation()? == 0;
+        let end = Instant::now() + if is_empty { FIRST } else { SEARCH };
+        let left = || end.saturating_duration_since(Instant::now());
+        let watch = self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(watch) = watch else {
+            // The first look at everything is under way, or about to be.
+            let done = self.core.index.sync_within(SyncScope::All, silent(), left())?;
+            return Ok(usize::from(done.is_none()));
+        };
+        let _turn = loop {
+            match self.core.state.turn.try_lock() {
+                Ok(turn) => break turn,
+                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
+                Err(TryLockError::WouldBlock) if left().is_zero() => return Ok(watch.waiting().max(1)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        let changes = match watch.flush() {
+            Some(batch) if batch.is_empty() => return Ok(0),
+            Some(WatchBatch { rescan: None, files, gone, .. }) => SyncScope::Only { files, places: gone },
+            _ => SyncScope::All,
+        };
+        match self.core.index.sync_within(changes, silent(), left()) {
+            Ok(Some(report)) => Ok(warn_of(&report)),
+            // Whether it went well is not known here.
+            Ok(None) => {
+                watch.rescan("a search did not wait for the last changes".to_owned());
+                Ok(1)
+            }
+            Err(error) => {
+                watch.rescan(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// As [`Self::freshen`], for whoever must not wait: what takes longer is left to others, or to the next time.
+    pub(super) fn freshen_within(&self, patience: Duration) -> Result<()> {
+        if self.core.index.promote()? {
+            self.core.index.sync_within(SyncScope::All, silent(), patience)?;
+            self.note_moves();
+        }
+        Ok(())
+    }
+
+    /// Brings the index in line with the files where this process may, and says how far behind it is: the number of
+    /// files that differ. A process that follows the files, or reads beside one that keeps the index, waits a moment
+    /// only.
+    ///
+    /// # Errors
+    /// `Io` where the vault cannot be listed.
+    #[tracing::instrument(skip_all)]
+    pub fn freshen(&self) -> Result<usize> {
+        let behind = self.freshen_soon()?;
+        Lookup::of(self.core).set_behind(behind);
+        Ok(behind)
+    }
+
+    fn freshen_soon(&self) -> Result<usize> {
+        if self.core.index.promote()? {
+            match self.catch_up_soon() {
+                // A full disk, for instance: what the index holds answers all the same.
+                Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
+                    let drift = self.core.index.drift(&self.core.vault)?;
+                    Lookup::of(self.core).set_unseen(Some(&drift));
+                    tracing::warn!("the index cannot be brought up to date, so it answers as it is: {error}");
+                    return Ok(drift.len());
+                }
+                behind => {
+                    let behind = behind?;
+                    Lookup::of(self.core).set_unseen(None);
+                    self.note_moves();
+                    return Ok(behind);
+                }
+            }
+        }
+        let is_empty = self.core.index.generation()? == 0;
+        let end = Instant::now() + if is_empty { FIRST } else { PATIENCE };
+        loop {
+            let generation = self.core.index.generation()?;
+            let drift = self.core.index.drift(&self.core.vault)?;
+            Lookup::of(self.core).set_unseen(Some(&drift));
+            if drift.is_empty() {
+                return Ok(0);
+            }
+            while self.core.index.generation()? == generation {
+                if Instant::now() >= end {
+                    return Ok(drift.len());
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    /// Writes down where used notes were moved by others, so that their uses go with them; a failure is logged.
+    pub(in crate::store) fn note_moves(&self) {
+        let moves = self.core.index.take_moves();
+        if moves.is_empty() || self.core.vault.is_read_only() {
+            return;
+        }
+        let journal = || -> Result<()> {
+            let projection = self.core.projection()?;
+            let is_known = |path: &NotePath| {
+                projection.as_ref().is_some_and(|projection| {
+                    !projection.ledger().usage(None, path.as_str()).events().is_empty()
+                })
+            };
+            // What sidenote moved itself is known under its new path already.
+            let files = moves.into_iter().filter(|(from, _)| is_known(from)).map(|(from, to)| TouchedFile {
+                path: FileLocation::Vault(from),
+                to: Some(FileLocation::Vault(to)),
+                before: None,
+                after: None,
+            });
+            let files: Vec<TouchedFile> = files.collect();
+            drop(projection);
+            if files.is_empty() {
+                return Ok(());
+            }
+            self.core.journal().append(&Event { files, ..Event::new(OP_MOVED, self.core.clock.now()) })
+        };
+        if let Err(error) = journal() {
+            tracing::warn!("uses of notes that were moved do not go with them: {error}");
+        }
+    }
+
+    /// Brings the index in line with the files.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes it.
+    #[tracing::instrument(skip_all)]
+    pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
+        self.core.index.sync(SyncScope::All, progress)
+    }
+
+    /// Tells `hearer` of every change that comes into the index here: by an editor, by us, in whichever way it was seen.
+    pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
+        self.core.index.on_change(hearer);
+    }
+
+    /// Counts the batches that the index took in, also those of another process that keeps it.
+    ///
+    /// # Errors
+    /// `Corrupt` where the catalog cannot be read.
+    pub fn generation(&self) -> Result<i64> {
+        self.core.index.generation()
+    }
+
+    /// Embeds every passage that waits; gives the number of vectors made.
+    ///
+    /// # Errors
+    /// `Conflict` where another process writes the index; the embedder's own.
+    #[tracing::instrument(skip_all)]
+    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
+        self.core.index.embed_all(progress)
+    }
+
+    /// Counts what the index holds, and the passages that wait for a vector, without looking at the files.
+    pub fn totals(&self) -> Result<(Counts, usize)> {
+        let pending = self.core.index.snapshot()?.pending;
+        Ok((self.core.index.catalog().counts()?, pending))
+    }
+
+    /// Describes the state of vault and index.
+    #[tracing::instrument(skip_all)]
+    pub fn status(&self) -> Result<Status> {
+        let at = self.core.clock.now();
+        let snapshot = self.core.index.snapshot()?;
+        let behind = self.core.index.drift(&self.core.vault)?.len();
+        let (index_bytes, vector_bytes) = self.core.index.size_on_disk()?;
+        Ok(Status {
+            vault: self.core.vault.root().to_owned(),
+            index: self.core.index.folder().to_owned(),
+            counts: self.core.index.catalog().counts()?,
+            generation: snapshot.generation,
+            embedder: self.core.embedder_name(),
+            former_embedder: former_of(&snapshot),
+            vectors: snapshot.vectors.len(),
+            pending: snapshot.pending,
+            index_bytes,
+            vector_bytes,
+            behind,
+            stale: behind > 0,
+            locked_by: if self.core.index.is_writer() { None } else { self.core.index.holder() },
+            at,
+        })
+    }
+
+    /// Describes the whole index, one line for each fact; equal indexes give equal lines.
+    pub fn dump(&self) -> Result<Vec<String>> {
+        self.core.index.dump()
+    }
+}
+
+/// Tells of what a sync could not do; gives 0, for nothing is left to be taken in.
+fn warn_of(report: &SyncReport) -> usize {
+    for warning in &report.warnings {
+        tracing::warn!("{warning}");
+    }
+    0
+}
+
+/// The state of a vault and its index.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// The vault's folder.
+    pub vault: PathBuf,
+    /// The index folder.
+    pub index: PathBuf,
+    /// Totals.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The number of batches committed.
+    pub generation: i64,
+    /// The model's name; `none` without one.
+    pub embedder: String,
+    /// The model before, while its vectors serve until all of the new one's are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former_embedder: Option<String>,
+    /// Vectors there are.
+    pub vectors: usize,
+    /// Passages that wait for a vector.
+    pub pending: usize,
+    /// Bytes of the index, vectors included.
+    pub index_bytes: u64,
+    /// Bytes of the vectors.
+    pub vector_bytes: u64,
+    /// Files that differ from the index right now.
+    pub behind: usize,
+    /// Whether the index is behind the files.
+    pub stale: bool,
+    /// Who holds the index lock, if another process does.
+    pub locked_by: Option<Holder>,
+    /// When this was asked.
+    pub at: Timestamp,
+}
+
+/// Brings the index in line with the files, and describes its state.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSync<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> IndexSync<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

@@ -1,0 +1,352 @@
+//! Computes what notes are worth as memories: importance, tier and uses, from properties and journal.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::config::Layout;
+use crate::error::{Error, Result};
+use crate::index::catalog::{Details, FileId, FileRow, Filter, path_id};
+use crate::journal::projection::Projection;
+use crate::memory::recall::{Quotas, RecallGroup};
+use crate::memory::state::{MemoryProperties, MemoryState, Thresholds, fold_with};
+use crate::memory::tier::Tier;
+use crate::memory::types::{GENERAL, MemoryType, MemoryTypes};
+use crate::memory::usage::{EventId, Usage};
+use crate::store::core::Core;
+use crate::store::idempotency::Calls;
+use crate::text::original_tags;
+use crate::text::path::{has_key, key};
+
+/// A note and what it is worth.
+#[derive(Debug, Clone, Serialize)]
+pub struct Memory {
+    /// The note's id.
+    pub id: String,
+    /// Vault path.
+    pub path: String,
+    /// The note's title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+    /// What it is worth now.
+    #[serde(flatten)]
+    pub state: MemoryState,
+    /// What took its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    #[serde(skip)]
+    pub(in crate::store) row: FileRow,
+    #[serde(skip)]
+    pub(in crate::store) said: MemoryProperties,
+    /// What was done with it.
+    #[serde(skip)]
+    pub(in crate::store) usage: Usage,
+}
+
+impl Memory {
+    /// Gives when it was made, exactly.
+    pub(in crate::store) fn birth(&self) -> (Timestamp, EventId) {
+        self.usage.creation_order(self.row.created)
+    }
+
+    /// Says whether it has a tag, or one below it.
+    pub(in crate::store) fn has_tag(&self, tag: &str) -> bool {
+        let wanted = key(tag.trim_start_matches('#'));
+        let mut names = self.tags.iter().chain(&self.said.tags).map(|own| key(own));
+        names.any(|own| own == wanted || own.starts_with(&format!("{wanted}/")))
+    }
+}
+
+/// Lists the tags of a note as they were given, from all names that it is found by and its properties.
+pub(in crate::store) fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
+    let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
+    original_tags::as_given(names, value("tags"), value(original_tags::ORIGINALS))
+}
+
+impl Weighing<'_> {
+    pub(in crate::store) fn kinds(&self) -> MemoryTypes {
+        let known = self.core.config.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
+        MemoryTypes::new(known, &self.core.config.memory.classify)
+    }
+
+    /// Gives the thresholds of the tiers as the settings say.
+    pub(in crate::store) fn thresholds(&self) -> Thresholds {
+        let tiers = &self.core.config.memory.tiers;
+        Thresholds {
+            hot: i64::from(tiers.hot_hours) * 3_600_000,
+            warm_uses: tiers.warm_uses,
+            warm_days: tiers.warm_use_days,
+            warm: i64::from(tiers.warm_days) * 86_400_000,
+        }
+    }
+
+    /// Gives the parts of what recall gives as the settings say.
+    pub(in crate::store) fn shares(&self) -> Quotas {
+        let budgets = &self.core.config.memory.budgets;
+        [
+            (RecallGroup::Pinned, usize::from(budgets.pinned)),
+            (RecallGroup::Tier(Tier::Hot), usize::from(budgets.hot)),
+            (RecallGroup::Tier(Tier::Warm), usize::from(budgets.warm)),
+            (RecallGroup::Tier(Tier::Cold), usize::from(budgets.cold)),
+        ]
+    }
+
+    /// Puts notes in the order in which they were made, or, where `newest_first` says so, the other way round. Of notes of
+    /// one second the journal tells; else paths decide.
+    pub(in crate::store) fn sort_by_birth<T>(
+        &self,
+        list: &mut [T],
+        newest_first: bool,
+        row: impl Fn(&T) -> &FileRow,
+    ) -> Result<()> {
+        let turned = |order: Ordering| if newest_first { order.reverse() } else { order };
+        let second = |item: &T| row(item).created.millis().div_euclid(1000);
+        list.sort_by(|one, other| {
+            let created = row(one).created.cmp(&row(other).created);
+            turned(created).then_with(|| row(one).path.cmp(&row(other).path))
+        });
+        let is_tie = |one: &T, other: &T| second(one) == second(other);
+        if list.chunk_by(is_tie).all(|run| run.len() == 1) {
+            return Ok(());
+        }
+        let projection = self.core.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
+            return Err(Error::internal("the ledger was not read"));
+        };
+        let birth = |item: &T| {
+            let row = row(item);
+            ledger.usage(own_id(row), row.path.as_str()).creation_order(row.created)
+        };
+        for run in list.chunk_by_mut(is_tie).filter(|run| run.len() > 1) {
+            if newest_first {
+                run.sort_by_cached_key(|item| Reverse(birth(item)));
+            } else {
+                run.sort_by_cached_key(birth);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what notes are worth now.
+    pub(in crate::store) fn weigh(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        self.weigh_by(rows, now, true)
+    }
+
+    /// Tells what a note is worth that was just written: where the journal cannot be read, as if nothing had been done
+    /// with it yet, for the change itself landed.
+    pub(in crate::store) fn weigh_landed(&self, row: FileRow) -> Result<Memory> {
+        let now = self.core.clock.now();
+        let weighed = match self.weigh(vec![row.clone()], now) {
+            Ok(mut memories) => memories.pop(),
+            Err(error) => {
+                tracing::warn!("uses of {} are not counted: {error}", row.path);
+                Some(memory_of(
+                    row,
+                    Details::default(),
+                    Usage::default(),
+                    (&self.kinds(), &self.thresholds()),
+                    true,
+                    now,
+                ))
+            }
+        };
+        weighed.ok_or_else(|| Error::internal("a row vanished"))
+    }
+
+    /// As [`Self::weigh`], for scores, which do not ask for importance and tags: those are left out.
+    pub(in crate::store) fn weigh_roughly(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        self.weigh_by(rows, now, false)
+    }
+
+    /// Adds what [`Self::weigh_roughly`] left out.
+    pub(in crate::store) fn complete(&self, memories: &mut [Memory], now: Timestamp) -> Result<()> {
+        let catalog = self.core.index.catalog();
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
+        catalog.at_once(|| {
+            for memory in memories {
+                let Details { tags, properties } = match &memory.row.unindexed {
+                    Some(details) => (**details).clone(),
+                    None => Details {
+                        tags: catalog.tags_of(memory.row.id)?,
+                        properties: catalog
+                            .properties_of(&[memory.row.id])?
+                            .remove(&memory.row.id)
+                            .unwrap_or_default(),
+                    },
+                };
+                memory.said.tags.clone_from(&tags);
+                memory.tags = given_tags(tags, &properties);
+                memory.state =
+                    fold_with(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
+            }
+            Ok(())
+        })
+    }
+
+    pub(in crate::store) fn weigh_by(
+        &self,
+        rows: Vec<FileRow>,
+        now: Timestamp,
+        with_tags: bool,
+    ) -> Result<Vec<Memory>> {
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
+        let catalog = self.core.index.catalog();
+        let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
+        let few = rows.len() <= FEW;
+        if few {
+            let ids: Vec<FileId> = rows.iter().map(|row| row.id).collect();
+            catalog.at_once(|| {
+                for &id in ids.iter().filter(|_| with_tags) {
+                    tags.insert(id, catalog.tags_of(id)?);
+                }
+                properties = catalog.properties_of(&ids)?;
+                Ok(())
+            })?;
+        } else {
+            tags = catalog.all_tags()?;
+            catalog.each_properties(|file, map| drop(properties.insert(file, map)))?;
+        }
+        drop(catalog);
+        let projection = self.core.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
+            return Err(Error::internal("the ledger was not read"));
+        };
+        let weigh = |row: FileRow| {
+            let details = Details {
+                tags: tags.remove(&row.id).unwrap_or_default(),
+                properties: properties.remove(&row.id).unwrap_or_default(),
+            };
+            let usage = ledger.usage(own_id(&row), row.path.as_str());
+            memory_of(row, details, usage, (&kinds, &thresholds), with_tags, now)
+        };
+        Ok(rows.into_iter().map(weigh).collect())
+    }
+
+    /// Tells what all notes are worth now.
+    pub(in crate::store) fn all_memories(&self, now: Timestamp) -> Result<Vec<Memory>> {
+        // A statement of its own: the catalog is free again when it is weighed.
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        self.weigh(rows, now)
+    }
+
+    /// Says whether a memory was made as one: it lies in their folder, or, in the layout `memories`, is called as they are.
+    pub(in crate::store) fn is_own(&self, memory: &Memory) -> bool {
+        if self.core.config.vault.layout == Layout::Memories {
+            return memory.row.path.stem().ends_with(&format!("-{}", memory.id));
+        }
+        let inside = memory.path.strip_prefix(self.core.config.memory.folder.trim_matches('/'));
+        inside.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    pub(in crate::store) fn kind_of(&self, memory: &Memory) -> MemoryType {
+        self.kinds().get(&memory.kind)
+    }
+
+    /// Writes down that notes were used; a failure is logged and harms nobody.
+    pub(in crate::store) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() || self.core.vault.is_read_only() {
+            return;
+        }
+        let mut event = Calls::of(self.core).event_of("use", self.core.clock.now(), rows);
+        event.more.insert("by".to_owned(), Value::from(by));
+        if let Err(error) = self.core.journal().append_without_sync(&event) {
+            tracing::debug!("a use is not written down: {error}");
+        }
+    }
+}
+
+/// Gives the id that a note says it has.
+pub(in crate::store) fn own_id(row: &FileRow) -> Option<&str> {
+    (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str())
+}
+
+/// Makes a memory of a row: with the tags and properties of the catalog, unless the row brings its own.
+pub(in crate::store) fn memory_of(
+    row: FileRow,
+    details: Details,
+    usage: Usage,
+    (kinds, thresholds): (&MemoryTypes, &Thresholds),
+    with_tags: bool,
+    now: Timestamp,
+) -> Memory {
+    let details = row.unindexed.as_deref().cloned().unwrap_or(details);
+    // A note that says it was made in the future is as old as its file, or as new as can be.
+    let made = if row.created > now { row.written.min(now) } else { row.created };
+    let own_tags = details.tags.clone();
+    let given = if with_tags { given_tags(own_tags, &details.properties) } else { own_tags };
+    let said = said(&details.properties, details.tags, made);
+    let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
+    Memory {
+        id: row.note_id.clone(),
+        path: row.path.as_str().to_owned(),
+        title: row.title.clone(),
+        tags: given,
+        created: usage.creation_order(row.created).0,
+        updated: row.updated,
+        superseded_by: said.superseded_by.clone(),
+        state: fold_with(thresholds, &said, &kinds.get(&kind), &usage, now),
+        kind,
+        usage,
+        said,
+        row,
+    }
+}
+
+/// So many notes are looked up one by one; more are read in one pass.
+pub(in crate::store) const FEW: usize = 200;
+
+/// Reads what a note's properties say of its weight.
+pub(in crate::store) fn said(
+    properties: &Map<String, Value>,
+    tags: Vec<String>,
+    created: Timestamp,
+) -> MemoryProperties {
+    let get = |name: &str| properties.iter().find(|(own, _)| key(own) == name).map(|(_, value)| value);
+    let number = |name: &str| match get(name)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let is_true = |name: &str| match get(name) {
+        Some(Value::Bool(flag)) => *flag,
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        _ => false,
+    };
+    let text = |name: &str| get(name).and_then(Value::as_str).map(str::to_owned);
+    MemoryProperties {
+        importance: number("importance").filter(|number| number.is_finite()),
+        is_garbled: get("importance").is_some_and(|value| !value.is_null())
+            && !number("importance").is_some_and(f64::is_finite),
+        pinned: is_true("pinned"),
+        archived: text("tier").is_some_and(|tier| tier.eq_ignore_ascii_case("archive")),
+        forgotten: is_true("forgotten"),
+        superseded_by: text("superseded_by"),
+        usefulness: number("usefulness").map_or(0, |number| number as i64),
+        tags,
+        created,
+    }
+}
+
+/// Computes what notes are worth as memories, and records their uses.
+#[derive(Debug, Clone, Copy)]
+pub struct Weighing<'a> {
+    pub(in crate::store) core: &'a Core,
+}
+
+impl<'a> Weighing<'a> {
+    pub(in crate::store) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
