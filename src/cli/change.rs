@@ -513,7 +513,8 @@ fn new(session: &Session, args: NewArgs) -> Result<()> {
     let (dry, daily) = (args.dry.dry_run, args.daily);
     let store = session.store()?;
     let reply = store.changes().change(&Operation::New(new_request(args)?), dry)?;
-    let there = if daily && !dry && reply.made().is_none() { Some(store.planner().daily_note()?) } else { None };
+    let there =
+        if daily && !dry && reply.made().is_none() { Some(store.planner().daily_note()?) } else { None };
     session.out.reply(&reply, |reply| match &there {
         Some(path) => format!("{}\n", output::plain(path.as_str())),
         None => show(reply, dry),

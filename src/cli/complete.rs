@@ -125,7 +125,8 @@ fn values(what: Named, begun: &str) -> Result<Vec<String>> {
     let mut values = match what {
         Named::Note => {
             let mut values: Vec<String> = store
-                .reads().paths_like(begun, usize::MAX)?
+                .reads()
+                .paths_like(begun, usize::MAX)?
                 .into_iter()
                 .filter(|path| path.ends_with(".md"))
                 .collect();

@@ -136,7 +136,12 @@ fn property(text: &str) -> Result<(String, Option<String>)> {
 pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
     let store = session.fresh_store()?;
     let request = ListRequest { sort: SortBy::Updated, limit: Some(args.limit), ..ListRequest::default() };
-    args.shape.reply(session.out, &store.reads().list(&request)?.notes, |notes| notes, |notes| show_notes(notes))
+    args.shape.reply(
+        session.out,
+        &store.reads().list(&request)?.notes,
+        |notes| notes,
+        |notes| show_notes(notes),
+    )
 }
 
 pub(super) fn random(session: &Session, args: &RandomArgs) -> Result<()> {

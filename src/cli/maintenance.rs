@@ -191,7 +191,9 @@ fn show_maintained(reply: &MaintainReply) -> String {
 }
 
 pub(super) fn cleanup(session: &Session, args: &CleanupArgs) -> Result<()> {
-    session.out.reply(&session.fresh_store()?.maintenance().cleanup(args.force, args.dry.is_set())?, show_cleaned)
+    session
+        .out
+        .reply(&session.fresh_store()?.maintenance().cleanup(args.force, args.dry.is_set())?, show_cleaned)
 }
 
 fn show_cleaned(reply: &CleanupReply) -> String {
@@ -240,7 +242,8 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
     };
     let store = session.fresh_store()?;
     let Some(path) = &args.output else {
-        let reply = store.upkeep().export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock()))))?;
+        let reply =
+            store.upkeep().export(form, &mut BufWriter::new(Heard(Some(std::io::stdout().lock()))))?;
         warn_unread(&reply.left_out);
         return Ok(());
     };

@@ -8,9 +8,9 @@ use super::search::FilterArgs;
 use crate::cli::{Session, maintenance, output, terminal};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
-use crate::store::{Searches, 
+use crate::store::{
     ExplainReply, Fallback, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
-    RecallRequest, ReplyForm, SaveRequest, SearchRequest, Store, Tier, xml_block,
+    RecallRequest, ReplyForm, SaveRequest, SearchRequest, Searches, Store, Tier, xml_block,
 };
 
 /// Keep, find, weigh, forget and recall memories: notes that gain weight by use and lose it by time.
@@ -308,11 +308,19 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
         MemoryCommand::Save(args) => save(session, &args),
         MemoryCommand::Search(args) => search(session, &args),
         MemoryCommand::List(args) => list(session, &args),
-        MemoryCommand::Stats => session.out.reply(&session.fresh_store()?.memories().memory_stats()?, show_stats),
+        MemoryCommand::Stats => {
+            session.out.reply(&session.fresh_store()?.memories().memory_stats()?, show_stats)
+        }
         MemoryCommand::Forget(args) => forget(session, &args),
-        MemoryCommand::Restore(args) => change(session, &args, |store, name, dry_run| store.memory_writes().restore_memory(name, dry_run)),
-        MemoryCommand::Pin(args) => change(session, &args, |store, name, dry_run| store.memory_writes().pin(name, dry_run)),
-        MemoryCommand::Unpin(args) => change(session, &args, |store, name, dry_run| store.memory_writes().unpin(name, dry_run)),
+        MemoryCommand::Restore(args) => {
+            change(session, &args, |store, name, dry_run| store.memory_writes().restore_memory(name, dry_run))
+        }
+        MemoryCommand::Pin(args) => {
+            change(session, &args, |store, name, dry_run| store.memory_writes().pin(name, dry_run))
+        }
+        MemoryCommand::Unpin(args) => {
+            change(session, &args, |store, name, dry_run| store.memory_writes().unpin(name, dry_run))
+        }
         MemoryCommand::Vote(args) => {
             let store = session.fresh_store()?;
             if args.dry.dry_run {

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::search::{Components, MatchType, Mode};
-use crate::store::{Searches, Explained, Fallback, SearchReply, SearchRequest, SearchResult, Store};
+use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, Searches};
 
 /// Search the notes by words and meaning, or in Obsidian's search language.
 ///
@@ -152,7 +152,8 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     // A program that reads the list must get what meets the condition, or nothing.
     let asked =
         if args.shape.is_given() { SearchRequest { fallback: Fallback::Never, ..asked } } else { asked };
-    let mut reply = store.searches().search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
+    let mut reply =
+        store.searches().search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
     if reply.results.is_empty() {
         reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?);
     }

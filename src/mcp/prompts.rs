@@ -80,7 +80,8 @@ fn show(path: &str, text: String) -> PromptMessage {
 }
 
 fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
-    let reply = store.recalls().recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
+    let reply =
+        store.recalls().recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
     Ok(vec![
         say(format!("Tell me what my notes hold on: {topic}\nName the note that each statement is from.")),
         say(xml_block(reply.context.as_ref(), &reply.memories)),
@@ -222,7 +223,8 @@ fn headings(store: &Store, note: &str, begun: &str) -> Result<Vec<String>> {
 
 fn projects(store: &Store, begun: &str) -> Result<Vec<String>> {
     let filter = Filter { note_type: Some("handoff".to_owned()), ..Filter::default() };
-    let page = store.reads().list(&ListRequest { filter, sort: SortBy::Updated, ..ListRequest::default() })?;
+    let page =
+        store.reads().list(&ListRequest { filter, sort: SortBy::Updated, ..ListRequest::default() })?;
     let names = page.notes.into_iter().map(|note| {
         let name = note.path.rsplit('/').next().unwrap_or(&note.path);
         name.trim_end_matches(".md").to_owned()

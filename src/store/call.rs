@@ -1,4 +1,4 @@
-//! Describes one call of a client: the name under which it may be repeated, and what it looked up.
+//! Identifies one call of a client, and remembers the notes that it looked up.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;

@@ -16,7 +16,7 @@ use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::store::call::Call;
 use crate::store::unindexed::Unseen;
-use crate::text::path::{NotePath, key};
+use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::watch::Watcher;
 
@@ -92,7 +92,7 @@ use std::sync::atomic::Ordering;
 
 /// What every service of a store borrows: the vault, its index, its settings, and the call that is under way.
 #[derive(Debug, Clone)]
-pub struct Core {
+pub(super) struct Core {
     pub(in crate::store) vault: Arc<Vault>,
     pub(in crate::store) index: Arc<Index>,
     pub(in crate::store) config: Arc<Config>,
@@ -107,7 +107,7 @@ pub struct Core {
 
 /// What all clones of a store share and change.
 #[derive(Debug)]
-pub struct SharedState {
+pub(super) struct SharedState {
     pub(in crate::store) notices: Vec<String>,
     /// The vault's state folder, where opening created it.
     pub(in crate::store) made_state: Option<PathBuf>,

@@ -1,4 +1,5 @@
-//! Carries a call out once: a client that names its operation may repeat the call and gets the first answer again.
+//! Carries a call out once: a client that names its operation may repeat the call and gets the first answer
+//! again.
 //!
 //! The journal keeps the names and answers for a day.
 

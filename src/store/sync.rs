@@ -1,4 +1,4 @@
-//! Brings the index in line with the files: by the events of the watch, or by a scan.
+//! Brings the index in line with the files, by the events of the watch or by a scan.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::index::Drift;
-use crate::index::catalog::Hash;
 use crate::text::path::NotePath;
 
 /// Files that the index did not hold as they are when this process looked last.

@@ -1,4 +1,4 @@
-//! What a plan is made from: the vault as it is on disk this moment, found through the catalog.
+//! Shows a plan the vault as it is on the disk this moment.
 //!
 //! Where another process keeps the index, what it has not seen yet is laid over the catalog, so that a backlink typed
 //! a second ago counts.

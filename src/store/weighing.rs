@@ -1,4 +1,4 @@
-//! Computes what notes are worth as memories: importance, tier and uses, from properties and journal.
+//! Computes what notes are worth as memories: importance, tier and uses.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;

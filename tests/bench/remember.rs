@@ -71,7 +71,9 @@ pub(crate) fn recall(place: &Place, sample: &mut Sample) -> Result<()> {
     let (store, _follower) = following(place, "minilm")?;
     let ask = |prompt: &str| {
         store.searches().forget_query_vectors();
-        Ok(store.recalls().recall(&RecallRequest { prompt: prompt.to_owned(), ..RecallRequest::default() })?)
+        Ok(store
+            .recalls()
+            .recall(&RecallRequest { prompt: prompt.to_owned(), ..RecallRequest::default() })?)
     };
     let prompts = prompts(place)?;
     for prompt in prompts.iter().take(WARMING) {

@@ -186,7 +186,9 @@ fn a_note_is_followed_that_others_move_meanwhile() {
     };
     let append = |store: &Store, note: &str| {
         let edit = NoteEdit::Append("More.".to_owned(), None);
-        store.changes().change(&Operation::Edit(EditRequest { note: note.to_owned(), edit, expect: None }), false)
+        store
+            .changes()
+            .change(&Operation::Edit(EditRequest { note: note.to_owned(), edit, expect: None }), false)
     };
     // With an id of its own, and without.
     for (name, from, to) in [("heron-1", "a.md", "x/a2.md"), ("b", "b.md", "y/b2.md")] {

@@ -43,7 +43,8 @@ fn check_order(vault: &TestVault, titles: &[&str]) {
     }
     let memories = store.memories().list(&MemoryListRequest::default()).unwrap();
     assert_eq!(memories.iter().map(|memory| memory.title.as_str()).collect::<Vec<_>>(), newest_first);
-    let (_, texts) = store.recalls().memory_texts(&TextsRequest { limit: 10, ..TextsRequest::default() }).unwrap();
+    let (_, texts) =
+        store.recalls().memory_texts(&TextsRequest { limit: 10, ..TextsRequest::default() }).unwrap();
     assert_eq!(texts.iter().map(|text| text.memory.title.as_str()).collect::<Vec<_>>(), newest_first);
     for sort in [SortBy::Created, SortBy::Updated] {
         let page = store.reads().list(&ListRequest { sort, ..ListRequest::default() }).unwrap();
@@ -91,7 +92,13 @@ fn a_time_that_somebody_wrote_goes_before_the_journal() {
     fs::write(&path, text).unwrap();
     drop(store);
     let store = at(&vault, "999");
-    let told: Vec<String> =
-        store.memories().timeline("Zebra", 5).unwrap().memories.into_iter().map(|memory| memory.title).collect();
+    let told: Vec<String> = store
+        .memories()
+        .timeline("Zebra", 5)
+        .unwrap()
+        .memories
+        .into_iter()
+        .map(|memory| memory.title)
+        .collect();
     assert_eq!(told, ["Adder", "Zebra"]);
 }

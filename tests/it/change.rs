@@ -202,7 +202,10 @@ fn notes_are_linked_both_ways_and_only_once() {
     let vault = TestVault::new(&before);
     let store = vault.store();
     assert!(store.changes().change(&Operation::Link(request.clone()), false).unwrap().applied);
-    assert!(!store.changes().change(&Operation::Link(request.clone()), false).unwrap().applied, "twice is once");
+    assert!(
+        !store.changes().change(&Operation::Link(request.clone()), false).unwrap().applied,
+        "twice is once"
+    );
     assert!(store.changes().change(&Operation::Unlink(request), false).unwrap().applied);
     let before: Files = before.iter().map(|(path, text)| (owned(path), owned(text))).collect();
     assert_eq!(files(&vault), before, "unlinking takes everything back");
@@ -622,7 +625,11 @@ fn memories_are_flat_and_know_the_ids_of_their_relatives() {
             tags: vec![owned("x")],
             ..NewRequest::default()
         };
-        store.changes().change(&Operation::New(request), false).unwrap().plan.files[0].to.clone().unwrap().to_string()
+        store.changes().change(&Operation::New(request), false).unwrap().plan.files[0]
+            .to
+            .clone()
+            .unwrap()
+            .to_string()
     };
     let (a, b) = (new("Wie läuft's?", Some("How to")), new("B", None));
     let link = RelateRequest { a: owned("Wie läuft's?"), b: owned("B"), text: None };

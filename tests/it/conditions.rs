@@ -343,7 +343,8 @@ fn a_pattern_has_one_allowance_for_all_lines() {
     let lines = vec!["a".repeat(40); 2_000].join("\n");
     let vault = TestVault::new(&[("a.md", &lines)]);
     let query = r"line:/^(?:(a|aa)+)\1b(?!x)/".to_owned();
-    let reply = vault.store().searches().search(&SearchRequest { query, ..SearchRequest::default() }).unwrap();
+    let reply =
+        vault.store().searches().search(&SearchRequest { query, ..SearchRequest::default() }).unwrap();
     assert_eq!(reply.notes.len(), 1, "it ends, and says so: {:?}", reply.notes);
 }
 

@@ -59,7 +59,8 @@ fn dead_ends_are_grouped_without_case() {
 
 #[test]
 fn lone_notes_are_those_without_a_link_in_or_out() {
-    let orphans: Vec<String> = graph().store().reads().orphans().unwrap().into_iter().map(|note| note.path).collect();
+    let orphans: Vec<String> =
+        graph().store().reads().orphans().unwrap().into_iter().map(|note| note.path).collect();
     assert_eq!(orphans, ["Alone.md", "Notes/Plan.md"]);
 }
 
@@ -126,7 +127,10 @@ fn sections_blocks_and_lines_are_read_byte_for_byte() {
     assert_eq!(read(None, Some((5, 6))), ("more\r\n# Three\r\n".to_owned(), (5, 6)));
     assert_eq!(read(None, None).0.len(), 45);
     let request = ReadRequest { note: "a#Nope".to_owned(), ..ReadRequest::default() };
-    assert_eq!(store.reads().read(&request).unwrap_err().hint().unwrap(), "its headings are: One / Two / Three");
+    assert_eq!(
+        store.reads().read(&request).unwrap_err().hint().unwrap(),
+        "its headings are: One / Two / Three"
+    );
 }
 
 #[test]
@@ -139,15 +143,21 @@ fn lists_filter_by_property_and_sort() {
     let store = vault.store();
     let list = |property: Option<(&str, Option<&str>)>, sort| {
         let property = property.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
-        let notes = store.reads().list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
+        let notes =
+            store.reads().list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
         notes.into_iter().map(|note| note.path).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(list(Some(("status", None)), SortBy::Path), "a.md b.md");
     assert_eq!(list(Some(("status", Some("active"))), SortBy::Created), "b.md a.md");
     assert_eq!(list(Some(("rating", Some("4"))), SortBy::Path), "a.md");
     assert_eq!(list(None, SortBy::Title), "a.md c.md b.md");
-    let properties: Vec<(String, String, usize)> =
-        store.reads().properties().unwrap().into_iter().map(|item| (item.property, item.kind, item.notes)).collect();
+    let properties: Vec<(String, String, usize)> = store
+        .reads()
+        .properties()
+        .unwrap()
+        .into_iter()
+        .map(|item| (item.property, item.kind, item.notes))
+        .collect();
     assert!(properties.contains(&("created".to_owned(), "date".to_owned(), 2)));
     assert!(properties.iter().any(|(name, _, notes)| name.eq_ignore_ascii_case("status") && *notes == 2));
 }

@@ -192,7 +192,8 @@ fn hybrid_without_a_model_answers_by_words_and_says_so() {
     let vault = TestVault::new(&[("a.md", "water")]);
     let reply = vault
         .store()
-        .searches().search(&SearchRequest { query: "water".to_owned(), ..SearchRequest::default() })
+        .searches()
+        .search(&SearchRequest { query: "water".to_owned(), ..SearchRequest::default() })
         .unwrap();
     assert_eq!((reply.mode, reply.embedder.as_str(), reply.results.len()), (Mode::Bm25, "none", 1));
     assert_snapshot!(reply.notes.join("\n"), @"no embedder is set, so words alone answer; `sidenote model use minilm` sets one");
@@ -210,7 +211,8 @@ fn snippets_quote_the_source_around_the_match() {
     let vault = TestVault::new(&[("a.md", body)]);
     let reply = vault
         .store()
-        .searches().search(&SearchRequest { query: "level".to_owned(), ..SearchRequest::default() })
+        .searches()
+        .search(&SearchRequest { query: "level".to_owned(), ..SearchRequest::default() })
         .unwrap();
     let result = reply.results.first().unwrap();
     assert_eq!(result.lines, (1, 9));

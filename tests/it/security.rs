@@ -188,9 +188,12 @@ fn what_lies_behind_a_link_out_of_the_vault_is_neither_read_nor_written() {
     let before = place.files();
     let request = SearchRequest { query: SECRET.into(), ..SearchRequest::default() };
     assert!(store.searches().search(&request).unwrap().results.is_empty());
-    assert!(!store.index().dump().unwrap().iter().any(|line| line.contains("secret") || line.contains("file.md")));
+    assert!(
+        !store.index().dump().unwrap().iter().any(|line| line.contains("secret") || line.contains("file.md"))
+    );
     for path in ["file.md", "folder/secret.md"] {
-        let read = store.reads().read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap_err();
+        let read =
+            store.reads().read(&ReadRequest { note: path.into(), ..ReadRequest::default() }).unwrap_err();
         assert!(!read.to_string().contains(SECRET), "{read}");
         let edit = NoteEdit::Append("x".into(), None);
         let edit = Operation::Edit(EditRequest { note: path.into(), edit, expect: None });

@@ -388,12 +388,16 @@ fn a_vault_that_goes_away_is_not_made_up_and_is_followed_when_it_is_back() {
     let _follower = store.upkeep().follow(|_| {}).unwrap();
     until("the store follows", || store.index().is_following());
     fs::rename(&root, &away).unwrap();
-    until("the store sees it", || !store.index().is_following() || store.searches().search(&SearchRequest::default()).is_err());
+    until("the store sees it", || {
+        !store.index().is_following() || store.searches().search(&SearchRequest::default()).is_err()
+    });
     assert!(!root.exists(), "nothing is made where the vault was");
     fs::write(away.join("b.md"), "zebra\n").unwrap();
     fs::rename(&away, &root).unwrap();
     let request = SearchRequest { query: "zebra".to_owned(), ..SearchRequest::default() };
-    until("all is found again", || store.searches().search(&request).is_ok_and(|reply| reply.results.len() == 2));
+    until("all is found again", || {
+        store.searches().search(&request).is_ok_and(|reply| reply.results.len() == 2)
+    });
 }
 
 /// A process that follows a vault.

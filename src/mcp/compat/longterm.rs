@@ -480,7 +480,8 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         Kept::New(memory) => *memory,
         Kept::Known(known, _) => return Ok(duplicate("updating", &known)),
     };
-    let text = store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
+    let text =
+        store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
     Answer::pretty(&UpdateOutput {
         status: "updated",
         id: text.uuid,

@@ -350,8 +350,11 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     if limit == 0 {
         return Err(Error::invalid("limit is 0").with_hint("Give 1 or more, or leave it out for 10"));
     }
-    let filter =
-        store.recalls().scoped(Filter { category: said(input.category), tags: input.tags, ..Filter::default() });
+    let filter = store.recalls().scoped(Filter {
+        category: said(input.category),
+        tags: input.tags,
+        ..Filter::default()
+    });
     let found = store.recalls().search_memories(&MemorySearchRequest {
         search: SearchRequest {
             query: input.query,

@@ -298,7 +298,8 @@ fn known(store: &Store, id: &str) -> Result<Memory> {
 fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
     let anchor = known(store, &input.memory_id)?;
     let window = input.window.unwrap_or(5).min(WIDEST);
-    let reply = store.memories().timeline_among(&anchor.path, window, &store.recalls().scoped(Filter::default()))?;
+    let reply =
+        store.memories().timeline_among(&anchor.path, window, &store.recalls().scoped(Filter::default()))?;
     let near = |(at, memory): (usize, Memory)| NearOutput {
         id: memory.id,
         title: memory.title,

@@ -317,8 +317,11 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         ..SearchRequest::default()
     };
     let intent = Some(input.intent.into());
-    let MemorySearchReply { hits, notices } =
-        store.recalls().search_memories(&MemorySearchRequest { search, intent, ..MemorySearchRequest::default() })?;
+    let MemorySearchReply { hits, notices } = store.recalls().search_memories(&MemorySearchRequest {
+        search,
+        intent,
+        ..MemorySearchRequest::default()
+    })?;
     let mut room = Room::default();
     let mut blocks = Vec::new();
     for memory in hits.iter().map(|hit| &hit.memory) {

@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::mcp::reply_limit::{cost, json_length, length};
 use crate::search::Mode;
-use crate::store::{Searches, 
+use crate::store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest,
-    MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, SearchResult, SortBy, Store, Tier,
+    MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, SearchResult, Searches, SortBy, Store, Tier,
 };
 use crate::text::media_type::{is_shown_image, media_type};
 
@@ -381,7 +381,8 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         let snippet = match input.detail {
             Some(DetailInput::Full) => {
                 let lines = Some(result.lines);
-                let read = store.reads().read(&ReadRequest { note: result.path.clone(), section: None, lines });
+                let read =
+                    store.reads().read(&ReadRequest { note: result.path.clone(), section: None, lines });
                 // A note that shrank since it was found still has its snippet.
                 Cut::of(read.map_or(result.snippet, |reply| reply.text), LONGEST / 2, 1, 1).text
             }

@@ -1,5 +1,5 @@
-//! Changing the vault: every operation is planned as a [`ChangeSet`], carried out whole, written down, and can be taken
-//! back.
+//! Carries a planned operation out under the write lock, records it in the journal and brings it into the
+//! index.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Planning new notes: their place, their frontmatter, templates and daily notes.
+//! Plans new notes: path, frontmatter, templates and daily notes.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,6 @@ use crate::store::change::properties::{Properties, converted, originals, with_pr
 use crate::store::lookup::Lookup;
 use crate::store::view::View;
 use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
-use crate::text::frontmatter::edit::set;
 use crate::text::note::Note;
 use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
@@ -337,7 +336,7 @@ impl Planner<'_> {
 }
 
 /// Where a new note goes and what it is called.
-struct Named {
+pub(in crate::store) struct Named {
     path: NotePath,
     title: String,
     id: String,

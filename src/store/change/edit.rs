@@ -1,4 +1,4 @@
-//! Planning the edit of one note: its text, and its properties.
+//! Plans the edit of one note's text or properties, or of several as one operation.
 
 use serde_json::Value;
 

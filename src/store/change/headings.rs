@@ -1,4 +1,4 @@
-//! Finds a heading by its name.
+//! Finds a heading of a note by its name.
 
 use crate::error::{Error, Result};
 use crate::store::source::Source;

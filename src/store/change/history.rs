@@ -1,7 +1,6 @@
 //! Lists the operations of the journal, for one note or for all.
 
 use crate::error::Result;
-use crate::index::catalog::Hash;
 use crate::journal::Journal;
 use crate::journal::event::Event;
 use crate::journal::reader::{Events, ReadOrder};

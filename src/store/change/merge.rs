@@ -1,4 +1,4 @@
-//! Planning notes that become one, and a part of a note that becomes a note of its own.
+//! Plans the merge of two notes, and the extraction of a section into a note of its own.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

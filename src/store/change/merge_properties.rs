@@ -1,4 +1,4 @@
-//! Uniting properties that come from two places: lists become one, and no value goes without a remark.
+//! Merges properties of two sources: lists are united, and no value is lost without a remark.
 
 use std::collections::HashSet;
 

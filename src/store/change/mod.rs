@@ -1,4 +1,4 @@
-//! Changes notes: plans of operations, the way from a plan to the disk and the journal, and undo.
+//! Changes notes: it plans operations, carries them out and undoes them.
 
 pub(super) mod apply;
 pub(super) mod create;

@@ -1,4 +1,4 @@
-//! Planning what moves and what gets another name: files, folders, headings and blocks, with every link to them.
+//! Plans moves and renames of files, folders, headings and blocks, with every link to them.
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::index::catalog::{FileRow, Hash};
+use crate::index::catalog::FileRow;
 use crate::store::change::create::NewRequest;
 use crate::store::change::edit::EditRequest;
 use crate::store::change::merge::{ExtractRequest, MergeRequest};

@@ -1,4 +1,4 @@
-//! Planning links between two notes, both ways, and the removal of notes.
+//! Plans links between two notes in both directions, and the deletion of notes.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Planning another name for a tag or a property, in every note that has it.
+//! Plans the rename of a tag or property in every note.
 
 use serde_json::Value;
 

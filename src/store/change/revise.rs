@@ -1,4 +1,4 @@
-//! Revising one note: title, text and properties at once, with the links to it.
+//! Plans a revision of one note: title, text and properties at once, with the links to it.
 
 use std::collections::HashSet;
 

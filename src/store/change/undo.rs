@@ -1,5 +1,5 @@
-//! Taking operations back: the last ones, or one by its name. What an operation wrote and nobody changed since is put back,
-//! also in files that others changed elsewhere; a file in which that cannot be told is a conflict, and nothing lands.
+//! Undoes operations: the last ones, or one by its id. Where a file changed since, it takes back what the
+//! operation wrote, or reports a conflict.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,4 @@
-//! What memories say, whole, and what else the toolsets of other memory servers tell of them.
+//! Reads the text of memories whole, with what the toolsets of other memory servers show of them.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! What speaks for a note being about a text, in absolute terms, so that recall can stay silent and nothing is forgotten
-//! that merely comes nearest.
+//! Measures how certain it is that a note is about a text, so that recall can stay silent.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Handoffs: one note for each project that says where its work stands.
+//! Stores handoffs: one note for each project that states where its work stands.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,7 +1,6 @@
 //! Makes notes of memories that come from elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 
 use serde_json::{Map, Value};
 
@@ -16,7 +15,6 @@ use crate::store::redaction::Cleaned;
 use crate::store::view::View;
 use crate::store::weighing::Weighing;
 use crate::text::edit::{ChangeSet, FileChange};
-use crate::text::frontmatter;
 use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, RewriteOptions};

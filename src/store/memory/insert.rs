@@ -1,4 +1,4 @@
-//! Keeping memories as somebody gives them: whatever other notes say, or unless one says the same already.
+//! Inserts memories as they are given, or unless another note says the same.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Maintenance: writing down how tiers changed, writing importance back, making room, and shortening the journal.
+//! Runs maintenance: tier changes, write-back of importance, eviction, and compaction of the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! Memories: notes with their weight, folded for each request from frontmatter, journal and time.
+//! Lists memories, their timeline, statistics, votes and audit trail.
 
 use std::collections::BTreeMap;
 

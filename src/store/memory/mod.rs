@@ -1,4 +1,4 @@
-//! Keeps memories: saving, weighing, recall, maintenance and handoffs.
+//! Saves, weighs, recalls and maintains memories, and stores handoffs.
 
 pub(super) mod content;
 pub(super) mod evidence;

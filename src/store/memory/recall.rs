@@ -1,4 +1,4 @@
-//! Recalling memories for a prompt, searching them with an intent, and explaining what they are worth.
+//! Recalls memories for a prompt, searches them with an intent, and explains their scores.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Revises a memory: title, text and properties at once, with the links to it.
+//! Revises a memory: title, text and properties at once.
 
 use crate::error::{Error, Result};
 use crate::store::change::operation::Operation;

@@ -1,4 +1,4 @@
-//! Saving memories, and saying of one that it is forgotten, pinned, archived, or all of that no more.
+//! Saves, captures, forgets, restores, pins and archives memories, and finds near duplicates.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the toolsets of other memory servers see (`memory.scope`), and how they name it: by id.
+//! Limits what the toolsets of other memory servers see, and finds memories by their ids.
 
 use crate::config::{Layout, ToolsetScope};
 use crate::error::{Error, ErrorKind, Result};

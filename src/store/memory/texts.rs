@@ -1,4 +1,4 @@
-//! Memories with what they say: lists of them, and the ones whose text is most like a query.
+//! Lists memories with their texts, and finds those most like a query.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! Measuring search: a set of notes, queries and judgements in; nDCG, recall, MRR and times out (spec/search.md, Proof).
+//! Measures search quality on a set of notes, queries and judgements: nDCG, recall, MRR and times.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! What belongs to a note although nothing says so: notes that are near in meaning, that share links with it, and
-//! that name it without linking to it.
+//! Finds related notes: near in meaning, linked with the same notes, or mentioning a note without a link.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The best hits, read once more by a cross-encoder: the new order, and what there is to say where it failed.
+//! Reranks the best hits with a cross-encoder.
 
 use std::time::Duration;
 

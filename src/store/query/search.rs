@@ -1,4 +1,4 @@
-//! Searching: fresh snapshot in, notes with their best passages out.
+//! Searches: parses the query, ranks notes, and shows their best passages.
 
 use std::sync::PoisonError;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Queries that are a condition: which files hold what is asked, found by the index and made sure of in the files.
+//! Verifies candidates of a conditional query by reading the files, no more of them than fill the page.
 //!
 //! Files are read in the order of the results, and no more of them than it takes to fill the page.
 

@@ -1,4 +1,4 @@
-//! Why a note is, or is not, among the results of a query.
+//! Explains why a note is, or is not, among the results of a query.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Telling why a filter lets nothing pass: what it names that is nowhere in the vault.
+//! Explains why a filter lets nothing pass: it names a folder, tag or property that does not exist.
 
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;

@@ -1,4 +1,4 @@
-//! Files as other programs address them: a page of all of them, one with its text, and names that complete a beginning.
+//! Lists and reads files of every kind, and completes their names.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The link graph: links of a note both ways, dead ends, lone notes, shortest paths.
+//! Reads the link graph: links in both directions, broken links, orphans and shortest paths.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};

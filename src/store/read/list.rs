@@ -1,4 +1,4 @@
-//! Listing notes, tags and properties.
+//! Lists notes, tags and properties.
 
 use std::collections::{BTreeMap, HashSet};
 

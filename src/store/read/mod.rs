@@ -1,4 +1,4 @@
-//! Reads the vault and the index without ranking: notes, lists, files, tasks and the graph of links.
+//! Reads the vault and the index without ranking.
 
 pub(super) mod empty_filter;
 pub(super) mod files;

@@ -1,4 +1,4 @@
-//! Reading one note: whole, by section, block or lines; and everything we read out of it.
+//! Reads one note: whole, by section, block or lines; or everything that the parser reads out of it.
 
 use std::collections::{HashMap, HashSet};
 

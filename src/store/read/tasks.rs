@@ -1,4 +1,4 @@
-//! Listing the tasks of the vault, note by note.
+//! Lists the tasks of a note or of the vault.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Backups of the vault, and the way back from one.
+//! Makes backups of the vault and restores them.
 
 use std::path::{Path, PathBuf};
 

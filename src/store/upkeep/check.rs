@@ -1,5 +1,4 @@
-//! Looking for what is wrong with a vault: links that lead nowhere or anywhere, names that clash, frontmatter that
-//! cannot be read, leftovers of git, notes that stand alone or stand twice; and whether the index is in step.
+//! Checks a vault for broken links, clashing names, unreadable frontmatter, leftovers of git and duplicates.
 //!
 //! Reads every note once, on all cores; keeps of each what the problems need. Mends nothing in a note.
 

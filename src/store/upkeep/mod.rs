@@ -1,4 +1,4 @@
-//! Maintains a vault: checks, backups, export and import, and models.
+//! Follows the files, checks the vault, makes backups, exports and imports, and sets models.
 
 pub(super) mod backup;
 pub(super) mod check;

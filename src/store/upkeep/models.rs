@@ -1,4 +1,4 @@
-//! Models by name: which there are, which are set, fetching one, setting one, and trying whether it works.
+//! Lists, sets, installs and verifies models.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Taking memories out for other programs, and in from them.
+//! Exports memories for other programs and imports them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -12,7 +12,6 @@ use crate::index::catalog::Filter;
 use crate::memory::duplicate::digest;
 use crate::memory::state::{MAX_IMPORTANCE, MIN_IMPORTANCE};
 use crate::store::change::Changes;
-use crate::store::change::naming::number;
 use crate::store::lookup::Lookup;
 use crate::store::memory::MemoryWrites;
 use crate::store::memory::incoming::{Incoming, LONGEST_ID};
@@ -44,7 +43,7 @@ pub enum Form {
 
 /// A memory as other programs see it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+pub(in crate::store) struct Record {
     id: String,
     path: String,
     title: String,
