@@ -4,9 +4,32 @@
 test *args:
     cargo test --release {{args}}
 
+# Run what a pull request must pass: formatting, lints, compilation of everything, tests.
+gate:
+    .ci/run
+
 # Kill the program at every step of a large rename, and do everything at once for a while; takes half an hour.
 soak:
-    cargo test --release -- --ignored --nocapture
+    cargo test --release -- --ignored --nocapture kill::five_hundred_kills_in_a_rename_that_touches_two_hundred_notes soak::many_minutes_of_everything_at_once serve::two_servers_and_the_command_line_write_a_thousand_notes_each_at_once apply::a_crash_at_any_step_of_a_rename_that_touches_two_hundred_notes
+
+# Check licences, advisories and duplicates of dependencies; needs cargo-deny.
+deny:
+    cargo deny check
+
+# Compile everything with the oldest toolchain that is supported.
+msrv:
+    rustup toolchain install 1.95 --profile minimal
+    cargo +1.95 check --all-targets
+
+# Check the links of the manual and build it; the building needs mdbook.
+docs:
+    cargo test --release -- manual_links
+    mdbook build docs
+
+# Compile the fuzz targets and what serves the conformance suite.
+check-extras:
+    cargo check --features conformance
+    cargo check --manifest-path fuzz/Cargo.toml --target-dir target
 
 # Feed a parser or rewriter with random input: note, rewrite, frontmatter, query, journal; needs cargo-fuzz and nightly.
 fuzz target runs="10000000":

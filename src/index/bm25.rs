@@ -64,7 +64,7 @@ pub struct FieldTuning {
     pub short: f32,
 }
 
-/// Constants of BM25F (Robertson & Zaragoza 2009, section 3.5); ARCHITECTURE.md tells how they were chosen.
+/// Constants of BM25F (Robertson & Zaragoza 2009, section 3.5); docs/dev/ranking.md tells how they were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
     /// Saturation of the term frequency.

@@ -102,7 +102,7 @@ impl Fusion {
     }
 }
 
-/// The share of the text in [`Fusion::Relative`]; the rest is nearness. ARCHITECTURE.md tells how both constants were
+/// The share of the text in [`Fusion::Relative`]; the rest is nearness. docs/dev/ranking.md tells how both constants were
 /// chosen.
 const TEXT: f32 = 0.4;
 /// What the passages behind the best one count beside it in [`Fusion::Relative`].

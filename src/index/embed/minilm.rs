@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 /// The length of a vector.
 const DIMENSIONS: usize = 384;
-/// The cosine from which a passage is about a prompt (ARCHITECTURE.md, Recall).
+/// The cosine from which a passage is about a prompt (docs/dev/ranking.md, Recall).
 const RECALL_FLOOR: f32 = 0.42;
 /// The longest sequence the model was trained on, its two marks counted.
 const MAX_IDS: usize = 256;

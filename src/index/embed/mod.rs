@@ -41,7 +41,7 @@ pub trait Embed: Send + Sync {
     /// Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
-    /// Gives the cosine from which a passage is about what a prompt asks (ARCHITECTURE.md, Recall); nothing under a model
+    /// Gives the cosine from which a passage is about what a prompt asks (docs/dev/ranking.md, Recall); nothing under a model
     /// that was not measured, of which words alone tell.
     fn recall_floor(&self) -> Option<f32> {
         None
