@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::error::{Error, Result};
 use crate::memory::tier::Tier;
 use crate::memory::types::MemoryType;
 use crate::memory::usage::{Usage, UsageEventKind};
@@ -14,8 +15,6 @@ pub const DEFAULT_IMPORTANCE: f64 = 5.0;
 pub const MIN_IMPORTANCE: f64 = 1.0;
 /// The most importance.
 pub const MAX_IMPORTANCE: f64 = 10.0;
-/// The importances that a note can have.
-pub const IMPORTANCE_RANGE: std::ops::RangeInclusive<f64> = MIN_IMPORTANCE..=MAX_IMPORTANCE;
 /// A note is hot while it is younger than this.
 const HOT: i64 = 72 * 3_600_000;
 /// The fewest uses that make a note warm.
@@ -84,6 +83,19 @@ pub struct MemoryState {
     /// Uses that have not taken effect on importance yet.
     #[serde(skip)]
     pub tenths: u8,
+}
+
+/// Checks that a given importance is between [`MIN_IMPORTANCE`] and [`MAX_IMPORTANCE`].
+///
+/// # Errors
+/// `Invalid` if it is not.
+pub fn check_importance(importance: Option<f64>) -> Result<()> {
+    match importance {
+        Some(number) if !(MIN_IMPORTANCE..=MAX_IMPORTANCE).contains(&number) => {
+            Err(Error::invalid(format!("importance {number} is out of range")).with_hint("give 1 to 10"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Rounds to the nearest half, halves of halves upwards.

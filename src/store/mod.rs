@@ -34,7 +34,7 @@ use crate::store::call::{Call, Once};
 use crate::store::change::apply::end_unfinished_at_start;
 use crate::store::core::{Core, SharedState};
 use crate::store::idempotency::LONGEST;
-use crate::vault::{Vault, real_place};
+use crate::vault::{Vault, canonical_path_of};
 
 pub use crate::journal::event::Event;
 pub use crate::memory::context::WorkContext;
@@ -141,7 +141,7 @@ impl Store {
         let index_folder = open
             .index
             .as_deref()
-            .map(|folder| real_place(folder).map_err(|error| Error::io("find", folder, error)));
+            .map(|folder| canonical_path_of(folder).map_err(|error| Error::io("find", folder, error)));
         let index_folder = index_folder.transpose()?;
         let vault =
             vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);

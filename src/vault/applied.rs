@@ -6,40 +6,39 @@ use crate::clock::Timestamp;
 use crate::text::edit::{ContentHash, FileLocation, FolderMove};
 use crate::vault::manifest::Manifest;
 
-/// One file as an operation left it.
+/// One file of an applied change set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedFile {
-    /// Where it was; nothing for a new file.
+    /// The location before the operation; `None` for a new file.
     pub from: Option<FileLocation>,
-    /// Where it is; nothing for one that was removed.
+    /// The location after the operation; `None` for a removed file.
     pub to: Option<FileLocation>,
-    /// The hash of its bytes before, unless it was only moved and is large.
+    /// The hash of the bytes before the operation; unknown for a large file that only moved.
     pub before: Option<ContentHash>,
-    /// The hash of its bytes now.
+    /// The hash of the bytes after the operation.
     pub after: Option<ContentHash>,
 }
 
-/// What an operation did, for the journal and the index.
+/// The result of an applied change set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// The transaction; empty where there was nothing to do.
+    /// The id of the transaction; empty if there was nothing to do.
     pub id: String,
-    /// The operation, as the plan names it.
+    /// The name of the operation.
     pub operation: String,
-    /// The operation that it takes back.
+    /// The id of the operation that it undoes.
     pub undoes: Option<String>,
-    /// When it was done.
+    /// The time of the operation.
     pub at: Timestamp,
-    /// Folders that moved.
+    /// The folders that moved.
     pub folders: Vec<FolderMove>,
-    /// Folders that had to be made, outer ones first.
+    /// The folders that were created, outer ones first.
     pub made: Vec<String>,
-    /// Files that were made, changed, moved or removed.
+    /// The files that were created, changed, moved or removed.
     pub files: Vec<CommittedFile>,
-    /// What else the event in the journal says, such as the session.
+    /// Additional fields of the event in the journal, such as the session.
     pub more: Map<String, Value>,
-    /// Sentences about files that somebody else changed in the last instant, and that were left alone, and about what
-    /// could not be tidied up.
+    /// One sentence for each file that another program changed meanwhile, and for each clean-up that failed.
     pub notices: Vec<String>,
 }
 

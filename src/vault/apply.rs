@@ -1,6 +1,6 @@
-//! Owns writing: the write lock, and carrying out a [`ChangeSet`] so that it lands whole or not at all.
+//! Applying a [`ChangeSet`] atomically: check, before-images, temporary files, then commit.
 //!
-//! Nothing else changes a note. What a crash leaves half-done, `vault/recover` ends.
+//! Nothing else changes a note. `vault/recover` finishes or rolls back what a crash interrupts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Write as _};
@@ -27,14 +27,14 @@ use crate::vault::records::{COMMITTED, IMAGES, MANIFEST, PENDING};
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 
-/// From so many files on, one call that flushes the whole file system is cheaper than one for each.
-const MANY: usize = 12;
+/// With more files than this, one call that flushes the whole file system is cheaper than one for each file.
+const MAX_SINGLE_SYNCS: usize = 12;
 
 impl Vault {
-    /// Says whether a plan could be carried out at this moment, and writes nothing: what a dry run shows must hold.
+    /// Checks that a plan could be applied now, without writing anything, so that a dry run reports the same errors.
     ///
     /// # Errors
-    /// As [`Vault::apply`], before anything is written.
+    /// The errors that [`Vault::apply`] returns before it writes anything.
     pub fn check(&self, plan: &ChangeSet) -> Result<()> {
         self.refuse_read_only()?;
         let mut look = FileCheck::open(self, plan)?;
@@ -42,21 +42,21 @@ impl Vault {
         survey.draft(self, String::new(), Timestamp::default()).map(drop)
     }
 
-    /// Carries out a plan: all of it or nothing. What it replaces and removes is kept for `undo`.
+    /// Applies a plan atomically. The bytes that it replaces or removes are saved for `undo`.
     ///
     /// # Errors
-    /// Before anything is written: `Conflict` (`changed-on-disk`) where a file is not as the plan expects it; `Exists`
-    /// (`target-exists`, `case-collision`) where a new name is taken; `Invalid` (`symlink`) for anything but regular
-    /// files in real folders; `Io` for files and folders that may not be written. `Io` while it is written: all is
-    /// undone, or, beyond the point of no return, finished by the next command, and the message says which.
+    /// Before anything is written: `Conflict` (`changed-on-disk`) if a file is not as the plan expects it; `Exists`
+    /// (`target-exists`, `case-collision`) if a new name is taken; `Invalid` (`symlink`) for anything but regular files
+    /// in real folders; `Io` for files and folders that are not writable. `Io` while writing: the change is rolled back,
+    /// or after the commit point finished by the next command, and the message says which.
     pub fn apply(&self, lock: &WriteLock, plan: &ChangeSet, at: Timestamp) -> Result<Applied> {
         self.apply_with_metadata(lock, plan, at, Map::new())
     }
 
-    /// As [`Vault::apply`]; `more` is what the event in the journal says beside what was done.
+    /// Applies a plan like [`Vault::apply`], and adds the fields `more` to its event in the journal.
     ///
     /// # Errors
-    /// As [`Vault::apply`].
+    /// The errors of [`Vault::apply`].
     pub fn apply_with_metadata(
         &self,
         lock: &WriteLock,
@@ -67,8 +67,8 @@ impl Vault {
         let records = |error| Error::io("write the records in", lock.records(), error);
         let pending = lock.folder.open_or_create_dir(PENDING).map_err(records)?;
         if has_folders(&pending).map_err(records)? {
-            return Err(Error::new(ErrorKind::Conflict, "an earlier change is not finished yet")
-                .with_hint("the next command finishes or undoes it first"));
+            return Err(Error::new(ErrorKind::Conflict, "an earlier change is not finished")
+                .with_hint("the next command finishes it or rolls it back first"));
         }
         let id = event_id(at);
         let mut look = FileCheck::open(self, plan)?;
@@ -85,11 +85,11 @@ impl Vault {
             .map_err(records)
             .and_then(|()| prepare(&mut tree, self, &draft))
             .and_then(|()| folder.rename_replace(MANIFEST, &folder, COMMITTED).map_err(records));
-        // Once it has this name, the plan is going to be carried out; until the name is on the disk, it may not be.
+        // This rename is the commit point. It counts once the folder is flushed.
         let committed = prepared.and_then(|()| {
             folder.sync().map_err(records).inspect_err(|_| {
                 if let Err(error) = folder.rename_replace(COMMITTED, &folder, MANIFEST) {
-                    tracing::warn!(%error, "a change that failed is still marked as to be finished");
+                    tracing::warn!(%error, "a failed change is still marked as committed");
                 }
             })
         });
@@ -104,16 +104,18 @@ impl Vault {
         if let Some(undone) = &plan.undoes
             && let Err(error) = self.remove_created_dirs(lock, undone)
         {
-            tracing::warn!(%error, "an empty folder that the undone operation had made is left");
+            tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
         }
-        // All is in its place: nothing fails the change from here on.
+        // The change is done. A later error does not fail it.
         if let Err(error) = close(&draft.manifest, lock, &pending) {
-            notices.push(format!("{error}; the change itself is done, and the next command closes it"));
+            notices.push(format!(
+                "{error}; the change itself is done, and the next command completes its records"
+            ));
         }
         Ok(Applied::of(&draft.manifest, notices))
     }
 
-    /// Removes the folders that an undone operation had made, where they are empty now.
+    /// Removes the folders that an undone operation created, if they are empty.
     pub(crate) fn remove_created_dirs(&self, lock: &WriteLock, undone: &str) -> Result<()> {
         let mut tree = DirTree::open(self)?;
         for path in UndoLog::open(lock.records())?.created_dirs(undone)?.iter().rev() {
@@ -123,7 +125,7 @@ impl Vault {
     }
 }
 
-/// Says whether there is a folder in a folder; files there are none of ours.
+/// Says whether a folder contains a folder.
 fn has_folders(folder: &Dir) -> io::Result<bool> {
     for name in folder.names()? {
         let entry = name.to_str().map_or(Ok(None), |name| folder.entry(name))?;
@@ -134,33 +136,33 @@ fn has_folders(folder: &Dir) -> io::Result<bool> {
     Ok(false)
 }
 
-/// A plan with everything that is needed to carry it out.
+/// A checked plan with its manifest and new contents.
 #[derive(Debug)]
 struct PreparedChange<'a> {
     manifest: Manifest,
-    /// Beside the files of the manifest.
+    /// The files, in the order of the manifest.
     files: Vec<PreparedFile<'a>>,
 }
 
 #[derive(Debug)]
 struct PreparedFile<'a> {
-    /// The file as it is, where its bytes matter.
+    /// The present file, if its bytes are needed.
     found: Option<FileContents>,
     after: Option<std::borrow::Cow<'a, [u8]>>,
 }
 
-/// Compares a plan with the files.
+/// The check of a plan against the files.
 struct PlanCheck<'a, 'b> {
     look: &'a mut FileCheck<'b>,
     made: Vec<String>,
 }
 
-/// Looks at the files of a plan, one by one.
+/// The check of single files of a plan, used by one thread.
 struct FileCheck<'b> {
     tree: DirTree,
     plan: &'b ChangeSet,
     max_hashed: u64,
-    /// Folders that may be changed.
+    /// The folders that are known to be writable.
     writable: HashSet<String>,
 }
 
@@ -242,7 +244,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
             let inode = match self.look.tree.entry(from)? {
                 Some(entry) if entry.is_symlink() => return Err(symlink_error(from)),
                 Some(entry) if entry.is_dir() => entry.inode,
-                Some(_) => return Err(Error::invalid(format!("{from} is no folder"))),
+                Some(_) => return Err(Error::invalid(format!("{from} is not a folder"))),
                 None => return Err(changed_on_disk(from, "is gone")),
             };
             self.look.may_change_folder_of(from)?;
@@ -250,7 +252,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
         }
         Ok(found)
     }
-    /// Checks that every new name is free, and lists the folders that are to be made.
+    /// Checks that every new name is free, and lists the folders that must be created.
     fn targets(&mut self, files: &[ChangedFile]) -> Result<()> {
         let folders = &self.look.plan.folders;
         let mut leaving: HashSet<String> = folders.iter().map(|folder| folder.from.to_string()).collect();
@@ -268,7 +270,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
                 coming.extend(to.map(|to| (to, from)));
             }
         }
-        // Two names that differ by case alone may come back: both were there before.
+        // An undo may restore two names that differ only in case, because both existed before.
         let comes_back = self.look.plan.undoes.is_some();
         let mut new = NewNames::default();
         let mut listed: HashMap<String, Option<HashMap<String, Vec<String>>>> = HashMap::new();
@@ -297,7 +299,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
         }
         self.made.sort_by_key(|path| path.matches('/').count());
         for path in self.made.clone() {
-            // The outermost are made in a folder that is there.
+            // Only the outermost new folders are created in an existing one.
             if self.look.tree.find_dir(split_path(&path).0)?.is_some() {
                 self.look.may_change_folder_of(&path)?;
             }
@@ -305,7 +307,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
         Ok(())
     }
 
-    /// Lists a folder by the keys of its names; `None` where it is not there.
+    /// Lists the names in a folder by their keys; `None` if the folder does not exist.
     fn names(&mut self, folder: &str) -> Result<Option<HashMap<String, Vec<String>>>> {
         let open = match self.look.tree.find_dir(folder) {
             Ok(Some(open)) => open,
@@ -323,7 +325,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
         Ok(Some(names))
     }
 
-    /// Refuses what would have to be copied to another file system: that cannot be done in one step.
+    /// Fails if a file would move to another file system, because such a move is not atomic.
     fn same_device(&mut self, from: &str, folder: &str, to: &str) -> Result<()> {
         let failed = |error| Error::io("move to", to, error);
         let here = self.look.tree.parent(from)?.0.device().map_err(failed)?;
@@ -344,7 +346,7 @@ impl<'b> FileCheck<'b> {
         Ok(Self { tree, plan, max_hashed: vault.max_file_size, writable: HashSet::new() })
     }
 
-    /// Looks at one file; `None` where nothing happens to it.
+    /// Checks one file; `None` if nothing happens to it.
     fn file(&mut self, change: &'b FileChange) -> Result<Option<(ChangedFile, PreparedFile<'b>)>> {
         let Some(place) = &change.from else { return new_file(change).map(Some) };
         let path = place.to_string();
@@ -356,7 +358,7 @@ impl<'b> FileCheck<'b> {
         let entry = self.regular(&path)?;
         let rewrites = change.to.is_some() && change.writes();
         if (rewrites || change.to.is_none()) && change.before.is_none() {
-            return Err(Error::internal(format!("the plan does not say what it expects in {path}")));
+            return Err(Error::internal(format!("the plan has no expected hash for {path}")));
         }
         let mut file = ChangedFile {
             from: change.from.clone(),
@@ -370,7 +372,7 @@ impl<'b> FileCheck<'b> {
         };
         let mut draft = PreparedFile { found: None, after: None };
         if change.before.is_none() && entry.size > self.max_hashed {
-            // A film that is only moved need not be read.
+            // A large file that only moves is not read.
             self.may_change_folder_of(&path)?;
             return Ok(Some((file, draft)));
         }
@@ -388,7 +390,9 @@ impl<'b> FileCheck<'b> {
             let after: std::borrow::Cow<'b, [u8]> = match &change.content {
                 Content::Whole(bytes) => bytes.as_slice().into(),
                 Content::Edits(edits) => edit::apply(&found.bytes, edits)?.into(),
-                Content::Keep => return Err(Error::internal("nothing is written of what is kept")),
+                Content::Keep => {
+                    return Err(Error::internal("a file whose content is kept cannot be rewritten"));
+                }
             };
             if *after != *found.bytes {
                 file.patch = patch_of(&change.content, &found.bytes);
@@ -412,12 +416,12 @@ impl<'b> FileCheck<'b> {
         Ok(Some((file, draft)))
     }
 
-    /// Looks at a path that has to be a regular file.
+    /// Returns the metadata of a path that must be a regular file.
     fn regular(&mut self, path: &str) -> Result<DirEntry> {
         match self.tree.entry(path)? {
             Some(entry) if entry.is_file() => Ok(entry),
             Some(entry) if entry.is_symlink() => Err(symlink_error(path)),
-            Some(_) => Err(Error::invalid(format!("{path} is no regular file"))),
+            Some(_) => Err(Error::invalid(format!("{path} is not a regular file"))),
             None => Err(changed_on_disk(path, "is gone")),
         }
     }
@@ -462,9 +466,9 @@ impl NewNames {
         let (folder, name) = split_path(path);
         let known_by = if may_clash { name.to_owned() } else { key(name) };
         match self.0.insert((folder.to_owned(), known_by), name.to_owned()) {
-            Some(other) if other == name => Err(taken(path, "is wanted twice", "target-exists")),
+            Some(other) if other == name => Err(taken(path, "is the target of two changes", "target-exists")),
             Some(other) if !path.starts_with(".trash/") => {
-                Err(taken(path, &format!("and {other} differ in case or accents alone"), "case-collision"))
+                Err(taken(path, &format!("and {other} differ only in case or accents"), "case-collision"))
             }
             _ => Ok(()),
         }
@@ -485,10 +489,10 @@ fn check_name(
             continue;
         }
         if other == name {
-            return Err(taken(path, "is there already", "target-exists"));
+            return Err(taken(path, "already exists", "target-exists"));
         }
         if !may_clash && !path.starts_with(".trash/") {
-            let said = format!("and {other} would differ in case or accents alone");
+            let said = format!("and {other} would differ only in case or accents");
             return Err(taken(path, &said, "case-collision"));
         }
     }
@@ -499,16 +503,16 @@ fn taken(path: &str, said: &str, code: &str) -> Error {
     Error::new(ErrorKind::Exists, format!("{path} {said} ({code})")).with_hint("choose another name")
 }
 
-/// Refuses a file that is marked as not to be changed.
+/// Fails if a file is read-only.
 fn may_write(folder: &Dir, name: &str, path: &str, entry: &DirEntry) -> Result<()> {
     let refused = || Error::new(ErrorKind::Io, format!("{path} is read-only; nothing was written"));
     if entry.mode & 0o222 == 0 {
-        return Err(refused().with_hint("make it writable first, for instance with chmod u+w"));
+        return Err(refused().with_hint("make it writable first, for example with `chmod u+w`"));
     }
     folder.may_write(name).map_err(|error| refused().with_source(error))
 }
 
-/// Writes before-images and manifest, and waits until both are on the disk.
+/// Writes the before-images and the manifest, and flushes both to the disk.
 fn write_records(draft: &PreparedChange<'_>, folder: &Dir) -> io::Result<()> {
     let mut images = folder.create(IMAGES, 0o600)?;
     let mut buffered = io::BufWriter::new(&mut images);
@@ -527,20 +531,20 @@ fn write_records(draft: &PreparedChange<'_>, folder: &Dir) -> io::Result<()> {
     folder.sync()
 }
 
-/// Makes folders and temporary files, brings them onto the disk, and looks whether all is still as it was.
+/// Creates folders and temporary files, flushes them to the disk, and checks that the files are still unchanged.
 fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Result<()> {
     let manifest = &draft.manifest;
     let mut touched = BTreeSet::new();
     for path in &manifest.made {
         let (folder, name) = tree.parent(path)?;
-        folder.create_dir(name).map_err(|error| Error::io("make the folder", path, error))?;
+        folder.create_dir(name).map_err(|error| Error::io("create the folder", path, error))?;
         touched.insert(split_path(path).0.to_owned());
     }
     let mut temporaries = Vec::new();
     for (file, draft) in manifest.files.iter().zip(&draft.files) {
         let (Some(after), Some(path)) = (&draft.after, manifest.temporary(file)) else { continue };
         let Some(path) = manifest.path_before(&path) else {
-            return Err(Error::internal(format!("{path} has no place yet")));
+            return Err(Error::internal(format!("{path} has no path before the folder moves")));
         };
         touched.insert(split_path(&path).0.to_owned());
         temporaries.push((file, draft, after, path));
@@ -563,7 +567,7 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
                 open
             }
         };
-        if written <= MANY {
+        if written <= MAX_SINGLE_SYNCS {
             open.sync_data().map_err(failed)?;
         }
         Ok(())
@@ -581,10 +585,10 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
     .map(drop)
 }
 
-/// Brings temporary files and the names of folders onto the disk.
+/// Flushes temporary files and folders to the disk.
 fn flush(tree: &mut DirTree, manifest: &Manifest, touched: &BTreeSet<String>, written: usize) -> Result<()> {
     let mut whole = HashSet::new();
-    if written > MANY {
+    if written > MAX_SINGLE_SYNCS {
         for path in touched {
             let folder = tree.folder(path)?;
             let failed = |error| Error::io("write to", path, error);
@@ -608,7 +612,7 @@ fn flush(tree: &mut DirTree, manifest: &Manifest, touched: &BTreeSet<String>, wr
             folder.sync().map_err(failed)?;
         }
     }
-    if written > MANY && whole.is_empty() {
+    if written > MAX_SINGLE_SYNCS && whole.is_empty() {
         for path in manifest.files.iter().filter_map(|file| manifest.path_before(&manifest.temporary(file)?))
         {
             let (folder, name) = tree.parent(&path)?;

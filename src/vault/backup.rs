@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::vault::write_lock::WriteLock;
-use crate::vault::{STATE_DIR, Vault, real_place};
+use crate::vault::{STATE_DIR, Vault, canonical_path_of};
 use crate::{parallel, safe_open};
 
 /// Names of backups begin so; the time follows.
@@ -152,7 +152,7 @@ impl<'a> UnfinishedBackup<'a> {
             return Err(Error::invalid(format!("no backup is made in {folder}: a symbolic link leads there (symlink)"))
                 .with_hint("put a real folder in its place, or name another one: --to FOLDER, or backup.dir in your settings"));
         }
-        let real = real_place(folder).map_err(failed)?;
+        let real = canonical_path_of(folder).map_err(failed)?;
         if let Ok(inner) = real.strip_prefix(vault.root())
             && !inner.starts_with(own_folder())
         {
@@ -593,7 +593,7 @@ pub fn journal(manifest: &BackupManifest) -> impl Iterator<Item = (&str, &str, &
 pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest> {
     let manifest = open(backup)?;
     let failed = |error| Error::io("restore to", to, error);
-    if real_place(to).map_err(failed)?.starts_with(vault.root()) {
+    if canonical_path_of(to).map_err(failed)?.starts_with(vault.root()) {
         return Err(Error::invalid(format!("{} lies in the vault", to.display()))
             .with_hint("every note would be there twice; leave --to out, or name a folder elsewhere"));
     }
@@ -605,7 +605,7 @@ pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let absolute = real_place(to).map_err(failed)?;
+    let absolute = canonical_path_of(to).map_err(failed)?;
     let (Some(parent), Some(name)) = (absolute.parent(), absolute.file_name()) else {
         return Err(Error::invalid(format!("{} is no place for a vault", to.display())));
     };

@@ -1,6 +1,6 @@
-//! Owns the steps of a transaction on the notes: taking it back before it is committed, and carrying it out after.
+//! The steps of a transaction on the files: rollback before the commit point, roll forward after it.
 //!
-//! Each step looks first whether it was done before, so a crash at any of them is ended by doing them all again.
+//! Every step is idempotent, so after a crash all of them are run again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
@@ -13,19 +13,19 @@ use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
 use crate::vault::records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
 use crate::vault::write_lock::WriteLock;
 
-/// More folders than this are brought onto the disk by one call for all.
-const MANY_FOLDERS: usize = 8;
+/// More folders than this are flushed by one call for the whole file system.
+const MAX_SINGLE_SYNCS: usize = 8;
 
-/// Why a committed transaction did not land.
+/// The reason why a committed transaction was not carried out in full.
 #[derive(Debug)]
 pub(crate) enum CommitError {
-    /// Nothing could be moved, and all is as it was.
+    /// A rename failed, and the transaction was rolled back.
     RolledBack(Error),
-    /// Some of it is done; the manifest stays.
+    /// Only a part is done. The manifest stays, and the next command finishes the rest.
     Incomplete(Error),
 }
 
-/// Takes back what was made before the commit: temporary files, folders, and the records of it.
+/// Rolls back a transaction before its commit point: removes temporary files, new folders and its records.
 pub(crate) fn roll_back(tree: &mut DirTree, manifest: &Manifest, pending: &Dir) -> Result<()> {
     tree.close_all();
     for path in manifest.files.iter().filter_map(|file| manifest.path_before(&manifest.temporary(file)?)) {
@@ -43,8 +43,8 @@ pub(crate) fn roll_back(tree: &mut DirTree, manifest: &Manifest, pending: &Dir) 
         .map_err(|error| Error::io("remove the records of", &manifest.id, error))
 }
 
-/// Carries out a committed transaction. `seen` are the files as they were compared, while that is recent; without it
-/// every file is read again. Gives sentences about files that somebody else changed meanwhile.
+/// Carries out a committed transaction. `seen` holds the metadata of the files when they were compared; without it
+/// every file is read again. Returns one sentence for each file that another program changed meanwhile.
 pub(crate) fn commit(
     vault: &Vault,
     tree: &mut DirTree,
@@ -56,7 +56,7 @@ pub(crate) fn commit(
     let (file_renames, removals) = manifest.file_renames();
     let folder_renames = manifest.folder_renames();
     if let Err(error) = rename_all(tree, &folder_renames, &file_renames, seen.is_some()) {
-        // A rename that is still to be done means that no content was replaced yet, so all can be taken back.
+        // While a rename is missing, no content has been replaced, so the transaction can still be rolled back.
         let back = undo_renames(tree, folder_renames.iter().chain(&file_renames))
             .and_then(|()| {
                 let failed = |error| Error::io("reopen the records of", &manifest.id, error);
@@ -73,9 +73,9 @@ pub(crate) fn commit(
     match commit.replace_all().and_then(|()| commit.remove_all(&removals)).and_then(|()| commit.sync()) {
         Ok(()) => Ok(commit.notices),
         Err(error) => {
-            let said = format!("{}; a part of the change is done", error.message());
-            let hint = "the next command finishes it; nothing is lost";
-            // What stands in the way stands in the way of the next command, too.
+            let said = format!("{}; the change is only partly done", error.message());
+            let hint = "the next command finishes the change; nothing is lost";
+            // The cause of this error would also stop the next command, so its hint comes first.
             let hint = error.hint().map_or_else(|| hint.to_owned(), |first| format!("{first}; {hint}"));
             Err(CommitError::Incomplete(Error::new(error.kind(), said).with_hint(hint).with_source(error)))
         }
@@ -94,7 +94,7 @@ fn rename_all(tree: &mut DirTree, folders: &[Rename], files: &[Rename], fresh: b
                 rename_one(tree, &rename.from, &rename.to)?;
             }
         }
-        // Names of folders lead elsewhere now.
+        // Folder names refer to other folders now.
         if !folders.is_empty() {
             tree.close_all();
         }
@@ -102,13 +102,13 @@ fn rename_all(tree: &mut DirTree, folders: &[Rename], files: &[Rename], fresh: b
     Ok(())
 }
 
-/// Says whether a rename is still to be done: whether the file that it is about has its old name.
+/// Says whether a rename is still to be done: whether its file still has the old name.
 fn is_to_do(tree: &mut DirTree, rename: &Rename, destinations: &HashSet<&str>) -> Result<bool> {
     let Some(entry) = tree.entry(&rename.from)? else { return Ok(false) };
     if rename.inode.is_none_or(|inode| inode == entry.inode) {
         return Ok(true);
     }
-    // In a copy of the vault the numbers differ. What is moved there itself says nothing of this rename.
+    // In a copy of the vault the inodes differ. A file that another rename put here says nothing about this one.
     if destinations.contains(rename.from.as_str()) || tree.entry(&rename.to)?.is_some() {
         return Ok(false);
     }
@@ -126,7 +126,7 @@ fn rename_one(tree: &mut DirTree, from: &str, to: &str) -> Result<()> {
         .map_err(|error| Error::io("move", format!("{from} to {to}"), error))
 }
 
-/// Does the renames backwards, as far as they were done.
+/// Undoes the renames that were done, in reverse order.
 fn undo_renames<'a>(tree: &mut DirTree, renames: impl DoubleEndedIterator<Item = &'a Rename>) -> Result<()> {
     for rename in renames.rev() {
         tree.close_all();
@@ -139,7 +139,7 @@ fn undo_renames<'a>(tree: &mut DirTree, renames: impl DoubleEndedIterator<Item =
     Ok(())
 }
 
-/// Hashes a regular file; `None` where there is none.
+/// Hashes a regular file; `None` if there is none.
 fn hash_of(tree: &mut DirTree, path: &str) -> Result<Option<ContentHash>> {
     let (folder, name) = split_path(path);
     let Some(folder) = tree.find_dir(folder)? else { return Ok(None) };
@@ -153,7 +153,7 @@ fn hash_in(folder: &Dir, name: &str) -> io::Result<Option<ContentHash>> {
     }
 }
 
-/// The second half of carrying out: contents and removals, which cannot be taken back.
+/// The second half of a commit: new contents and removals, which cannot be rolled back.
 struct Commit<'a> {
     vault: &'a Vault,
     tree: &'a mut DirTree,
@@ -164,7 +164,7 @@ struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Says whether a file is as the transaction found it.
+    /// Says whether a file is unchanged since the transaction was prepared.
     fn is_as_before(
         &self,
         index: usize,
@@ -189,7 +189,7 @@ impl Commit<'_> {
             match &file.temporary {
                 Some(temporary) => this.replace(tree, index, file, &to, temporary),
                 None if this.seen.is_none() && tree.entry(&to)?.is_none() => {
-                    Ok(Some(format!("{to} is not where {} moved it", manifest.operation)))
+                    Ok(Some(format!("{to} is missing, although {} moved a file there", manifest.operation)))
                 }
                 None => Ok(None),
             }
@@ -198,7 +198,7 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// Puts a temporary file in its place; gives a sentence where that could not be.
+    /// Renames a temporary file to its target; returns a sentence if that was not possible.
     fn replace(
         &self,
         tree: &mut DirTree,
@@ -210,12 +210,14 @@ impl Commit<'_> {
         let failed = |error| Error::io("write", to, error);
         let (path, name) = split_path(to);
         let Some(folder) = tree.find_dir(path)? else {
-            return Ok(Some(format!("{to} could not be written: its folder is gone")));
+            return Ok(Some(format!("{to} could not be written: its folder was removed")));
         };
         if folder.entry(temporary).map_err(failed)?.is_none() {
-            // It has been put in place already, whatever became of it since, unless the file is still the old one.
+            // The rename was already done, unless the target still has its old content.
             let is_old = file.before.is_some() && hash_in(&folder, name).map_err(failed)? == file.before;
-            return Ok(is_old.then(|| format!("{to} keeps what it held: what was to be written is gone")));
+            return Ok(is_old.then(|| {
+                format!("{to} keeps its old content: the temporary file with the new content is missing")
+            }));
         }
         let is_whole = self.seen.is_some() || hash_in(&folder, temporary).map_err(failed)? == file.after;
         let is_new = file.from.is_none();
@@ -237,14 +239,14 @@ impl Commit<'_> {
         }
         self.set_aside(&folder, temporary, to).map_err(failed)?;
         Ok(Some(format!(
-            "{to} was changed by somebody else before {} could write it, and was left alone; what it was to hold is in {}/{CONFLICTS}/{}/{to}",
+            "another program changed {to} before {} could write it; the file was left alone, and the new content is in {}/{CONFLICTS}/{}/{to}",
             self.manifest.operation,
             self.lock.records().display(),
             self.manifest.id
         )))
     }
 
-    /// Moves a file of ours out of the notes into the records.
+    /// Moves a temporary file out of the notes into the conflicts folder of the records.
     fn set_aside(&self, folder: &Dir, name: &str, path: &str) -> io::Result<()> {
         let bytes = folder.read(name)?;
         let mut kept =
@@ -274,22 +276,22 @@ impl Commit<'_> {
                 folder.remove(name).map_err(failed)?;
                 continue;
             }
-            let said = format!(
-                "{} was changed by somebody else before {} could remove it, and was",
+            let conflict = format!(
+                "another program changed {} before {} could remove it; the file was",
                 removal.path, self.manifest.operation
             );
             if removal.at == self.manifest.path_after(&removal.path) {
-                self.notices.push(format!("{said} left alone"));
+                self.notices.push(format!("{conflict} left alone"));
             } else {
                 self.set_aside(&folder, name, &removal.path).map_err(failed)?;
                 let records = self.lock.records().display();
-                self.notices.push(format!("{said} kept in {records}/{CONFLICTS}/{}", self.manifest.id));
+                self.notices.push(format!("{conflict} moved to {records}/{CONFLICTS}/{}", self.manifest.id));
             }
         }
         Ok(())
     }
 
-    /// Brings the names of all folders concerned onto the disk.
+    /// Flushes all changed folders to the disk.
     fn sync(&mut self) -> Result<()> {
         let mut folders = BTreeSet::new();
         let manifest = self.manifest;
@@ -303,7 +305,7 @@ impl Commit<'_> {
             folders.extend([from, file.target()].iter().flatten().map(|path| split_path(path).0.to_owned()));
         }
         let failed = |error| Error::io("write to the folders of", self.lock.records(), error);
-        if folders.len() > MANY_FOLDERS && self.tree.folder("")?.sync_all().is_ok() {
+        if folders.len() > MAX_SINGLE_SYNCS && self.tree.folder("")?.sync_all().is_ok() {
             return Ok(());
         }
         for path in folders {
@@ -315,32 +317,32 @@ impl Commit<'_> {
     }
 }
 
-/// Says in an error whether undoing went well, where it did not.
+/// Adds the failure of a rollback to an error.
 pub(crate) fn with_rollback_result(error: Error, rolled_back: Result<()>) -> Error {
     match rolled_back {
         Ok(()) => error,
         Err(second) => {
-            Error::new(error.kind(), format!("{}; undoing it failed too: {second}", error.message()))
-                .with_hint("the next command undoes it")
+            Error::new(error.kind(), format!("{}; the rollback failed too: {second}", error.message()))
+                .with_hint("the next command rolls the change back")
                 .with_source(error)
         }
     }
 }
 
-/// Refuses because a file is not as the plan expects it.
+/// Returns the error for a file that is not as the plan expects it.
 pub(crate) fn changed_on_disk(path: &str, said: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
         format!("{path} {said} since it was read (changed-on-disk); nothing was written"),
     )
-    .with_hint("try again: the change is planned anew from the file as it is")
+    .with_hint("try again; the change is then planned from the file as it is now")
 }
 
-/// Keeps a transaction that has landed for `undo`.
+/// Moves a committed transaction to the undo log.
 pub(crate) fn close(manifest: &Manifest, lock: &WriteLock, pending: &Dir) -> Result<()> {
     let failed = |error| {
-        Error::io("close the change in", lock.records(), error)
-            .with_hint("the change itself is done; the next command closes it")
+        Error::io("complete the records of the change in", lock.records(), error)
+            .with_hint("the change itself is done; the next command completes its records")
     };
     let undo = lock.folder.open_or_create_dir(UNDO).map_err(failed)?;
     pending.rename_no_replace(&manifest.id, &undo, &manifest.id).map_err(failed)?;

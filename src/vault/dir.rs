@@ -1,6 +1,6 @@
-//! Owns access beneath a folder handle: every name is opened in its folder, and no symbolic link is followed.
+//! Directory handles: `openat`-style access in which no symbolic link is followed.
 //!
-//! `SIDENOTE_FAILPOINT=n`, an aid for tests, kills the process right before its n-th change of the file system here.
+//! `SIDENOTE_FAILPOINT=n` is for tests: it kills the process right before its n-th file system change in this module.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,12 +22,13 @@ use crate::vault::Vault;
 use crate::vault::symlinks::{LinkTarget, resolve_link};
 use crate::{parallel, safe_open};
 
-/// How many folder handles a [`DirTree`] keeps open at most, and at least.
-const MOST_FOLDERS: usize = 128;
-const LEAST_FOLDERS: usize = 4;
+/// The maximum number of folder handles that a [`DirTree`] keeps open.
+const MAX_OPEN_DIRS: usize = 128;
+/// The number of folder handles that a [`DirTree`] may keep open even if the limit is low.
+const MIN_OPEN_DIRS: usize = 4;
 
-/// Gives how many folder handles a [`DirTree`] may keep open: half of what the process may have open is for all trees, of
-/// which there is one for each core and two more.
+/// Returns the number of folder handles that a [`DirTree`] may keep open. All trees share half of the process's limit;
+/// there is one tree for each core, and two more.
 fn folder_budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
@@ -36,13 +37,13 @@ fn folder_budget() -> usize {
     })
 }
 
-/// Divides the handles that a process may have open, where there is a limit.
+/// Divides the process's limit of open files, if there is one, among the trees.
 fn budget(limit: Option<u64>, cores: usize) -> usize {
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    (limit / 2 / (cores + 2)).clamp(LEAST_FOLDERS, MOST_FOLDERS)
+    (limit / 2 / (cores + 2)).clamp(MIN_OPEN_DIRS, MAX_OPEN_DIRS)
 }
 
-/// Counts a change of the file system that is about to be made, and ends the process where the test says so.
+/// Counts a file system change that is about to happen, and kills the process at the one that the test chose.
 fn failpoint() {
     static FAIL_AT: OnceLock<Option<u64>> = OnceLock::new();
     static DONE: AtomicU64 = AtomicU64::new(0);
@@ -51,25 +52,25 @@ fn failpoint() {
         && DONE.fetch_add(1, Ordering::SeqCst) + 1 == fail_at
     {
         let killed = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-        debug_assert!(killed.is_ok(), "a process may end itself");
+        debug_assert!(killed.is_ok(), "a process may kill itself");
     }
 }
 
-/// What stands under a name, not followed where it is a symbolic link.
+/// The metadata of a directory entry. A symbolic link is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirEntry {
     kind: FileType,
-    /// The file's number on its device.
+    /// The inode number.
     pub(crate) inode: u64,
-    /// The device.
+    /// The device number.
     pub(crate) device: u64,
-    /// The number of bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
-    /// Seconds and nanoseconds of the last change of the bytes.
+    /// The modification time in seconds and nanoseconds.
     pub(crate) modified: (i64, i64),
     /// The permission bits.
     pub(crate) mode: u32,
-    /// User and group.
+    /// The ids of user and group.
     pub(crate) owner: (u32, u32),
 }
 
@@ -98,28 +99,28 @@ impl DirEntry {
         self.kind == FileType::Symlink
     }
 
-    /// Says whether this looks like the same file with the same bytes; a rename in between does not matter.
+    /// Says whether this is the same file with the same size and modification time. Renames in between do not matter.
     pub(crate) fn is_unchanged_since(&self, earlier: &Self) -> bool {
         (self.kind, self.inode, self.device, self.size, self.modified)
             == (earlier.kind, earlier.inode, earlier.device, earlier.size, earlier.modified)
     }
 }
 
-/// Extended attributes: names and values.
+/// The names and values of extended attributes.
 pub(crate) type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A regular file as it was read.
+/// The content and metadata of a regular file.
 #[derive(Debug)]
 pub(crate) struct FileContents {
-    /// What the system says of it.
+    /// The metadata.
     pub(crate) entry: DirEntry,
-    /// Its bytes.
+    /// The content.
     pub(crate) bytes: Vec<u8>,
-    /// Its extended attributes.
+    /// The extended attributes.
     pub(crate) xattrs: Xattrs,
 }
 
-/// The handle of an open folder.
+/// A handle of an open folder.
 #[derive(Debug)]
 pub(crate) struct Dir(OwnedFd);
 
@@ -130,18 +131,18 @@ impl From<OwnedFd> for Dir {
 }
 
 impl Dir {
-    /// Opens a folder by a path that the user trusts; links in it are followed.
+    /// Opens a folder by a trusted path. Symbolic links in the path are followed.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// Opens a folder in this one; a symbolic link is an error.
+    /// Opens a subfolder. A symbolic link is an error.
     pub(crate) fn open_dir(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(Self(fs::openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// Opens a folder in this one, and makes it where it is missing.
+    /// Opens a subfolder, and creates it if it is missing.
     pub(crate) fn open_or_create_dir(&self, name: &str) -> io::Result<Self> {
         match self.open_dir(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -155,13 +156,13 @@ impl Dir {
         }
     }
 
-    /// Makes a folder.
+    /// Creates a subfolder.
     pub(crate) fn create_dir(&self, name: &str) -> io::Result<()> {
         failpoint();
         Ok(fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
     }
 
-    /// Looks at a name.
+    /// Returns the metadata of an entry; `None` if there is none.
     pub(crate) fn entry(&self, name: &str) -> io::Result<Option<DirEntry>> {
         let stat = match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -180,19 +181,19 @@ impl Dir {
         }))
     }
 
-    /// Says which device the folder is on.
+    /// Returns the device number of the folder.
     pub(crate) fn device(&self) -> io::Result<u64> {
         #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
         Ok(fs::fstat(&self.0)?.st_dev as u64)
     }
 
-    /// Says whether the system would let us write to a name, or with `.` change the folder.
+    /// Checks that an entry is writable; for `.`, that entries can be created and removed.
     pub(crate) fn may_write(&self, name: &str) -> io::Result<()> {
         let access = if name == "." { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
         Ok(fs::accessat(&self.0, name, access, AtFlags::EACCESS)?)
     }
 
-    /// Lists the names, in no order.
+    /// Lists the names of the entries, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in fs::Dir::read_from(&self.0)? {
@@ -204,7 +205,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// Opens a regular file to read; `InvalidInput` for anything else. Pipes do not hold it up.
+    /// Opens a regular file for reading; `InvalidInput` for anything else. Opening a pipe does not block.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(fs::openat(&self.0, name, flags, Mode::empty())?);
@@ -218,12 +219,12 @@ impl Dir {
         Ok(bytes)
     }
 
-    /// Reads a regular file of at most `max` bytes; `FileTooLarge` beyond.
+    /// Reads a regular file of at most `max` bytes; `FileTooLarge` for more.
     pub(crate) fn read_at_most(&self, name: &str, max: u64) -> io::Result<Vec<u8>> {
         safe_open::read_open(self.file(name)?, max)
     }
 
-    /// Reads a regular file with all that a copy of it has to keep.
+    /// Reads a regular file with the metadata and attributes that a copy must keep.
     pub(crate) fn read_with_metadata(&self, name: &str) -> io::Result<FileContents> {
         let mut file = self.file(name)?;
         let entry = DirEntry::of(&file.metadata()?);
@@ -232,14 +233,14 @@ impl Dir {
         Ok(FileContents { entry, bytes, xattrs: xattrs(&file)? })
     }
 
-    /// Makes a file that is not there yet.
+    /// Creates a new file; an existing one is an error.
     pub(crate) fn create(&self, name: &str, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         failpoint();
         Ok(File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode as fs::RawMode))?))
     }
 
-    /// Opens a file of ours to read and to append to, and makes it where it is missing.
+    /// Opens a file for reading and appending, and creates it if it is missing.
     pub(crate) fn open_append(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         failpoint();
@@ -248,17 +249,17 @@ impl Dir {
         if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_file()) }
     }
 
-    /// Renames, replacing what stands under the new name.
+    /// Renames an entry and replaces the target.
     pub(crate) fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
         failpoint();
         Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
     }
 
-    /// Renames to a name that nothing has yet.
+    /// Renames an entry; an existing target is an error.
     pub(crate) fn rename_no_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
         failpoint();
         match rename_noreplace(&self.0, name, &to.0, to_name) {
-            // Some file systems know no such rename.
+            // Some file systems do not support this rename.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             other => return Ok(other?),
         }
@@ -274,19 +275,19 @@ impl Dir {
         Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty subfolder.
     pub(crate) fn remove_dir(&self, name: &str) -> io::Result<()> {
         failpoint();
         Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Waits until the names in the folder are on the disk.
+    /// Flushes the entries of the folder to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         failpoint();
         Ok(fs::fsync(&self.0)?)
     }
 
-    /// Waits until everything on the folder's file system is on the disk; `Unsupported` where there is no such call.
+    /// Flushes the whole file system of the folder to the disk; `Unsupported` where there is no such call.
     pub(crate) fn sync_all(&self) -> io::Result<()> {
         failpoint();
         #[cfg(target_os = "linux")]
@@ -297,7 +298,7 @@ impl Dir {
 }
 
 fn not_regular_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
@@ -310,7 +311,7 @@ fn rename_noreplace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> Result<(), Er
     Err(Errno::NOSYS)
 }
 
-/// Reads the extended attributes of an open file; none where the file system has no such thing.
+/// Reads the extended attributes of an open file; empty if the file system does not support them.
 fn xattrs(file: &File) -> io::Result<Xattrs> {
     let size = match fs::flistxattr_query(file) {
         Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(Vec::new()),
@@ -330,7 +331,7 @@ fn xattrs(file: &File) -> io::Result<Xattrs> {
         });
         match read {
             Ok(value) => found.push((name.to_vec(), value)),
-            // An attribute that we may not read is one that we could not set either.
+            // An attribute that is not readable could not be set either.
             Err(_) if !name.starts_with(b"user.") => {}
             Err(error) => return Err(error.into()),
         }
@@ -338,14 +339,14 @@ fn xattrs(file: &File) -> io::Result<Xattrs> {
     Ok(found)
 }
 
-/// Gives a new file the permissions, the owner and the extended attributes of the one that it replaces.
+/// Copies permissions, owner and extended attributes of the replaced file to the new one.
 pub(crate) fn copy_metadata(file: &File, entry: &DirEntry, xattrs: &Xattrs) -> io::Result<()> {
     let metadata = file.metadata()?;
     if (metadata.uid(), metadata.gid()) != entry.owner {
         let (user, group) = (fs::Uid::from_raw(entry.owner.0), fs::Gid::from_raw(entry.owner.1));
         failpoint();
         match fs::fchown(file.as_fd(), Some(user), Some(group)) {
-            // Only the superuser gives files away; the content is what counts.
+            // Only the superuser can change the owner. The content matters more.
             Ok(()) | Err(Errno::PERM) => {}
             Err(error) => return Err(error.into()),
         }
@@ -357,7 +358,7 @@ pub(crate) fn copy_metadata(file: &File, entry: &DirEntry, xattrs: &Xattrs) -> i
         match fs::fsetxattr(file.as_fd(), name.as_slice(), value, XattrFlags::empty()) {
             Ok(()) => {}
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
-            // What the system itself attached may be beyond us, and is attached again by the system.
+            // Attributes outside `user.` may not be settable. The system sets them again.
             Err(_) if !name.starts_with(b"user.") => {}
             Err(error) => return Err(error.into()),
         }
@@ -365,45 +366,40 @@ pub(crate) fn copy_metadata(file: &File, entry: &DirEntry, xattrs: &Xattrs) -> i
     Ok(())
 }
 
-/// Cuts a path into its folder, empty for the root, and its name.
+/// Splits a path into its folder, empty for the root, and its name.
 pub(crate) fn split_path(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// A folder and all that is below it, with a few handles kept open.
+/// A cache of open folder handles below a root.
 #[derive(Debug)]
 pub(crate) struct DirTree {
     root: Arc<Dir>,
-    /// The root's place, without links in it.
-    place: PathBuf,
-    /// Whether symbolic links to folders outside of the vault are followed.
+    /// The canonical path of the root.
+    path: PathBuf,
+    /// Whether symbolic links to folders outside the vault are followed.
     follow_outside: bool,
     open: HashMap<String, Arc<Dir>>,
 }
 
 impl DirTree {
-    /// Opens the tree of a vault.
+    /// Opens the root of a vault.
     pub(crate) fn open(vault: &Vault) -> Result<Self> {
-        let place = vault.root().to_owned();
-        let root = Dir::open(&place).map_err(|error| Error::io("open", &place, error))?;
-        Ok(Self {
-            root: Arc::new(root),
-            place,
-            follow_outside: vault.follows_outside(),
-            open: HashMap::new(),
-        })
+        let path = vault.root().to_owned();
+        let root = Dir::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        Ok(Self { root: Arc::new(root), path, follow_outside: vault.follows_outside(), open: HashMap::new() })
     }
 
-    /// Closes the handles below the root: names may lead elsewhere from now on.
+    /// Closes all handles below the root. It must be called after a folder was renamed.
     pub(crate) fn close_all(&mut self) {
         self.open.clear();
     }
 
-    /// Opens a folder by its path from the root, each part in the one before; `None` where it is not there.
+    /// Opens a folder by its path from the root, one component at a time; `None` if it does not exist.
     ///
     /// # Errors
-    /// `Invalid` with the code `symlink` where a part is a symbolic link, unless it leads out of the vault and such links
-    /// are followed; `Invalid` too where a part is no folder.
+    /// `Invalid` with the code `symlink` if a component is a symbolic link, unless it leads outside the vault and such
+    /// links are followed; `Invalid` also if a component is not a folder.
     pub(crate) fn find_dir(&mut self, path: &str) -> Result<Option<Arc<Dir>>> {
         if path.is_empty() {
             return Ok(Some(Arc::clone(&self.root)));
@@ -438,37 +434,37 @@ impl DirTree {
         Ok(Some(folder))
     }
 
-    /// Opens the folder outside of the vault that a symbolic link leads to; `None` where no link is followed here. Each
-    /// part of the way to what the link led to is opened without following a link.
+    /// Opens the folder outside the vault that a symbolic link leads to; `None` if the link is not followed. The resolved
+    /// path is then opened without following a link.
     fn outside(&self, path: &str) -> Option<Dir> {
         let is_visible = NotePath::from_disk(path).is_some();
         if !self.follow_outside || !is_visible {
             return None;
         }
-        let disk = self.place.join(path);
-        let Ok(LinkTarget::Outside(real)) = resolve_link(&self.place, &disk) else { return None };
-        // A folder that holds the vault would let every file be reached in two ways.
-        if !disk.is_symlink() || self.place.starts_with(&real) {
+        let disk = self.path.join(path);
+        let Ok(LinkTarget::Outside(real)) = resolve_link(&self.path, &disk) else { return None };
+        // Through a folder that contains the vault, every file would have two paths.
+        if !disk.is_symlink() || self.path.starts_with(&real) {
             return None;
         }
         safe_open::folder(Path::new("/"), real.strip_prefix("/").ok()?).ok().map(Dir::from)
     }
 
-    /// Opens a folder that has to be there.
+    /// Opens a folder that must exist.
     ///
     /// # Errors
-    /// `NotFound` where it is not, and as [`DirTree::find_dir`].
+    /// `NotFound` if it does not exist, and the errors of [`DirTree::find_dir`].
     pub(crate) fn folder(&mut self, path: &str) -> Result<Arc<Dir>> {
-        self.find_dir(path)?.ok_or_else(|| Error::not_found(format!("there is no folder {path}")))
+        self.find_dir(path)?.ok_or_else(|| Error::not_found(format!("the folder {path} does not exist")))
     }
 
-    /// Opens the folder that a path lies in, and gives its name there.
+    /// Opens the parent folder of a path, and returns it with the name of the entry.
     pub(crate) fn parent<'a>(&mut self, path: &'a str) -> Result<(Arc<Dir>, &'a str)> {
         let (folder, name) = split_path(path);
         Ok((self.folder(folder)?, name))
     }
 
-    /// Looks at a path; `None` where nothing is there.
+    /// Returns the metadata of a path; `None` if it does not exist.
     pub(crate) fn entry(&mut self, path: &str) -> Result<Option<DirEntry>> {
         let (folder, name) = split_path(path);
         match self.find_dir(folder)? {
@@ -478,25 +474,25 @@ impl DirTree {
     }
 }
 
-/// Says why a part of a path could not be opened as a folder.
+/// Returns the error for a path component that could not be opened as a folder.
 fn open_dir_error(parent: &Dir, name: &str, path: &str, error: io::Error) -> Error {
     match parent.entry(name) {
         Ok(Some(entry)) if entry.is_symlink() => symlink_error(path),
-        Ok(Some(entry)) if !entry.is_dir() => Error::invalid(format!("{path} is no folder")),
+        Ok(Some(entry)) if !entry.is_dir() => Error::invalid(format!("{path} is not a folder")),
         _ => Error::io("open", path, error),
     }
 }
 
-/// Refuses to write through a symbolic link.
+/// Returns the error for a write through a symbolic link.
 pub(crate) fn symlink_error(path: &str) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        format!("{path} is a symbolic link, which is never written through (symlink)"),
+        format!("{path} is a symbolic link, and sidenote never writes through one (symlink)"),
     )
-    .with_hint("change the file where it really is")
+    .with_hint("change the file that the link leads to")
 }
 
-/// Removes a folder if it is there and empty.
+/// Removes a folder if it exists and is empty.
 pub(crate) fn remove_if_empty(tree: &mut DirTree, path: &str) -> Result<()> {
     let (folder, name) = split_path(path);
     let Some(folder) = tree.find_dir(folder)? else { return Ok(()) };
@@ -514,11 +510,11 @@ pub(crate) fn remove_if_empty(tree: &mut DirTree, path: &str) -> Result<()> {
     }
 }
 
-/// At least so many files are looked at or written by one thread.
+/// The minimum number of files for one thread.
 pub(crate) const MIN_FILES_PER_THREAD: usize = 32;
 
-/// Does something to every item, on all cores where there are many, each with folder handles of its own. All are tried;
-/// the first error is given.
+/// Runs `work` on every item, in parallel if there are many, each thread with its own [`DirTree`]. All items are tried;
+/// the first error is returned.
 pub(crate) fn parallel_in_tree<T: Sync, R: Send>(
     vault: &Vault,
     items: &[T],

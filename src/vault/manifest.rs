@@ -1,6 +1,6 @@
-//! Owns the manifest of a transaction: what it does, in which order, and under which names meanwhile. Pure.
+//! The manifest of a transaction: its renames, their order and the temporary names. Pure.
 //!
-//! "Then" paths are those after the folders have moved, "now" paths those before.
+//! "After" paths hold once the folders of the transaction have moved, "before" paths hold until then.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,75 +11,75 @@ use crate::text::edit::{Content, ContentHash, Edit, FileLocation, FolderMove, si
 use crate::text::path::{NotePath, key};
 use crate::vault::dir::split_path;
 
-/// How every temporary name ends.
+/// The suffix of every temporary name.
 pub(crate) const TEMPORARY: &str = ".sidenote-tmp";
 
-/// How many bytes a name may have.
-const LONGEST_NAME: usize = 255;
+/// The maximum length of a file name in bytes.
+const MAX_NAME_LEN: usize = 255;
 
-/// The edits of one file are kept where they have so many bytes at most.
-const LONGEST_PATCH: usize = 1_000_000;
+/// The edits of one file are recorded only if their text has at most this many bytes.
+const MAX_PATCH_LEN: usize = 1_000_000;
 
-/// One transaction, as `manifest.json` and later `committed.json` hold it.
+/// One transaction, stored as `manifest.json` and, once committed, as `committed.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// The transaction, and later the event in the journal.
+    /// The id of the transaction, and of its event in the journal.
     pub(crate) id: String,
-    /// The operation, as the journal names it.
+    /// The name of the operation in the journal.
     pub(crate) operation: String,
-    /// The operation that it takes back.
+    /// The id of the operation that it undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) undoes: Option<String>,
-    /// When it was planned, in milliseconds since 1970.
+    /// The time of the plan in milliseconds since 1970.
     pub(crate) at: i64,
-    /// Folders that move.
+    /// The folders that move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) folders: Vec<MovedFolder>,
-    /// Folders that are made, outer ones first, as "now" paths.
+    /// The folders that are created, outer ones first, as "before" paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) made: Vec<String>,
-    /// What happens to single files.
+    /// The files that change.
     pub(crate) files: Vec<ChangedFile>,
-    /// What else the event in the journal says, such as the session.
+    /// Additional fields of the event in the journal, such as the session.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) more: Map<String, Value>,
 }
 
-/// A folder that moves.
+/// One folder that moves.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct MovedFolder {
-    /// The move.
+    /// The old and the new path.
     #[serde(flatten)]
     pub(crate) paths: FolderMove,
-    /// The folder's inode, by which a later look tells whether it has moved.
+    /// The folder's inode, by which recovery finds out whether it has moved.
     pub(crate) inode: u64,
 }
 
-/// What happens to one file.
+/// One file that changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ChangedFile {
-    /// Where it was; nothing for a new file.
+    /// The location before the operation; `None` for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<FileLocation>,
-    /// Where it will be; nothing for one that is removed.
+    /// The location after the operation; `None` for a removed file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<FileLocation>,
-    /// The hash of its bytes before; unknown for large files that are only moved.
+    /// The hash of the bytes before the operation; unknown for large files that only move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<ContentHash>,
-    /// The hash of its bytes afterwards.
+    /// The hash of the bytes after the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<ContentHash>,
-    /// Where its bytes before stand in `images`: offset and length.
+    /// Offset and length of the before-image in the file `images`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image: Option<(u64, u64)>,
-    /// The edits that led from its bytes before to those afterwards, where they are known.
+    /// The edits that turn the old bytes into the new ones, if they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) patch: Vec<Edit>,
-    /// The name of the temporary file that holds its bytes afterwards, in the folder where it will be.
+    /// The name of the temporary file that holds the new bytes, in the target folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) temporary: Option<String>,
-    /// The inode that it had.
+    /// The inode before the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) inode: Option<u64>,
 }
@@ -94,41 +94,41 @@ impl ChangedFile {
     }
 }
 
-/// One rename of a file or folder that replaces nothing.
+/// One rename of a file or folder. It never replaces an existing file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rename {
     pub(crate) from: String,
     pub(crate) to: String,
-    /// Which file it is: other files under that name are none of ours.
+    /// The inode of the file, which tells it from another file of the same name.
     pub(crate) inode: Option<u64>,
-    /// What it holds, for a vault that was copied meanwhile, where inodes say nothing.
+    /// The hash of the file, which identifies it if the vault was copied and the inodes changed.
     pub(crate) hash: Option<ContentHash>,
 }
 
-/// A file that is removed, under the name that it has once all has moved.
+/// One removal of a file, at its path after all renames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Removal {
-    /// Where it was, as people know it.
+    /// The original path, as messages show it.
     pub(crate) path: String,
-    /// Where it is when it comes to be removed.
+    /// The path at the time of the removal.
     pub(crate) at: String,
     pub(crate) before: Option<ContentHash>,
-    /// Its place in the manifest.
+    /// The index of the file in the manifest.
     pub(crate) index: usize,
 }
 
-/// Makes a hidden name in the same folder, which belongs to one transaction alone.
+/// Returns a hidden file name that is unique to one transaction.
 pub(crate) fn temporary_name(name: &str, id: &str, tag: &str) -> String {
     let end = format!(".{id}-{tag}{TEMPORARY}");
-    let mut room = LONGEST_NAME.saturating_sub(1 + end.len()).min(name.len());
+    let mut room = MAX_NAME_LEN.saturating_sub(1 + end.len()).min(name.len());
     while !name.is_char_boundary(room) {
         room -= 1;
     }
     format!(".{}{end}", name.get(..room).unwrap_or_default())
 }
 
-/// Gives the edits that a change makes, so that it can be taken back from a file that others changed since; none where they
-/// are long, or the file is no text.
+/// Returns the edits of a change, by which it can be undone in a file that changed since. The list is empty if the
+/// edits are long or the file is not text.
 pub(crate) fn patch_of(content: &Content, before: &[u8]) -> Vec<Edit> {
     let edits = match content {
         Content::Edits(edits) => edits.clone(),
@@ -139,7 +139,7 @@ pub(crate) fn patch_of(content: &Content, before: &[u8]) -> Vec<Edit> {
         Content::Keep => Vec::new(),
     };
     let length: usize = edits.iter().map(|edit| edit.text.len()).sum();
-    if length <= LONGEST_PATCH { edits } else { Vec::new() }
+    if length <= MAX_PATCH_LEN { edits } else { Vec::new() }
 }
 
 /// Says whether `path` lies below `folder`.
@@ -152,7 +152,7 @@ fn replace_prefix(path: &str, from: &str, to: &str) -> Option<String> {
     (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
 }
 
-/// Gives the path that something has once the folders have moved.
+/// Returns a path as it is after the folder moves.
 pub(crate) fn path_after_moves<'a>(folders: impl IntoIterator<Item = &'a FolderMove>, path: &str) -> String {
     let mut moved = folders
         .into_iter()
@@ -160,7 +160,7 @@ pub(crate) fn path_after_moves<'a>(folders: impl IntoIterator<Item = &'a FolderM
     moved.next().unwrap_or_else(|| path.to_owned())
 }
 
-/// Gives the path that something has before the folders move; `None` for a path in a folder that will be gone.
+/// Returns a path as it is before the folder moves; `None` for a path in a folder that moves away.
 pub(crate) fn path_before_moves<'a>(
     folders: impl IntoIterator<Item = &'a FolderMove> + Clone,
     path: &str,
@@ -177,8 +177,8 @@ pub(crate) fn path_before_moves<'a>(
 }
 
 impl Manifest {
-    /// Reads a manifest of the transaction `id`; `None` where it is none. A vault can be a download, so that nothing in
-    /// it may lead out of the vault.
+    /// Parses the manifest of the transaction `id`; `None` if it is not valid. A vault can be a download, so no path in
+    /// the manifest may lead outside the vault.
     pub(crate) fn parse(bytes: &[u8], id: &str) -> Option<Self> {
         let manifest: Self = serde_json::from_slice(bytes).ok()?;
         let temporaries = manifest.files.iter().filter_map(|file| file.temporary.as_ref());
@@ -201,24 +201,24 @@ impl Manifest {
         self.folders.iter().map(|folder| &folder.paths)
     }
 
-    /// Gives the path that something has once the folders have moved.
+    /// Returns a path as it is after the folder moves.
     pub(crate) fn path_after(&self, path: &str) -> String {
         path_after_moves(self.moves(), path)
     }
 
-    /// Gives the path that something has before the folders move.
+    /// Returns a path as it is before the folder moves.
     pub(crate) fn path_before(&self, path: &str) -> Option<String> {
         path_before_moves(self.moves(), path)
     }
 
-    /// Gives the path of a file's temporary, once the folders have moved.
+    /// Returns the path of a file's temporary file after the folder moves.
     pub(crate) fn temporary(&self, file: &ChangedFile) -> Option<String> {
         let to = file.target()?;
         let (folder, name) = (split_path(&to).0, file.temporary.as_ref()?);
         Some(if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") })
     }
 
-    /// Lists the renames of folders in an order in which none is in the way of another.
+    /// Lists the folder renames in an order in which each target name is free.
     pub(crate) fn folder_renames(&self) -> Vec<Rename> {
         let moves = self.folders.iter().map(|folder| Rename {
             from: folder.paths.from.to_string(),
@@ -229,7 +229,7 @@ impl Manifest {
         order_renames(moves.collect(), &self.id, "d")
     }
 
-    /// Lists the renames of files that follow, and the files that are removed at last.
+    /// Lists the file renames, which follow the folder renames, and the removals, which come last.
     pub(crate) fn file_renames(&self) -> (Vec<Rename>, Vec<Removal>) {
         let mut taken = HashSet::new();
         for file in &self.files {
@@ -248,7 +248,7 @@ impl Manifest {
             match file.target() {
                 Some(to) if to == from => {}
                 Some(to) => renames.push(rename(&from, &to)),
-                // Its name is needed before the last step, at which it is removed.
+                // Another file takes its name before the removals, so it is moved to a temporary name first.
                 None if taken.contains(&key(&from)) => {
                     let at = temporary_sibling(&from, &self.id, &format!("r{index}"));
                     renames.push(rename(&from, &at));
@@ -274,8 +274,8 @@ enum VisitState {
     Done,
 }
 
-/// Orders renames so that each finds its new name free. What stands in a circle, also a change of case alone, goes by
-/// way of a temporary name.
+/// Orders renames so that each target name is free. Cycles, including changes of case only, are broken by a temporary
+/// name.
 fn order_renames(mut renames: Vec<Rename>, id: &str, tag: &str) -> Vec<Rename> {
     let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, rename) in renames.iter().enumerate() {
@@ -309,7 +309,7 @@ fn order_renames(mut renames: Vec<Rename>, id: &str, tag: &str) -> Vec<Rename> {
                     set(&mut aside, other, true);
                 }
                 None => {
-                    // The name that it goes by now may be a temporary one.
+                    // The rename is read again, because its source may now be a temporary name.
                     order.extend(renames.get(top).cloned());
                     set(&mut state, top, VisitState::Done);
                     stack.pop();

@@ -1,6 +1,6 @@
-//! Owns [`Vault`]: the root folder of a vault, and the way from a [`NotePath`] to the bytes on disk.
+//! The vault: its root folder, and the mapping from a [`NotePath`] to the file on disk.
 //!
-//! `write` alone changes notes; everything else here reads.
+//! Only `vault/apply`, `vault/commit` and `vault/recover` change notes. All other modules of the vault read.
 
 pub mod backup;
 mod manifest;
@@ -32,41 +32,42 @@ use crate::vault::scan::{FollowedLink, ScanOptions};
 /// The name of the folder that holds a vault's own state.
 pub const STATE_DIR: &str = ".sidenote";
 
-/// The name of Obsidian's configuration folder where nothing else is said.
+/// The default name of Obsidian's configuration folder.
 pub const CONFIG_DIR: &str = ".obsidian";
 
-/// The name of the file at the root by which another program turns memory off, and how long it may be.
+/// The name of the file at the root by which another program turns memory off.
 const RULEBOOK: &str = ".rulebook";
+/// The maximum size of that file in bytes.
 const MAX_RULEBOOK: u64 = 1_000_000;
 
-/// How many bytes a file may have to be read, where nothing else is said.
+/// The default maximum size of a file that is read, in bytes.
 pub const MAX_FILE_SIZE: u64 = 100_000_000;
 
-/// A folder of notes.
+/// A folder of notes, with the options it was opened with.
 #[derive(Debug, Clone)]
 pub struct Vault {
     root: PathBuf,
     config_dir: String,
     max_file_size: u64,
     read_only: bool,
-    /// Whether symbolic links that lead out of the vault are followed.
+    /// Whether symbolic links that lead outside the vault are followed.
     follow_outside: bool,
-    /// The links to folders outside that the last look at everything followed, with the folders that they lead to.
+    /// The links to folders outside the vault that the last full scan followed, with their targets.
     followed: Arc<RwLock<Option<Vec<FollowedLink>>>>,
-    /// The folder of an index that lies among the notes, as a path from the root; empty for none.
+    /// The folder of an index inside the vault, as a path from the root; empty for none.
     hidden: String,
 }
 
 impl Vault {
-    /// Opens the vault whose root is `root`; any folder is one.
+    /// Opens the vault whose root is `root`. Any folder can be a vault.
     ///
     /// # Errors
-    /// `NotFound` where there is no such folder, `Invalid` where it is none, `Io` where it cannot be reached.
+    /// `NotFound` if the folder does not exist, `Invalid` if it is not a folder, `Io` if it cannot be read.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref();
         let real = root.canonicalize().map_err(|error| Error::io("open the vault", root, error))?;
         if !real.is_dir() {
-            return Err(Error::invalid(format!("{} is no folder", root.display()))
+            return Err(Error::invalid(format!("{} is not a folder", root.display()))
                 .with_hint("name the folder that holds the notes"));
         }
         let config_dir = CONFIG_DIR.to_owned();
@@ -82,84 +83,84 @@ impl Vault {
         })
     }
 
-    /// Looks for Obsidian's settings in a folder of another name (spec/obsidian.md 1.1).
+    /// Sets the name of Obsidian's configuration folder (spec/obsidian.md 1.1).
     ///
     /// # Errors
-    /// `Invalid` for a name that does not start with a dot or is a path.
+    /// `Invalid` if the name does not start with a dot or is a path.
     pub fn with_config_dir(mut self, name: &str) -> Result<Self> {
         if !name.starts_with('.') || matches!(name, "." | "..") || name.contains(['/', '\\', '\0']) {
-            return Err(Error::invalid(format!("{name:?} is no name of a configuration folder"))
-                .with_hint("Obsidian's start with a dot, such as .obsidian-phone"));
+            return Err(Error::invalid(format!("{name:?} is not a valid name of a configuration folder"))
+                .with_hint("the name starts with a dot, such as .obsidian-phone"));
         }
         name.clone_into(&mut self.config_dir);
         Ok(self)
     }
 
-    /// Refuses to read files of more bytes than `bytes`.
+    /// Sets the maximum size of a file that is read, in bytes.
     #[must_use]
     pub fn with_max_file_size(mut self, bytes: u64) -> Self {
         self.max_file_size = bytes;
         self
     }
 
-    /// Gives how many bytes a file may have to be read.
+    /// Returns the maximum size of a file that is read, in bytes.
     pub fn max_file_size(&self) -> u64 {
         self.max_file_size
     }
 
-    /// Refuses to write anything, the journal included.
+    /// Sets whether all writing is refused, the journal included.
     #[must_use]
     pub fn with_read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Follows symbolic links that lead out of the vault. Only the user's own settings may ask for it.
+    /// Sets whether symbolic links that lead outside the vault are followed. Only the user's own settings may allow it.
     #[must_use]
     pub fn with_follow_outside(mut self, follow_outside: bool) -> Self {
         self.follow_outside = follow_outside;
         self
     }
 
-    /// Says whether symbolic links that lead out of the vault are followed.
+    /// Says whether symbolic links that lead outside the vault are followed.
     pub fn follows_outside(&self) -> bool {
         self.follow_outside
     }
 
-    /// Says how the whole vault is scanned.
+    /// Returns the options for a scan of the whole vault.
     pub fn scan_options(&self) -> ScanOptions {
         let (hidden, follow_outside) = (self.hidden.clone(), self.follow_outside);
         ScanOptions { hidden, follow_outside, ..ScanOptions::default() }
     }
 
-    /// Notes which links to folders outside a look at everything followed.
+    /// Stores the links to folders outside the vault that a full scan followed.
     pub(crate) fn set_followed_links(&self, links: Vec<FollowedLink>) {
         *self.followed.write().unwrap_or_else(PoisonError::into_inner) = Some(links);
     }
 
-    /// Passes over the folder of the index where it lies among the notes: what is in it is neither note nor attachment.
+    /// Hides the folder of the index if it is inside the vault: its files are neither notes nor attachments.
     ///
     /// # Errors
-    /// `Invalid` where it is the vault's own folder; `Io` where its place cannot be told.
+    /// `Invalid` if it is the root of the vault; `Io` if its canonical path cannot be determined.
     pub fn with_index_in(mut self, folder: &Path) -> Result<Self> {
-        let real = real_place(folder).map_err(|error| Error::io("find", folder, error))?;
+        let real = canonical_path_of(folder).map_err(|error| Error::io("find", folder, error))?;
         if real == self.root {
             let folder = folder.display();
-            return Err(Error::invalid(format!("{folder} is the vault itself, so no index is made there"))
-                .with_hint("give a folder of its own: --index PATH"));
+            return Err(Error::invalid(format!("{folder} is the vault itself and cannot hold the index"))
+                .with_hint("choose a separate folder: --index PATH"));
         }
         let inner = real.strip_prefix(&self.root).ok().and_then(Path::to_str);
         self.hidden = inner.unwrap_or_default().to_owned();
         Ok(self)
     }
 
-    /// Gives the folder of the index where it lies among the notes, as a path from the root; else nothing, as text.
+    /// Returns the folder of an index inside the vault, as a path from the root; empty for none.
     pub fn hidden(&self) -> &str {
         &self.hidden
     }
 
-    /// Fails where a folder of the vault's own state is a symbolic link: a vault can be a download, and a link in it must
-    /// not lead what we write elsewhere.
+    /// Fails if a folder of sidenote's state is a symbolic link. A vault can be a download, and a link in it must not
+    /// redirect writes.
     ///
     /// # Errors
     /// `Invalid` naming the link.
@@ -171,20 +172,21 @@ impl Vault {
                     let folder = self.root.join(inner);
                     return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
                         .with_hint(
-                            "put a real folder in its place; only the index can lie elsewhere: --index PATH",
+                            "replace it with a real folder; only the index can be elsewhere: --index PATH",
                         ));
                 }
-                // What is missing or cannot be opened is told by whoever needs it.
+                // Other errors are reported when the folder is used.
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Opens the folder of the records to read, beneath the root where it lies there; `None` where there is none yet.
+    /// Opens the records folder for reading; `None` if it does not exist. Inside the vault, no symbolic link is followed
+    /// on the way.
     ///
     /// # Errors
-    /// `Invalid` where a symbolic link leads to it; `Io` where it cannot be opened.
+    /// `Invalid` if it is behind a symbolic link; `Io` if it cannot be opened.
     pub(crate) fn open_records(&self, records: &Path) -> Result<Option<Dir>> {
         let opened = match records.strip_prefix(&self.root) {
             Ok(inner) => safe_open::folder(&self.root, inner).map(Dir::from),
@@ -197,50 +199,50 @@ impl Vault {
         }
     }
 
-    /// Says whether a path lies in the folder of the index.
+    /// Says whether a path is in the folder of the index.
     pub fn hides(&self, path: &NotePath) -> bool {
         scan::lies_in(path.as_str(), &self.hidden)
     }
 
-    /// Fails where nothing may be written.
+    /// Fails if the vault is read-only.
     ///
     /// # Errors
-    /// `Invalid` in a vault that was opened to be read only.
+    /// `Invalid` if the vault was opened read-only.
     pub fn refuse_read_only(&self) -> Result<()> {
         if !self.read_only {
             return Ok(());
         }
-        Err(Error::invalid(format!("{} is opened to be read only", self.root.display()))
+        Err(Error::invalid(format!("{} is opened read-only", self.root.display()))
             .with_hint("start sidenote without --read-only to change notes"))
     }
 
-    /// Says whether nothing may be written here.
+    /// Says whether the vault is read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Finds the root of the vault that `start` lies in: the nearest folder upwards that holds `.sidenote` or
-    /// `.obsidian`, else `start` itself.
+    /// Finds the root of the vault that contains `start`: the nearest ancestor with `.sidenote` or `.obsidian`, otherwise
+    /// `start` itself.
     pub fn discover(start: &Path) -> PathBuf {
         let absolute = start.canonicalize().unwrap_or_else(|_| start.to_owned());
         let is_root = |folder: &&Path| [STATE_DIR, CONFIG_DIR].iter().any(|name| folder.join(name).is_dir());
         absolute.ancestors().find(is_root).unwrap_or(&absolute).to_owned()
     }
 
-    /// Gives the root, without symbolic links in it.
+    /// Returns the canonical path of the root.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Gives the place of a file on disk.
+    /// Returns the path of a file on disk.
     pub fn disk_path(&self, path: &NotePath) -> PathBuf {
         self.root.join(path.as_str())
     }
 
-    /// Reads a file, regular ones only.
+    /// Reads a regular file.
     ///
     /// # Errors
-    /// `NotFound` where it is gone; `Invalid` where it is no regular file or too large; `Io` otherwise.
+    /// `NotFound` if it does not exist; `Invalid` if it is not a regular file or too large; `Io` otherwise.
     pub fn read(&self, path: &NotePath) -> Result<Vec<u8>> {
         let read = self.open_file(path).and_then(|file| safe_open::read_open(file, self.max_file_size));
         read.map_err(|error| {
@@ -252,10 +254,10 @@ impl Vault {
         })
     }
 
-    /// Says whether a file holds any of some texts, however long it is: a piece of it is in memory at a time.
+    /// Says whether a file contains any of `texts`. The file is read in chunks and may be of any size.
     ///
     /// # Errors
-    /// `Io` where it cannot be read.
+    /// `Io` if it cannot be read.
     pub fn holds_any(&self, path: &NotePath, texts: &[&str]) -> Result<bool> {
         const PIECE: usize = 1 << 20;
         let failed = |error| Error::io("read", path.as_str(), error);
@@ -279,35 +281,34 @@ impl Vault {
         }
     }
 
-    /// Lists the paths that Obsidian's bookmarks name.
+    /// Lists the paths in Obsidian's bookmarks.
     pub fn bookmarks(&self) -> HashSet<String> {
         obsidian::bookmarks(&self.root, &self.config_dir, self.follow_outside)
     }
 
-    /// Gives Obsidian's configuration folder.
+    /// Returns the path of Obsidian's configuration folder.
     pub fn config_folder(&self) -> PathBuf {
         self.root.join(&self.config_dir)
     }
 
-    /// Says whether the file `.rulebook` at the root turns memory off. One that is not there, cannot be read or says
-    /// something else does not.
+    /// Says whether the file `.rulebook` at the root turns memory off. A missing or unreadable file does not.
     pub fn is_memory_disabled(&self) -> bool {
         let Ok(bytes) = safe_open::read(&self.root, RULEBOOK, MAX_RULEBOOK) else { return false };
         let said: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
         said.and_then(|said| said.pointer("/memory/enabled")?.as_bool()) == Some(false)
     }
 
-    /// Reads Obsidian's settings as they are now.
+    /// Reads Obsidian's present settings.
     pub fn settings(&self) -> Settings {
         Settings::read(&self.root, &self.config_dir, self.follow_outside)
     }
 }
 
-/// Gives the absolute place of a folder without symbolic links on the way; it need not be there yet.
+/// Returns the canonical path of a folder, which need not exist yet.
 ///
 /// # Errors
-/// That of the system where a folder on the way cannot be looked at.
-pub fn real_place(folder: &Path) -> io::Result<PathBuf> {
+/// System errors for a parent folder that cannot be read.
+pub fn canonical_path_of(folder: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(folder)?;
     let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
     let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));

@@ -5,23 +5,23 @@ use std::io;
 use crate::vault::dir::Dir;
 use crate::vault::manifest::Manifest;
 
-/// The folder of transactions that are not closed.
+/// The folder of unfinished transactions.
 pub(crate) const PENDING: &str = "pending";
-/// The folder of before-images of closed ones.
+/// The folder of the undo log.
 pub(crate) const UNDO: &str = "undo";
-/// The folder of planned contents whose file somebody else changed.
+/// The folder of new contents that could not be written because another program had changed the file.
 pub(crate) const CONFLICTS: &str = "conflicts";
-/// The manifest of a transaction that may be undone, or that the journal knows.
+/// The manifest of a transaction that is not committed (in [`PENDING`]) or recorded in the journal (in [`UNDO`]).
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// The manifest of a transaction that has to be finished, or that the journal does not know yet.
+/// The manifest of a transaction that is committed (in [`PENDING`]) or not yet in the journal (in [`UNDO`]).
 pub(crate) const COMMITTED: &str = "committed.json";
-/// The before-images of a transaction, one after another.
+/// The concatenated before-images of a transaction.
 pub(crate) const IMAGES: &str = "images";
 
-/// How many bytes a manifest may have.
+/// The maximum size of a manifest in bytes.
 const MAX_MANIFEST: u64 = 1 << 30;
 
-/// Reads a manifest; `None` where it is missing, torn, or not of ours.
+/// Reads a manifest; `None` if it is missing, incomplete or invalid.
 pub(crate) fn read_manifest(folder: &Dir, name: &str, id: &str) -> io::Result<Option<Manifest>> {
     match folder.read_at_most(name, MAX_MANIFEST) {
         Ok(bytes) => Ok(Manifest::parse(&bytes, id)),

@@ -1,4 +1,4 @@
-//! Owns what happens after a crash: transactions that were not closed are finished or undone, and that is said.
+//! Crash recovery: finishes committed transactions, rolls back the others, and reports both.
 
 use crate::error::{Error, Result};
 use crate::vault::Vault;
@@ -9,21 +9,21 @@ use crate::vault::manifest::Manifest;
 use crate::vault::records::{COMMITTED, CONFLICTS, MANIFEST, PENDING, read_manifest, remove_transaction};
 use crate::vault::write_lock::WriteLock;
 
-/// What was found half-done, and what became of it.
+/// The result of a recovery.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Sentences for the user.
+    /// One sentence for the user about each transaction.
     pub notices: Vec<String>,
-    /// Operations that were finished.
+    /// The operations that were finished.
     pub finished: Vec<Applied>,
 }
 
 impl Vault {
-    /// Ends what a crash left half-done: finishes what was committed, undoes the rest. Costs next to nothing where
-    /// there is nothing to do.
+    /// Finishes the committed transactions that a crash interrupted and rolls back the others. It is cheap if there are
+    /// none.
     ///
     /// # Errors
-    /// `Io` where it cannot be ended now; it stays for the next time.
+    /// `Io` if a transaction cannot be finished or rolled back now. It stays for the next call.
     pub fn recover(&self, lock: &WriteLock) -> Result<Recovery> {
         let records = |error| Error::io("read the records in", lock.records(), error);
         let mut recovery = Recovery::default();
@@ -56,7 +56,7 @@ impl Vault {
                 let kept = lock.folder.open_or_create_dir(CONFLICTS).map_err(records)?;
                 pending.rename_no_replace(id, &kept, id).map_err(records)?;
                 recovery.notices.push(format!(
-                    "an unfinished change could not be read and was put into {}/{CONFLICTS}/{id}",
+                    "an unfinished change could not be read and was moved to {}/{CONFLICTS}/{id}",
                     lock.records().display()
                 ));
                 return Ok(());
@@ -66,7 +66,7 @@ impl Vault {
                     if let Some(undone) = &manifest.undoes
                         && let Err(error) = self.remove_created_dirs(lock, undone)
                     {
-                        tracing::warn!(%error, "an empty folder that the undone operation had made is left");
+                        tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
                     }
                     close(&manifest, lock, pending)?;
                     recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));
@@ -75,10 +75,10 @@ impl Vault {
                     Ok(())
                 }
                 Err(CommitError::RolledBack(error)) => {
-                    let said = described(&manifest);
-                    recovery
-                        .notices
-                        .push(format!("an unfinished {said} could not go on and was undone: {error}"));
+                    let operation = described(&manifest);
+                    recovery.notices.push(format!(
+                        "an unfinished {operation} could not be finished and was undone: {error}"
+                    ));
                     Ok(())
                 }
                 Err(CommitError::Incomplete(error)) => Err(error),
@@ -89,7 +89,7 @@ impl Vault {
                 roll_back(&mut tree, &manifest, pending)?;
                 recovery.notices.push(format!("an unfinished {} was undone", described(&manifest)));
             }
-            // It died while the plan was written down, before anything else.
+            // The process ended while it wrote the manifest, before any other step.
             None => remove_transaction(pending, id).map_err(records)?,
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Owns the before-images of operations that landed: which are kept, and the plan that brings one back.
+//! The undo log: before-images of committed operations, and the change sets that undo them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -14,31 +14,31 @@ use crate::vault::manifest::{ChangedFile, Manifest, patch_of};
 use crate::vault::records::{COMMITTED, IMAGES, MANIFEST, UNDO, read_manifest, remove_transaction};
 use crate::vault::write_lock::WriteLock;
 
-/// What an operation did to one file, and what it takes to take that back.
+/// One file of an operation, with what is needed to undo the change.
 #[derive(Debug, Clone)]
 pub struct FileUndo {
-    /// Where the file was; nothing for a new one.
+    /// The location before the operation; `None` for a new file.
     pub from: Option<FileLocation>,
-    /// Where the operation left it; nothing for one that was removed.
+    /// The location after the operation; `None` for a removed file.
     pub to: Option<FileLocation>,
-    /// The hash of the bytes that the operation left.
+    /// The hash of the bytes after the operation.
     pub after: Option<ContentHash>,
-    /// The bytes before, where they were changed or removed.
+    /// The bytes before the operation, if they were changed or removed.
     pub image: Option<Vec<u8>>,
-    /// The edits that led from these bytes to those that were left, where they are known.
+    /// The edits that turned these bytes into the new ones, if they are known.
     pub patch: Vec<Edit>,
 }
 
-/// What an operation did, as its before-images tell it.
+/// An operation as its before-images record it.
 #[derive(Debug, Clone)]
 pub struct UndoRecord {
-    /// Folders that moved.
+    /// The folders that moved.
     pub folders: Vec<FolderMove>,
-    /// Files.
+    /// The files that changed.
     pub files: Vec<FileUndo>,
 }
 
-/// The before-images below one records folder.
+/// The undo log in one records folder.
 #[derive(Debug)]
 pub struct UndoLog {
     records: PathBuf,
@@ -46,23 +46,23 @@ pub struct UndoLog {
 }
 
 impl FileUndo {
-    /// Plans the opposite, of a file that is as the operation left it.
+    /// Returns the change that undoes this one. It expects the file to be as the operation left it.
     pub fn inverse(self) -> FileChange {
         let content = self.image.map_or(Content::Keep, Content::Whole);
         FileChange { from: self.to, to: self.from, before: self.after, content }
     }
 }
 
-/// Gives the way back of folders that moved.
+/// Returns the moves that undo `folders`.
 pub fn inverse_moves(folders: &[FolderMove]) -> Vec<FolderMove> {
     folders.iter().map(|folder| FolderMove { from: folder.to.clone(), to: folder.from.clone() }).collect()
 }
 
 impl UndoLog {
-    /// Opens the before-images; there are none where nothing was written yet.
+    /// Opens the undo log of a records folder. It is empty if the folder does not exist.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
+    /// `Io` if the before-images cannot be read.
     pub fn open(records: &Path) -> Result<Self> {
         let failed = |error| Error::io("open", records, error);
         let folder = match Dir::open(records).and_then(|folder| folder.open_dir(UNDO)) {
@@ -77,11 +77,11 @@ impl UndoLog {
         |error| Error::io("read the before-images in", &self.records, error)
     }
 
-    /// Keeps the bytes that a file had before another program changed it, as if the change had been an operation of
-    /// ours, so that it can be taken back. The journal learns of it next, or by [`crate::journal::Journal::record_missing`].
+    /// Saves the bytes that a file had before another program changed it, so that the change can be undone like an
+    /// operation. The caller adds it to the journal next; otherwise it is added by [`crate::journal::Journal::record_missing`].
     ///
     /// # Errors
-    /// `Io` where they cannot be written.
+    /// `Io` if the before-image cannot be written.
     pub fn save_before_image(
         lock: &WriteLock,
         event: &str,
@@ -113,7 +113,7 @@ impl UndoLog {
         };
         let write = || {
             let folder = lock.folder.open_or_create_dir(UNDO)?.open_or_create_dir(&manifest.id)?;
-            // The manifest comes last: what has none is no operation.
+            // The manifest is written last, because a folder without one is ignored.
             for (name, bytes) in [(IMAGES, before.to_vec()), (COMMITTED, serde_json::to_vec(&manifest)?)] {
                 let mut file = folder.create(name, 0o600)?;
                 file.write_all(&bytes)?;
@@ -125,18 +125,18 @@ impl UndoLog {
         Ok(Applied::of(&manifest, Vec::new()))
     }
 
-    /// Lists the operations that can be brought back, oldest first.
+    /// Lists the ids of the operations that can be undone, oldest first.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
+    /// `Io` if the before-images cannot be read.
     pub fn ids(&self) -> Result<BTreeSet<String>> {
         self.ids_with(&[MANIFEST, COMMITTED])
     }
 
-    /// Lists the names in the folder of before-images, without a look at what stands behind each.
+    /// Lists the names in the undo folder without reading the operations.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
+    /// `Io` if the before-images cannot be read.
     pub fn names(&self) -> Result<Vec<String>> {
         let Some(folder) = &self.folder else { return Ok(Vec::new()) };
         let names = folder.names().map_err(self.failed())?;
@@ -164,8 +164,9 @@ impl UndoLog {
 
     fn read(&self, id: &str) -> Result<(Dir, Manifest)> {
         let missing = || {
-            Error::not_found(format!("there are no before-images of {id}"))
-                .with_hint("they are kept for a while only; see the settings of the journal")
+            Error::not_found(format!("there are no before-images of operation {id}")).with_hint(
+                "before-images are kept for a limited time; see the settings undo.days and undo.operations",
+            )
         };
         if id.contains(['/', '\0']) || id.starts_with('.') {
             return Err(missing());
@@ -183,23 +184,23 @@ impl UndoLog {
         Err(missing())
     }
 
-    /// Tells what an operation did.
+    /// Returns what an operation did.
     ///
     /// # Errors
-    /// `NotFound` where its before-images are not kept any more.
+    /// `NotFound` if its before-images were removed.
     pub fn applied(&self, id: &str) -> Result<Applied> {
         Ok(Applied::of(&self.read(id)?.1, Vec::new()))
     }
 
-    /// Lists the folders that an operation had made, outer ones first, as they are called once it is undone.
+    /// Lists the folders that an operation created, outer ones first, by their paths after an undo.
     pub(crate) fn created_dirs(&self, id: &str) -> Result<Vec<String>> {
         Ok(self.read(id)?.1.made)
     }
 
-    /// Tells what an operation did, with the bytes before.
+    /// Reads what an operation did, with the bytes before it.
     ///
     /// # Errors
-    /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
+    /// `NotFound` if its before-images were removed, `Corrupt` if they are damaged.
     pub fn record(&self, id: &str) -> Result<UndoRecord> {
         let (folder, manifest) = self.read(id)?;
         let images = folder.read(IMAGES).map_err(self.failed())?;
@@ -231,10 +232,10 @@ impl UndoLog {
         Ok(record)
     }
 
-    /// Plans the opposite of an operation; it expects the files to be as the operation left them.
+    /// Returns the change set that undoes an operation. It expects the files to be as the operation left them.
     ///
     /// # Errors
-    /// `NotFound` where its before-images are not kept any more, `Corrupt` where they are damaged.
+    /// `NotFound` if its before-images were removed, `Corrupt` if they are damaged.
     pub fn inverse(&self, id: &str) -> Result<ChangeSet> {
         let record = self.record(id)?;
         let mut plan = ChangeSet { undoes: Some(id.to_owned()), ..ChangeSet::new("undo") };
@@ -243,18 +244,18 @@ impl UndoLog {
         Ok(plan)
     }
 
-    /// Lists the operations that the journal may not know yet, because the process ended between the two.
+    /// Lists the operations that may be missing from the journal, because the process ended between commit and append.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
+    /// `Io` if the before-images cannot be read.
     pub fn unjournaled(&self) -> Result<BTreeSet<String>> {
         self.ids_with(&[COMMITTED])
     }
 
-    /// Notes that the journal knows an operation.
+    /// Marks an operation as recorded in the journal.
     ///
     /// # Errors
-    /// `Io` where that cannot be written.
+    /// `Io` if the mark cannot be written.
     pub fn mark_journaled(&self, id: &str) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let settled = folder.open_dir(id).and_then(|inner| inner.rename_replace(COMMITTED, &inner, MANIFEST));
@@ -264,13 +265,13 @@ impl UndoLog {
         }
     }
 
-    /// Forgets an operation: it cannot be undone any more.
+    /// Removes the before-images of an operation, so that it cannot be undone any more.
     ///
     /// # Errors
-    /// `Io` where it cannot be removed, `Conflict` where the lock is of other records.
+    /// `Io` if they cannot be removed, `Conflict` if the lock belongs to another records folder.
     pub fn remove(&self, lock: &WriteLock, id: &str) -> Result<()> {
         if lock.records() != self.records {
-            return Err(Error::new(ErrorKind::Conflict, "the lock is of other records"));
+            return Err(Error::new(ErrorKind::Conflict, "the write lock belongs to another records folder"));
         }
         match &self.folder {
             Some(folder) => remove_transaction(folder, id)

@@ -10,10 +10,10 @@ use crate::vault::dir::{Dir, split_path, symlink_error};
 use crate::vault::records::PENDING;
 use crate::vault::{STATE_DIR, Vault};
 
-/// How long another process may hold the write lock before we give up.
+/// How long [`Vault::lock`] waits for another process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The right to write in a vault, until it is dropped.
+/// The exclusive right to write in a vault. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct WriteLock {
     file: File,
@@ -23,48 +23,48 @@ pub struct WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Closing alone would not do where a process that is being started holds the file for a moment longer.
+        // Closing the file is not enough: a child process that is just starting may hold it open a moment longer.
         if let Err(error) = self.file.unlock() {
-            tracing::debug!("the write lock goes with its file: {error}");
+            tracing::debug!("the write lock could not be released before its file is closed: {error}");
         }
     }
 }
 
 impl WriteLock {
-    /// Gives the folder of the records that the lock guards.
+    /// Returns the records folder that the lock guards.
     pub fn records(&self) -> &Path {
         &self.records
     }
 }
 
 impl Vault {
-    /// Gives the place of the records where nothing else is said.
+    /// Returns the default records folder.
     pub fn records(&self) -> PathBuf {
         self.root().join(STATE_DIR).join("records")
     }
 
-    /// Says whether an operation may be half-done, without taking the lock.
+    /// Says whether a transaction may be unfinished, without taking the lock.
     pub fn has_pending_transactions(&self, records: &Path) -> bool {
         let pending =
             self.open_records(records).ok().flatten().and_then(|folder| folder.open_dir(PENDING).ok());
         pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
     }
 
-    /// Takes the write lock, waiting some seconds for another process to give it back. A new records folder gets
-    /// what git has to know beside it.
+    /// Takes the write lock, and waits some seconds if another process holds it. A new records folder gets a
+    /// `.gitignore` and `.gitattributes`.
     ///
     /// # Errors
-    /// `Conflict` naming the holder where it keeps the lock; `Invalid` where a symbolic link leads to the records;
-    /// `Io` where they cannot be written.
+    /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is behind a symbolic link;
+    /// `Io` if it cannot be written.
     pub fn lock(&self, records: &Path) -> Result<WriteLock> {
         self.lock_with_timeout(records, LOCK_TIMEOUT)
     }
 
-    /// Takes the write lock, waiting `patience` at most.
+    /// Takes the write lock, and waits at most `timeout`.
     ///
     /// # Errors
-    /// As [`Vault::lock`].
-    pub fn lock_with_timeout(&self, records: &Path, patience: Duration) -> Result<WriteLock> {
+    /// The errors of [`Vault::lock`].
+    pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
         let failed = |error| Error::io("take the write lock in", records, error);
         let folder = self.create_records_dir(records)?;
         let mut file = folder.open_append("lock").map_err(failed)?;
@@ -74,7 +74,7 @@ impl Vault {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
-                Err(std::fs::TryLockError::WouldBlock) if waited >= patience => {
+                Err(std::fs::TryLockError::WouldBlock) if waited >= timeout => {
                     return Err(lock_held_error(&mut file));
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
@@ -89,7 +89,7 @@ impl Vault {
         Ok(WriteLock { file, records: records.to_owned(), folder })
     }
 
-    /// Makes the folder of the records where it is missing, beneath the root where it lies there.
+    /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.
     pub(crate) fn create_records_dir(&self, records: &Path) -> Result<Dir> {
         self.refuse_read_only()?;
         let failed = |error| Error::io("make", records, error);
@@ -115,20 +115,20 @@ impl Vault {
                 above = None;
             }
         }
-        // Only a folder of ours gets files beside the records.
+        // Git files are written only into sidenote's own folder.
         let state = inner.strip_suffix("/records").filter(|path| split_path(path).1 == STATE_DIR);
         write_git_files(state.and(above.as_ref()).map(|(_, state)| state), &folder).map_err(failed)?;
         Ok(folder)
     }
 }
 
-/// Makes a records folder that the user put somewhere else.
-#[expect(clippy::disallowed_methods, reason = "this file is where folders are made")]
+/// Creates a records folder outside the vault.
+#[expect(clippy::disallowed_methods, reason = "the records folder is outside the vault")]
 fn create_external_dir(records: &Path) -> io::Result<()> {
     std::fs::create_dir_all(records)
 }
 
-/// Tells git which of our files are of this machine alone, and how to merge journals.
+/// Writes the git files: which of sidenote's files stay on this machine, and how journals are merged.
 fn write_git_files(state: Option<&Dir>, records: &Dir) -> io::Result<()> {
     let mut texts = vec![(records, ".gitignore", "lock\npending/\nundo/\n")];
     if let Some(state) = state {
@@ -139,7 +139,7 @@ fn write_git_files(state: Option<&Dir>, records: &Dir) -> io::Result<()> {
         if folder.entry(name)?.is_none() {
             match folder.create(name, 0o666) {
                 Ok(mut file) => file.write_all(text.as_bytes())?,
-                // Another process was faster.
+                // Another process created it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -154,6 +154,6 @@ fn lock_held_error(file: &mut File) -> Error {
         Ok(_) if !text.trim().is_empty() => format!("process {}", text.trim()),
         _ => "another process".to_owned(),
     };
-    Error::new(ErrorKind::Conflict, format!("{holder} is writing in this vault and does not come to an end"))
-        .with_hint("try again once it has finished")
+    Error::new(ErrorKind::Conflict, format!("{holder} holds the write lock of this vault"))
+        .with_hint("try again when it has finished")
 }

@@ -273,7 +273,7 @@ fn taken_names_are_refused() {
         FileChange::create(path("N/y.md"), Vec::new()),
     ]);
     check_refused(root, &folders, ErrorKind::Exists, "case-collision");
-    check_refused(root, &moved("b.md/x.md"), ErrorKind::Invalid, "b.md is no folder");
+    check_refused(root, &moved("b.md/x.md"), ErrorKind::Invalid, "b.md is not a folder");
 }
 
 #[test]
@@ -707,7 +707,7 @@ fn what_somebody_changed_after_a_crash_is_left_alone() {
         let recovery = opened.recover(&opened.lock(&opened.records()).unwrap()).unwrap();
         assert_eq!(fs::read(vault.root().join("folder 5/note 5.md")).unwrap(), b"mine");
         check_clean(vault.root());
-        if let Some(said) = recovery.notices.iter().find(|said| said.contains("somebody else")) {
+        if let Some(said) = recovery.notices.iter().find(|said| said.contains("another program changed")) {
             assert!(committed && said.contains("folder 5/note 5.md"), "{said}");
             let id = &recovery.finished[0].id;
             let kept = opened.records().join("conflicts").join(id).join("folder 5/note 5.md");

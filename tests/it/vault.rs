@@ -245,7 +245,7 @@ fn links_to_files_are_read() {
 }
 
 #[test]
-fn links_to_hidden_places_are_not_read() {
+fn links_to_hidden_folders_are_not_read() {
     let root = vault(&["n.md", ".git/config", ".sidenote/records/x.jsonl", ".store/notes/a.md"]);
     symlink(".git/config", root.path().join("config.md")).unwrap();
     symlink(root.path().join(".sidenote/records/x.jsonl"), root.path().join("x.md")).unwrap();
@@ -258,13 +258,13 @@ fn links_to_hidden_places_are_not_read() {
         for name in ["config.md", "x.md", "notes/a.md"] {
             assert_eq!(stat(&vault, &path(name)).unwrap(), None, "{name}");
             let error = vault.read(&path(name)).unwrap_err();
-            assert!(error.to_string().contains("hidden place"), "{error}");
+            assert!(error.to_string().contains("hidden folder"), "{error}");
         }
     }
 }
 
 #[test]
-fn a_file_that_lies_in_a_linked_folder_goes_by_one_path() {
+fn a_file_in_a_linked_folder_has_one_canonical_path() {
     let outside = vault(&["o.md", "deep/p.md"]);
     let root = vault(&["a/b/n.md"]);
     symlink("a", root.path().join("twin")).unwrap();
@@ -288,7 +288,7 @@ fn a_file_that_lies_in_a_linked_folder_goes_by_one_path() {
     for (name, expect) in cases {
         assert_eq!((settled(&closed, name), settled(&open, name)), (expect.to_owned(), expect.to_owned()));
     }
-    assert!(settled(&closed, "out/x.md").contains("outside of the vault (symlink)"));
+    assert!(settled(&closed, "out/x.md").contains("outside the vault (symlink)"));
     assert_eq!(settled(&open, "out/deep/x.md"), "out/deep/x.md");
 }
 

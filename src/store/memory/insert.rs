@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::memory::state::IMPORTANCE_RANGE;
+use crate::memory::state::check_importance;
 use crate::store::change::Changes;
 use crate::store::change::naming::{UNNAMED, title_of};
 use crate::store::memory::incoming::Incoming;
@@ -47,7 +47,7 @@ impl MemoryWrites<'_> {
     /// say. What is private in them goes, and so does what looks like a key.
     ///
     /// # Errors
-    /// `Invalid` for a text without anything to keep, or an importance out of bounds.
+    /// `Invalid` for a text without anything to keep, or an importance out of range.
     #[tracing::instrument(skip_all)]
     pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
         let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
@@ -117,11 +117,7 @@ impl MemoryWrites<'_> {
 
     /// Takes what is private out of a memory, and refuses what cannot be kept.
     fn incoming(&self, request: &KeepRequest) -> Result<Incoming> {
-        if let Some(importance) = request.importance.filter(|number| !IMPORTANCE_RANGE.contains(number)) {
-            return Err(
-                Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
-            );
-        }
+        check_importance(request.importance)?;
         let mut memory = Incoming {
             title: request.title.clone(),
             content: request.text.clone(),

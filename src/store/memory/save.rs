@@ -15,7 +15,7 @@ use crate::memory::duplicate::{agree, digest};
 use crate::memory::preview::preview;
 use crate::memory::privacy::without_private;
 use crate::memory::recall::{key_terms, without_injected};
-use crate::memory::state::{DEFAULT_IMPORTANCE, IMPORTANCE_RANGE};
+use crate::memory::state::{DEFAULT_IMPORTANCE, check_importance};
 use crate::search::Mode;
 use crate::search::query::Query;
 use crate::store::change::Changes;
@@ -145,7 +145,7 @@ impl MemoryWrites<'_> {
     /// a key.
     ///
     /// # Errors
-    /// `Exists` where a note says exactly the same; `Invalid` for an empty text or an importance out of bounds.
+    /// `Exists` where a note says exactly the same; `Invalid` for an empty text or an importance out of range.
     #[tracing::instrument(skip_all)]
     pub fn save_memory(&self, request: &SaveRequest, dry_run: bool) -> Result<SaveReply> {
         let mut text = request.text.clone();
@@ -157,13 +157,7 @@ impl MemoryWrites<'_> {
             return Err(Error::invalid("there is no text to keep")
                 .with_hint("give the text, or - for standard input"));
         }
-        if let Some(importance) =
-            request.importance.filter(|importance| !IMPORTANCE_RANGE.contains(importance))
-        {
-            return Err(
-                Error::invalid(format!("importance {importance} is out of bounds")).with_hint("give 1 to 10")
-            );
-        }
+        check_importance(request.importance)?;
         IndexSync::of(self.core).freshen()?;
         // Looked up first, so that no model is asked under the lock; and there again, if anything changed meanwhile.
         let mut alike = self.alike(&text)?;
