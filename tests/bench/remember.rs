@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use sidenote::journal::Journal;
 use sidenote::journal::projection::Projection;
-use sidenote::store::{Intent, MemorySearchRequest, RecallRequest, SearchRequest};
+use sidenote::store::{Intent, ListRequest, MemorySearchRequest, RecallRequest, SearchRequest};
 use sidenote::vault::Vault;
 
 use crate::Result;
@@ -19,6 +19,9 @@ use crate::meter::Sample;
 /// What the searches are for, one after the other.
 const INTENTS: [Intent; 5] =
     [Intent::Continuity, Intent::FactCheck, Intent::Frequent, Intent::Associative, Intent::Explore];
+
+/// So many prompts are asked.
+const PROMPTS: usize = 200;
 
 /// Gives a folder for a kept ledger that no index is in.
 fn shelf(place: &Place) -> Result<PathBuf> {
@@ -59,11 +62,11 @@ fn renew(place: &Place, folder: &std::path::Path, sample: &mut Sample) -> Result
     ensure(deeds > EVENTS, "the journal tells of nothing")
 }
 
-/// Makes prompts as people write them out of the queries.
+/// Makes prompts about notes of the vault, each by its title, so that recall has evidence and answers.
 fn prompts(place: &Place) -> Result<Vec<String>> {
-    let queries = place.queries()?;
-    let pairs = queries.iter().zip(queries.iter().skip(1));
-    Ok(pairs.map(|(one, other)| format!("What did we decide about {one}, and is {other} ready?")).collect())
+    let store = open_store(place, "none")?;
+    let notes = store.reads().list(&ListRequest { limit: Some(PROMPTS), ..ListRequest::default() })?.notes;
+    Ok(notes.iter().map(|note| format!("What did we decide about {}?", note.title)).collect())
 }
 
 /// Recalls as a server does, which follows the files; each use goes to the journal.
@@ -81,7 +84,7 @@ pub(crate) fn recall(place: &Place, sample: &mut Sample) -> Result<()> {
     }
     for prompt in &prompts {
         let reply = sample.time(|| ask(prompt))?;
-        ensure(reply.memories.len() == 10, "too little was recalled")?;
+        ensure(!reply.memories.is_empty(), "nothing was recalled for a title")?;
     }
     Ok(())
 }
