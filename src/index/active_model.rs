@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::index::catalog::Catalog;
+use crate::index::catalog::CatalogReader;
 use crate::index::embed::model_selection::{Earlier, key_of};
 use crate::index::embed::{Embed, ModelId};
 use crate::index::vectors::Vectors;
@@ -14,7 +14,7 @@ use crate::index::vectors::Vectors;
 pub(super) const SERVING: &str = "serving";
 
 /// Reads the number of the model whose vectors were complete last; 0 where none were.
-pub(super) fn named(catalog: &Catalog) -> Result<i64> {
+pub(super) fn named(catalog: &CatalogReader) -> Result<i64> {
     Ok(catalog.meta(SERVING)?.unwrap_or(0))
 }
 

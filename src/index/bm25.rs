@@ -4,7 +4,6 @@ mod analysis;
 mod directory;
 mod ranking;
 mod statistics;
-mod bitset;
 mod bulk_inverter;
 mod posting_buffer;
 mod stem_expansion;
@@ -23,7 +22,6 @@ use self::directory::Unwaited;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
 use self::statistics::Lengths;
-pub use crate::index::bm25::bitset::FileSet;
 use crate::index::bm25::bulk_inverter::Inverter;
 use crate::index::bm25::stem_expansion::Inflections;
 use crate::index::bm25::substring_candidates::{Held, Vocabulary, nothing_held};
@@ -41,7 +39,8 @@ use tantivy::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::FileId;
+use crate::index::bitset::Bitset;
+use crate::index::file_set::{FileId, FileSet};
 
 pub use analysis::{Analysed, Analysis};
 
@@ -786,20 +785,17 @@ impl Ord for OrderedScore {
     }
 }
 
-/// Documents of one segment, as bits.
-struct DocSet {
-    bits: Vec<u64>,
-}
+/// A set of documents of one segment.
+struct DocSet(Bitset);
 
 impl DocSet {
+    /// Creates an empty set for a segment of `size` documents.
     fn new(size: u32) -> Self {
-        Self { bits: vec![0; size as usize / 64 + 1] }
+        Self(Bitset::with_capacity(size as usize))
     }
 
     fn insert(&mut self, doc: DocId) {
-        if let Some(word) = self.bits.get_mut(doc as usize / 64) {
-            *word |= 1 << (doc % 64);
-        }
+        self.0.insert(doc as usize);
     }
 
     /// Adds the documents of a term.
@@ -817,18 +813,11 @@ impl DocSet {
 
     /// Counts the documents.
     fn len(&self) -> u64 {
-        self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
+        self.0.count() as u64
     }
 
-    /// Lists the documents in order.
+    /// Iterates over the documents in ascending order.
     fn iter(&self) -> impl Iterator<Item = DocId> {
-        (0..).step_by(64).zip(&self.bits).flat_map(|(first, &bits)| {
-            let mut left = bits;
-            std::iter::from_fn(move || {
-                let next = (left != 0).then(|| first + left.trailing_zeros())?;
-                left &= left - 1;
-                Some(next)
-            })
-        })
+        self.0.iter().map(|doc| doc as DocId)
     }
 }

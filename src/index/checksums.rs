@@ -1,6 +1,7 @@
-//! Owns the seal: what every index file looked like when the last writer finished, so that damage is noticed.
+//! The seal: the size, times and checksum of every index file when the last writer closed the index, by which damage is
+//! detected.
 //!
-//! No seal means that a writer died or is at work; then the files' own checksums and structure decide.
+//! A missing seal means that a writer crashed or is active; then the checksums and structure inside the files decide.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,51 +10,54 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::index::directory::sealed_files;
 use crate::index::vectors::{remove_if_there, replace};
 use crate::{parallel, safe_open};
 
 const NAME: &str = "seal.json";
-/// How many bytes it may have.
+/// The largest seal that is read, in bytes.
 const MAX_SIZE: u64 = 64_000_000;
-/// No index is without these.
+/// Files that every index has.
 const NEEDED: [&str; 2] = ["catalog.db", "bm25/meta.json"];
 
-/// How one file looked.
+/// The state of one file when it was sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct SealedFile {
     size: u64,
     mtime: i64,
     ctime: i64,
-    /// BLAKE3 in hex; logs whose records carry checksums of their own have none.
+    /// The BLAKE3 hash of the file in hex. Logs have none, because their records carry checksums.
     hash: Option<String>,
 }
 
+/// The content of the seal.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sealed {
-    files: BTreeMap<String, Entry>,
+    /// The sealed files by path, relative to the index directory.
+    files: BTreeMap<String, SealedFile>,
 }
 
+/// The seal as it is stored: its content as JSON, and the hash of that text.
 #[derive(Debug, Serialize, Deserialize)]
 struct Envelope {
     check: String,
     sealed: String,
 }
 
-/// What the seal says about the index.
+/// The result of comparing an index with its seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Every file is as it was left.
+    /// Every file is unchanged.
     Whole,
-    /// Files have the same bytes, or at least the same size, and other times: they were copied or touched, or somebody made
-    /// them elsewhere. What is in them is checked.
+    /// Files have other times and the same content, or at least the same size: they were copied or touched, or made
+    /// elsewhere. Their content has to be verified.
     Touched,
-    /// No seal: the last writer did not finish.
+    /// There is no seal, because the last writer did not finish.
     Unsealed,
     /// These files, relative to the index folder, are missing or differ.
     Damaged(Vec<String>),
 }
 
+/// Returns the size, modification time and change time of a regular file, times in nanoseconds.
 fn stat(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = std::fs::symlink_metadata(path).ok().filter(safe_open::is_regular)?;
     let nanos = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
@@ -74,7 +78,7 @@ fn read(folder: &Path) -> Option<Result<Sealed>> {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) if safe_open::is_refusal(&error) => {
-            return Some(Err(Error::corrupt(format!("{} is no seal: {error}", path.display()))));
+            return Some(Err(Error::corrupt(format!("{} is not a seal: {error}", path.display()))));
         }
         Err(error) => return Some(Err(Error::io("read", &path, error))),
     };
@@ -87,14 +91,14 @@ fn read(folder: &Path) -> Option<Result<Sealed>> {
     Some(sealed.ok_or_else(damaged))
 }
 
-/// Says whether a name can be that of a file of the index, below its folder.
+/// Returns whether a path, relative to the index directory, can be that of an index file.
 fn is_ours(name: &str) -> bool {
     let path = Path::new(name);
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     is_plain && (name == "catalog.db" || path.starts_with("bm25") || path.starts_with("vectors"))
 }
 
-/// Says whether files have a part in the index that the seal does not name.
+/// Returns whether the index has files that the seal does not name.
 fn is_incomplete(folder: &Path, sealed: &Sealed) -> Result<bool> {
     let log = std::fs::symlink_metadata(folder.join("catalog.db-wal"));
     let files = sealed_files(folder)?;
@@ -102,7 +106,33 @@ fn is_incomplete(folder: &Path, sealed: &Sealed) -> Result<bool> {
     Ok(log.is_ok_and(|log| log.len() > 0) || files.iter().any(|(name, hashed)| *hashed && !is_named(name)))
 }
 
-/// Compares the index files with the seal. Files whose size and times are unchanged are not read.
+/// Lists the files of the index, and whether each is hashed. Logs carry checksums of their own and are not.
+fn sealed_files(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let mut files = vec![(PathBuf::from("catalog.db"), true)];
+    for (name, hashed) in [("bm25", true), ("vectors", false)] {
+        let mut folders = vec![PathBuf::from(name)];
+        while let Some(inner) = folders.pop() {
+            let path = folder.join(&inner);
+            let entries = match std::fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("list", &path, error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("list", &path, error))?;
+                let name = inner.join(entry.file_name());
+                if entry.path().is_dir() {
+                    folders.push(name);
+                } else if !entry.file_name().to_string_lossy().ends_with(".lock") {
+                    files.push((name, hashed));
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Compares the index files with the seal. A file whose size and times are unchanged is not read.
 pub(super) fn check(folder: &Path) -> Result<Verdict> {
     let sealed = match read(folder) {
         None => return Ok(Verdict::Unsealed),
@@ -124,7 +154,7 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
         let same_size = now.is_some_and(|(size, ..)| size == entry.size);
         match &entry.hash {
             Some(known) if same_size && hash(&path)? == *known => touched = true,
-            // The records of a log tell whether they are sound.
+            // The records of a log carry checksums of their own.
             None if same_size => touched = true,
             _ => damaged.push(name.clone()),
         }
@@ -135,23 +165,23 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
     Ok(if damaged.is_empty() { Verdict::Whole } else { Verdict::Damaged(damaged) })
 }
 
-/// Breaks the seal before the first write.
+/// Removes the seal, which a writer does before its first write.
 pub(super) fn break_open(folder: &Path) -> Result<()> {
     remove_if_there(&folder.join(NAME))
 }
 
-/// Seals the files given relative to `folder`, once they are on the disk; those marked `false` are compared by size and
-/// times alone.
-pub(super) fn close(folder: &Path, files: &[(PathBuf, bool)]) -> Result<()> {
+/// Writes the seal over all index files, once their content is on the disk.
+pub(super) fn close(folder: &Path) -> Result<()> {
     let seal = |(name, hashed): &(PathBuf, bool)| {
         let path = folder.join(name);
         let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };
         let hash = if *hashed { Some(hash(&path)?) } else { None };
         let synced = std::fs::File::open(&path).and_then(|file| file.sync_data());
         synced.map_err(|error| Error::io("write", &path, error))?;
-        Ok(Some((name.to_string_lossy().into_owned(), Entry { size, mtime, ctime, hash })))
+        Ok(Some((name.to_string_lossy().into_owned(), SealedFile { size, mtime, ctime, hash })))
     };
-    let entries = parallel::map(files, 1, || (), |(), file| seal(file)).into_iter();
+    let files = sealed_files(folder)?;
+    let entries = parallel::map(&files, 1, || (), |(), file| seal(file)).into_iter();
     let files = entries.filter_map(Result::transpose).collect::<Result<_>>()?;
     let sealed = Sealed { files };
     let unwritable = |error| Error::internal("cannot write the seal").with_source(error);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::index::SyncScope;
-use crate::index::catalog::{Catalog, FileId, FileKind, Hash, Inside, Known, Stat};
+use crate::index::catalog::{CatalogReader, FileId, FileKind, Hash, Inside, Known, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::obsidian::Settings;
@@ -104,7 +104,7 @@ impl Difference {
 /// Compares the files with the catalog; the reading thread has the last word, for only it sees bytes.
 pub(super) fn compare(
     vault: &Vault,
-    catalog: &Catalog,
+    catalog: &CatalogReader,
     changes: &SyncScope,
     redo: &Redo,
 ) -> Result<Difference> {
@@ -126,7 +126,7 @@ pub(super) fn compare(
             let mut paths: BTreeSet<NotePath> = files.iter().cloned().collect();
             for place in places {
                 paths.extend(NotePath::from_disk(place));
-                paths.extend(catalog.paths_below(place)?);
+                paths.extend(catalog.paths().below(place)?);
             }
             for path in &paths {
                 let seen = if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) };
@@ -195,7 +195,7 @@ fn kept(error: &Error) -> String {
 /// Recognises moves: a new file with the bytes of one that is gone keeps that one's number.
 fn find_moves(
     vault: &Vault,
-    catalog: &Catalog,
+    catalog: &CatalogReader,
     candidates: &mut [Candidate],
     removed: &mut Vec<Known>,
     report: &mut SyncReport,
@@ -268,7 +268,7 @@ impl Drift {
 }
 
 /// Lists what changed on disk since it was indexed, without changing anything.
-pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
+pub(super) fn drift(vault: &Vault, catalog: &CatalogReader) -> Result<Drift> {
     let settings = vault.settings();
     let (look, _) = look(vault, catalog, &settings, &Redo::Nothing)?;
     let mut drift = Drift::default();
@@ -285,7 +285,7 @@ pub(super) fn drift(vault: &Vault, catalog: &Catalog) -> Result<Drift> {
 
 /// A scan that is compared with the catalog folder by folder, so that nothing is held but what differs.
 struct Look<'a> {
-    catalog: &'a Catalog,
+    catalog: &'a CatalogReader,
     settings: &'a Settings,
     redo: &'a Redo,
     /// How many files were compared.
@@ -345,7 +345,7 @@ impl Look<'_> {
 /// What is known of places that could not be looked at is left out, for nothing can be said of it.
 fn look<'a>(
     vault: &Vault,
-    catalog: &'a Catalog,
+    catalog: &'a CatalogReader,
     settings: &'a Settings,
     redo: &'a Redo,
 ) -> Result<(Look<'a>, ScanGaps)> {
@@ -361,7 +361,7 @@ fn look<'a>(
         gone: Vec::new(),
         missing: BTreeSet::new(),
     };
-    let gaps = catalog.at_once(|| {
+    let gaps = catalog.in_transaction(|| {
         let mut gaps = scan_each(vault.root(), &options, |listing| look.compare(listing))?;
         vault.set_followed_links(std::mem::take(&mut gaps.followed));
         while let Some(path) = look.missing.pop_first() {

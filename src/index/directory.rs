@@ -6,10 +6,12 @@ use std::io::{ErrorKind as ErrorName, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
+use crate::clock::wall_nanos;
 use crate::config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::checksums;
@@ -252,6 +254,13 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
     Ok(Some(file))
 }
 
+/// Returns whether the lock was taken or given back less than `age` ago.
+pub(super) fn is_lock_newer_than(folder: &Path, age: Duration) -> bool {
+    let Ok(found) = std::fs::metadata(folder.join("lock")) else { return false };
+    let taken = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+    wall_nanos().saturating_sub(taken) < i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
+}
+
 pub(super) fn holder(folder: &Path) -> Option<Holder> {
     let path = folder.join("lock");
     let file = safe_open::open_in_place(&path).ok()?;
@@ -286,32 +295,6 @@ pub(super) fn folder_size(folder: &Path) -> Result<u64> {
         }
     }
     Ok(total)
-}
-
-/// Lists the files of the index for the seal; logs check themselves and are not hashed.
-pub(super) fn sealed_files(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
-    let mut files = vec![(PathBuf::from("catalog.db"), true)];
-    for (name, hashed) in [("bm25", true), ("vectors", false)] {
-        let mut folders = vec![PathBuf::from(name)];
-        while let Some(inner) = folders.pop() {
-            let path = folder.join(&inner);
-            let entries = match std::fs::read_dir(&path) {
-                Ok(entries) => entries,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::io("list", &path, error)),
-            };
-            for entry in entries {
-                let entry = entry.map_err(|error| Error::io("list", &path, error))?;
-                let name = inner.join(entry.file_name());
-                if entry.path().is_dir() {
-                    folders.push(name);
-                } else if !entry.file_name().to_string_lossy().ends_with(".lock") {
-                    files.push((name, hashed));
-                }
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// Removes what is left of a load that was given up, or killed.

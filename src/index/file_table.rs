@@ -1,58 +1,24 @@
-//! Owns the roster: the few facts about every visible file by which queries are narrowed, held in memory for one
-//! generation of the index.
+//! The file table: the entry of every visible file, held in memory for one generation of the index. Queries narrow their
+//! candidates by it without reading the catalog.
 
-use crate::clock::Timestamp;
-use crate::index::bm25::FileSet;
-use crate::index::catalog::{FileId, FileKind, PutAway};
+use crate::index::catalog::FileEntry;
+use crate::index::file_set::FileSet;
 use crate::text::path::{NotePath, caseless};
 use crate::text::span::Span;
 
-/// What is known of one file without reading it.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// The file's number.
-    pub id: FileId,
-    /// Its path.
-    pub path: NotePath,
-    /// What it is.
-    pub kind: FileKind,
-    /// Its `type`, in lower case.
-    pub note_type: Option<String>,
-    /// Its `category`, in lower case.
-    pub category: Option<String>,
-    /// When it was made.
-    pub created: Timestamp,
-    /// When it last changed.
-    pub updated: Timestamp,
-    /// Whether it is out of search.
-    pub put_away: PutAway,
-}
-
-impl Entry {
-    /// Says whether words look into its content: notes, canvases and bases (spec/obsidian.md 8.2).
-    pub fn is_text(&self) -> bool {
-        self.kind != FileKind::Attachment || self.is_base()
-    }
-
-    /// Says whether it is a base, whose text is in no index.
-    pub fn is_base(&self) -> bool {
-        self.path.extension().eq_ignore_ascii_case("base")
-    }
-}
-
-/// What of a path is looked into.
+/// The part of a path that a query matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathPart {
-    /// All of it.
+    /// The whole path.
     Whole,
-    /// The name of the file.
+    /// The file name.
     Name,
-    /// The name without extension.
+    /// The file name without its extension.
     Stem,
 }
 
 impl PathPart {
-    /// Cuts it out of a path.
+    /// Returns this part of a path.
     pub fn of(self, path: &NotePath) -> &str {
         match self {
             Self::Whole => path.as_str(),
@@ -62,16 +28,16 @@ impl PathPart {
     }
 }
 
-/// The place of one file's path among all of them.
+/// The byte offsets of one file's path in [`FileTable::paths`].
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct PathSpans {
     start: u32,
     name: u32,
     stem_end: u32,
     end: u32,
 }
 
-impl Place {
+impl PathSpans {
     fn of(self, part: PathPart) -> Span {
         let (start, end) = match part {
             PathPart::Whole => (self.start, self.end),
@@ -82,36 +48,35 @@ impl Place {
     }
 }
 
-/// Every visible file, ordered by name and then by path, as Obsidian lists what it finds.
+/// The entries of all visible files, ordered by name and then by path, as Obsidian lists its results.
 #[derive(Debug, Clone, Default)]
-pub struct Roster {
-    entries: Vec<Entry>,
-    /// The paths of all entries behind one another, in the form in which case does not count: a name is looked for in
-    /// all of them at once.
+pub struct FileTable {
+    entries: Vec<FileEntry>,
+    /// The case-folded paths of all entries, one per line, so that one substring search covers all of them.
     paths: String,
-    places: Vec<Place>,
+    spans: Vec<PathSpans>,
     texts: FileSet,
     bases: FileSet,
 }
 
-impl Roster {
-    /// Puts files in order.
-    pub fn new(entries: Vec<Entry>) -> Self {
-        let mut keyed: Vec<(String, Entry)> =
+impl FileTable {
+    /// Builds the table from entries in any order.
+    pub fn new(entries: Vec<FileEntry>) -> Self {
+        let mut keyed: Vec<(String, FileEntry)> =
             entries.into_iter().map(|entry| (entry.path.name().to_lowercase(), entry)).collect();
         keyed.sort_by(|(left, one), (right, other)| {
             left.cmp(right).then_with(|| one.path.as_str().cmp(other.path.as_str()))
         });
-        let entries: Vec<Entry> = keyed.into_iter().map(|(_, entry)| entry).collect();
-        let (mut paths, mut places) = (String::new(), Vec::with_capacity(entries.len()));
+        let entries: Vec<FileEntry> = keyed.into_iter().map(|(_, entry)| entry).collect();
+        let (mut paths, mut spans) = (String::new(), Vec::with_capacity(entries.len()));
         let at = |paths: &String| u32::try_from(paths.len()).unwrap_or(u32::MAX);
         for entry in &entries {
             let start = at(&paths);
             paths.push_str(&caseless(entry.path.as_str()));
             let end = at(&paths);
-            // Names do not melt into what is around them: a slash or a dot composes with nothing.
+            // A slash or a dot composes with no other character, so folding a name alone gives the same bytes.
             let name = end.saturating_sub(caseless(entry.path.name()).len() as u32);
-            places.push(Place {
+            spans.push(PathSpans {
                 start,
                 name,
                 stem_end: name + caseless(entry.path.stem()).len() as u32,
@@ -122,11 +87,10 @@ impl Roster {
         let texts = entries.iter().filter(|entry| entry.is_text());
         let bases = texts.clone().filter(|entry| entry.is_base());
         let (texts, bases) = (texts.map(|entry| entry.id).collect(), bases.map(|entry| entry.id).collect());
-        Self { entries, paths, places, texts, bases }
+        Self { entries, paths, spans, texts, bases }
     }
 
-    /// Finds the files that words look into whose path holds `needle`, in the form in which case does not count, in
-    /// this part of it.
+    /// Finds the text files whose path contains `needle`, which is case-folded, within the given part of the path.
     pub fn holding(&self, needle: &str, part: PathPart) -> FileSet {
         if needle.is_empty() {
             return self.texts.clone();
@@ -136,12 +100,12 @@ impl Roster {
         let finder = memchr::memmem::Finder::new(needle);
         while let Some(ahead) = self.paths.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
             let start = from + ahead;
-            // Both go forward only, so that all of it is one walk.
-            while self.places.get(at).is_some_and(|place| place.end as usize <= start) {
+            // Both cursors only move forward, so the search is one pass.
+            while self.spans.get(at).is_some_and(|spans| spans.end as usize <= start) {
                 at += 1;
             }
-            let (Some(place), Some(entry)) = (self.places.get(at), self.entries.get(at)) else { break };
-            let span = place.of(part);
+            let (Some(spans), Some(entry)) = (self.spans.get(at), self.entries.get(at)) else { break };
+            let span = spans.of(part);
             if start < span.start {
                 from = span.start;
                 continue;
@@ -149,23 +113,23 @@ impl Roster {
             if start + needle.len() <= span.end && entry.is_text() {
                 found.push(entry.id);
             }
-            from = place.end as usize;
+            from = spans.end as usize;
         }
         found.into_iter().collect()
     }
 
-    /// Gives the files that words look into.
+    /// Returns the text files: notes, canvases and bases.
     pub fn texts(&self) -> &FileSet {
         &self.texts
     }
 
-    /// Gives the bases among them.
+    /// Returns the bases.
     pub fn bases(&self) -> &FileSet {
         &self.bases
     }
 
-    /// Lists the files, by name.
-    pub fn entries(&self) -> &[Entry] {
+    /// Returns all entries, ordered by name.
+    pub fn entries(&self) -> &[FileEntry] {
         &self.entries
     }
 }

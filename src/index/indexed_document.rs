@@ -17,6 +17,7 @@ use crate::text::frontmatter::Frontmatter;
 use crate::text::line::Lines;
 use crate::text::link::LinkForm;
 use crate::text::note::{Note, Piece, PieceKind};
+use crate::text::note_names::{own_id, property_text, title_of};
 use crate::text::original_tags::unread;
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
@@ -114,25 +115,6 @@ impl Reading {
     pub fn trail_of(&self, passage: &Passage) -> String {
         let headings = passage.trail.iter().filter_map(|&at| self.note.headings.get(at));
         headings.map(|heading| heading.text.as_str()).collect::<Vec<_>>().join(" > ")
-    }
-}
-
-/// Gives a note's title: its `title`, else the level-one heading it opens with, else its file name.
-fn title_of(path: &NotePath, note: &Note) -> String {
-    let opening = note.headings.first().filter(|heading| heading.level == 1);
-    property_text(note, "title")
-        .filter(|title| !title.trim().is_empty())
-        .or_else(|| opening.map(|heading| heading.text.clone()).filter(|text| !text.is_empty()))
-        .unwrap_or_else(|| path.stem().to_owned())
-}
-
-fn property_text(note: &Note, name: &str) -> Option<String> {
-    let value = &note.frontmatter.as_ref()?.get(name)?.value;
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
     }
 }
 
@@ -239,8 +221,7 @@ impl Document {
         record.row.kind = FileKind::of(path);
         record.row.hash = Some(hash);
         record.row.title.clone_from(&reading.title);
-        record.row.note_id =
-            property_text(note, "id").filter(|id| !id.is_empty()).unwrap_or_else(|| path_id(path));
+        record.row.note_id = own_id(note).unwrap_or_else(|| path_id(path));
         let changed = record.row.updated;
         record.row.created = first_time(note, &["created_at", "created", "date"]).unwrap_or(changed);
         record.row.updated = first_time(note, &["updated_at", "updated", "modified"]).unwrap_or(changed);

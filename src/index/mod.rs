@@ -6,14 +6,18 @@ pub mod bm25;
 pub mod catalog;
 pub mod embed;
 mod leb128;
+mod open;
 pub mod vectors;
 mod writer;
 mod active_model;
+mod bitset;
 mod checksums;
 mod diff;
 mod directory;
 mod disk_file;
+pub mod file_set;
 pub mod file_table;
+pub mod follow;
 pub mod indexed_document;
 mod read_only;
 mod recent_vectors;
@@ -21,7 +25,6 @@ mod writer_thread;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -31,13 +34,16 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::active_model::{Served, Serving, named};
-use crate::index::bm25::{Bm25, Bm25Snapshot, FileSet};
-use crate::index::catalog::{Catalog, Hash};
+use crate::index::bm25::{Bm25, Bm25Snapshot};
+use crate::index::catalog::{CatalogReader, Hash, ReadTransaction, ReaderPool};
 use crate::index::embed::Embed;
 use crate::index::embed::model_selection::{Earlier, key_of};
-use crate::index::file_table::Roster;
+use crate::index::file_set::FileSet;
+use crate::index::file_table::FileTable;
+use crate::index::follow::Following;
+use crate::index::open::{Opened, Sides, can_pass, open_to_read, open_to_write};
 use crate::index::recent_vectors::Urgent;
-use crate::index::vectors::{VectorWriter, Vectors};
+use crate::index::vectors::Vectors;
 use crate::index::writer_thread::Worker;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
@@ -136,14 +142,23 @@ pub struct Snapshot {
     pub model: Option<Arc<dyn Embed>>,
     /// Whether that is an earlier model, whose vectors serve until all of the new one's are there.
     pub is_former: bool,
-    /// What is known of every file; read when a query asks first.
-    roster: OnceLock<Arc<Roster>>,
+    /// The connections to the catalog of this state.
+    catalog: Arc<ReaderPool>,
+    /// The entries of all visible files; read when a query first needs them.
+    file_table: OnceLock<Arc<FileTable>>,
+}
+
+impl Snapshot {
+    /// Begins a read transaction on the catalog that belongs to this state. It sees the newest commit of that catalog.
+    pub fn catalog(&self) -> ReadTransaction {
+        self.catalog.read()
+    }
 }
 
 struct Shared {
     folder: PathBuf,
     bm25: RwLock<Arc<Bm25>>,
-    catalog: Mutex<Catalog>,
+    catalog: RwLock<Arc<ReaderPool>>,
     identity: Arc<Identity>,
     serving: Serving,
     snapshot: RwLock<Arc<Snapshot>>,
@@ -166,9 +181,16 @@ impl Shared {
         }
     }
 
-    fn catalog(&self) -> MutexGuard<'_, Catalog> {
-        // A panic while reading leaves nothing half-done behind.
-        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pool(&self) -> Arc<ReaderPool> {
+        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set_pool(&self, pool: Arc<ReaderPool>) {
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = pool;
+    }
+
+    fn catalog(&self) -> ReadTransaction {
+        self.pool().read()
     }
 
     /// Says whether the open index is not the one that stands in its folder: another one does, or none.
@@ -176,10 +198,9 @@ impl Shared {
         self.identity.is_displaced()
     }
 
-    /// Reads from now on what our own writer put in the catalog's place.
+    /// Opens the catalog that our own writer put in the place of the one before.
     fn reopen(&self) -> Result<()> {
-        let catalog = Catalog::open_read(&self.folder.join("catalog.db"))?;
-        *self.catalog() = catalog;
+        self.set_pool(ReaderPool::open(&self.folder.join("catalog.db"))?);
         Ok(())
     }
 
@@ -187,7 +208,7 @@ impl Shared {
     fn adopt(&self, sides: Sides) -> Result<()> {
         *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = sides.bm25;
         self.identity.adopt(sides.identity);
-        *self.catalog() = sides.catalog;
+        self.set_pool(sides.catalog);
         self.publish()
     }
 
@@ -198,22 +219,31 @@ impl Shared {
     /// Takes a new snapshot; vectors are read again only where there are new ones.
     fn publish(&self) -> Result<()> {
         let old = self.current();
-        let named = named(&self.catalog())?;
+        let pool = self.pool();
+        let named = named(&pool.read())?;
         let served = self.serving.now(named);
         let is_same = served.key() == old.model.as_ref().map(|model| key_of(model.model()));
         let is_current = served.folder.as_ref().is_none_or(|folder| old.vectors.is_current(folder));
         let vectors = if is_same && is_current { Arc::clone(&old.vectors) } else { Arc::new(served.open()?) };
         let bm25 = Arc::clone(&self.bm25.read().unwrap_or_else(PoisonError::into_inner));
-        let snapshot = take_snapshot(&bm25, &self.catalog(), vectors, served)?;
+        let snapshot = take_snapshot(&bm25, pool, vectors, served)?;
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
         Ok(())
     }
 }
 
-fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>, served: Served) -> Result<Snapshot> {
-    // The generation comes first: an older one leads to one more look, a newer one would hide what is missing.
-    let generation = catalog.generation()?;
-    let pending = usize::try_from(catalog.meta("pending")?.unwrap_or(0)).unwrap_or(0);
+fn take_snapshot(
+    bm25: &Bm25,
+    catalog: Arc<ReaderPool>,
+    vectors: Arc<Vectors>,
+    served: Served,
+) -> Result<Snapshot> {
+    // The generation is read before the full text is opened: if it is too old, the next look publishes again; if it were
+    // too new, a commit in between would stay hidden.
+    let transaction = catalog.read();
+    let generation = transaction.generation()?;
+    let pending = usize::try_from(transaction.meta("pending")?.unwrap_or(0)).unwrap_or(0);
+    drop(transaction);
     Ok(Snapshot {
         bm25: bm25.reload()?,
         vectors,
@@ -221,7 +251,8 @@ fn take_snapshot(bm25: &Bm25, catalog: &Catalog, vectors: Arc<Vectors>, served: 
         pending,
         model: served.model,
         is_former: served.is_former,
-        roster: OnceLock::new(),
+        catalog,
+        file_table: OnceLock::new(),
     })
 }
 
@@ -244,6 +275,7 @@ pub struct Index {
     /// The batch after which the newest files were found to lack no vector.
     recent: AtomicI64,
     notices: Vec<String>,
+    following: Following,
 }
 
 /// The write side: its thread, and the lock that it lives by.
@@ -269,21 +301,6 @@ impl Writing {
             tracing::debug!("the index lock goes with its file: {error}");
         }
     }
-}
-
-/// An index opened for writing.
-struct Opened {
-    writer: Writer,
-    sides: Sides,
-    notices: Vec<String>,
-}
-
-/// What an index is read through.
-struct Sides {
-    catalog: Catalog,
-    bm25: Arc<Bm25>,
-    /// See [`Identity`].
-    identity: Option<(u64, u64)>,
 }
 
 impl std::fmt::Debug for Index {
@@ -329,12 +346,14 @@ impl Index {
             {
                 break lock;
             }
+            let before = identity_of(&folder);
             match open_to_read(&folder) {
                 Ok(sides) => {
                     return Self::assemble(vault, options, folder, identity, serving, sides, Vec::new());
                 }
-                // Another process makes the index this moment.
-                Err(_) if !options.read_only && Instant::now() < end => {
+                Err(error)
+                    if !options.read_only && Instant::now() < end && can_pass(&error, &folder, before) =>
+                {
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 Err(error) => return Err(error),
@@ -409,14 +428,14 @@ impl Index {
     ) -> Result<Self> {
         let Sides { catalog, bm25, identity: open } = sides;
         identity.adopt(open);
-        let served = serving.now(named(&catalog)?);
-        let snapshot = take_snapshot(&bm25, &catalog, Arc::new(served.open()?), served)?;
+        let served = serving.now(named(&catalog.read())?);
+        let snapshot = take_snapshot(&bm25, Arc::clone(&catalog), Arc::new(served.open()?), served)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 identity,
                 folder,
                 bm25: RwLock::new(bm25),
-                catalog: Mutex::new(catalog),
+                catalog: RwLock::new(catalog),
                 serving,
                 snapshot: RwLock::new(Arc::new(snapshot)),
                 moves: Mutex::default(),
@@ -429,6 +448,7 @@ impl Index {
             urgent: Arc::new(AtomicBool::new(false)),
             recent: AtomicI64::new(-1),
             notices,
+            following: Following::default(),
         })
     }
 
@@ -620,7 +640,9 @@ impl Index {
         }
         match open_to_read(&self.shared.folder) {
             // It is being made this moment, and holds nothing yet; the old one answers so long.
-            Ok(sides) if sides.catalog.generation()? == 0 && self.shared.current().generation > 0 => Ok(()),
+            Ok(sides) if sides.catalog.read().generation()? == 0 && self.shared.current().generation > 0 => {
+                Ok(())
+            }
             Ok(sides) => self.shared.adopt(sides),
             Err(error) => {
                 tracing::debug!("the index cannot be opened again yet: {error}");
@@ -638,29 +660,21 @@ impl Index {
         self.catalog().generation()
     }
 
-    /// Gives what is known of every file without reading it, for this snapshot.
+    /// Returns the file table of a snapshot.
     ///
     /// # Errors
     /// `Corrupt` where the catalog cannot be read.
-    pub fn roster(&self, snapshot: &Snapshot) -> Result<Arc<Roster>> {
-        if let Some(roster) = snapshot.roster.get() {
-            return Ok(Arc::clone(roster));
+    pub fn file_table(&self, snapshot: &Snapshot) -> Result<Arc<FileTable>> {
+        if let Some(table) = snapshot.file_table.get() {
+            return Ok(Arc::clone(table));
         }
-        let made = Arc::new(Roster::new(self.catalog().roster()?));
-        Ok(Arc::clone(snapshot.roster.get_or_init(|| made)))
+        let table = Arc::new(FileTable::new(snapshot.catalog().file_entries()?));
+        Ok(Arc::clone(snapshot.file_table.get_or_init(|| table)))
     }
 
-    /// Gives the catalog for reading. Do not hold it across anything slow.
-    pub fn catalog(&self) -> MutexGuard<'_, Catalog> {
+    /// Begins a read transaction on the catalog. A thread must not hold two at a time.
+    pub fn catalog(&self) -> ReadTransaction {
         self.shared.catalog()
-    }
-
-    /// Opens the catalog once more, for reading that takes longer than others should wait.
-    ///
-    /// # Errors
-    /// `Corrupt` where it cannot be read.
-    pub fn second_catalog(&self) -> Result<Catalog> {
-        Catalog::open_read(&self.shared.folder.join("catalog.db"))
     }
 
     /// Gives the moves of files that were seen since this was asked last.
@@ -699,7 +713,7 @@ impl Index {
         let digests = snapshot.bm25.digests()?;
         let catalog = self.catalog();
         let paths: HashMap<i64, String> =
-            catalog.paths()?.into_iter().map(|(path, id)| (id, path.as_str().to_owned())).collect();
+            catalog.paths().all()?.into_iter().map(|(path, id)| (id, path.as_str().to_owned())).collect();
         let name = |id: i64| paths.get(&id).cloned().unwrap_or_else(|| format!("#{id}"));
         let mut lines = Vec::new();
         let ids: Vec<i64> = paths.keys().copied().collect();
@@ -708,7 +722,7 @@ impl Index {
             let hash =
                 row.hash.map_or_else(String::new, |hash| blake3::Hash::from_bytes(hash).to_hex().to_string());
             let tags = catalog.tags_of(row.id)?.join(",");
-            let (properties, problems) = catalog.details(row.id)?.unwrap_or_default();
+            let (properties, problems) = catalog.properties().with_problems(row.id)?.unwrap_or_default();
             lines.push(format!(
                 "file {path} {hash} {} {} {tags} {} {problems}",
                 row.note_id,
@@ -718,14 +732,14 @@ impl Index {
             if let Some(sections) = catalog.sections_of(row.id)? {
                 lines.push(format!("sections {path} {sections:?}"));
             }
-            for link in catalog.links_from(row.id)? {
+            for link in catalog.links().outgoing(row.id)? {
                 let target = link.target.map_or_else(|| "-".to_owned(), name);
                 lines.push(format!(
                     "link {path}:{} #{} {} -> {target}",
                     link.place.line, link.place.ord, link.linkpath
                 ));
             }
-            for passage in catalog.passages_of(row.id)? {
+            for passage in catalog.passages().of(row.id)? {
                 lines.push(format!("passage {path} {passage:016x}"));
             }
         }
@@ -746,148 +760,15 @@ impl Drop for Index {
     }
 }
 
-/// Opens an index beside the process that keeps it.
-fn open_to_read(folder: &Path) -> Result<Sides> {
-    // Taken first: where the index is replaced later, it shows at the next look.
-    let mut identity = identity_of(folder);
-    let mut opened = Catalog::open_read(&folder.join("catalog.db"));
-    // A catalog that is replaced while it is opened would be read with the log of the new one.
-    while identity_of(folder) != identity {
-        identity = identity_of(folder);
-        opened = Catalog::open_read(&folder.join("catalog.db"));
-    }
-    Ok(Sides { catalog: opened?, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
-}
-
-/// Opens an index whose lock is held; repairs it where it is damaged.
-fn open_to_write(
-    vault: &Arc<Vault>,
-    options: &Options,
-    folder: &Path,
-    identity: &Arc<Identity>,
-    serving: &Serving,
-) -> Result<Opened> {
-    let vector_folder = serving.place();
-    let mut notices = Vec::new();
-    let mut verdict = checksums::check(folder)?;
-    if let checksums::Verdict::Damaged(files) = &verdict {
-        if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
-            if !options.rebuild {
-                notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
-            }
-            directory::wipe(folder)?;
-        } else if let Some(file) = files.first() {
-            notices.push(format!(
-                "{file} in the index was damaged; vectors that fail their check are made again"
-            ));
-        }
-    }
-    let is_doubtful = matches!(verdict, checksums::Verdict::Unsealed | checksums::Verdict::Touched);
-    let (catalog, bm25) = match open_sides(folder, is_doubtful) {
-        Ok(sides) => sides,
-        Err(error) if error.kind() == ErrorKind::Corrupt => {
-            if !options.rebuild {
-                notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
-            }
-            directory::wipe(folder)?;
-            verdict = checksums::Verdict::Unsealed;
-            open_sides(folder, false)?
-        }
-        Err(error) => return Err(error),
-    };
-    let whole = verdict == checksums::Verdict::Whole && !options.rebuild;
-    if !whole {
-        checksums::break_open(folder)?;
-        directory::remove_staged(folder)?;
-        let former = serving.now(named(&catalog)?).former_place();
-        let mended = mend_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
-        notices.extend(mended.filter(|_| notices.is_empty()));
-    }
-    let mut writer = Writer {
-        folder: folder.to_owned(),
-        vault: Arc::clone(vault),
-        identity: Arc::clone(identity),
-        catalog,
-        before: None,
-        is_renewed: false,
-        bm25: Arc::clone(&bm25),
-        full_text: None,
-        vectors: None,
-        vector_folder,
-        model: options.embedder.as_ref().map_or(0, |embedder| key_of(embedder.model())),
-        has_taken_over: false,
-        sealed: whole,
-        emptying: None,
-        projection: None,
-        anew: options.rebuild,
-    };
-    if !whole || writer.counts_another_model()? {
-        writer.recount()?;
-        writer.drop_replaced()?;
-    }
-    let catalog = Catalog::open_read(&folder.join("catalog.db"))?;
-    Ok(Opened { writer, sides: Sides { catalog, bm25, identity: identity_of(folder) }, notices })
-}
-
-/// Drops vectors whose checksum fails, and damaged logs of models that are not in use; says what it dropped.
-fn mend_vectors(
-    folder: &Path,
-    model: Option<&(PathBuf, usize)>,
-    former: Option<&(PathBuf, usize)>,
-    verdict: &checksums::Verdict,
-) -> Result<Option<String>> {
-    if let Some((path, dimensions)) = former {
-        VectorWriter::open(path, *dimensions, true)?;
-    }
-    let damaged: &[String] = if let checksums::Verdict::Damaged(files) = verdict { files } else { &[] };
-    for path in damaged.iter().filter(|file| file.starts_with("vectors")).map(|file| folder.join(file)) {
-        let is_of =
-            |place: Option<&(PathBuf, usize)>| path.parent() == place.map(|(folder, _)| folder.as_path());
-        if !is_of(model) && !is_of(former) {
-            // Nobody can check these now, and whoever uses that model again embeds again.
-            vectors::remove_if_there(&path)?;
-        }
-    }
-    let Some((path, dimensions)) = model else { return Ok(None) };
-    let had_some = path.join("keys").exists();
-    let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
-    let said = format!("{dropped} damaged vectors were dropped; their passages are embedded again");
-    Ok((dropped > 0 && had_some).then_some(said))
-}
-
-/// Opens catalog and full text for writing, with their own checks where no seal vouches for them.
-fn open_sides(folder: &Path, verify: bool) -> Result<(Catalog, Arc<Bm25>)> {
-    let catalog = Catalog::open(&folder.join("catalog.db"))?;
-    // Whatever keeps the full text from opening, making it anew mends it; damage may even panic in its reader.
-    let opened = std::panic::catch_unwind(|| Bm25::open(&folder.join("bm25"), true));
-    let unusable = || Error::corrupt("the full-text index cannot be opened");
-    let bm25 = match opened {
-        Ok(Err(error)) if folder.join("bm25").is_dir() => return Err(unusable().with_source(error)),
-        Ok(opened) => opened?,
-        Err(_) => return Err(unusable()),
-    };
-    if verify {
-        catalog.verify()?;
-        // What the catalog does not know yet is the business of the next sync.
-        let is_whole = || Ok::<_, Error>(bm25.generation()? == catalog.generation()?);
-        let sound = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            bm25.verify()?;
-            if is_whole()? { bm25.verify_files(&catalog.text_ids()?) } else { Ok(()) }
-        }));
-        sound.map_err(|_| unusable())??;
-    }
-    Ok((catalog, Arc::new(bm25)))
-}
-
 /// A progress that nobody watches.
 pub fn silent() -> Arc<Progress> {
     Arc::new(|_, _, _| {})
 }
 
 /// Gathers the keys of every passage of the given files: what a filtered vector search may find.
-pub fn passages_of(catalog: &Catalog, files: &FileSet) -> Result<HashSet<i64>> {
+pub fn passages_of(catalog: &CatalogReader, files: &FileSet) -> Result<HashSet<i64>> {
     let mut keys = HashSet::new();
-    catalog.each_passage(|passage, file| {
+    catalog.passages().each(|passage, file| {
         if files.contains(file) {
             keys.insert(passage);
         }

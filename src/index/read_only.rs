@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::directory::{kept_folder, own_folder, take_lock};
-use crate::index::{Index, Opened, Options, Shared, open_to_write};
+use crate::index::open::{Opened, open_to_write};
+use crate::index::{Index, Options, Shared};
 use crate::vault::Vault;
 
 impl Index {

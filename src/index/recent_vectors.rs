@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::index::catalog::{Catalog, FileId};
+use crate::index::catalog::{CatalogReader, FileId};
 use crate::index::embed::Effort;
 use crate::index::writer_thread::Worker;
 use crate::index::{Index, Job, Snapshot, passages_of};
@@ -70,10 +70,11 @@ impl Index {
     pub fn partly(&self, whole: &Snapshot, is_embedded: impl Fn(&NotePath) -> bool) -> Result<Snapshot> {
         let bm25 = Arc::clone(&self.shared.bm25.read().unwrap_or_else(PoisonError::into_inner));
         let catalog = self.catalog();
-        let files = catalog.paths()?.into_iter().filter(|(path, _)| is_embedded(path)).map(|(_, id)| id);
+        let files =
+            catalog.paths().all()?.into_iter().filter(|(path, _)| is_embedded(path)).map(|(_, id)| id);
         let keys = passages_of(&catalog, &files.collect())?;
         let mut pending = HashSet::new();
-        catalog.each_passage(|key, _| {
+        catalog.passages().each(|key, _| {
             if !keys.contains(&key) {
                 pending.insert(key);
             }
@@ -85,24 +86,23 @@ impl Index {
             pending: pending.len(),
             model: whole.model.clone(),
             is_former: whole.is_former,
-            roster: OnceLock::new(),
+            catalog: Arc::clone(&whole.catalog),
+            file_table: OnceLock::new(),
         })
     }
 }
 
 /// Lists those of the newest files that lack a few vectors.
-fn waiting(catalog: &Catalog, snapshot: &Snapshot) -> Result<Vec<FileId>> {
-    catalog.at_once(|| {
-        let mut files = Vec::new();
-        for file in catalog.newest_first(Some(NEWEST))? {
-            let keys = catalog.passages_of(file)?;
-            let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
-            if (1..=FEW).contains(&missing) {
-                files.push(file);
-            }
+fn waiting(catalog: &CatalogReader, snapshot: &Snapshot) -> Result<Vec<FileId>> {
+    let mut files = Vec::new();
+    for file in catalog.newest_first(Some(NEWEST))? {
+        let keys = catalog.passages().of(file)?;
+        let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
+        if (1..=FEW).contains(&missing) {
+            files.push(file);
         }
-        Ok(files)
-    })
+    }
+    Ok(files)
 }
 
 impl Worker {
@@ -124,7 +124,7 @@ impl Worker {
         // The first passage is embedded however late it is, or a slow model would never come to it.
         let halt = || stop.load(Ordering::Relaxed) || (begun.replace(true) && Instant::now() >= end);
         let made = self.writer.embed_files(files, &*embedder, Effort::Foreground, &|_| {}, &halt)?;
-        let pending = self.writer.catalog.meta("pending")?.unwrap_or(0);
+        let pending = self.writer.catalog.reader().meta("pending")?.unwrap_or(0);
         // Counting again looks at every passage, which pays only where the last one may be done.
         match pending - i64::try_from(made).unwrap_or(0) {
             left if left > 0 => self.writer.catalog.set_meta("pending", left)?,

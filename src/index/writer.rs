@@ -1,101 +1,80 @@
-//! Owns the one writer: brings the catalog, the full-text index and the vectors in line with the files.
+//! The writer of the index: it updates the catalog, the full-text index and the vectors from the files.
 //!
-//! Every change passes through [`Writer::sync`], which compares first and so costs nothing where nothing changed. The
-//! order of commits is intents, full text, catalog; the catalog's generation decides what happened.
+//! Every change passes through [`Writer::sync`], which compares first, so that unchanged files cost nothing. The order of
+//! commits is intents, full text, catalog; after a crash the generations of both tell what was committed.
+
+mod plan;
+mod read;
+mod targets;
 
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
-use hashbrown::HashMap;
-
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analysis, Bm25, Bm25Writer};
-use crate::index::catalog::{Catalog, FileId, FileKind, LinkGroup};
-use crate::index::diff::{Candidate, Difference, Redo, SyncReport, compare, stat_of};
-use crate::index::directory::{Identity, STAGED, displaced, remove_staged, sealed_files};
+use crate::index::catalog::{CatalogWriter, FileId, LinkGroup};
+use crate::index::diff::{Candidate, Difference, Redo, SyncReport, compare};
+use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
 use crate::index::embed::{Effort, Embed};
-use crate::index::indexed_document::{Document, Reading};
+use crate::index::indexed_document::Reading;
 use crate::index::vectors::{VectorWriter, passage_key};
+use crate::index::writer::plan::{Method, Plan};
+use crate::index::writer::read::{FileRead, read_group};
+use crate::index::writer::targets::{Targets, link_names};
 use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::memory::usage::NoteRef;
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::FileNames;
 use crate::vault::Vault;
 
-/// From this many changed files on, a sync loads in bulk: more threads, and secondary indexes built at the end.
-const BULK: usize = 2000;
-/// A time stamp this near to the moment of reading does not yet prove that a file is unchanged (coarse kernel clocks).
-const RACY_NS: i64 = 50_000_000;
-/// File systems without sub-second times need this much.
-const RACY_COARSE_NS: i64 = 2_100_000_000;
-/// More segments than this are merged when the index is closed.
+pub(crate) use plan::{NextSync, OtherVectors, State};
+
+/// The number of segments above which they are merged when the index is closed.
 const MOST_SEGMENTS: usize = 12;
-/// More segments than this are merged when nothing else is to be done.
+/// The number of segments above which some are merged when there is no other work.
 const MANY_SEGMENTS: usize = 24;
-/// More segments than this are merged at once.
+/// The number of segments above which some are merged at once.
 const TOO_MANY_SEGMENTS: usize = 96;
 
-/// So many notes come forward because they are used.
+/// The number of the most used notes that are embedded early.
 const MOST_USED: usize = 1000;
-/// A log of the catalog with more bytes than this is emptied beside the work, or when there is none.
+/// The size in bytes above which the catalog's write-ahead log is emptied by another thread, or when there is no other work.
 const LONG_LOG: u64 = 16 << 20;
-/// A log with more bytes than this is emptied at once: beside steady work it is never quite empty, and so it is
-/// never begun anew.
+/// The size in bytes above which the log is emptied at once: under steady load it is never quite empty, so it is never
+/// started over.
 const TOO_LONG_LOG: u64 = 64 << 20;
 
-/// The only holder of the index's write side.
+/// The write side of the index.
 pub(crate) struct Writer {
     pub(crate) folder: PathBuf,
     pub(crate) vault: Arc<Vault>,
     pub(crate) identity: Arc<Identity>,
-    /// The catalog; while a load runs, the one that it makes.
-    pub(crate) catalog: Catalog,
-    /// While a load runs, the catalog whose place the new one will take, which others read until then.
-    pub(crate) before: Option<Catalog>,
-    /// Whether a new one has taken the place of the one that others read.
-    pub(crate) is_renewed: bool,
+    pub(crate) state: State,
+    pub(crate) next_sync: NextSync,
+    /// The catalog that is written: the staged one while the state is [`State::Staging`].
+    pub(crate) catalog: CatalogWriter,
     pub(crate) bm25: Arc<Bm25>,
+    /// The writer of the full text, and whether it is a bulk writer.
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
     pub(crate) vectors: Option<VectorWriter>,
     pub(crate) vector_folder: Option<(PathBuf, usize)>,
-    /// Stands for the model that pending passages are counted for; 0 without one.
+    /// The key of the model whose pending passages are counted; 0 without a model.
     pub(crate) model: i64,
-    /// Whether the model's vectors serve now in place of another's, which can go.
-    pub(crate) has_taken_over: bool,
-    pub(crate) sealed: bool,
-    /// The thread that empties the catalog's log, where there is one.
+    pub(crate) other_vectors: OtherVectors,
+    /// The thread that empties the catalog's write-ahead log, while there is one.
     pub(crate) emptying: Option<JoinHandle<()>>,
-    /// What was used, once somebody asked.
+    /// The projection of the journal that says how often notes were used, once it was read.
     pub(crate) projection: Option<Projection>,
-    /// Whether the next sync reads everything anew, whatever is known.
-    pub(crate) anew: bool,
-}
-
-/// The most files that go from a reading thread to the writing one at a time.
-const GROUP: usize = 16;
-/// A group of files with this many bytes goes to the writing thread before it is full.
-const GROUP_BYTES: u64 = 500_000;
-
-/// What a reading thread sends back.
-struct Read {
-    at: usize,
-    document: Document,
-    bytes: u64,
-    warning: Option<String>,
-    /// Whether the bytes could not be read.
-    failed: bool,
 }
 
 impl Writer {
-    /// Brings the index in line with the files.
+    /// Updates the index from the files within a scope.
     pub(crate) fn sync(
         &mut self,
         changes: &SyncScope,
@@ -103,27 +82,23 @@ impl Writer {
         stop: &AtomicBool,
     ) -> Result<SyncReport> {
         let started = wall_nanos();
-        let redo = if self.anew { Redo::All } else { self.unfinished()? };
+        let is_rebuild = self.next_sync == NextSync::Rebuild;
+        let redo = if is_rebuild { Redo::All } else { self.unfinished()? };
         let changes = if redo == Redo::Nothing { changes } else { &SyncScope::All };
         progress(Phase::Scan, 0, 0);
-        let mut difference = compare(&self.vault, &self.catalog, changes, &redo)?;
-        if self.anew {
+        let mut difference = compare(&self.vault, self.catalog.reader(), changes, &redo)?;
+        if is_rebuild {
             difference.forget_known();
         }
-        difference.report.generation = self.catalog.generation()?;
+        difference.report.generation = self.catalog.reader().generation()?;
         if difference.candidates.is_empty() && difference.removed.is_empty() && redo == Redo::Nothing {
             return Ok(difference.report);
         }
         self.break_seal()?;
-        let plan = Plan {
-            bulk: difference.candidates.len() >= BULK || redo == Redo::All,
-            first: self.anew || self.catalog.last_id()? == 0,
-            all: redo == Redo::All,
-            unfinished: matches!(redo, Redo::Paths(_)),
-            started,
-        };
-        if plan.bulk {
-            // A crash in a batch of this size is mended by doing it again; listing every path would buy nothing.
+        let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
+        let plan = Plan::new(difference.candidates.len(), starts_empty, redo, started);
+        if plan.is_bulk() {
+            // After a crash a batch of this size is done again as a whole, so its paths need not be listed.
             self.catalog.set_intents(std::iter::once("*"))?;
         } else {
             let paths = difference.candidates.iter().map(|candidate| candidate.stat.path.as_str());
@@ -132,43 +107,44 @@ impl Writer {
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
         let applied = self.apply(&mut difference, &plan, progress, stop);
-        let finished = match applied.and_then(|finished| self.catalog.make_room(false).map(|()| finished)) {
-            Ok(finished) => finished,
-            Err(error) => {
-                self.abandon()?;
-                return Err(error);
-            }
-        };
+        let finished =
+            match applied.and_then(|finished| self.catalog.set_cache_size(false).map(|()| finished)) {
+                Ok(finished) => finished,
+                Err(error) => {
+                    self.abandon()?;
+                    return Err(error);
+                }
+            };
         if !finished {
             self.abandon()?;
             return Err(Error::new(ErrorKind::Conflict, "indexing was stopped before it was done")
                 .with_hint("what was indexed before still answers; run the command again to go on"));
         }
-        self.anew = false;
+        self.next_sync = NextSync::Changes;
         let moved = |new: &Candidate| Some((new.old_path.clone()?, new.stat.path.clone()));
         difference.report.moves = difference.candidates.iter().filter_map(moved).collect();
-        difference.report.generation = self.catalog.generation()?;
+        difference.report.generation = self.catalog.reader().generation()?;
         Ok(difference.report)
     }
 
-    /// Says what a batch left to do whose full text was committed and whose catalog was not.
+    /// Returns what an unfinished batch left to do: its full text was committed, and its catalog was not.
     fn unfinished(&self) -> Result<Redo> {
-        let (catalog, text) = (self.catalog.generation()?, self.bm25.generation()?);
+        let (catalog, text) = (self.catalog.reader().generation()?, self.bm25.generation()?);
         if catalog == text {
             return Ok(Redo::Nothing);
         }
-        let intents: HashSet<String> = self.catalog.intents()?.into_iter().collect();
+        let intents: HashSet<String> = self.catalog.reader().intents()?.into_iter().collect();
         let known = text == catalog + 1 && !intents.is_empty() && !intents.contains("*");
         Ok(if known { Redo::Paths(intents) } else { Redo::All })
     }
 
     fn abandon(&mut self) -> Result<()> {
-        if let Some(before) = self.before.take() {
-            self.catalog = before;
+        if let State::Staging { published } = self.state.take_staging() {
+            self.catalog = published;
             self.give_up_staged();
         }
         self.catalog.rollback()?;
-        self.catalog.make_room(false)?;
+        self.catalog.set_cache_size(false)?;
         if let Some((mut writer, _)) = self.full_text.take() {
             writer.rollback()?;
         }
@@ -180,9 +156,9 @@ impl Writer {
     }
 
     pub(crate) fn break_seal(&mut self) -> Result<()> {
-        if self.sealed {
+        if let State::Sealed = self.state {
             checksums::break_open(&self.folder)?;
-            self.sealed = false;
+            self.state = State::Open;
         }
         Ok(())
     }
@@ -197,23 +173,25 @@ impl Writer {
     ) -> Result<bool> {
         let Difference { candidates, removed, report } = difference;
         self.open_vectors()?;
-        self.open_full_text(plan.bulk && !plan.is_load())?;
-        let generation = self.catalog.generation()?.max(self.bm25.generation()?) + 1;
+        self.open_full_text(plan.method == Method::BulkUpdate)?;
+        let generation = self.catalog.reader().generation()?.max(self.bm25.generation()?) + 1;
+        let given = candidates.iter().map(|candidate| candidate.id).max().unwrap_or(0);
+        let last_id = self.catalog.reader().last_id()?.max(given);
         let mut batch = Batch::default();
-        if plan.first {
+        if plan.is_staged() {
             self.stage()?;
         }
-        self.catalog.make_room(plan.bulk)?;
+        self.catalog.set_cache_size(plan.is_bulk())?;
         self.catalog.begin()?;
         if let Some((writer, _)) = &mut self.full_text {
-            if plan.all || plan.is_load() {
+            if plan.clears_full_text() {
                 writer.clear()?;
-            } else if plan.unfinished {
-                // What the catalog never saw had numbers that it gives away anew.
-                writer.remove_above(self.catalog.last_id()?)?;
+            } else if plan.redo != Redo::Nothing {
+                // The catalog does not know the files of the unfinished batch, and gives their numbers again.
+                writer.remove_above(self.catalog.reader().last_id()?)?;
             }
-            if plan.all {
-                // What cannot be read now has lost its words, and must be read when it comes back.
+            if plan.redo == Redo::All {
+                // A file that cannot be read now loses its words, and has to be read once it can be.
                 self.catalog.distrust_all()?;
             }
             if plan.is_load() {
@@ -229,8 +207,8 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
-        if !batch.changed && removed.is_empty() && !plan.first && !plan.all && !plan.unfinished {
-            // Times were different and bytes were not: nothing but the catalog needs to know.
+        if !batch.changed && removed.is_empty() && !plan.is_staged() && plan.redo == Redo::Nothing {
+            // Only times differ, which concerns nothing but the catalog.
             self.catalog.clear_intents()?;
             self.catalog.commit()?;
             return Ok(true);
@@ -240,21 +218,22 @@ impl Writer {
             let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
             batch.passages.sort_unstable();
             let rows = catalog.add_passages(&batch.passages);
-            let rows = rows.and_then(|()| if plan.first { catalog.build_indexes() } else { Ok(()) });
+            let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
             let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             text.unwrap_or(Ok(())).and(rows)
         })?;
         self.resolve(&batch, plan)?;
+        self.catalog.set_last_id(last_id)?;
         self.catalog.set_meta("generation", generation)?;
         self.catalog.clear_intents()?;
-        let pending = if plan.bulk {
+        let pending = if plan.is_bulk() {
             self.count_pending()?
         } else {
-            self.catalog.meta("pending")?.unwrap_or(0) + batch.pending
+            self.catalog.reader().meta("pending")?.unwrap_or(0) + batch.pending
         };
         self.catalog.set_meta("pending", pending.max(0))?;
         self.commit_catalog()?;
-        if plan.bulk {
+        if plan.is_bulk() {
             self.full_text = None;
         }
         Ok(true)
@@ -268,16 +247,17 @@ impl Writer {
         }
         remove_staged(&self.folder)?;
         let staged = self.catalog.stage(&self.folder.join(STAGED))?;
-        self.before = Some(std::mem::replace(&mut self.catalog, staged));
+        let published = std::mem::replace(&mut self.catalog, staged);
+        self.state = State::Staging { published };
         Ok(())
     }
 
     /// Commits the batch; a catalog that was made beside the one that is read takes its place.
     fn commit_catalog(&mut self) -> Result<()> {
         self.catalog.commit()?;
-        let Some(before) = self.before.take() else { return Ok(()) };
-        let staged = std::mem::replace(&mut self.catalog, before);
-        let placed = staged.settle().and_then(|()| self.place_staged());
+        let State::Staging { published } = self.state.take_staging() else { return Ok(()) };
+        let staged = std::mem::replace(&mut self.catalog, published);
+        let placed = staged.close_staged().and_then(|()| self.place_staged());
         if placed.is_err() {
             self.give_up_staged();
         }
@@ -294,16 +274,16 @@ impl Writer {
         let path = self.folder.join("catalog.db");
         // The log goes with the catalog. What it alone holds is needed only by a command that finds the one without the
         // other, and that one reads everything again.
-        if let Err(error) = Catalog::empty_log(&path) {
+        if let Err(error) = CatalogWriter::empty_log(&path) {
             tracing::debug!("the log of a catalog that is replaced goes as it is: {error}");
         }
         let renewed = self.identity.renew();
         if renewed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict) {
             return renewed;
         }
-        // Also where the name could not be taken, for then the log may be gone.
-        self.is_renewed = true;
-        match Catalog::open(&path) {
+        // Readers open it again even where it could not be replaced, because its log may be gone.
+        self.state = State::Replaced;
+        match CatalogWriter::open(&path) {
             Ok(catalog) => self.catalog = catalog,
             Err(error) => {
                 // Whoever asks next opens everything anew.
@@ -336,7 +316,7 @@ impl Writer {
         let total = candidates.len();
         let vault = Arc::clone(&self.vault);
         let next = AtomicUsize::new(0);
-        let (sender, receiver) = sync_channel::<Vec<Read>>(4);
+        let (sender, receiver) = sync_channel::<Vec<FileRead>>(4);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -382,7 +362,7 @@ impl Writer {
     }
 
     fn remove_file(&mut self, id: FileId, path: &NotePath, batch: &mut Batch, plan: &Plan) -> Result<()> {
-        let old = self.catalog.passages_of(id)?;
+        let old = self.catalog.reader().passages().of(id)?;
         self.catalog.remove(id)?;
         self.settle_passages(&old, batch, plan)?;
         batch.names.insert(key(path.name()));
@@ -399,12 +379,12 @@ impl Writer {
     /// Says whether a passage has no vector and is held by no file: its next holder makes it pending.
     fn is_unheld(&self, passage: i64) -> Result<bool> {
         let waits = self.vectors.as_ref().is_some_and(|vectors| !vectors.contains(passage));
-        Ok(waits && self.catalog.passages_at(&[passage])?.is_empty())
+        Ok(waits && self.catalog.reader().passages().holders(&[passage])?.is_empty())
     }
 
     /// Takes passages that no file holds any more off the pending count; a bulk batch counts anew at its end.
     fn settle_passages(&self, old: &[i64], batch: &mut Batch, plan: &Plan) -> Result<()> {
-        if plan.bulk {
+        if plan.is_bulk() {
             return Ok(());
         }
         for passage in old.iter().copied().collect::<HashSet<i64>>() {
@@ -417,12 +397,12 @@ impl Writer {
     fn take(
         &mut self,
         candidate: &Candidate,
-        read: Read,
+        read: FileRead,
         batch: &mut Batch,
         plan: &Plan,
         report: &mut SyncReport,
     ) -> Result<()> {
-        let Read { mut document, bytes, warning, failed, .. } = read;
+        let FileRead { mut document, bytes, warning, failed, .. } = read;
         report.warnings.extend(warning);
         if failed && !candidate.fresh {
             // One failed reading does not take away what was read before, unless it stood somewhere else.
@@ -463,12 +443,13 @@ impl Writer {
                 links.target = targets.find(candidate.id, &record.row.path, links);
             }
         }
-        let old = if candidate.fresh { Vec::new() } else { self.catalog.passages_of(candidate.id)? };
+        let old =
+            if candidate.fresh { Vec::new() } else { self.catalog.reader().passages().of(candidate.id)? };
         self.catalog.put(record, candidate.fresh)?;
         self.settle_passages(&old, batch, plan)?;
         for (ord, &passage) in record.passages.iter().enumerate() {
             let row = (passage, candidate.id, ord);
-            if plan.bulk {
+            if plan.is_bulk() {
                 batch.passages.push(row);
             } else {
                 batch.pending += i64::from(self.is_unheld(passage)?);
@@ -497,13 +478,13 @@ impl Writer {
             return Ok(());
         }
         let touched: Vec<String> = batch.names.iter().cloned().collect();
-        let others = self.catalog.links_naming(&touched)?;
-        let table = if plan.bulk {
-            self.catalog.paths()?
+        let others = self.catalog.reader().links().affected_by_names(&touched)?;
+        let table = if plan.is_bulk() {
+            self.catalog.reader().paths().all()?
         } else {
             let named = batch.sources.iter().chain(&others).flat_map(|(_, _, links)| link_names(links));
             let keys: HashSet<String> = named.collect();
-            self.catalog.paths_named(&keys.into_iter().collect::<Vec<_>>())?
+            self.catalog.reader().paths().named(&keys.into_iter().collect::<Vec<_>>())?
         };
         let targets = Targets::new(table.iter().map(|(path, id)| (path, *id)));
         for (source, path, links) in batch.sources.iter().chain(&others) {
@@ -530,7 +511,7 @@ impl Writer {
             return Ok(0);
         };
         let (mut count, mut last) = (0, None);
-        self.catalog.each_passage(|passage, _| {
+        self.catalog.reader().passages().each(|passage, _| {
             if last != Some(passage) && !vectors.contains(passage) {
                 count += 1;
             }
@@ -545,7 +526,7 @@ impl Writer {
             return Ok(Vec::new());
         };
         let mut waiting = HashSet::new();
-        self.catalog.each_passage(|passage, file| {
+        self.catalog.reader().passages().each(|passage, file| {
             if !vectors.contains(passage) {
                 waiting.insert(file);
             }
@@ -553,7 +534,7 @@ impl Writer {
         if waiting.is_empty() {
             return Ok(Vec::new());
         }
-        let mut order = self.catalog.newest_first(None)?;
+        let mut order = self.catalog.reader().newest_first(None)?;
         order.retain(|file| waiting.contains(file));
         let used = self.used_most(&waiting)?;
         // One of these, one of those: both come first.
@@ -580,8 +561,8 @@ impl Writer {
             self.projection.iter().flat_map(|projection| projection.ledger().most_used()).take(MOST_USED)
         {
             let rows = match subject {
-                NoteRef::Path(path) => self.catalog.row_at(path)?.into_iter().collect(),
-                NoteRef::Id(id) => self.catalog.named(id)?,
+                NoteRef::Path(path) => self.catalog.reader().row_at(path)?.into_iter().collect(),
+                NoteRef::Id(id) => self.catalog.reader().names().best_matches(id)?,
             };
             found.extend(rows.iter().map(|row| row.id).filter(|file| among.contains(file)));
         }
@@ -603,7 +584,7 @@ impl Writer {
         let Some(vectors) = &mut self.vectors else {
             return Ok(0);
         };
-        for row in self.catalog.rows(files)? {
+        for row in self.catalog.reader().rows(files)? {
             let bytes = match self.vault.read(&row.path) {
                 Ok(bytes) => bytes,
                 // It went away, or cannot be read now; its passages keep waiting.
@@ -648,15 +629,17 @@ impl Writer {
 
     /// Lets the vectors that were there serve on after a change of model, and the new ones once none is missing.
     fn keep_serving(&mut self, pending: i64) -> Result<()> {
-        let serving = active_model::named(&self.catalog)?;
-        let before = self.catalog.meta("model")?.unwrap_or(0);
+        let serving = active_model::named(self.catalog.reader())?;
+        let before = self.catalog.reader().meta("model")?.unwrap_or(0);
         if self.model == 0 || serving == self.model {
             return Ok(());
         }
         // A catalog that holds nothing yet misses nothing, and says nothing.
-        if pending == 0 && self.catalog.generation()? > 0 {
+        if pending == 0 && self.catalog.reader().generation()? > 0 {
             self.catalog.set_meta(active_model::SERVING, self.model)?;
-            self.has_taken_over = serving != 0 || before != self.model;
+            if serving != 0 || before != self.model {
+                self.other_vectors = OtherVectors::Remove;
+            }
         } else if serving == 0 && before != self.model {
             self.catalog.set_meta(active_model::SERVING, before)?;
         }
@@ -665,16 +648,16 @@ impl Writer {
 
     /// Removes the vectors of the model that served before, once nobody here looks at them any more.
     pub(crate) fn drop_replaced(&mut self) -> Result<()> {
-        if let (true, Some((folder, _))) = (self.has_taken_over, &self.vector_folder) {
+        if let (OtherVectors::Remove, Some((folder, _))) = (self.other_vectors, &self.vector_folder) {
             active_model::remove_others(&self.folder, folder)?;
         }
-        self.has_taken_over = false;
+        self.other_vectors = OtherVectors::Keep;
         Ok(())
     }
 
     /// Says whether the pending count is that of another model.
     pub(crate) fn counts_another_model(&self) -> Result<bool> {
-        Ok(self.catalog.meta("model")?.unwrap_or(0) != self.model)
+        Ok(self.catalog.reader().meta("model")?.unwrap_or(0) != self.model)
     }
 
     /// Counts again, and saves a graph where it pays.
@@ -717,7 +700,7 @@ impl Writer {
             return;
         }
         let empty = move || {
-            if let Err(error) = Catalog::empty_log(&path) {
+            if let Err(error) = CatalogWriter::empty_log(&path) {
                 tracing::debug!("the catalog's log is emptied later: {error}");
             }
         };
@@ -742,7 +725,7 @@ impl Writer {
     /// Tidies, moves everything to its place and seals the index, so that the next command trusts it.
     pub(crate) fn close(&mut self) -> Result<()> {
         self.wait_for_log();
-        if self.sealed {
+        if let State::Sealed = self.state {
             return Ok(());
         }
         if self.bm25.segments()? > MOST_SEGMENTS {
@@ -755,30 +738,9 @@ impl Writer {
             // A reader still looks at the log; without a seal the next writer checks the files itself.
             return Ok(());
         }
-        checksums::close(&self.folder, &sealed_files(&self.folder)?)?;
-        self.sealed = true;
+        checksums::close(&self.folder)?;
+        self.state = State::Sealed;
         Ok(())
-    }
-}
-
-/// How a batch is done.
-struct Plan {
-    /// Many files: heavy writer, counts taken at the end.
-    bulk: bool,
-    /// The catalog starts from nothing.
-    first: bool,
-    /// The full text starts from nothing.
-    all: bool,
-    /// The full text holds a batch that the catalog never saw.
-    unfinished: bool,
-    /// When the scan began, in nanoseconds.
-    started: i64,
-}
-
-impl Plan {
-    /// Says whether very many files come into an index that holds none.
-    fn is_load(&self) -> bool {
-        self.first && self.bulk
     }
 }
 
@@ -792,103 +754,4 @@ struct Batch {
     passages: Vec<(i64, FileId, usize)>,
     pending: i64,
     targets: Option<Targets>,
-}
-
-/// Finds the file that a link means.
-struct Targets {
-    names: FileNames,
-    ids: HashMap<String, FileId>,
-}
-
-impl Targets {
-    fn new<'a>(table: impl Iterator<Item = (&'a NotePath, FileId)>) -> Self {
-        let (files, _) = table.size_hint();
-        let mut targets = Self { names: FileNames::with_capacity(files), ids: HashMap::with_capacity(files) };
-        for (path, id) in table {
-            targets.names.insert(path);
-            targets.ids.insert(path.as_str().to_owned(), id);
-        }
-        targets
-    }
-
-    fn find(&self, id: FileId, source: &NotePath, link: &LinkGroup) -> Option<FileId> {
-        let path = if link.linkpath.is_empty() {
-            return Some(id);
-        } else if link.exact {
-            self.names.resolve_exact(&link.linkpath)?.path
-        } else {
-            self.names.resolve(&link.linkpath, source)?.path
-        };
-        self.ids.get(path.as_str()).copied()
-    }
-}
-
-fn link_names(link: &LinkGroup) -> Vec<String> {
-    if link.exact {
-        vec![key(link.linkpath.rsplit('/').next().unwrap_or(""))]
-    } else {
-        crate::text::resolve::name_keys(&link.linkpath)
-    }
-}
-
-/// Reads the next few candidates; none where all are taken. Handing over one at a time would wake threads all the time.
-fn read_group(
-    vault: &Vault,
-    candidates: &[Candidate],
-    next: &AtomicUsize,
-    started: i64,
-    analysis: &mut Analysis,
-) -> Vec<Read> {
-    let mut group: Vec<Read> = Vec::new();
-    let mut bytes = 0;
-    while group.len() < GROUP && bytes < GROUP_BYTES {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        let Some(candidate) = candidates.get(at) else { break };
-        let read = read_candidate(vault, at, candidate, started, analysis);
-        bytes += read.bytes;
-        group.push(read);
-    }
-    group
-}
-
-fn read_candidate(
-    vault: &Vault,
-    at: usize,
-    candidate: &Candidate,
-    started: i64,
-    analysis: &mut Analysis,
-) -> Read {
-    let file = &candidate.stat;
-    let stat = stat_of(file);
-    let newest = stat.mtime_ns.max(stat.ctime_ns);
-    let margin = if stat.mtime_ns % 1_000_000_000 == 0 { RACY_COARSE_NS } else { RACY_NS };
-    let racy = newest.saturating_add(margin) >= started;
-    if FileKind::of(&file.path) == FileKind::Attachment {
-        let document = Document::attachment(&file.path, stat, false, candidate.excluded);
-        return Read { at, document, bytes: 0, warning: None, failed: false };
-    }
-    let unreadable = |why: &str, again: bool| Read {
-        at,
-        document: Document::unreadable(&file.path, stat, again, candidate.excluded, why),
-        bytes: 0,
-        warning: Some(why.to_owned()),
-        failed: true,
-    };
-    let bytes = match vault.read(&file.path) {
-        Ok(bytes) => bytes,
-        // What the system refuses now it may give later; what we refuse stays refused until the file changes.
-        Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
-    };
-    let length = bytes.len() as u64;
-    let read = || Document::of_note(&file.path, bytes, stat, racy, candidate.excluded, analysis);
-    match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(document) => Read {
-            at,
-            warning: document.is_skipped().then(|| format!("{} is UTF-16 and is not searched", file.path)),
-            document,
-            bytes: length,
-            failed: false,
-        },
-        Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),
-    }
 }

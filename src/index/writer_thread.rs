@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
-use crate::index::writer::Writer;
+use crate::index::writer::{State, Writer};
 use crate::index::{Job, Phase, Progress, Shared, SyncScope};
 
 /// Where so long nothing is asked for, there is time to merge and to tidy.
@@ -93,12 +93,10 @@ impl Worker {
         if self.shared.is_displaced() {
             return Err(displaced());
         }
-        let report = self.writer.sync(changes, progress, &self.stop);
-        if self.writer.is_renewed {
-            self.shared.reopen()?;
-            self.writer.is_renewed = false;
-        }
-        let mut report = report?;
+        self.show_replaced()?;
+        let result = self.writer.sync(changes, progress, &self.stop);
+        self.show_replaced()?;
+        let mut report = result?;
         self.shared.seen().append(&mut report.moves);
         if report.generation != self.shared.current().generation {
             self.shared.publish()?;
@@ -107,6 +105,16 @@ impl Worker {
             self.shared.tell(&report);
         }
         Ok(report)
+    }
+
+    /// Lets readers open the catalog again where the writer replaced it.
+    fn show_replaced(&mut self) -> Result<()> {
+        if let State::Replaced = self.writer.state {
+            self.shared.reopen()?;
+            self.writer.state = State::Open;
+            self.shared.publish()?;
+        }
+        Ok(())
     }
 
     /// Merges a few segments and empties the catalog's log where it is due; says whether there may be more to merge.

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::Snapshot;
-use crate::index::bm25::FileSet;
-use crate::index::catalog::Catalog;
-use crate::index::file_table::{Entry, PathPart, Roster};
+use crate::index::catalog::{CatalogReader, FileEntry};
+use crate::index::file_set::FileSet;
+use crate::index::file_table::{FileTable, PathPart};
 use crate::search::predicate::{has_tag, is_named};
 use crate::search::syntax::{Node, Own, Place};
 use crate::search::text_match::{Haystack, Term, TermKind};
@@ -36,8 +36,8 @@ impl Bounds {
 /// What the index knows.
 pub struct Selector<'a> {
     snapshot: &'a Snapshot,
-    catalog: &'a Catalog,
-    roster: &'a Roster,
+    catalog: &'a CatalogReader,
+    table: &'a FileTable,
     known: &'a Known,
     all: FileSet,
     bases: FileSet,
@@ -45,8 +45,13 @@ pub struct Selector<'a> {
 
 impl<'a> Selector<'a> {
     /// Looks at one state of the index.
-    pub fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, roster: &'a Roster, known: &'a Known) -> Self {
-        Self { snapshot, catalog, roster, known, all: roster.texts().clone(), bases: roster.bases().clone() }
+    pub fn new(
+        snapshot: &'a Snapshot,
+        catalog: &'a CatalogReader,
+        table: &'a FileTable,
+        known: &'a Known,
+    ) -> Self {
+        Self { snapshot, catalog, table, known, all: table.texts().clone(), bases: table.bases().clone() }
     }
 
     /// Bounds the notes, canvases and bases that a query asks for.
@@ -63,7 +68,7 @@ impl<'a> Selector<'a> {
         if !node.has(&names) {
             return FileSet::default();
         }
-        let others = self.roster.entries().iter().filter(|entry| !entry.is_text());
+        let others = self.table.entries().iter().filter(|entry| !entry.is_text());
         others
             .filter(|entry| brought_in(node, entry).is_some_and(|by_name| by_name))
             .map(|entry| entry.id)
@@ -136,10 +141,10 @@ impl<'a> Selector<'a> {
 
     fn by_path(&self, part: PathPart, term: &Term) -> Bounds {
         if let Some(needle) = term.caseless() {
-            return Bounds::exactly(self.roster.holding(needle, part));
+            return Bounds::exactly(self.table.holding(needle, part));
         }
         let (mut sure, mut maybe) = (Vec::new(), Vec::new());
-        for entry in self.roster.entries().iter().filter(|entry| entry.is_text()) {
+        for entry in self.table.entries().iter().filter(|entry| entry.is_text()) {
             match term.is_in_name(&Haystack::new(part.of(&entry.path))) {
                 Ok(true) => {
                     sure.push(entry.id);
@@ -170,7 +175,7 @@ impl<'a> Selector<'a> {
     }
 
     fn with_property(&self, name: &Node, value: Option<&Node>) -> Result<Bounds> {
-        let names = self.catalog.property_names()?;
+        let names = self.catalog.properties().names()?;
         let keys: HashSet<String> = names
             .iter()
             .filter(|name_here| is_named(name, name_here).unwrap_or(true))
@@ -226,7 +231,7 @@ impl<'a> Selector<'a> {
         if let Some(files) = self.known.get(own) {
             return files.and(&self.all);
         }
-        let entries = self.roster.entries().iter().filter(|entry| entry.is_text());
+        let entries = self.table.entries().iter().filter(|entry| entry.is_text());
         entries.filter(|entry| fits(own, entry)).map(|entry| entry.id).collect()
     }
 }
@@ -236,8 +241,8 @@ pub fn is_within(at: Timestamp, from: Option<Timestamp>, to: Option<Timestamp>) 
     from.is_none_or(|from| at >= from) && to.is_none_or(|to| at < to)
 }
 
-/// Says whether a file passes one of our filters, as far as the roster tells.
-fn fits(own: &Own, entry: &Entry) -> bool {
+/// Says whether a file passes one of our filters, as far as the file table tells.
+fn fits(own: &Own, entry: &FileEntry) -> bool {
     match own {
         Own::Type(name) => entry.note_type.as_ref() == Some(name),
         Own::Category(name) => entry.category.as_ref() == Some(name),
@@ -257,7 +262,7 @@ fn named(term: &Term, name: &str) -> Option<bool> {
 }
 
 /// Judges an attachment by its name: nothing where it does not fit, else whether its name or path brings it in.
-fn brought_in(node: &Node, entry: &Entry) -> Option<bool> {
+fn brought_in(node: &Node, entry: &FileEntry) -> Option<bool> {
     match node {
         Node::All(nodes) => {
             let mut by_name = false;

@@ -18,8 +18,9 @@ use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::index::bm25::{Ask, FileSet, Ranking, Tuning};
-use crate::index::catalog::{Catalog, FileId, FileRow, Filter};
+use crate::index::bm25::{Ask, Ranking, Tuning};
+use crate::index::catalog::{CatalogReader, FileId, FileRow, Filter};
+use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Fused, Fusion, Known, Nearness, Ranked};
 use crate::search::query::Query;
@@ -173,9 +174,7 @@ pub fn run(
     let mut ranking = rank(index, snapshot, request, meaning)?;
     ranking.fused.truncate(request.limit);
     let ids: Vec<FileId> = ranking.fused.iter().map(|hit| hit.file).collect();
-    let catalog = index.catalog();
-    let rows = catalog.at_once(|| catalog.rows(&ids))?;
-    drop(catalog);
+    let rows = index.catalog().rows(&ids)?;
     let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     Ok(ranking
         .fused
@@ -280,7 +279,7 @@ fn put_named_first(
     if name.is_empty() || name.len() > LONGEST_NAME {
         return Ok(());
     }
-    let named = index.catalog().called(name)?;
+    let named = index.catalog().names().called(name)?;
     let named: Vec<FileId> =
         named.into_iter().filter(|&file| allowed.is_none_or(|files| files.contains(file))).collect();
     if named.is_empty() {
@@ -341,9 +340,8 @@ fn look_closer(
     let by_words = ranking.scores_of(&vector.iter().map(|hit| hit.file).collect());
     let files: HashSet<FileId> = text.iter().chain(vector).map(|hit| hit.file).collect();
     let catalog = index.catalog();
-    let keys: Vec<(FileId, Vec<i64>)> = catalog.at_once(|| {
-        files.into_iter().map(|file| Ok((file, catalog.passages_of(file)?))).collect::<Result<_>>()
-    })?;
+    let passages_of = |file| Ok((file, catalog.passages().of(file)?));
+    let keys: Vec<(FileId, Vec<i64>)> = files.into_iter().map(passages_of).collect::<Result<_>>()?;
     drop(catalog);
     let mut known = HashMap::with_capacity(keys.len());
     for (file, keys) in keys {
@@ -389,21 +387,18 @@ fn vector_list(
         let catalog = index.catalog();
         let mut list: Vec<Ranked> = Vec::new();
         let mut best: HashMap<FileId, usize> = HashMap::new();
-        catalog.at_once(|| {
-            for passage in near {
-                for (_, file, ord) in catalog.passages_at(&[passage.key])? {
-                    if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
-                        continue;
-                    }
-                    best.insert(file, ord);
-                    list.push(Ranked { file, score: passage.cosine });
+        for passage in near {
+            for (_, file, ord) in catalog.passages().holders(&[passage.key])? {
+                if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
+                    continue;
                 }
-                if list.len() >= limit {
-                    break;
-                }
+                best.insert(file, ord);
+                list.push(Ranked { file, score: passage.cosine });
             }
-            Ok(())
-        })?;
+            if list.len() >= limit {
+                break;
+            }
+        }
         // A note has several passages, so that fewer notes than asked for are enough.
         if all || list.len() * 2 >= limit || is_roughly && count >= FARTHEST {
             best_first(&catalog, &mut list, |hit| (hit.score, hit.file))?;
@@ -418,7 +413,7 @@ fn vector_list(
 ///
 /// # Errors
 /// `Invalid` for a malformed glob.
-pub fn allowed_files(catalog: &Catalog, request: &Request<'_>) -> Result<Option<FileSet>> {
+pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = request.path.as_deref().map(path_glob).transpose()?;
     if request.filter.is_open() && glob.is_none() {
         if request.among.is_some() {

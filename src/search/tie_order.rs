@@ -4,13 +4,17 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
-use crate::index::catalog::{Catalog, FileId};
+use crate::index::catalog::{CatalogReader, FileId};
 
 /// Puts a list in order, best first, equal scores by path. Paths are looked up where scores are equal, and only there.
 ///
 /// # Errors
 /// `Corrupt` where the catalog cannot be read.
-pub fn best_first<T>(catalog: &Catalog, list: &mut [T], key: impl Fn(&T) -> (f32, FileId)) -> Result<()> {
+pub fn best_first<T>(
+    catalog: &CatalogReader,
+    list: &mut [T],
+    key: impl Fn(&T) -> (f32, FileId),
+) -> Result<()> {
     list.sort_by(|one, other| key(other).0.total_cmp(&key(one).0));
     let is_tie = |one: &T, other: &T| key(one).0.total_cmp(&key(other).0).is_eq();
     let ties = list.chunk_by(is_tie).filter(|run| run.len() > 1).flatten();
@@ -18,7 +22,7 @@ pub fn best_first<T>(catalog: &Catalog, list: &mut [T], key: impl Fn(&T) -> (f32
     if tied.is_empty() {
         return Ok(());
     }
-    let places: HashMap<FileId, usize> = catalog.in_order_of_paths(&tied)?.into_iter().zip(0..).collect();
+    let places: HashMap<FileId, usize> = catalog.paths().in_order(&tied)?.into_iter().zip(0..).collect();
     let place = |item: &T| (places.get(&key(item).1).copied(), key(item).1);
     for run in list.chunk_by_mut(is_tie) {
         run.sort_by_key(place);

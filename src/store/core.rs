@@ -18,7 +18,6 @@ use crate::store::call::Call;
 use crate::store::unindexed::Unseen;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::watch::Watcher;
 
 impl Core {
     pub(in crate::store) fn journal(&self) -> Journal {
@@ -115,18 +114,12 @@ pub(super) struct SharedState {
     /// Why the embedder that is set is not the one that answers.
     pub(in crate::store) embed_trouble: Option<String>,
     pub(in crate::store) reranker: Chosen<dyn Rerank>,
-    /// The watch over the files, while this process follows them and writes the index.
-    pub(in crate::store) watch: Mutex<Option<Arc<Watcher>>>,
-    /// Whether this process follows the files, or tries to.
-    pub(in crate::store) follows: AtomicBool,
     /// The projection of the journal, once it was read.
     pub(in crate::store) projection: Mutex<Option<Projection>>,
     /// When this process last ran maintenance, in milliseconds since 1970.
     pub(in crate::store) tended: AtomicI64,
     /// When this process last looked whether a backup is due.
     pub(in crate::store) backed_up: AtomicI64,
-    /// Held while a batch of the watch is brought into the index.
-    pub(in crate::store) turn: Mutex<()>,
     /// Files that the index did not hold as they are when this process looked last.
     pub(in crate::store) unseen: Mutex<Arc<Unseen>>,
     /// Held while a call is carried out that its caller may repeat.

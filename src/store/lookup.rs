@@ -52,9 +52,9 @@ impl Lookup<'_> {
             }
         }
         let catalog = self.core.index.catalog();
-        let mut rows = catalog.named(wanted)?;
+        let mut rows = catalog.names().best_matches(wanted)?;
         if rows.is_empty() {
-            rows = catalog.resolving(wanted)?;
+            rows = catalog.names().resolving(wanted)?;
         }
         drop(catalog);
         let folded = key(wanted);
@@ -67,7 +67,7 @@ impl Lookup<'_> {
             }
             0 => match refused {
                 Some(refused) => Err(refused),
-                None => Err(not_found(name, &self.core.index.catalog().names_like(wanted, 5)?)),
+                None => Err(not_found(name, &self.core.index.catalog().names().containing(wanted, 5)?)),
             },
             _ => {
                 let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
@@ -178,7 +178,7 @@ impl Lookup<'_> {
     /// Finds the notes that have an id, also where the index is behind.
     pub(super) fn rows_with_id(&self, id: &str) -> Result<Vec<FileRow>> {
         let wanted = key(id);
-        let rows = self.core.index.catalog().with_id(id)?;
+        let rows = self.core.index.catalog().names().with_id(id)?;
         self.with_unseen(rows, |source| key(&source.id()) == wanted)
     }
 

@@ -1,12 +1,11 @@
 //! Holds one note as it is on the disk, for planning.
 
-use serde_json::Value;
-
 use crate::index::catalog::path_id;
 use crate::text::decode::decode;
 use crate::text::edit::{ContentHash, Remark};
 use crate::text::frontmatter;
 use crate::text::note::Note;
+use crate::text::note_names::{is_named, own_id};
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::parse;
 
@@ -35,15 +34,9 @@ impl Source {
         Self::new(path, bytes, false)
     }
 
-    /// Says whether the note answers to a name, given as its key: file name, title, alias or id.
+    /// Returns whether the note answers to a name, given as its key: file name, title, alias or id.
     pub(super) fn answers(&self, wanted: &str) -> bool {
-        let front = self.note.frontmatter.as_ref();
-        let title = front.and_then(|front| front.get("title")).and_then(|title| title.value.as_str());
-        let opening = self.note.headings.first().filter(|heading| heading.level == 1);
-        let title = title.or(opening.map(|heading| heading.text.as_str()));
-        let aliases = front.into_iter().flat_map(|front| front.aliases.iter().map(String::as_str));
-        key(&self.id()) == wanted
-            || title.into_iter().chain(aliases).chain([self.path.stem()]).any(|name| key(name) == wanted)
+        key(&self.id()) == wanted || is_named(&self.path, &self.note, wanted)
     }
 
     /// Gives the note's id: its own, else the one that its path makes.
@@ -51,15 +44,9 @@ impl Source {
         self.own_id().unwrap_or_else(|| path_id(&self.path))
     }
 
-    /// Gives the id that the note says it has.
+    /// Returns the id that the note says it has.
     pub(super) fn own_id(&self) -> Option<String> {
-        let own = self.note.frontmatter.as_ref().and_then(|front| front.get("id"));
-        let own = own.and_then(|property| match &property.value {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        });
-        own.filter(|id| !id.is_empty())
+        own_id(&self.note)
     }
 
     /// Gives the text without its frontmatter, and without white space around it.

@@ -1,8 +1,7 @@
 //! Brings the index in line with the files, by the events of the watch or by a scan.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -10,100 +9,35 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::Counts;
+use crate::index::follow::CatchUp;
 use crate::index::{Holder, Progress, SyncReport, SyncScope, silent};
 use crate::journal::event::{Event, OP_MOVED, TouchedFile};
 use crate::store::core::{Core, former_of};
 use crate::store::lookup::Lookup;
 use crate::text::edit::FileLocation;
 use crate::text::path::NotePath;
-use crate::vault::watch::{WatchBatch, Watcher};
 
-/// How long a search waits for changes to be taken in; then it answers from what is there, and says so.
+/// How long a search waits for changes to be indexed. Then it answers from what is indexed, and says so.
 const SEARCH: Duration = Duration::from_millis(300);
 
 /// How long a search waits where nothing is indexed yet.
 const FIRST: Duration = Duration::from_secs(5);
 
-/// How long a reader waits for the process that keeps the index to see what it sees.
+/// How long a reader waits for the process that writes the index to index what it sees.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 impl IndexSync<'_> {
-    /// Says whether this process follows the files: a search then asks the watch instead of scanning.
+    /// Returns whether this process follows the files: a search then asks the watch instead of scanning.
     pub fn is_following(&self) -> bool {
-        self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.core.index.files().are_followed()
     }
 
-    pub(in crate::store) fn set_watch(&self, watch: Option<Arc<Watcher>>) {
-        *self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner) = watch;
-    }
-
-    /// Brings the index in line with a batch of the watch; what fails is looked at again.
-    pub(in crate::store) fn take_in(&self, watch: &Watcher, batch: WatchBatch) -> Result<SyncReport> {
-        let changes = match batch.rescan {
-            Some(_) => SyncScope::All,
-            None => SyncScope::Only { files: batch.files, places: batch.gone },
-        };
-        self.core.index.sync(changes, silent()).inspect_err(|error| watch.rescan(error.to_string()))
-    }
-
-    /// Brings the index in line with the files as they are this moment, where this process keeps it: by what the watch
-    /// told, or by a look at everything.
+    /// Indexes all changes of the files until now.
     ///
     /// # Errors
-    /// `Conflict` where another process keeps the index; `Io` where the vault cannot be listed.
+    /// `Conflict` where another process writes the index; `Io` where the vault cannot be listed.
     pub(super) fn catch_up(&self) -> Result<SyncReport> {
-        let watch = self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(watch) = watch {
-            let _turn = self.core.state.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            match watch.flush() {
-                Some(batch) if batch.is_empty() => return Ok(SyncReport::default()),
-                Some(batch) => return self.take_in(&watch, batch),
-                None => {}
-            }
-        }
-        self.core.index.sync(SyncScope::All, silent())
-    }
-
-    /// As [`Self::catch_up`], for a search, which does not wait long while this process follows the files: gives the
-    /// number of places that are not taken in yet.
-    fn catch_up_soon(&self) -> Result<usize> {
-        if !self.core.state.follows.load(Ordering::Relaxed) {
-            return self.catch_up().map(|report| warn_of(&report));
-        }
-        let is_empty = self.core.index.generation()? == 0;
-        let end = Instant::now() + if is_empty { FIRST } else { SEARCH };
-        let left = || end.saturating_duration_since(Instant::now());
-        let watch = self.core.state.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(watch) = watch else {
-            // The first look at everything is under way, or about to be.
-            let done = self.core.index.sync_within(SyncScope::All, silent(), left())?;
-            return Ok(usize::from(done.is_none()));
-        };
-        let _turn = loop {
-            match self.core.state.turn.try_lock() {
-                Ok(turn) => break turn,
-                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
-                Err(TryLockError::WouldBlock) if left().is_zero() => return Ok(watch.waiting().max(1)),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
-            }
-        };
-        let changes = match watch.flush() {
-            Some(batch) if batch.is_empty() => return Ok(0),
-            Some(WatchBatch { rescan: None, files, gone, .. }) => SyncScope::Only { files, places: gone },
-            _ => SyncScope::All,
-        };
-        match self.core.index.sync_within(changes, silent(), left()) {
-            Ok(Some(report)) => Ok(warn_of(&report)),
-            // Whether it went well is not known here.
-            Ok(None) => {
-                watch.rescan("a search did not wait for the last changes".to_owned());
-                Ok(1)
-            }
-            Err(error) => {
-                watch.rescan(error.to_string());
-                Err(error)
-            }
-        }
+        self.core.index.files().catch_up()
     }
 
     /// As [`Self::freshen`], for whoever must not wait: what takes longer is left to others, or to the next time.
@@ -123,43 +57,50 @@ impl IndexSync<'_> {
     /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn freshen(&self) -> Result<usize> {
-        let behind = self.freshen_soon()?;
+        let behind = if self.core.index.promote()? { self.freshen_own()? } else { self.freshen_of_other()? };
         Lookup::of(self.core).set_behind(behind);
         Ok(behind)
     }
 
-    fn freshen_soon(&self) -> Result<usize> {
-        if self.core.index.promote()? {
-            match self.catch_up_soon() {
-                // A full disk, for instance: what the index holds answers all the same.
-                Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
-                    let drift = self.core.index.drift(&self.core.vault)?;
-                    Lookup::of(self.core).set_unseen(Some(&drift));
-                    tracing::warn!("the index cannot be brought up to date, so it answers as it is: {error}");
-                    return Ok(drift.len());
-                }
-                behind => {
-                    let behind = behind?;
-                    Lookup::of(self.core).set_unseen(None);
-                    self.note_moves();
-                    return Ok(behind);
-                }
+    /// Returns how long a reply waits for the index: `patience`, or longer where nothing is indexed yet.
+    fn patience(&self, patience: Duration) -> Result<Duration> {
+        Ok(if self.core.index.generation()? == 0 { FIRST } else { patience })
+    }
+
+    /// As [`Self::freshen`], where this process writes the index.
+    fn freshen_own(&self) -> Result<usize> {
+        match self.patience(SEARCH).and_then(|limit| self.core.index.files().catch_up_within(limit)) {
+            // A full disk, for instance: the index can still be read.
+            Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
+                let drift = self.core.index.drift(&self.core.vault)?;
+                Lookup::of(self.core).set_unseen(Some(&drift));
+                tracing::warn!("the index cannot be brought up to date, so it answers as it is: {error}");
+                Ok(drift.len())
+            }
+            caught_up => {
+                let behind = match caught_up? {
+                    CatchUp::Done(report) => {
+                        warn_of(&report);
+                        0
+                    }
+                    CatchUp::Behind(changes) => changes,
+                };
+                Lookup::of(self.core).set_unseen(None);
+                self.note_moves();
+                Ok(behind)
             }
         }
-        let is_empty = self.core.index.generation()? == 0;
-        let end = Instant::now() + if is_empty { FIRST } else { PATIENCE };
+    }
+
+    /// As [`Self::freshen`], where another process writes the index.
+    fn freshen_of_other(&self) -> Result<usize> {
+        let end = Instant::now() + self.patience(PATIENCE)?;
         loop {
             let generation = self.core.index.generation()?;
             let drift = self.core.index.drift(&self.core.vault)?;
             Lookup::of(self.core).set_unseen(Some(&drift));
-            if drift.is_empty() {
-                return Ok(0);
-            }
-            while self.core.index.generation()? == generation {
-                if Instant::now() >= end {
-                    return Ok(drift.len());
-                }
-                std::thread::sleep(Duration::from_millis(5));
+            if drift.is_empty() || !self.core.index.wait_for_commit(generation, end)? {
+                return Ok(drift.len());
             }
         }
     }
@@ -264,12 +205,11 @@ impl IndexSync<'_> {
     }
 }
 
-/// Tells of what a sync could not do; gives 0, for nothing is left to be taken in.
-fn warn_of(report: &SyncReport) -> usize {
+/// Logs what a sync could not do.
+fn warn_of(report: &SyncReport) {
     for warning in &report.warnings {
         tracing::warn!("{warning}");
     }
-    0
 }
 
 /// The state of a vault and its index.

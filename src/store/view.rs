@@ -4,11 +4,11 @@
 //! a second ago counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Drift;
-use crate::index::catalog::{Catalog, FileKind};
+use crate::index::catalog::{CatalogReader, FileKind, ReadTransaction};
 use crate::parallel;
 use crate::store::core::Core;
 use crate::store::lookup::Lookup;
@@ -44,21 +44,20 @@ impl<'a> View<'a> {
         Ok(Self { core, drift, gone, linked: Mutex::default() })
     }
 
-    fn catalog(&self) -> MutexGuard<'a, Catalog> {
+    fn catalog(&self) -> ReadTransaction {
         self.core.index.catalog()
     }
 
-    /// Asks the catalog about each of many names, in groups, between which a cancelled call ends. A search needs the
-    /// catalog too, so that very many are asked for in one of our own.
+    /// Asks the catalog about each of many names, in groups, between which a cancelled call ends.
     fn ask_catalog<N, T>(
         &self,
         names: &[N],
-        mut ask: impl FnMut(&Catalog, &[N]) -> Result<Vec<T>>,
+        mut ask: impl FnMut(&CatalogReader, &[N]) -> Result<Vec<T>>,
     ) -> Result<Vec<T>> {
+        let catalog = self.catalog();
         if names.len() <= GROUP {
-            return ask(&self.catalog(), names);
+            return ask(&catalog, names);
         }
-        let catalog = self.core.index.second_catalog()?;
         let mut found = Vec::new();
         for group in names.chunks(GROUP) {
             self.core.go_on()?;
@@ -105,7 +104,7 @@ impl<'a> View<'a> {
     /// Lists the files below a folder.
     pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
         let prefix = format!("{folder}/");
-        let known = self.catalog().paths_below(folder.as_str())?;
+        let known = self.catalog().paths().below(folder.as_str())?;
         let known = known.into_iter().filter(|path| !self.gone.contains(path));
         let added = self.drift.added.iter().filter(|path| path.as_str().starts_with(&prefix)).cloned();
         Ok(known.chain(added).collect())
@@ -114,7 +113,7 @@ impl<'a> View<'a> {
     /// Lists the files whose name has one of these keys.
     fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
         let wanted: Vec<String> = keys.iter().cloned().collect();
-        let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths_named(names))?;
+        let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths().named(names))?;
         let known = known.into_iter().map(|(path, _)| path).filter(|path| !self.gone.contains(path));
         let added = self.drift.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
         Ok(known.chain(added).collect())
@@ -127,11 +126,16 @@ impl<'a> View<'a> {
         moved: &[NotePath],
         new_names: &BTreeSet<String>,
     ) -> Result<BTreeSet<NotePath>> {
-        let linking = |catalog: &Catalog, moved: &[NotePath]| {
-            Ok(catalog.sources_of(moved)?.into_iter().collect::<Vec<_>>())
+        let linking = |catalog: &CatalogReader, moved: &[NotePath]| {
+            Ok(catalog.links().sources_of(moved)?.into_iter().collect::<Vec<_>>())
         };
-        let naming = |catalog: &Catalog, names: &[String]| {
-            Ok(catalog.links_naming(names)?.into_iter().map(|(_, path, _)| path).collect::<Vec<_>>())
+        let naming = |catalog: &CatalogReader, names: &[String]| {
+            Ok(catalog
+                .links()
+                .affected_by_names(names)?
+                .into_iter()
+                .map(|(_, path, _)| path)
+                .collect::<Vec<_>>())
         };
         let new_names: Vec<String> = new_names.iter().cloned().collect();
         let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();

@@ -173,25 +173,23 @@ impl Weighing<'_> {
     pub(in crate::store) fn complete(&self, memories: &mut [Memory], now: Timestamp) -> Result<()> {
         let catalog = self.core.index.catalog();
         let (kinds, thresholds) = (self.kinds(), self.thresholds());
-        catalog.at_once(|| {
-            for memory in memories {
-                let Details { tags, properties } = match &memory.row.unindexed {
-                    Some(details) => (**details).clone(),
-                    None => Details {
-                        tags: catalog.tags_of(memory.row.id)?,
-                        properties: catalog
-                            .properties_of(&[memory.row.id])?
-                            .remove(&memory.row.id)
-                            .unwrap_or_default(),
-                    },
-                };
-                memory.said.tags.clone_from(&tags);
-                memory.tags = given_tags(tags, &properties);
-                memory.state =
-                    fold_with(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
-            }
-            Ok(())
-        })
+        for memory in memories {
+            let Details { tags, properties } = match &memory.row.unindexed {
+                Some(details) => (**details).clone(),
+                None => Details {
+                    tags: catalog.tags_of(memory.row.id)?,
+                    properties: catalog
+                        .properties()
+                        .of(&[memory.row.id])?
+                        .remove(&memory.row.id)
+                        .unwrap_or_default(),
+                },
+            };
+            memory.said.tags.clone_from(&tags);
+            memory.tags = given_tags(tags, &properties);
+            memory.state = fold_with(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
+        }
+        Ok(())
     }
 
     pub(in crate::store) fn weigh_by(
@@ -206,16 +204,13 @@ impl Weighing<'_> {
         let few = rows.len() <= FEW;
         if few {
             let ids: Vec<FileId> = rows.iter().map(|row| row.id).collect();
-            catalog.at_once(|| {
-                for &id in ids.iter().filter(|_| with_tags) {
-                    tags.insert(id, catalog.tags_of(id)?);
-                }
-                properties = catalog.properties_of(&ids)?;
-                Ok(())
-            })?;
+            for &id in ids.iter().filter(|_| with_tags) {
+                tags.insert(id, catalog.tags_of(id)?);
+            }
+            properties = catalog.properties().of(&ids)?;
         } else {
             tags = catalog.all_tags()?;
-            catalog.each_properties(|file, map| drop(properties.insert(file, map)))?;
+            catalog.properties().each(|file, map| drop(properties.insert(file, map)))?;
         }
         drop(catalog);
         let projection = self.core.projection()?;

@@ -13,6 +13,7 @@ pub mod decode;
 pub mod original_tags;
 pub mod markdown;
 pub mod note;
+pub mod note_names;
 pub mod passage;
 pub mod path;
 pub mod resolve;

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use sidenote::index::catalog::Catalog;
+use sidenote::index::catalog::CatalogReader;
 use sidenote::index::embed::{Embed as _, MiniLm};
 use sidenote::index::vectors::VectorWriter;
 use sidenote::index::{Index, Options, SyncScope, silent};
@@ -383,7 +383,7 @@ fn fill(place: &Place, sample: &mut Sample) -> Result<()> {
     let mark = model.fingerprint().get(..12).unwrap_or(model.fingerprint());
     let folder = place.index().join("vectors").join(format!("{}-{mark}", model.name()));
     let mut keys = Vec::new();
-    Catalog::open_read(&place.index().join("catalog.db"))?.each_passage(|key, _| keys.push(key))?;
+    CatalogReader::open(&place.index().join("catalog.db"))?.passages().each(|key, _| keys.push(key))?;
     keys.sort_unstable();
     keys.dedup();
     let mut dice = Dice(keys.len() as u64);

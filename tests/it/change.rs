@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use sidenote::error::ErrorKind;
+use sidenote::index::silent;
 use sidenote::store::{
     DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, MergeRequest, MoveRequest, NewRequest,
     NoteEdit, Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
@@ -515,6 +516,50 @@ fn beside_a_server_names_mean_what_the_files_say() {
         let reply = other.changes().change(&append(note), false).unwrap();
         let changed = reply.plan.files[0].from.as_ref().unwrap().to_string();
         assert_eq!(changed, path, "{note}");
+    }
+}
+
+/// A note answers to the same names whether the index or the file says so.
+#[test]
+fn names_mean_the_same_before_and_after_a_note_is_indexed() {
+    let cases = [
+        ("title: 2024", "# Heading", &["2024", "n"][..], &["Heading"][..]),
+        ("title: true", "", &["true", "n"], &[]),
+        ("title: \"\"", "# Heading", &["Heading", "n"], &[]),
+        ("title: \" \"", "# Heading", &["Heading", "n"], &[]),
+        ("title: [a, b]", "# Heading", &["Heading", "n"], &["a"]),
+        ("title: Said", "# Heading", &["Said", "n"], &["Heading"]),
+        ("x: y", "# Heading\n\n# Other", &["Heading", "n"], &["Other"]),
+        ("x: y", "## Second", &["n"], &["Second"]),
+        ("id: 77\naliases: [Also]", "", &["77", "also", "n"], &[]),
+        ("id: true", "", &["true", "n"], &[]),
+    ];
+    assert_eq!(cases.len(), 10);
+    for (properties, body, names, others) in cases {
+        let vault = TestVault::new(&[("unrelated.md", "")]);
+        let keeper = vault.store();
+        vault.write("n.md", format!("---\n{properties}\n---\n{body}\n"));
+        let reader = vault.open("none");
+        assert!(keeper.is_writer() && !reader.is_writer());
+        reader.index().freshen().unwrap();
+        let check = |when: &str| {
+            for name in names {
+                let path = reader.lookup().find(name).map(|row| row.path.to_string());
+                assert_eq!(path.ok().as_deref(), Some("n.md"), "{properties} {body} {name} {when}");
+            }
+            for name in others {
+                let found = reader.lookup().find(name).map_err(|error| error.kind());
+                assert_eq!(
+                    found.map(|row| row.path),
+                    Err(ErrorKind::NotFound),
+                    "{properties} {body} {name} {when}"
+                );
+            }
+        };
+        check("before");
+        keeper.index().sync(silent()).unwrap();
+        reader.index().freshen().unwrap();
+        check("after");
     }
 }
 

@@ -126,6 +126,10 @@ const ROWS: &[&str] = &[
     "UPDATE files SET title = x'ff' WHERE path = 'a.md'",
     "UPDATE files SET name_key = 'z' WHERE path = 'a.md'",
     "UPDATE files SET put_away = -1 WHERE path = 'a.md'",
+    "UPDATE files SET path_id = NULL WHERE path = 'a.md'",
+    "UPDATE files SET path_id = x'00' WHERE path = 'a.md'",
+    "UPDATE files SET path_id = (SELECT path_id FROM files WHERE path = 'b.md') WHERE path = 'a.md'",
+    "UPDATE meta SET value = -1 WHERE key = 'last_id'",
     "DELETE FROM files WHERE path = 'a.md'",
     "DELETE FROM files",
     "UPDATE meta SET value = 9223372036854775807 WHERE key = 'generation'",
@@ -169,7 +173,7 @@ fn a_strange_schema_is_found_out() {
 
 #[test]
 fn strange_rows_are_found_out() {
-    assert_eq!(ROWS.len(), 53);
+    assert_eq!(ROWS.len(), 57);
     let healthy = stdout(&vault().run(&["dump"]));
     for (at, change) in ROWS.iter().enumerate() {
         check_found_out(change, if at % 2 == 0 { Sealed::Not } else { Sealed::Elsewhere }, &healthy);

@@ -1,7 +1,14 @@
 //! Crashes and damage: a killed writer, and every index file truncated, emptied or overwritten.
 
 use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use sidenote::error::ErrorKind;
+use sidenote::index::{Index, Options};
+use sidenote::vault::Vault;
 
 use crate::support::{TestVault, stderr, stdout};
 
@@ -129,6 +136,22 @@ fn a_killed_writer_leaves_an_index_that_the_next_command_mends() {
     }
 }
 
+/// Only what can pass is waited for. A process that holds the lock for long does not repair damage any more.
+#[test]
+fn a_reader_does_not_wait_for_damage_to_pass() {
+    let vault = TestVault::new(&[("a.md", "heron")]);
+    drop(vault.store());
+    let index = vault.root().join(".sidenote/index");
+    let lock = File::options().write(true).open(index.join("lock")).unwrap();
+    lock.lock().unwrap();
+    lock.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    fs::write(index.join("catalog.db"), "no catalog").unwrap();
+    let started = Instant::now();
+    let opened = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default());
+    assert_eq!(opened.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+}
+
 /// Puts an index into the state of a writer that died between its two commits: the full text went ahead, the catalog
 /// still knows the generation before, and the intents tell what the batch was about.
 fn crash_between_commits(vault: &TestVault, batch: &dyn Fn(), intents: &[&str]) {
@@ -138,7 +161,7 @@ fn crash_between_commits(vault: &TestVault, batch: &dyn Fn(), intents: &[&str]) 
     drop(vault.store());
     fs::write(index.join("catalog.db"), before).unwrap();
     fs::remove_file(index.join("seal.json")).unwrap();
-    let catalog = sidenote::index::catalog::Catalog::open(&index.join("catalog.db")).unwrap();
+    let catalog = sidenote::index::catalog::CatalogWriter::open(&index.join("catalog.db")).unwrap();
     catalog.set_intents(intents.iter().copied()).unwrap();
 }
 

@@ -140,6 +140,34 @@ fn what_changed_between_two_scans() {
     }
 }
 
+/// A number that an older snapshot found must not mean another file.
+#[test]
+fn the_number_of_a_removed_file_is_not_given_again() {
+    let mut bed = Bed::new();
+    let mut numbers = Vec::new();
+    for step in ["w a.md", "w b.md", "w c.md", "w d.md"] {
+        bed.take(step);
+        bed.check();
+        let path = step.trim_start_matches("w ");
+        numbers.push(bed.index.catalog().row_at(path).unwrap().unwrap().id);
+        if path != "a.md" {
+            bed.take(&format!("d {path}"));
+            bed.check();
+        }
+    }
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    // Neither are those of an index that holds nothing, and that is opened again.
+    bed.take("d a.md");
+    bed.check();
+    let Bed { folder, index, known, .. } = bed;
+    drop(index);
+    let (vault, index) = open(folder.path().join("vault"), folder.path().join("index"));
+    let mut bed = Bed { folder, vault, index, known };
+    bed.take("w e.md");
+    bed.check();
+    assert_eq!(bed.index.catalog().row_at("e.md").unwrap().unwrap().id, 5);
+}
+
 #[test]
 fn a_root_that_went_away_takes_nothing_with_it() {
     let mut bed = Bed::new();

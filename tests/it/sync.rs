@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sidenote::index::catalog::{path_id, path_id_query};
 use sidenote::index::silent;
+use sidenote::text::path::NotePath;
 
 use crate::support::{TestVault, apart, paths, stderr, stdout, tree};
 
@@ -94,6 +96,27 @@ fn a_load_behind_a_crash_keeps_its_words() {
     assert!(paths(&store, "heron").is_empty());
     drop(store);
     check_equals_rebuild(&vault);
+}
+
+#[test]
+fn the_id_of_a_path_is_looked_up_by_an_index() {
+    let vault = TestVault::new(&[("a.md", "heron"), ("b/c.md", "---\nid: own\n---\notter"), ("p.png", "")]);
+    let store = vault.store();
+    let id = |path: &str| path_id(&NotePath::parse(path).unwrap());
+    let found = |id: &str| store.lookup().find(id).ok().map(|row| row.path.to_string());
+    assert_eq!(found(&id("a.md")).as_deref(), Some("a.md"));
+    assert_eq!(found(&id("a.md").to_uppercase()).as_deref(), Some("a.md"));
+    for other in [id("b/c.md"), id("p.png"), id("nowhere.md"), id("a.md").replace('-', "")] {
+        assert_eq!(found(&other), None, "{other}");
+    }
+    vault.rename("a.md", "b/d.md");
+    store.index().sync(silent()).unwrap();
+    assert_eq!(found(&id("a.md")), None);
+    assert_eq!(found(&id("b/d.md")).as_deref(), Some("b/d.md"));
+    let catalog = rusqlite::Connection::open(vault.root().join(".sidenote/index/catalog.db")).unwrap();
+    let plan = format!("EXPLAIN QUERY PLAN {}", path_id_query());
+    let plan: String = catalog.query_row(&plan, [[0; 16]], |row| row.get(3)).unwrap();
+    assert!(plan.contains("USING INDEX files_path_id"), "{plan}");
 }
 
 /// What a load makes takes the place of the catalog that was there, for those too who read that one before.

@@ -12,7 +12,7 @@ use super::Fields;
 use crate::index::bm25::Entry;
 use crate::index::bm25::substring_candidates::{INCOMPLETE, as_term};
 use crate::index::bm25::term_lookup::Places;
-use crate::index::catalog::FileId;
+use crate::index::file_set::FileId;
 use crate::text::terms::Terms;
 
 /// Ends a term.

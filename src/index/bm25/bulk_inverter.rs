@@ -21,7 +21,7 @@ use crate::index::bm25::Fields;
 use crate::index::bm25::analysis::{Analysed, FIELDS, Listing};
 use crate::index::bm25::posting_buffer::{Column, MOST_NOTES};
 use crate::index::bm25::term_dictionary::{TermId, Words};
-use crate::index::catalog::FileId;
+use crate::index::file_set::FileId;
 
 /// So many postings become a segment: each takes up some 2 bytes, and 4 more of those of the two fields that are sorted and
 /// written at a time.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tantivy::DocId;
 use tantivy::columnar::ColumnValues;
 
-use crate::index::bm25::{FileSet, Hit};
-use crate::index::catalog::FileId;
+use crate::index::bm25::Hit;
+use crate::index::file_set::{FileId, FileSet};
 
 /// The best notes for a question, and what it scored the others.
 #[derive(Default)]

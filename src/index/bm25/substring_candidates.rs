@@ -15,8 +15,8 @@ use tantivy::{InvertedIndexReader, SegmentReader};
 
 use crate::error::Result;
 use crate::index::bm25::statistics::holding;
-use crate::index::bm25::{Bm25Snapshot, DocSet, FileSet, failed};
-use crate::index::catalog::FileId;
+use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
+use crate::index::file_set::{FileId, FileSet};
 use crate::text::path::composed;
 use crate::text::terms::{fold_into, is_unspaced};
 

@@ -12,10 +12,11 @@ use serde::de::IgnoredAny;
 use super::links::link_key;
 use super::packed::{unpack_ascending, unpack_places};
 use super::properties::unpack;
-use super::rows::no_path;
-use super::{Catalog, FILE_COLUMNS, FileId, FileKind, Hash, INDEXES, SCHEMA, sql};
+use super::rows::{no_path, path_uuid};
+use super::schema::{INDEXES, SCHEMA};
+use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, sql};
 use crate::error::{Error, Result};
-use crate::index::bm25::FileSet;
+use crate::index::file_set::FileSet;
 use crate::safe_open::is_regular;
 use crate::text::path::{NotePath, key};
 
@@ -26,7 +27,8 @@ const LARGEST: i64 = 1 << 48;
 /// Milliseconds since the Unix epoch at the begin of the year −9999 and the end of the year 9999.
 const TIMES: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
 /// Names of numbers in `meta`.
-const META: &[&str] = &["schema", "generation", "pending", "model", crate::index::active_model::SERVING];
+const META: &[&str] =
+    &["schema", "generation", "pending", "model", "last_id", crate::index::active_model::SERVING];
 
 /// An object of the schema: type, name, table, and its SQL.
 type Object = (String, String, String, Option<String>);
@@ -114,14 +116,36 @@ fn expect(is_right: bool, what: &str) -> Result<()> {
     if is_right { Ok(()) } else { Err(wrong(what)) }
 }
 
-impl Catalog {
+impl CatalogReader {
     /// Checks the structure of every page and index, and every row.
     ///
     /// # Errors
     /// `Corrupt` with the first complaint.
     pub fn verify(&self) -> Result<()> {
+        Check(self).run()
+    }
+
+    /// Lists the files whose text is in the full-text index.
+    pub fn text_ids(&self) -> Result<FileSet> {
+        let mut found = Vec::new();
+        Check(self).each_row(
+            "SELECT id FROM files WHERE kind < 2 AND NOT excluded AND hash IS NOT NULL",
+            |row| {
+                found.push(row.get(0).map_err(sql("read"))?);
+                Ok(())
+            },
+        )?;
+        Ok(found.into_iter().collect())
+    }
+}
+
+/// The check of one catalog.
+struct Check<'a>(&'a CatalogReader);
+
+impl Check<'_> {
+    fn run(&self) -> Result<()> {
         let verdict: String =
-            self.db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(sql("check"))?;
+            self.0.db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(sql("check"))?;
         if verdict != "ok" {
             return Err(Error::corrupt(format!("the catalog is damaged: {verdict}")));
         }
@@ -149,18 +173,9 @@ impl Catalog {
         self.each_row("SELECT path FROM intents", |row| expect(text(row, 0), "an intent"))
     }
 
-    /// Lists the files whose text is in the full-text index.
-    pub fn text_ids(&self) -> Result<FileSet> {
-        let mut found = Vec::new();
-        self.each_row("SELECT id FROM files WHERE kind < 2 AND NOT excluded AND hash IS NOT NULL", |row| {
-            found.push(row.get(0).map_err(sql("read"))?);
-            Ok(())
-        })?;
-        Ok(found.into_iter().collect())
-    }
-
     fn verify_meta(&self) -> Result<()> {
         let is_right = |row: &Row<'_>| match row.get_ref(0).ok().and_then(|name| name.as_str().ok()) {
+            Some("last_id") => within(row, 1, 0, LAST_ID),
             Some("generation" | "pending") => within(row, 1, 0, LARGEST),
             Some(name) => META.contains(&name) && within(row, 1, i64::MIN, i64::MAX),
             None => false,
@@ -171,7 +186,7 @@ impl Catalog {
     /// Checks the rows of files; gives the number of each, and whether it is a note or canvas.
     fn verify_files(&self) -> Result<HashMap<FileId, bool>> {
         let mut files = HashMap::new();
-        let query = format!("SELECT {FILE_COLUMNS}, f.ctime, f.racy, f.name_key FROM files f");
+        let query = format!("SELECT {FILE_COLUMNS}, f.ctime, f.racy, f.name_key, f.path_id FROM files f");
         self.each_row(&query, |row| {
             let id: FileId = row.get(0).map_err(sql("read"))?;
             let path = row.get_ref(1).and_then(|path| Ok(path.as_str()?)).map_err(sql("read"))?;
@@ -189,7 +204,13 @@ impl Catalog {
                 && [12, 14].into_iter().all(|column| within(row, column, i64::MIN, i64::MAX))
                 && within(row, 13, 0, 3)
                 && within(row, 15, 0, 1)
-                && row.get_ref(16).is_ok_and(|name| name.as_str() == Ok(key(path.name()).as_str()));
+                && row.get_ref(16).is_ok_and(|name| name.as_str() == Ok(key(path.name()).as_str()))
+                && match kind {
+                    FileKind::Attachment => null(row, 17),
+                    _ => row
+                        .get_ref(17)
+                        .is_ok_and(|id| id.as_blob() == Ok(path_uuid(&path).as_bytes().as_slice())),
+                };
             files.insert(id, kind != FileKind::Attachment);
             expect(is_right, "a file")
         })?;
@@ -197,7 +218,7 @@ impl Catalog {
     }
 
     fn verify_details(&self, files: &HashMap<FileId, bool>) -> Result<()> {
-        let names = self.names_of_properties()?;
+        let names = self.0.properties().names_by_id()?;
         self.each_row("SELECT file, properties, problems, passages, sections FROM details", |row| {
             let file: FileId = row.get(0).map_err(sql("read"))?;
             let properties = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
@@ -236,7 +257,7 @@ impl Catalog {
     }
 
     fn each_row(&self, query: &str, mut visit: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
-        let mut select = self.db.prepare(query).map_err(sql("read"))?;
+        let mut select = self.0.db.prepare(query).map_err(sql("read"))?;
         let mut rows = select.query([]).map_err(sql("read"))?;
         while let Some(row) = rows.next().map_err(sql("read"))? {
             visit(row)?;

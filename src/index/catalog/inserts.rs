@@ -1,4 +1,4 @@
-//! Owns how many rows are written at once: with several to a statement, which costs far less than one for each.
+//! Inserts of many rows, several per statement, which is much faster than one by one.
 
 use std::sync::OnceLock;
 
@@ -7,22 +7,22 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use super::sql;
 use crate::error::Result;
 
-/// How many rows a statement takes, most first.
+/// The numbers of rows per statement, the largest first.
 const SIZES: [usize; 3] = [32, 6, 1];
 
-/// The statements that write rows of `N` columns.
+/// The statements that insert rows of `N` columns into one table.
 pub(super) struct Inserts<const N: usize> {
     head: &'static str,
     statements: OnceLock<[String; SIZES.len()]>,
 }
 
 impl<const N: usize> Inserts<N> {
-    /// Takes what comes before the rows.
+    /// Creates the statements from the text before the rows.
     pub(super) const fn new(head: &'static str) -> Self {
         Self { head, statements: OnceLock::new() }
     }
 
-    /// Writes rows in their order.
+    /// Inserts rows in order.
     pub(super) fn insert(&self, db: &Connection, mut rows: &[[impl ToSql; N]]) -> Result<()> {
         let statement = |size| format!("{} {}", self.head, vec![values(N); size].join(","));
         let statements = self.statements.get_or_init(|| SIZES.map(statement));
@@ -40,7 +40,7 @@ impl<const N: usize> Inserts<N> {
     }
 }
 
-/// Gives a row of `width` values that are bound later.
+/// Returns the placeholders of a row of `width` values.
 fn values(width: usize) -> String {
     format!("({})", vec!["?"; width].join(","))
 }

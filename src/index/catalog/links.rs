@@ -1,5 +1,5 @@
-//! Owns how links are kept: each text once for the whole vault, and for each note one row for all its links of a text,
-//! for those mean the same file.
+//! Links in the catalog. Each link text is stored once for the whole vault, and each note has one row for all its links
+//! with the same text, which have the same target.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::inserts::Inserts;
 use super::packed::{pack_places, unpack_places};
-use super::{Catalog, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
+use super::{CatalogReader, CatalogWriter, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::text::path::{NotePath, key};
@@ -16,10 +16,11 @@ use crate::text::path::{NotePath, key};
 static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");
 
 const COLUMNS: &str = "l.source, p.exact, p.linkpath, l.target, l.places";
-/// The number of the column behind [`COLUMNS`].
+/// The index of the first column after [`COLUMNS`].
 const WIDTH: usize = 5;
 
-impl Catalog {
+impl CatalogWriter {
+    /// Inserts the links of a file.
     pub(super) fn put_links(&self, source: FileId, groups: &[LinkGroup]) -> Result<()> {
         let row = |links: &LinkGroup| -> Result<[Value; 5]> {
             let linkpath = self.linkpath(&links.linkpath, links.exact)?;
@@ -28,20 +29,21 @@ impl Catalog {
             Ok([source.into(), linkpath.into(), target, count.into(), pack_places(&links.places).into()])
         };
         let rows = groups.iter().map(row).collect::<Result<Vec<_>>>()?;
-        INTO_LINKS.insert(&self.db, &rows)
+        INTO_LINKS.insert(&self.reader().db, &rows)
     }
 
-    /// Gives the number of a link text, making it where it is new.
+    /// Returns the id of a link text, which is inserted if it is new.
     ///
-    /// While the first load runs there is no index to look in, and nothing that this batch did not write itself.
+    /// During a load there is no index to look it up by, and no text that this batch did not insert itself.
     fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
         if let Some(&id) = self.linkpaths.borrow()[usize::from(exact)].get(linkpath) {
             return Ok(id);
         }
-        let found = if self.loading.get() {
+        let found = if self.is_loading.get() {
             None
         } else {
-            self.db
+            self.reader()
+                .db
                 .prepare_cached(
                     "SELECT id FROM linkpaths WHERE name_key = ?1 AND linkpath = ?2 AND exact = ?3",
                 )
@@ -58,23 +60,45 @@ impl Catalog {
                     "INSERT INTO linkpaths (linkpath, exact, name_key) VALUES (?1, ?2, ?3)",
                     params![linkpath, exact, link_key(linkpath)],
                 )?;
-                self.db.last_insert_rowid()
+                self.reader().db.last_insert_rowid()
             }
         };
         self.linkpaths.borrow_mut()[usize::from(exact)].insert(linkpath.to_owned(), id);
         Ok(id)
     }
 
-    /// Lists the links that a change of these file names could send elsewhere, with the number and path of each
-    /// source: dead ones whose text names such a file, and live ones that mean a file of such a name.
-    pub fn links_naming(&self, name_keys: &[String]) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
+    /// Changes the target of a note's links with one text.
+    pub fn retarget(&self, source: FileId, links: &LinkGroup, target: Option<FileId>) -> Result<()> {
+        let linkpath = self.linkpath(&links.linkpath, links.exact)?;
+        self.run(
+            "UPDATE links SET target = ?3 WHERE source = ?1 AND linkpath = ?2",
+            params![source, linkpath, target],
+        )
+    }
+}
+
+/// Queries of the catalog about links.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkQueries<'a>(&'a CatalogReader);
+
+impl CatalogReader {
+    /// Returns the queries about links.
+    pub fn links(&self) -> LinkQueries<'_> {
+        LinkQueries(self)
+    }
+}
+
+impl LinkQueries<'_> {
+    /// Lists the links whose target may change when files with these names are added, removed or renamed, each with the
+    /// number and path of its source: unresolved links with such a name, and resolved links to files with such a name.
+    pub fn affected_by_names(&self, name_keys: &[String]) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
         let mut found = Vec::new();
         let mut texts = HashSet::new();
         let mut files = HashSet::new();
         for name in name_keys {
             let folded = link_key(name);
             let bare = folded.strip_suffix(".md").unwrap_or(&folded);
-            // A link's text may leave out `.md`, and a file may be named so that it takes over from one with `.md`.
+            // A link may leave out `.md`, and a file without `.md` in its name may take precedence over one with it.
             texts.extend([bare.to_owned(), folded.clone()]);
             files.extend([name.clone(), format!("{name}.md"), format!("{folded}.md")]);
         }
@@ -87,17 +111,17 @@ impl Catalog {
                 "SELECT {COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE {condition}"
             );
             for key in keys {
-                found.extend(self.collect(&query, [key], read)?);
+                found.extend(self.0.collect(&query, [key], read)?);
             }
         }
         Ok(found)
     }
 
-    /// Lists the paths of the files that link to any of these.
+    /// Lists the paths of the files that link to any of these files.
     pub fn sources_of(&self, targets: &[NotePath]) -> Result<HashSet<NotePath>> {
         let mut found = HashSet::new();
         for target in targets {
-            found.extend(self.collect(
+            found.extend(self.0.collect(
                 "SELECT DISTINCT f.path FROM files t JOIN links l ON l.target = t.id JOIN files f ON f.id = l.source WHERE t.path = ?1",
                 [target.as_str()],
                 |row| read_path(row, 0),
@@ -106,30 +130,21 @@ impl Catalog {
         Ok(found)
     }
 
-    /// Points a note's links of one text to another file.
-    pub fn retarget(&self, source: FileId, links: &LinkGroup, target: Option<FileId>) -> Result<()> {
-        let linkpath = self.linkpath(&links.linkpath, links.exact)?;
-        self.run(
-            "UPDATE links SET target = ?3 WHERE source = ?1 AND linkpath = ?2",
-            params![source, linkpath, target],
-        )
-    }
-
     fn link_rows<P: rusqlite::Params>(&self, rest: &str, values: P) -> Result<Vec<LinkRow>> {
         let query = format!("SELECT {COLUMNS} FROM links l JOIN linkpaths p ON p.id = l.linkpath {rest}");
-        let groups = self.collect(&query, values, |row| Ok((row.get(0)?, read_group(row)?)))?;
+        let groups = self.0.collect(&query, values, |row| Ok((row.get(0)?, read_group(row)?)))?;
         Ok(groups.into_iter().flat_map(|(source, links)| links.rows(source)).collect())
     }
 
-    /// Lists a file's links in order.
-    pub fn links_from(&self, id: FileId) -> Result<Vec<LinkRow>> {
+    /// Lists the links of a file in order.
+    pub fn outgoing(&self, id: FileId) -> Result<Vec<LinkRow>> {
         let mut rows = self.link_rows("WHERE l.source = ?1", [id])?;
         rows.sort_by_key(|row| row.place.ord);
         Ok(rows)
     }
 
-    /// Lists the links that mean a file, ordered by source and place.
-    pub fn links_to(&self, id: FileId) -> Result<Vec<LinkRow>> {
+    /// Lists the links to a file from other files, ordered by source and position.
+    pub fn incoming(&self, id: FileId) -> Result<Vec<LinkRow>> {
         let mut rows = self.link_rows(
             "JOIN files f ON f.id = l.source WHERE l.target = ?1 AND l.source <> ?1 ORDER BY f.path",
             [id],
@@ -140,7 +155,7 @@ impl Catalog {
         Ok(rows)
     }
 
-    /// Lists links of visible files that mean nothing, ordered by link text.
+    /// Lists the unresolved links of visible files, ordered by link text.
     pub fn unresolved(&self) -> Result<Vec<LinkRow>> {
         self.link_rows(
             "JOIN files f ON f.id = l.source WHERE l.target IS NULL AND NOT f.excluded ORDER BY lower(p.linkpath), f.path",
@@ -148,9 +163,9 @@ impl Catalog {
         )
     }
 
-    /// Lists visible notes that no other file links to and that link to no other file.
+    /// Lists the visible notes that have no link to or from another file.
     pub fn orphans(&self) -> Result<Vec<FileRow>> {
-        self.collect(
+        self.0.collect(
             &format!(
                 "SELECT {FILE_COLUMNS} FROM files f WHERE f.kind = 0 AND NOT f.excluded
                  AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id AND l.source <> f.id AND l.count > 0)
@@ -162,9 +177,9 @@ impl Catalog {
         )
     }
 
-    /// Lists the files next to one in the link graph, both ways, without doubles.
+    /// Lists the files that link to a file or that it links to, each once.
     pub fn neighbours(&self, id: FileId) -> Result<Vec<FileId>> {
-        self.collect(
+        self.0.collect(
             "SELECT target FROM links WHERE source = ?1 AND target IS NOT NULL AND count > 0 UNION SELECT source FROM links WHERE target = ?1 AND count > 0",
             [id],
             |row| row.get(0),
@@ -180,8 +195,8 @@ fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
     Ok(LinkGroup { exact: row.get(1)?, linkpath: row.get(2)?, target: row.get(3)?, places })
 }
 
-/// Gives the form that link texts and file names are matched by: the key of the last segment, with one form of the
-/// Greek sigma, for a name gains or loses its end with `.md`.
+/// Returns the form in which link texts and file names are compared: the key of the last segment, with one form of the
+/// Greek sigma, because adding or removing `.md` changes which sigma is final.
 pub(super) fn link_key(text: &str) -> String {
     let name = text.rsplit('/').next().unwrap_or(text);
     key(name).replace('ς', "σ")

@@ -1,17 +1,120 @@
-//! Owns the look-up of searchable files by what they are called.
+//! Lookup of files by name: id, file name, title and alias.
+
+use rusqlite::params;
+use uuid::Uuid;
 
 use crate::error::Result;
-use crate::index::catalog::{Catalog, FileId, NAME_ALIAS, NAME_TITLE};
-use crate::text::path::key;
+use crate::index::catalog::schema::{NAME_ALIAS, NAME_ID, NAME_TITLE};
+use crate::index::catalog::{CatalogReader, FILE_COLUMNS, FileId, FileKind, FileRow, path_id, read_file};
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::{FileNames, name_keys};
 
-impl Catalog {
-    /// Lists the searchable files whose title, alias or file name without extension this is; case does not count.
+/// Returns the query that finds a file by the UUIDv5 of its path. It is public so that a test can check its query plan.
+pub fn path_id_query() -> String {
+    format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.path_id = ?1")
+}
+
+/// Queries of the catalog by name.
+#[derive(Debug, Clone, Copy)]
+pub struct NameQueries<'a>(&'a CatalogReader);
+
+impl CatalogReader {
+    /// Returns the queries by name.
+    pub fn names(&self) -> NameQueries<'_> {
+        NameQueries(self)
+    }
+}
+
+impl NameQueries<'_> {
+    /// Lists the notes that a name identifies as id, file name, title or alias, in this order of preference: only matches
+    /// of the first kind that has any.
+    pub fn best_matches(&self, name: &str) -> Result<Vec<FileRow>> {
+        let wanted = key(name);
+        let by_name = |what: i64| {
+            self.0.collect(
+                &format!("SELECT DISTINCT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
+                params![wanted, what],
+                read_file,
+            )
+        };
+        let mut rows = self.with_id(name)?;
+        if rows.is_empty() {
+            rows = self.0.collect(
+                &format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.name_key IN (?1 || '.md', ?1 || '.canvas') ORDER BY f.path"),
+                [&wanted],
+                read_file,
+            )?;
+        }
+        for what in [NAME_TITLE, NAME_ALIAS] {
+            if rows.is_empty() {
+                rows = by_name(what)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Lists the visible notes that have this id: their own, or that of their path.
+    pub fn with_id(&self, id: &str) -> Result<Vec<FileRow>> {
+        let wanted = key(id);
+        let mut rows = self.0.collect(
+            &format!("SELECT DISTINCT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
+            params![wanted, NAME_ID],
+            read_file,
+        )?;
+        if rows.is_empty() {
+            rows.extend(self.at_path_id(&wanted)?.filter(|row| row.note_id == wanted));
+        }
+        rows.retain(|row| row.kind == FileKind::Note && !row.excluded);
+        Ok(rows)
+    }
+
+    /// Finds the visible note whose path has this id, even if the note has an id of its own.
+    pub fn with_path_id(&self, id: &str) -> Result<Option<FileRow>> {
+        Ok(self.at_path_id(id)?.filter(|row| row.kind == FileKind::Note && !row.excluded))
+    }
+
+    /// Finds the file whose path has this id, by the index on the ids of paths.
+    fn at_path_id(&self, id: &str) -> Result<Option<FileRow>> {
+        let Ok(uuid) = Uuid::parse_str(id) else { return Ok(None) };
+        let row = self.0.collect(&path_id_query(), [uuid.into_bytes()], read_file)?.pop();
+        // A UUID can be written in other ways, which are not the id of a path.
+        Ok(row.filter(|row| path_id(&row.path) == id))
+    }
+
+    /// Lists the notes that a link text without its subpath means when it is resolved from the root of the vault.
+    pub fn resolving(&self, linkpath: &str) -> Result<Vec<FileRow>> {
+        let mut names = FileNames::default();
+        let table = self.0.paths().named(&name_keys(linkpath))?;
+        table.iter().for_each(|(path, _)| names.insert(path));
+        let Some(root) = NotePath::from_disk("root.md") else {
+            return Ok(Vec::new());
+        };
+        let found = names.resolve(linkpath, &root).map(|resolved| resolved.path.as_str().to_owned());
+        match found {
+            Some(path) => Ok(self.0.row_at(&path)?.into_iter().collect()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Lists file names, titles and aliases that contain a text, the shortest first, for suggestions.
+    pub fn containing(&self, part: &str, limit: usize) -> Result<Vec<String>> {
+        self.0.collect(
+            "SELECT DISTINCT shown FROM (
+               SELECT replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '') AS shown FROM files f WHERE f.kind = 0 AND instr(f.name_key, ?1)
+               UNION SELECT ifnull(n.spelling, f.title) FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2 AND instr(n.key, ?1))
+             WHERE shown IS NOT NULL ORDER BY length(shown), shown LIMIT ?2",
+            params![key(part), limit as i64],
+            |row| Ok(row.get::<_, String>(0)?.trim_end_matches(".md").to_owned()),
+        )
+    }
+
+    /// Lists the searchable files whose title, alias or file name without extension equals a name, ignoring case.
     ///
     /// # Errors
     /// `Corrupt` where the catalog cannot be read.
     pub fn called(&self, name: &str) -> Result<Vec<FileId>> {
         let searchable = "kind < 2 AND NOT excluded";
-        self.collect(
+        self.0.collect(
             &format!(
                 "SELECT id FROM files WHERE name_key IN (?1 || '.md', ?1 || '.canvas') AND {searchable}
                  UNION SELECT f.id FROM names n JOIN files f ON f.id = n.file

@@ -1,9 +1,9 @@
-//! Owns how lists of numbers are packed into a column: each as its distance from the one before, in LEB128.
+//! Encoding of lists of numbers in a column: the differences of successive numbers in LEB128.
 
 use crate::index::catalog::Place;
 use crate::index::leb128::{put, take};
 
-/// Packs ascending numbers.
+/// Encodes ascending numbers.
 pub(super) fn pack_ascending(numbers: &[usize]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(2 * numbers.len());
     let mut before = 0;
@@ -14,7 +14,7 @@ pub(super) fn pack_ascending(numbers: &[usize]) -> Vec<u8> {
     packed
 }
 
-/// Unpacks what [`pack_ascending`] packed.
+/// Decodes what [`pack_ascending`] encoded.
 pub(super) fn unpack_ascending(mut packed: &[u8]) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     let mut number: usize = 0;
@@ -25,7 +25,7 @@ pub(super) fn unpack_ascending(mut packed: &[u8]) -> Option<Vec<usize>> {
     Some(numbers)
 }
 
-/// Packs places of links; the step between their lines is zigzag-coded, for it can go back.
+/// Encodes positions of links. The difference of two lines is zigzag-encoded, because it can be negative.
 pub(super) fn pack_places(places: &[Place]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(2 * places.len() + 2);
     let mut before = Place::default();
@@ -38,7 +38,7 @@ pub(super) fn pack_places(places: &[Place]) -> Vec<u8> {
     packed
 }
 
-/// Unpacks what [`pack_places`] packed.
+/// Decodes what [`pack_places`] encoded.
 pub(super) fn unpack_places(mut packed: &[u8]) -> Option<Vec<Place>> {
     let mut places = Vec::new();
     let mut place = Place::default();

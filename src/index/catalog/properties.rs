@@ -1,17 +1,16 @@
-//! Owns how properties are kept: each name once for the whole vault, and a note's values beside the names' numbers.
-//!
-//! In a large vault the same few names stand in every note and would be the greater part of what is kept.
+//! Properties in the catalog. Each name is stored once for the whole vault, and a note has the ids of its names with their
+//! values: in a large vault the same few names occur in every note and would take up most of the space.
 
 use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value};
 
-use super::{Catalog, FileId, sql};
+use super::{CatalogReader, CatalogWriter, FileId, sql};
 use crate::error::{Error, Result};
 
-impl Catalog {
-    /// Writes flat properties as a JSON array of numbers of names and values in turn.
+impl CatalogWriter {
+    /// Encodes flat properties as a JSON array of name ids and values in turn.
     pub(super) fn pack_properties(&self, properties: &Map<String, Value>) -> Result<String> {
         let mut packed = String::from("[");
         for (name, value) in properties {
@@ -26,12 +25,13 @@ impl Catalog {
         Ok(packed)
     }
 
-    /// Gives the number of a property's name, making it where it is new.
+    /// Returns the id of a property name, which is inserted if it is new.
     fn property_name(&self, name: &str) -> Result<i64> {
         if let Some(&id) = self.property_names.borrow().get(name) {
             return Ok(id);
         }
         let found = self
+            .reader()
             .db
             .prepare_cached("SELECT id FROM property_names WHERE name = ?1")
             .and_then(|mut select| select.query_row([name], |row| row.get(0)).optional())
@@ -40,24 +40,39 @@ impl Catalog {
             Some(id) => id,
             None => {
                 self.run("INSERT INTO property_names (name) VALUES (?1)", params![name])?;
-                self.db.last_insert_rowid()
+                self.reader().db.last_insert_rowid()
             }
         };
         self.property_names.borrow_mut().insert(name.to_owned(), id);
         Ok(id)
     }
+}
 
-    /// Lists every spelling of a property's name that was ever met.
+/// Queries of the catalog about properties.
+#[derive(Debug, Clone, Copy)]
+pub struct PropertyQueries<'a>(&'a CatalogReader);
+
+impl CatalogReader {
+    /// Returns the queries about properties.
+    pub fn properties(&self) -> PropertyQueries<'_> {
+        PropertyQueries(self)
+    }
+}
+
+impl PropertyQueries<'_> {
+    /// Lists every spelling of a property name that was ever indexed.
     ///
     /// # Errors
     /// `Corrupt` where they cannot be read.
-    pub fn property_names(&self) -> Result<Vec<String>> {
-        self.collect("SELECT name FROM property_names", [], |row| row.get(0))
+    pub fn names(&self) -> Result<Vec<String>> {
+        self.0.collect("SELECT name FROM property_names", [], |row| row.get(0))
     }
 
-    pub(super) fn names_of_properties(&self) -> Result<HashMap<i64, String>> {
-        let names =
-            self.collect("SELECT id, name FROM property_names", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    /// Returns the property names by id.
+    pub(super) fn names_by_id(&self) -> Result<HashMap<i64, String>> {
+        let names = self
+            .0
+            .collect("SELECT id, name FROM property_names", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(names.into_iter().collect())
     }
 
@@ -65,9 +80,10 @@ impl Catalog {
     ///
     /// # Errors
     /// `Corrupt` where they cannot be read.
-    pub fn each_properties(&self, mut visit: impl FnMut(FileId, Map<String, Value>)) -> Result<()> {
-        let names = self.names_of_properties()?;
+    pub fn each(&self, mut visit: impl FnMut(FileId, Map<String, Value>)) -> Result<()> {
+        let names = self.names_by_id()?;
         let mut statement = self
+            .0
             .db
             .prepare_cached("SELECT d.file, d.properties FROM details d JOIN files f ON f.id = d.file WHERE NOT f.excluded AND d.properties <> '[]'")
             .map_err(sql("read"))?;
@@ -79,16 +95,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// Gives the flat properties of some notes.
+    /// Returns the flat properties of some notes.
     ///
     /// # Errors
     /// `Corrupt` where they cannot be read.
-    pub fn properties_of(&self, ids: &[FileId]) -> Result<HashMap<FileId, Map<String, Value>>> {
-        let names = self.names_of_properties()?;
+    pub fn of(&self, ids: &[FileId]) -> Result<HashMap<FileId, Map<String, Value>>> {
+        let names = self.names_by_id()?;
         let mut found = HashMap::with_capacity(ids.len());
         for &id in ids {
             let packed: Vec<String> =
-                self.collect("SELECT properties FROM details WHERE file = ?1", [id], |row| row.get(0))?;
+                self.0.collect("SELECT properties FROM details WHERE file = ?1", [id], |row| row.get(0))?;
             for packed in packed {
                 found.insert(id, unpack(&packed, &names)?);
             }
@@ -96,21 +112,22 @@ impl Catalog {
         Ok(found)
     }
 
-    /// Gives one note's flat properties, and its problems as JSON; `None` for attachments.
+    /// Returns the flat properties of a note, and its problems as JSON. Attachments have none.
     ///
     /// # Errors
     /// `Corrupt` where they cannot be read.
-    pub fn details(&self, id: FileId) -> Result<Option<(Map<String, Value>, String)>> {
+    pub fn with_problems(&self, id: FileId) -> Result<Option<(Map<String, Value>, String)>> {
         let row: Option<(String, String)> = self
+            .0
             .collect("SELECT properties, ifnull(problems, '[]') FROM details WHERE file = ?1", [id], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?
             .pop();
-        row.map(|(packed, problems)| Ok((unpack(&packed, &self.names_of_properties()?)?, problems)))
-            .transpose()
+        row.map(|(packed, problems)| Ok((unpack(&packed, &self.names_by_id()?)?, problems))).transpose()
     }
 }
 
+/// Decodes the properties of a note.
 pub(super) fn unpack(packed: &str, names: &HashMap<i64, String>) -> Result<Map<String, Value>> {
     let damaged = || {
         Error::corrupt("the catalog holds properties that are damaged")

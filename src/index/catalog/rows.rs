@@ -7,13 +7,11 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+pub use crate::index::file_set::FileId;
 use crate::text::path::NotePath;
 
 /// The content hash of a file: BLAKE3 of its bytes.
 pub type Hash = [u8; 32];
-
-/// Number of a file in the catalog; stable while the file lives, also through a move.
-pub type FileId = i64;
 
 /// What a file is to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -142,6 +140,39 @@ pub struct FileRow {
     pub unindexed: Option<Arc<Details>>,
 }
 
+/// The facts about a file by which queries narrow their candidates.
+#[derive(Debug, Clone)]
+pub struct FileEntry {
+    /// The file's number.
+    pub id: FileId,
+    /// Its path.
+    pub path: NotePath,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its `type`, in lower case.
+    pub note_type: Option<String>,
+    /// Its `category`, in lower case.
+    pub category: Option<String>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it last changed.
+    pub updated: Timestamp,
+    /// Whether it is out of search.
+    pub put_away: PutAway,
+}
+
+impl FileEntry {
+    /// Returns whether words match in its content: notes, canvases and bases (spec/obsidian.md 8.2).
+    pub fn is_text(&self) -> bool {
+        self.kind != FileKind::Attachment || self.is_base()
+    }
+
+    /// Returns whether it is a base, whose text is in no index.
+    pub fn is_base(&self) -> bool {
+        self.path.extension().eq_ignore_ascii_case("base")
+    }
+}
+
 /// Tags and properties of a file, as the catalog would hold them.
 #[derive(Debug, Clone, Default)]
 pub struct Details {
@@ -268,17 +299,23 @@ pub struct Counts {
 /// Namespace of the ids of notes that have none of their own (UUIDv5, RFC 9562 section 5.5).
 const NAMESPACE: Uuid = Uuid::from_bytes(*b"sidenote-notes-1");
 
-/// Gives the id of a note without one: stable while the path is (spec/product.md, On disk). It is not stored.
-pub fn path_id(path: &NotePath) -> String {
-    Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes()).to_string()
+/// Returns the UUIDv5 of a path.
+pub(super) fn path_uuid(path: &NotePath) -> Uuid {
+    Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes())
 }
 
-/// Gives an id to a note that is made at this path and time.
+/// Returns the id of a note that has none of its own: the UUIDv5 of its path (spec/product.md, On disk). The note does not
+/// store it.
+pub fn path_id(path: &NotePath) -> String {
+    path_uuid(path).to_string()
+}
+
+/// Returns a new id for a note that is created at this path and time.
 pub fn path_id_at(path: &NotePath, now: Timestamp) -> String {
     Uuid::new_v5(&NAMESPACE, format!("{path}\n{}", now.millis()).as_bytes()).to_string()
 }
 
-/// Gives the id that a note brought along; attachments have none.
-pub(super) fn own_id(row: &FileRow) -> Option<&str> {
-    Some(row.note_id.as_str()).filter(|id| row.kind != FileKind::Attachment && *id != path_id(&row.path))
+/// Returns the UUID of a file's path; attachments have none.
+pub(super) fn path_uuid_of(row: &FileRow) -> Option<Uuid> {
+    (row.kind != FileKind::Attachment).then(|| path_uuid(&row.path))
 }

@@ -200,8 +200,8 @@ impl Planner<'_> {
     fn identify(&self, request: &NewRequest, uniting: &mut Uniting<'_>, id: &Value) -> Result<()> {
         let brought = value_of(&request.content, "id").filter(|brought| !is_blank(brought));
         let known = match &brought {
-            Some(Value::String(brought)) => self.core.index.catalog().with_id(brought)?.len(),
-            Some(brought) => self.core.index.catalog().with_id(&brought.to_string())?.len(),
+            Some(Value::String(brought)) => self.core.index.catalog().names().with_id(brought)?.len(),
+            Some(brought) => self.core.index.catalog().names().with_id(&brought.to_string())?.len(),
             None => return uniting.set("id", id),
         };
         if known == 0 { Ok(()) } else { uniting.ask("id", id) }
@@ -247,7 +247,7 @@ impl Planner<'_> {
         // What had this place at this moment may have gone elsewhere, with its id.
         for later in 0..NAMESAKES {
             let id = path_id_at(path, Timestamp::from_millis(now.millis().saturating_add(later)));
-            if self.core.index.catalog().with_id(&id)?.is_empty() {
+            if self.core.index.catalog().names().with_id(&id)?.is_empty() {
                 return Ok(id);
             }
         }

@@ -139,7 +139,7 @@ impl Planner<'_> {
             column,
             message,
         };
-        let bases = self.core.index.catalog().paths_ending(".base")?;
+        let bases = self.core.index.catalog().paths().ending(".base")?;
         let is_cancellable = moves.iter().count() >= GROUP;
         for base in bases {
             let text = match self.core.read_bytes(&base) {
@@ -175,7 +175,7 @@ impl Planner<'_> {
         /// For more names than these no file is searched.
         const MOST: usize = 64;
         let limit = self.core.vault.max_file_size();
-        let large = self.core.index.catalog().larger_than(limit)?;
+        let large = self.core.index.catalog().paths().larger_than(limit)?;
         let mut remarks = Vec::new();
         for path in large.into_iter().filter(|path| !names.contains(&path)) {
             let stems: Vec<&str> = names.iter().map(|name| name.stem()).collect();

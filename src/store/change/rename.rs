@@ -117,7 +117,7 @@ impl Planner<'_> {
             Renamed::Property => {
                 let wanted = key(name);
                 let mut holding = Vec::new();
-                catalog.each_properties(|file, map| {
+                catalog.properties().each(|file, map| {
                     if map.keys().any(|held| key(held.split('.').next().unwrap_or(held)) == wanted) {
                         holding.push(file);
                     }

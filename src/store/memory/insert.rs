@@ -175,7 +175,7 @@ impl MemoryWrites<'_> {
     /// Says whether a file has this path, also under another spelling of it.
     fn is_taken(&self, name: &str) -> bool {
         let file = name.rsplit('/').next().unwrap_or(name);
-        let known = self.core.index.catalog().paths_named(&[key(file)]);
+        let known = self.core.index.catalog().paths().named(&[key(file)]);
         known.is_ok_and(|known| known.iter().any(|(path, _)| key(path.as_str()) == key(name)))
             || self.core.vault.root().join(name).symlink_metadata().is_ok()
     }

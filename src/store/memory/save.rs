@@ -308,7 +308,7 @@ impl MemoryWrites<'_> {
     fn captured_in(&self, session: &str) -> Result<usize> {
         let mut count = 0;
         if !session.is_empty() {
-            self.core.index.catalog().each_properties(|_, map| {
+            self.core.index.catalog().properties().each(|_, map| {
                 let says = |name: &str, value: &str| map.get(name).and_then(Value::as_str) == Some(value);
                 count += usize::from(says("source", CAPTURED) && says("session", session));
             })?;

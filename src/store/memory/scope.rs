@@ -54,7 +54,7 @@ impl Recalls<'_> {
             return Ok(Some(memory));
         }
         let wanted = uuid.to_ascii_lowercase();
-        let row = self.core.index.catalog().with_id_of_path(&wanted)?;
+        let row = self.core.index.catalog().names().with_path_id(&wanted)?;
         let rows = Lookup::of(self.core)
             .with_unseen(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
         // One with a UUID of its own answers to that alone.

@@ -236,7 +236,7 @@ impl Recalls<'_> {
             let nearest = match &asked {
                 None => None,
                 Some(asked) => {
-                    let keys = self.core.index.catalog().passages_of(hit.row.id)?;
+                    let keys = self.core.index.catalog().passages().of(hit.row.id)?;
                     let cosines = vectors.compare(asked, &keys)?.into_iter().map(|near| near.cosine);
                     cosines.max_by(f32::total_cmp).map(f64::from)
                 }
@@ -283,7 +283,7 @@ impl Recalls<'_> {
         let links = source.note.links.iter().filter(|link| !link.path.is_empty());
         let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
         let mut names = FileNames::default();
-        let known = self.core.index.catalog().paths_named(&keys)?;
+        let known = self.core.index.catalog().paths().named(&keys)?;
         let unseen = Lookup::of(self.core).unseen();
         let known = known.iter().map(|(path, _)| path).filter(|path| !unseen.is_gone(path));
         known.chain(unseen.notes()).for_each(|path| names.insert(path));

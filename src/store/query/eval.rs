@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::Snapshot;
-use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, Filter};
+use crate::index::file_set::FileSet;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
 use crate::search::{Mode, Request, run};
@@ -202,7 +202,7 @@ impl Searches<'_> {
     /// Reads each note's `seq`.
     fn sequence(&self) -> Result<HashMap<FileId, f64>> {
         let mut order = HashMap::new();
-        self.core.index.catalog().each_properties(|file, map| {
+        self.core.index.catalog().properties().each(|file, map| {
             if let Some(seq) = map.get("seq").and_then(Value::as_f64) {
                 order.insert(file, seq);
             }

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Snapshot;
-use crate::index::bm25::FileSet;
-use crate::index::catalog::{Catalog, FileId, FileKind, FileRow, Filter, PutAway};
+use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, PutAway};
+use crate::index::file_set::FileSet;
 use crate::index::indexed_document::Reading;
 use crate::parallel;
 use crate::search::fuse::{Fused, Fusion, Known, Ranked, fuse};
@@ -167,7 +167,7 @@ impl Searches<'_> {
             near.unwrap_or_default()
         };
         let shared = if request.by == Kinship::Vector { Shared::new() } else { shared(&catalog, row.id)? };
-        let linked: HashSet<FileId> = catalog.neighbours(row.id)?.into_iter().collect();
+        let linked: HashSet<FileId> = catalog.links().neighbours(row.id)?.into_iter().collect();
         let mut joined: Vec<Ranked> = shared
             .iter()
             .filter(|(file, _)| others.contains(**file))
@@ -292,17 +292,17 @@ fn unlinked(reading: &Reading) -> String {
 /// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages; nothing where it has no
 /// vector.
 fn near(
-    catalog: &Catalog,
+    catalog: &CatalogReader,
     snapshot: &Snapshot,
     row: &FileRow,
     others: &FileSet,
 ) -> Result<Option<Vec<Ranked>>> {
-    let own = catalog.passages_of(row.id)?;
+    let own = catalog.passages().of(row.id)?;
     let Some(mean) = snapshot.vectors.mean(&own)? else { return Ok(None) };
     let mut list: Vec<Ranked> = Vec::new();
     let mut seen = HashSet::new();
     for passage in snapshot.vectors.search(&mean, DEPTH * 2 + own.len(), None)? {
-        for (_, file, _) in catalog.passages_at(&[passage.key])? {
+        for (_, file, _) in catalog.passages().holders(&[passage.key])? {
             if others.contains(file) && seen.insert(file) {
                 list.push(Ranked { file, score: passage.cosine });
             }
@@ -314,10 +314,10 @@ fn near(
 }
 
 /// Tells which of these notes lack vectors, so that they lose no place for it.
-fn lacking(catalog: &Catalog, snapshot: &Snapshot, list: &[Ranked]) -> Result<HashMap<FileId, Known>> {
+fn lacking(catalog: &CatalogReader, snapshot: &Snapshot, list: &[Ranked]) -> Result<HashMap<FileId, Known>> {
     let mut known = HashMap::new();
     for hit in list.iter().filter(|_| snapshot.pending > 0) {
-        let keys = catalog.passages_of(hit.file)?;
+        let keys = catalog.passages().of(hit.file)?;
         let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
         let missing = missing as f32 / keys.len().max(1) as f32;
         known.insert(hit.file, Known { missing, ..Known::default() });
@@ -333,25 +333,23 @@ fn sum(joints: &[(FileId, f32)]) -> f32 {
 }
 
 /// Finds the notes two links away, and what lies in between.
-fn shared(catalog: &Catalog, id: FileId) -> Result<Shared> {
-    catalog.at_once(|| {
-        let mut found = Shared::new();
-        for between in catalog.neighbours(id)? {
-            let around = catalog.neighbours(between)?;
-            if around.len() > HUB {
-                continue;
-            }
-            let weight = 1.0 / (around.len().max(2) as f32).ln();
-            for other in around.into_iter().filter(|&other| other != id) {
-                found.entry(other).or_default().push((between, weight));
-            }
+fn shared(catalog: &CatalogReader, id: FileId) -> Result<Shared> {
+    let mut found = Shared::new();
+    for between in catalog.links().neighbours(id)? {
+        let around = catalog.links().neighbours(between)?;
+        if around.len() > HUB {
+            continue;
         }
-        Ok(found)
-    })
+        let weight = 1.0 / (around.len().max(2) as f32).ln();
+        for other in around.into_iter().filter(|&other| other != id) {
+            found.entry(other).or_default().push((between, weight));
+        }
+    }
+    Ok(found)
 }
 
 fn item(
-    catalog: &Catalog,
+    catalog: &CatalogReader,
     hit: &Fused,
     shared: &Shared,
     linked: &HashSet<FileId>,

@@ -52,7 +52,7 @@ impl Searches<'_> {
     pub(in crate::store) fn search_as_is(
         &self,
         request: &SearchRequest,
-        among: Option<&crate::index::bm25::FileSet>,
+        among: Option<&crate::index::file_set::FileSet>,
     ) -> Result<SearchReply> {
         let config = &self.core.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::error::{ErrorKind, Result};
 use crate::index::Snapshot;
-use crate::index::bm25::FileSet;
 use crate::index::catalog::{FileId, FileKind, FileRow};
-use crate::index::file_table::Roster;
+use crate::index::file_set::FileSet;
+use crate::index::file_table::FileTable;
 use crate::memory::tier::Tier;
 use crate::parallel;
 use crate::search::candidates::{Bounds, Known, Selector, is_within};
@@ -84,11 +84,11 @@ impl Searches<'_> {
             let found = run(&self.core.index, snapshot, request, meaning)?;
             return Ok(Sought { found, ..Sought::default() });
         };
-        let roster = self.core.index.roster(snapshot)?;
-        let scope = self.narrowed(asks, request, snapshot, &roster)?;
+        let table = self.core.index.file_table(snapshot)?;
+        let scope = self.narrowed(asks, request, snapshot, &table)?;
         let among = Request { among: Some(&scope.bounds.maybe), ..request.clone() };
         let ranking = rank(&self.core.index, snapshot, &among, meaning)?;
-        self.made_sure(asks, &scope, &ranking, &roster, request.limit)
+        self.made_sure(asks, &scope, &ranking, &table, request.limit)
     }
 
     fn narrowed(
@@ -96,17 +96,17 @@ impl Searches<'_> {
         asks: &Node,
         request: &Request<'_>,
         snapshot: &Snapshot,
-        roster: &Roster,
+        table: &FileTable,
     ) -> Result<Scope> {
         let known = self.known(asks, snapshot)?;
         let catalog = self.core.index.catalog();
-        let selector = Selector::new(snapshot, &catalog, roster, &known);
+        let selector = Selector::new(snapshot, &catalog, table, &known);
         let mut bounds = selector.bounds(asks)?;
         let mut attachments = selector.attachments(asks);
         let allowed = allowed_files(&catalog, request)?;
         // Filters speak of notes; a path alone fits any file.
         let glob = request.path.as_deref().map(path_glob).transpose()?;
-        let loose: FileSet = roster
+        let loose: FileSet = table
             .entries()
             .iter()
             .filter(|entry| entry.kind == FileKind::Attachment && request.filter.is_open())
@@ -132,18 +132,27 @@ impl Searches<'_> {
             let files: Vec<FileId> = match &own {
                 Own::LinksTo(name) => {
                     let row = Lookup::of(self.core).find(name)?;
-                    self.core.index.catalog().links_to(row.id)?.into_iter().map(|link| link.source).collect()
+                    self.core
+                        .index
+                        .catalog()
+                        .links()
+                        .incoming(row.id)?
+                        .into_iter()
+                        .map(|link| link.source)
+                        .collect()
                 }
                 Own::LinkedFrom(name) => {
                     let row = Lookup::of(self.core).find(name)?;
-                    let links = self.core.index.catalog().links_from(row.id)?;
+                    let links = self.core.index.catalog().links().outgoing(row.id)?;
                     links.into_iter().filter_map(|link| link.target).collect()
                 }
-                Own::Orphan => self.core.index.catalog().orphans()?.into_iter().map(|row| row.id).collect(),
+                Own::Orphan => {
+                    self.core.index.catalog().links().orphans()?.into_iter().map(|row| row.id).collect()
+                }
                 Own::Pinned => {
                     let having = snapshot.bm25.with_property(&["pinned".to_owned()])?;
                     let ids: Vec<FileId> = having.iter().collect();
-                    let properties = self.core.index.catalog().properties_of(&ids)?;
+                    let properties = self.core.index.catalog().properties().of(&ids)?;
                     properties.into_iter().filter(|(_, map)| is_pinned(map)).map(|(id, _)| id).collect()
                 }
                 _ => continue,
@@ -182,11 +191,11 @@ impl Searches<'_> {
         asks: &Node,
         scope: &Scope,
         ranking: &Merged,
-        roster: &Roster,
+        table: &FileTable,
         limit: usize,
     ) -> Result<Sought> {
         let ranked: FileSet = ranking.fused.iter().map(|hit| hit.file).collect();
-        let unranked = roster.entries().iter().map(|entry| entry.id).filter(|&id| {
+        let unranked = table.entries().iter().map(|entry| entry.id).filter(|&id| {
             !ranked.contains(id) && (scope.bounds.maybe.contains(id) || scope.attachments.contains(id))
         });
         let by_name = unranked.map(|file| Fused { file, score: 0.0, components: Components::default() });
@@ -244,36 +253,33 @@ impl Searches<'_> {
         let asks_tag = asks.has(&|node| matches!(node, Node::Text(Place::Tag, _)));
         let asks_section = asks.has(&|node| matches!(node, Node::Within(Part::Section, _)));
         let catalog = self.core.index.catalog();
-        let mut candidates = catalog.at_once(|| {
-            let mut candidates = Vec::with_capacity(hits.len());
-            for &hit in hits {
-                let ids = [hit.file];
-                // What is gone since the index was asked is not there.
-                let Some(row) = catalog.rows(&ids)?.pop() else { continue };
-                let is_sure = scope.bounds.sure.contains(row.id) || scope.attachments.contains(row.id);
-                let mut candidate = Candidate {
-                    row,
-                    hit,
-                    is_sure,
-                    properties: Map::new(),
-                    tags: Vec::new(),
-                    sections: None,
-                    tier: None,
-                };
-                if asks_property && !is_sure {
-                    let mut found = catalog.properties_of(&ids)?;
-                    candidate.properties = found.remove(&hit.file).unwrap_or_default();
-                }
-                if asks_tag && !is_sure {
-                    candidate.tags = catalog.tags_of(hit.file)?;
-                }
-                if asks_section && !is_sure && candidate.row.kind == FileKind::Note {
-                    candidate.sections = catalog.sections_of(hit.file)?;
-                }
-                candidates.push(candidate);
+        let mut candidates = Vec::with_capacity(hits.len());
+        for &hit in hits {
+            let ids = [hit.file];
+            // What is gone since the index was asked is not there.
+            let Some(row) = catalog.rows(&ids)?.pop() else { continue };
+            let is_sure = scope.bounds.sure.contains(row.id) || scope.attachments.contains(row.id);
+            let mut candidate = Candidate {
+                row,
+                hit,
+                is_sure,
+                properties: Map::new(),
+                tags: Vec::new(),
+                sections: None,
+                tier: None,
+            };
+            if asks_property && !is_sure {
+                let mut found = catalog.properties().of(&ids)?;
+                candidate.properties = found.remove(&hit.file).unwrap_or_default();
             }
-            Ok(candidates)
-        })?;
+            if asks_tag && !is_sure {
+                candidate.tags = catalog.tags_of(hit.file)?;
+            }
+            if asks_section && !is_sure && candidate.row.kind == FileKind::Note {
+                candidate.sections = catalog.sections_of(hit.file)?;
+            }
+            candidates.push(candidate);
+        }
         drop(catalog);
         if asks.has(&|node| matches!(node, Node::Own(Own::Tier(_)))) {
             let rows = candidates.iter().map(|candidate| candidate.row.clone());

@@ -191,7 +191,7 @@ impl Searches<'_> {
             reply.rank = ranking.fused.iter().position(|hit| hit.file == row.id).map(|at| at + 1);
             reply.explain = ranking.fused.iter().find(|hit| hit.file == row.id).map(|hit| hit.components);
         }
-        let keys = self.core.index.catalog().passages_of(row.id)?;
+        let keys = self.core.index.catalog().passages().of(row.id)?;
         if let Some(vector) = vector.filter(|_| mode != Mode::Bm25) {
             let near = snapshot.vectors.compare(&vector, &keys)?;
             reply.cosine = near.iter().map(|near| near.cosine).max_by(f32::total_cmp);
@@ -224,7 +224,7 @@ impl Searches<'_> {
                 .reasons
                 .push(format!("it comes at place {rank}, and {} are shown; --limit shows more", reply.limit)),
             None => {
-                let is_empty = self.core.index.catalog().passages_of(row.id)?.is_empty();
+                let is_empty = self.core.index.catalog().passages().of(row.id)?.is_empty();
                 let has_none = reply.missing_words.len() == query.words.len();
                 let why = match reply.cosine {
                     _ if is_empty => "it has no text",

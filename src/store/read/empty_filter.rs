@@ -38,7 +38,7 @@ impl Reads<'_> {
         }
         if let Some(path) = path {
             let glob = path_glob(path)?;
-            if !catalog.paths()?.iter().any(|(path, _)| glob.is_match(path.as_str())) {
+            if !catalog.paths().all()?.iter().any(|(path, _)| glob.is_match(path.as_str())) {
                 told.push(format!("no path matches {path:?}"));
             }
         }
@@ -62,7 +62,7 @@ impl Reads<'_> {
         if wanted.is_empty() || self.core.vault.disk_path(&NotePath::parse(wanted)?).is_dir() {
             return Ok(());
         }
-        let paths = self.core.index.catalog().paths()?;
+        let paths = self.core.index.catalog().paths().all()?;
         let mut folders: Vec<&str> = paths.iter().flat_map(|(path, _)| above(path.folder())).collect();
         folders.sort_unstable();
         folders.dedup();

@@ -101,7 +101,7 @@ impl Reads<'_> {
     /// # Errors
     /// `Corrupt` where the catalog cannot be read.
     pub fn names_like(&self, part: &str, limit: usize) -> Result<Vec<String>> {
-        self.core.index.catalog().names_like(part, limit)
+        self.core.index.catalog().names().containing(part, limit)
     }
 
     /// Lists paths of notes and attachments that hold a text, without regard to case; in order.
@@ -114,7 +114,8 @@ impl Reads<'_> {
             .core
             .index
             .catalog()
-            .paths()?
+            .paths()
+            .all()?
             .into_iter()
             .map(|(path, _)| path.as_str().to_owned())
             .filter(|path| key(path).contains(&wanted))

@@ -87,7 +87,7 @@ impl Reads<'_> {
         let row = Lookup::of(self.core).find(name)?;
         let (from, to) = {
             let catalog = self.core.index.catalog();
-            (catalog.links_from(row.id)?, catalog.links_to(row.id)?)
+            (catalog.links().outgoing(row.id)?, catalog.links().incoming(row.id)?)
         };
         let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
         let mut outgoing: Vec<LinkItem> = Vec::new();
@@ -196,13 +196,13 @@ impl Reads<'_> {
             Ok(catalog.rows(&[id])?.pop().map(|row| row.path.as_str().to_owned()))
         };
         let mut outgoing = Vec::new();
-        for link in catalog.links_from(row.id)? {
+        for link in catalog.links().outgoing(row.id)? {
             outgoing.extend(link.target.map(path_of).transpose()?.flatten());
         }
         outgoing.sort();
         outgoing.dedup();
         let mut backlinks = Vec::new();
-        for link in catalog.links_to(row.id)? {
+        for link in catalog.links().incoming(row.id)? {
             backlinks.extend(path_of(link.source)?.map(|path| (path, link.place.line)));
         }
         Ok((outgoing, backlinks))
@@ -212,7 +212,7 @@ impl Reads<'_> {
     #[tracing::instrument(skip_all)]
     pub fn unresolved(&self) -> Result<Vec<UnresolvedItem>> {
         let catalog = self.core.index.catalog();
-        let links = catalog.unresolved()?;
+        let links = catalog.links().unresolved()?;
         let mut ids: Vec<FileId> = links.iter().map(|link| link.source).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -237,7 +237,12 @@ impl Reads<'_> {
     #[tracing::instrument(skip_all)]
     pub fn orphans(&self) -> Result<Vec<NoteItem>> {
         let catalog = self.core.index.catalog();
-        catalog.orphans()?.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
+        catalog
+            .links()
+            .orphans()?
+            .into_iter()
+            .map(|row| Ok(note_item(catalog.tags_of(row.id)?, row)))
+            .collect()
     }
 
     /// Lists the notes within so many links of one, either way round, the nearest first, each with its distance.
@@ -254,7 +259,7 @@ impl Reads<'_> {
         for distance in 1..=depth {
             let mut next = Vec::new();
             for id in ring {
-                next.extend(catalog.neighbours(id)?.into_iter().filter(|other| known.insert(*other)));
+                next.extend(catalog.links().neighbours(id)?.into_iter().filter(|other| known.insert(*other)));
             }
             let mut paths: Vec<String> =
                 catalog.rows(&next)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
@@ -280,7 +285,7 @@ impl Reads<'_> {
             if at == start.id {
                 break;
             }
-            for next in catalog.neighbours(at)? {
+            for next in catalog.links().neighbours(at)? {
                 distance.entry(next).or_insert_with(|| {
                     queue.push_back((next, steps + 1));
                     steps + 1
@@ -293,9 +298,9 @@ impl Reads<'_> {
         let mut chain = vec![start.id];
         for left in (0..steps).rev() {
             let Some(&at) = chain.last() else { break };
-            let mut nearer = catalog.neighbours(at)?;
+            let mut nearer = catalog.links().neighbours(at)?;
             nearer.retain(|next| distance.get(next) == Some(&left));
-            chain.extend(catalog.in_order_of_paths(&nearer)?.into_iter().find(|next| nearer.contains(next)));
+            chain.extend(catalog.paths().in_order(&nearer)?.into_iter().find(|next| nearer.contains(next)));
         }
         let path: Vec<String> =
             catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();

@@ -125,7 +125,7 @@ impl Reads<'_> {
         let mut rows = catalog.select(filter)?;
         if let Some((name, value)) = &request.property {
             let mut holding: HashSet<FileId> = HashSet::new();
-            catalog.each_properties(|file, map| {
+            catalog.properties().each(|file, map| {
                 if has_property(&map, name, value.as_deref()) {
                     holding.insert(file);
                 }
@@ -157,7 +157,7 @@ impl Reads<'_> {
         let page: Vec<FileRow> =
             rows.into_iter().skip(request.skip).take(request.limit.unwrap_or(usize::MAX)).collect();
         let ids: Vec<FileId> = page.iter().map(|row| row.id).collect();
-        let mut properties = catalog.properties_of(&ids)?;
+        let mut properties = catalog.properties().of(&ids)?;
         let mut items = Vec::with_capacity(page.len());
         for row in page {
             let held = properties.remove(&row.id).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Reads<'_> {
         // By key: the spellings of the name and the types of its values, each with the number of notes.
         type Counts<T> = BTreeMap<T, usize>;
         let mut found: BTreeMap<String, (Counts<String>, Counts<&'static str>)> = BTreeMap::new();
-        self.core.index.catalog().each_properties(|_, map| {
+        self.core.index.catalog().properties().each(|_, map| {
             for (name, value) in map {
                 let (names, kinds) = found.entry(key(&name)).or_default();
                 let kind = crate::text::frontmatter::kind_of(&name, &value, None).name();

@@ -274,7 +274,7 @@ impl Reads<'_> {
     /// Gives the vault path that each link of a note means; nothing where the file changed since it was indexed.
     fn resolved_links(&self, row: &FileRow, note: &Note) -> Result<Vec<Option<String>>> {
         let catalog = self.core.index.catalog();
-        let stored = catalog.links_from(row.id)?;
+        let stored = catalog.links().outgoing(row.id)?;
         let mut ids: Vec<FileId> = stored.iter().filter_map(|link| link.target).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -169,8 +169,8 @@ impl Upkeep<'_> {
         let is_in_step = behind == 0 || IndexSync::of(self.core).freshen()? == 0;
         let catalog = self.core.index.catalog();
         let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
-        let all: Vec<NotePath> = catalog.paths()?.into_iter().map(|(path, _)| path).collect();
-        let orphans = catalog.orphans()?;
+        let all: Vec<NotePath> = catalog.paths().all()?.into_iter().map(|(path, _)| path).collect();
+        let orphans = catalog.links().orphans()?;
         drop(catalog);
         let mut names = FileNames::default();
         all.iter().for_each(|path| names.insert(path));

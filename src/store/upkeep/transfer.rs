@@ -230,7 +230,7 @@ impl Upkeep<'_> {
         let mut known = self.known_texts()?;
         let catalog = self.core.index.catalog();
         let mut taken: HashSet<String> =
-            catalog.paths()?.iter().map(|(path, _)| key(path.as_str())).collect();
+            catalog.paths().all()?.iter().map(|(path, _)| key(path.as_str())).collect();
         drop(catalog);
         let now = self.core.clock.now();
         let mut numbers = HashMap::new();

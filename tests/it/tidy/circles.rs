@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, is_name, sources};
 
 /// The circles that stand today. The list may only shrink: a circle that is gone must leave it.
-const KNOWN: [&[&str]; 2] =
-    [&["index::bm25", "index::catalog", "index::file_table"], &["index::checksums", "index::directory"]];
+const KNOWN: [&[&str]; 0] = [];
 
 /// Gives the module that a file is: its folder for `mod.rs`, and the crate's root for `lib.rs` and `main.rs`.
 fn module(source: &Source) -> String {

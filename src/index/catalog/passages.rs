@@ -1,0 +1,58 @@
+//! Queries about passages: which files hold them, and which passages a file has.
+
+use rusqlite::OptionalExtension;
+
+use crate::error::Result;
+use crate::index::catalog::{CatalogReader, FileId, sql};
+
+/// Queries of the catalog about passages.
+#[derive(Debug, Clone, Copy)]
+pub struct PassageQueries<'a>(&'a CatalogReader);
+
+impl CatalogReader {
+    /// Returns the queries about passages.
+    pub fn passages(&self) -> PassageQueries<'_> {
+        PassageQueries(self)
+    }
+}
+
+impl PassageQueries<'_> {
+    /// Lists the files that hold each of these passages, as (key, file, ordinal).
+    pub fn holders(&self, keys: &[i64]) -> Result<Vec<(i64, FileId, usize)>> {
+        let mut found = Vec::with_capacity(keys.len());
+        for passage in keys {
+            found.extend(self.0.collect(
+                "SELECT key, file, ord FROM passages WHERE key = ?1",
+                [passage],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? as usize)),
+            )?);
+        }
+        Ok(found)
+    }
+
+    /// Lists the keys of the passages of one file, in order.
+    pub fn of(&self, id: FileId) -> Result<Vec<i64>> {
+        let packed: Option<Vec<u8>> = self
+            .0
+            .db
+            .prepare_cached("SELECT passages FROM details WHERE file = ?1")
+            .and_then(|mut select| select.query_row([id], |row| row.get(0)).optional())
+            .map_err(sql("read"))?;
+        let packed = packed.unwrap_or_default();
+        Ok(packed
+            .chunks_exact(8)
+            .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+            .collect())
+    }
+
+    /// Visits every passage of every file, as (key, file), in the order of keys.
+    pub fn each(&self, mut visit: impl FnMut(i64, FileId)) -> Result<()> {
+        let mut statement =
+            self.0.db.prepare_cached("SELECT key, file FROM passages").map_err(sql("read"))?;
+        let mut rows = statement.query([]).map_err(sql("read"))?;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            visit(row.get(0).map_err(sql("read"))?, row.get(1).map_err(sql("read"))?);
+        }
+        Ok(())
+    }
+}

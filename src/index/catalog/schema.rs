@@ -1,0 +1,50 @@
+//! The tables and indexes of the catalog, and the codes in their columns.
+
+/// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
+/// version is rebuilt.
+pub const SCHEMA_VERSION: i64 = 9;
+
+/// The tables, and the one index that is needed from the beginning.
+pub(super) const SCHEMA: &str = "
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind INTEGER NOT NULL,
+  size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, racy INTEGER NOT NULL, hash BLOB,
+  excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
+  name_key TEXT NOT NULL, put_away INTEGER NOT NULL, path_id BLOB);
+CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL, sections BLOB NOT NULL);
+CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
+CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
+CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, exact INTEGER NOT NULL, name_key TEXT NOT NULL);
+CREATE TABLE links (
+  source INTEGER, linkpath INTEGER, target INTEGER, count INTEGER NOT NULL, places BLOB NOT NULL,
+  PRIMARY KEY (source, linkpath)) WITHOUT ROWID;
+CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
+CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE UNIQUE INDEX files_path ON files (path);
+";
+
+/// The size of a page in bytes.
+pub(super) const PAGE: u32 = 16_384;
+
+/// The secondary indexes: (name, table and columns). They are built after a load, not during it.
+pub(super) const INDEXES: &[(&str, &str)] = &[
+    ("files_name", "files (name_key)"),
+    ("names_key", "names (key)"),
+    ("names_file", "names (file)"),
+    ("tags_file", "tags (file)"),
+    ("linkpaths_name", "linkpaths (name_key)"),
+    // An unresolved link is looked up by its text, a resolved one by its target.
+    ("links_dead", "links (linkpath) WHERE target IS NULL"),
+    ("files_path_id", "files (path_id) WHERE path_id IS NOT NULL"),
+    ("files_put_away", "files (put_away) WHERE put_away <> 0"),
+    ("links_target", "links (target) WHERE target IS NOT NULL"),
+];
+
+/// The code of a title in `names.what`.
+pub(super) const NAME_TITLE: i64 = 0;
+/// The code of an alias in `names.what`.
+pub(super) const NAME_ALIAS: i64 = 1;
+/// The code of an id in `names.what`.
+pub(super) const NAME_ID: i64 = 2;

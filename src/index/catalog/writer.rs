@@ -1,0 +1,340 @@
+//! The write side of the catalog: batches, staged catalogs, and the statements that change rows.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, Row, params};
+
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::index::catalog::inserts::Inserts;
+use crate::index::catalog::packed::pack_ascending;
+use crate::index::catalog::rows::path_uuid_of;
+use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
+use crate::index::catalog::{CACHE, CatalogReader, FileId, FileKind, LAST_ID, Record, Stat, check, sql};
+use crate::text::path::key;
+
+/// The page cache of a connection during a large batch, in kilobytes.
+const CACHE_FOR_BULK: u32 = 32_768;
+
+static INTO_PASSAGES: Inserts<3> = Inserts::new("INSERT OR IGNORE INTO passages VALUES");
+
+/// The catalog opened for writing. Only one process holds one at a time.
+#[derive(Debug)]
+pub struct CatalogWriter {
+    /// Reads on the same connection, which see the batch that is being written.
+    reader: CatalogReader,
+    /// The ids of link texts met in this batch, so that each is looked up once. Texts of exact links come second.
+    pub(super) linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 2]>,
+    /// The ids of property names met in this batch.
+    pub(super) property_names: RefCell<hashbrown::HashMap<String, i64>>,
+    /// Whether a load is in progress and secondary indexes are missing.
+    pub(super) is_loading: Cell<bool>,
+}
+
+impl CatalogWriter {
+    /// Opens the catalog for writing, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// `Corrupt` where the file is damaged or of another version.
+    pub fn open(path: &Path) -> Result<Self> {
+        check::refuse_irregular(path)?;
+        let db = Connection::open(path).map_err(sql("open"))?;
+        check::harden(&db)?;
+        db.execute_batch(&format!(
+            "PRAGMA page_size = {PAGE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+             PRAGMA temp_store = MEMORY; PRAGMA busy_timeout = 5000; PRAGMA wal_autocheckpoint = 0;",
+        ))
+        .map_err(sql("open"))?;
+        let tables: i64 =
+            db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(sql("read"))?;
+        let catalog = Self::of(db);
+        catalog.set_cache_size(false)?;
+        if tables == 0 {
+            catalog.reader.db.execute_batch(&format!("BEGIN; {SCHEMA}")).map_err(sql("create"))?;
+            catalog.build_indexes()?;
+            catalog.set_meta("schema", SCHEMA_VERSION)?;
+            catalog.set_meta("generation", 0)?;
+            catalog.commit()?;
+        }
+        catalog.reader.check_version()?;
+        Ok(catalog)
+    }
+
+    fn of(db: Connection) -> Self {
+        Self {
+            reader: CatalogReader::of(db),
+            linkpaths: RefCell::default(),
+            property_names: RefCell::default(),
+            is_loading: Cell::new(false),
+        }
+    }
+
+    /// Returns the queries on this connection, which see the batch that is being written.
+    pub fn reader(&self) -> &CatalogReader {
+        &self.reader
+    }
+
+    /// Stores a number under `name`.
+    pub fn set_meta(&self, name: &str, value: i64) -> Result<()> {
+        self.reader
+            .db
+            .execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![name, value])
+            .map(drop)
+            .map_err(sql("write"))
+    }
+
+    /// Stores the highest file number that was given, so that it is not given again after the file is removed.
+    pub fn set_last_id(&self, id: FileId) -> Result<()> {
+        self.set_meta(LAST_ID, id)
+    }
+
+    /// Sets the size of the page cache: large for a batch of many files, small for all else.
+    pub fn set_cache_size(&self, is_bulk: bool) -> Result<()> {
+        let kilobytes = if is_bulk { CACHE_FOR_BULK } else { CACHE };
+        self.reader.db.execute_batch(&format!("PRAGMA cache_size = -{kilobytes}")).map_err(sql("open"))
+    }
+
+    /// Begins a batch.
+    pub fn begin(&self) -> Result<()> {
+        self.linkpaths.borrow_mut().iter_mut().for_each(hashbrown::HashMap::clear);
+        self.property_names.borrow_mut().clear();
+        self.reader.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
+    }
+
+    /// Commits the batch.
+    pub fn commit(&self) -> Result<()> {
+        self.reader.db.execute_batch("COMMIT").map_err(sql("commit"))
+    }
+
+    /// Rolls the batch back, if there is one.
+    pub fn rollback(&self) -> Result<()> {
+        if self.reader.db.is_autocommit() {
+            return Ok(());
+        }
+        self.reader.db.execute_batch("ROLLBACK").map_err(sql("roll back"))
+    }
+
+    /// Copies as much as possible from the write-ahead log of the catalog at `path` into the catalog, without blocking
+    /// readers or a writer.
+    ///
+    /// # Errors
+    /// `Io` where the disk refuses.
+    pub fn empty_log(path: &Path) -> Result<()> {
+        // A missing catalog must not be created here.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(path, flags).map_err(sql("open"))?;
+        db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sql("checkpoint"))
+    }
+
+    /// Copies the whole write-ahead log into the catalog and truncates it. Returns `false` where a reader prevents that.
+    pub fn checkpoint(&self) -> Result<bool> {
+        let busy: i64 = self
+            .reader
+            .db
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(sql("checkpoint"))?;
+        Ok(busy == 0)
+    }
+
+    /// Creates an empty catalog at `path` for a load of files, with the numbers in `meta` of this one.
+    ///
+    /// Nobody else reads the staged catalog, so it has no write-ahead log and is not synced to the disk.
+    /// [`CatalogWriter::build_indexes`] adds the secondary indexes, and [`CatalogWriter::close_staged`] completes it. Until
+    /// then no change can be rolled back, and what a crash leaves is invalid.
+    pub fn stage(&self, path: &Path) -> Result<Self> {
+        let staged = Self::of(Connection::open(path).map_err(sql("create"))?);
+        let begin = format!(
+            "PRAGMA page_size = {PAGE}; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;
+             PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; BEGIN; {SCHEMA}"
+        );
+        staged.reader.db.execute_batch(&begin).map_err(sql("create"))?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let numbers: Vec<(String, i64)> = self.reader.collect("SELECT key, value FROM meta", [], read)?;
+        numbers.iter().try_for_each(|(name, value)| staged.set_meta(name, *value))?;
+        staged.commit()?;
+        staged.is_loading.set(true);
+        Ok(staged)
+    }
+
+    /// Completes and closes a staged catalog, so that it can be opened like any other.
+    pub fn close_staged(self) -> Result<()> {
+        self.reader
+            .db
+            .execute_batch("PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL")
+            .map_err(sql("close"))?;
+        self.reader.db.close().map_err(|(_, error)| sql("close")(error))
+    }
+
+    /// Builds the secondary indexes, which a load leaves out.
+    pub fn build_indexes(&self) -> Result<()> {
+        self.is_loading.set(false);
+        for (name, columns) in INDEXES {
+            self.reader
+                .db
+                .execute_batch(&format!("CREATE INDEX IF NOT EXISTS {name} ON {columns}"))
+                .map_err(sql("write"))?;
+        }
+        Ok(())
+    }
+
+    /// Records the paths that the next full-text commit touches, so that a crash between the two commits can be repaired.
+    pub fn set_intents<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<()> {
+        self.begin()?;
+        let mut insert = self
+            .reader
+            .db
+            .prepare_cached("INSERT OR IGNORE INTO intents VALUES (?1)")
+            .map_err(sql("write"))?;
+        for path in paths {
+            insert.execute([path]).map_err(sql("write"))?;
+        }
+        self.commit()
+    }
+
+    /// Deletes the intents, as part of the batch that carries them out.
+    pub fn clear_intents(&self) -> Result<()> {
+        self.reader.db.execute_batch("DELETE FROM intents").map_err(sql("write"))
+    }
+
+    /// Marks every file as changed, so that the next sync reads it whatever its stat says.
+    pub fn distrust_all(&self) -> Result<()> {
+        self.run("UPDATE files SET racy = 1, hash = NULL", &[])
+    }
+
+    /// Updates the stat of a file whose content is unchanged.
+    pub fn touch(&self, id: FileId, stat: &Stat, racy: bool) -> Result<()> {
+        self.reader
+            .db
+            .prepare_cached("UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5 WHERE id = ?1")
+            .and_then(|mut update| {
+                update.execute(params![id, stat.size as i64, stat.mtime_ns, stat.ctime_ns, racy])
+            })
+            .map(drop)
+            .map_err(sql("write"))
+    }
+
+    /// Removes a file. Links of other files to it lose their target.
+    pub fn remove(&self, id: FileId) -> Result<()> {
+        self.remove_details(id)?;
+        self.execute("UPDATE links SET target = NULL WHERE target = ?1", id)?;
+        self.execute("DELETE FROM files WHERE id = ?1", id)
+    }
+
+    fn remove_details(&self, id: FileId) -> Result<()> {
+        for passage in self.reader.passages().of(id)? {
+            self.run("DELETE FROM passages WHERE key = ?1 AND file = ?2", params![passage, id])?;
+        }
+        for statement in [
+            "DELETE FROM details WHERE file = ?1",
+            "DELETE FROM names WHERE file = ?1",
+            "DELETE FROM tags WHERE file = ?1",
+            "DELETE FROM links WHERE source = ?1",
+        ] {
+            self.execute(statement, id)?;
+        }
+        Ok(())
+    }
+
+    fn execute(&self, statement: &str, id: FileId) -> Result<()> {
+        self.reader
+            .db
+            .prepare_cached(statement)
+            .and_then(|mut prepared| prepared.execute([id]))
+            .map(drop)
+            .map_err(sql("write"))
+    }
+
+    /// Writes a file's row and details, replacing those of the same number. A `fresh` file has none to replace. The
+    /// passages are left to [`CatalogWriter::add_passages`], which takes them all in key order.
+    pub fn put(&self, record: &Record, fresh: bool) -> Result<()> {
+        let row = &record.row;
+        let path_uuid = path_uuid_of(row);
+        let own_id = path_uuid.filter(|uuid| row.note_id != uuid.to_string()).map(|_| row.note_id.as_str());
+        let changed = Timestamp::from_nanos(record.stat.mtime_ns).millis();
+        if !fresh {
+            self.remove_details(row.id)?;
+        }
+        // `OR REPLACE` costs more even where there is nothing to replace. Outside of a load it is needed: a new file may
+        // take the path of one that moves in the same batch.
+        let insert = if self.is_loading.get() {
+            "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
+        } else {
+            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
+        };
+        self.run(
+            insert,
+            params![
+                row.id,
+                row.path.as_str(),
+                row.kind.code(),
+                record.stat.size as i64,
+                record.stat.mtime_ns,
+                record.stat.ctime_ns,
+                record.racy,
+                row.hash,
+                row.excluded,
+                own_id,
+                Some(&row.title).filter(|title| *title != row.path.stem()),
+                Some(row.created.millis()).filter(|time| *time != changed),
+                Some(row.updated.millis()).filter(|time| *time != changed),
+                row.category,
+                row.note_type,
+                key(row.path.name()),
+                row.put_away.code(),
+                path_uuid.map(uuid::Uuid::into_bytes),
+            ],
+        )?;
+        if row.kind == FileKind::Attachment {
+            return Ok(());
+        }
+        let passages: Vec<u8> = record.passages.iter().flat_map(|passage| passage.to_le_bytes()).collect();
+        let properties = self.pack_properties(&record.properties)?;
+        self.run(
+            "INSERT INTO details VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                row.id,
+                properties,
+                Some(&record.problems).filter(|list| *list != "[]"),
+                passages,
+                pack_ascending(&record.sections)
+            ],
+        )?;
+        let title = (NAME_TITLE, Some(row.title.as_str()).filter(|title| *title != row.path.stem()));
+        let aliases = record.aliases.iter().map(|alias| (NAME_ALIAS, Some(alias.as_str())));
+        for (what, spelling) in [title, (NAME_ID, own_id)].into_iter().chain(aliases) {
+            if let Some(spelling) = spelling {
+                let shown = Some(spelling).filter(|_| what == NAME_ALIAS);
+                self.run(
+                    "INSERT INTO names VALUES (?1, ?2, ?3, ?4)",
+                    params![key(spelling), what, row.id, shown],
+                )?;
+            }
+        }
+        for (name, count) in &record.tags {
+            self.run(
+                "INSERT OR IGNORE INTO tags VALUES (?1, ?2, ?3, ?4)",
+                params![key(name), row.id, name, *count as i64],
+            )?;
+        }
+        self.put_links(row.id, &record.links)
+    }
+
+    pub(super) fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {
+        self.reader
+            .db
+            .prepare_cached(statement)
+            .and_then(|mut prepared| prepared.execute(values))
+            .map(drop)
+            .map_err(sql("write"))
+    }
+
+    /// Adds passages, given as (key, file, ordinal). Sorted input makes it one pass over the tree.
+    pub fn add_passages(&self, passages: &[(i64, FileId, usize)]) -> Result<()> {
+        for passages in passages.chunks(1024) {
+            let row = |&(passage, file, ord): &(i64, FileId, usize)| [passage, file, ord as i64];
+            INTO_PASSAGES.insert(&self.reader.db, &passages.iter().map(row).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+}

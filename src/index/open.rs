@@ -1,0 +1,171 @@
+//! Opening an index: for reading next to the process that writes it, or for writing, where damage is repaired.
+
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::active_model::{Serving, named};
+use crate::index::bm25::Bm25;
+use crate::index::catalog::{CatalogWriter, ReaderPool};
+use crate::index::directory::{Identity, identity_of};
+use crate::index::embed::model_selection::key_of;
+use crate::index::vectors::VectorWriter;
+use crate::index::writer::{NextSync, OtherVectors, State, Writer};
+use crate::index::{FIRST, Options, checksums, directory, vectors};
+use crate::vault::Vault;
+
+/// An index opened for writing.
+pub(super) struct Opened {
+    pub(super) writer: Writer,
+    pub(super) sides: Sides,
+    pub(super) notices: Vec<String>,
+}
+
+/// What an index is read through.
+pub(super) struct Sides {
+    pub(super) catalog: Arc<ReaderPool>,
+    pub(super) bm25: Arc<Bm25>,
+    /// See [`Identity`].
+    pub(super) identity: Option<(u64, u64)>,
+}
+
+/// Returns whether an error of opening the index can pass in a moment: another process creates, replaces or locks it, or
+/// took the lock a moment ago and so may be about to repair it.
+pub(super) fn can_pass(error: &Error, folder: &Path, before: Option<(u64, u64)>) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict)
+        || identity_of(folder) != before
+        || directory::is_lock_newer_than(folder, FIRST)
+}
+
+/// Opens an index beside the process that keeps it.
+pub(super) fn open_to_read(folder: &Path) -> Result<Sides> {
+    // Taken first: where the index is replaced later, it shows at the next look.
+    let mut identity = identity_of(folder);
+    let path = folder.join("catalog.db");
+    let mut opened = ReaderPool::open(&path);
+    // A catalog that is replaced while it is opened would be read with the log of the new one.
+    while identity_of(folder) != identity {
+        identity = identity_of(folder);
+        opened = ReaderPool::open(&path);
+    }
+    Ok(Sides { catalog: opened?, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
+}
+
+/// Opens an index whose lock is held; repairs it where it is damaged.
+pub(super) fn open_to_write(
+    vault: &Arc<Vault>,
+    options: &Options,
+    folder: &Path,
+    identity: &Arc<Identity>,
+    serving: &Serving,
+) -> Result<Opened> {
+    let vector_folder = serving.place();
+    let mut notices = Vec::new();
+    let mut verdict = checksums::check(folder)?;
+    if let checksums::Verdict::Damaged(files) = &verdict {
+        if let Some(file) = files.iter().find(|file| !file.starts_with("vectors")) {
+            if !options.rebuild {
+                notices.push(format!("{file} in the index was damaged; the index is rebuilt from the notes"));
+            }
+            directory::wipe(folder)?;
+        } else if let Some(file) = files.first() {
+            notices.push(format!(
+                "{file} in the index was damaged; vectors that fail their check are made again"
+            ));
+        }
+    }
+    let is_doubtful = matches!(verdict, checksums::Verdict::Unsealed | checksums::Verdict::Touched);
+    let (catalog, bm25) = match open_sides(folder, is_doubtful) {
+        Ok(sides) => sides,
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            if !options.rebuild {
+                notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
+            }
+            directory::wipe(folder)?;
+            verdict = checksums::Verdict::Unsealed;
+            open_sides(folder, false)?
+        }
+        Err(error) => return Err(error),
+    };
+    let whole = verdict == checksums::Verdict::Whole && !options.rebuild;
+    if !whole {
+        checksums::break_open(folder)?;
+        directory::remove_staged(folder)?;
+        let former = serving.now(named(catalog.reader())?).former_place();
+        let mended = mend_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
+        notices.extend(mended.filter(|_| notices.is_empty()));
+    }
+    let mut writer = Writer {
+        folder: folder.to_owned(),
+        vault: Arc::clone(vault),
+        identity: Arc::clone(identity),
+        state: if whole { State::Sealed } else { State::Open },
+        next_sync: if options.rebuild { NextSync::Rebuild } else { NextSync::Changes },
+        catalog,
+        bm25: Arc::clone(&bm25),
+        full_text: None,
+        vectors: None,
+        vector_folder,
+        model: options.embedder.as_ref().map_or(0, |embedder| key_of(embedder.model())),
+        other_vectors: OtherVectors::Keep,
+        emptying: None,
+        projection: None,
+    };
+    if !whole || writer.counts_another_model()? {
+        writer.recount()?;
+        writer.drop_replaced()?;
+    }
+    let catalog = ReaderPool::open(&folder.join("catalog.db"))?;
+    Ok(Opened { writer, sides: Sides { catalog, bm25, identity: identity_of(folder) }, notices })
+}
+
+/// Drops vectors whose checksum fails, and damaged logs of models that are not in use; says what it dropped.
+fn mend_vectors(
+    folder: &Path,
+    model: Option<&(PathBuf, usize)>,
+    former: Option<&(PathBuf, usize)>,
+    verdict: &checksums::Verdict,
+) -> Result<Option<String>> {
+    if let Some((path, dimensions)) = former {
+        VectorWriter::open(path, *dimensions, true)?;
+    }
+    let damaged: &[String] = if let checksums::Verdict::Damaged(files) = verdict { files } else { &[] };
+    for path in damaged.iter().filter(|file| file.starts_with("vectors")).map(|file| folder.join(file)) {
+        let is_of =
+            |place: Option<&(PathBuf, usize)>| path.parent() == place.map(|(folder, _)| folder.as_path());
+        if !is_of(model) && !is_of(former) {
+            // Nobody can check these now, and whoever uses that model again embeds again.
+            vectors::remove_if_there(&path)?;
+        }
+    }
+    let Some((path, dimensions)) = model else { return Ok(None) };
+    let had_some = path.join("keys").exists();
+    let (_, dropped) = VectorWriter::open(path, *dimensions, true)?;
+    let said = format!("{dropped} damaged vectors were dropped; their passages are embedded again");
+    Ok((dropped > 0 && had_some).then_some(said))
+}
+
+/// Opens catalog and full text for writing, with their own checks where no seal vouches for them.
+fn open_sides(folder: &Path, verify: bool) -> Result<(CatalogWriter, Arc<Bm25>)> {
+    let catalog = CatalogWriter::open(&folder.join("catalog.db"))?;
+    // Whatever keeps the full text from opening, making it anew mends it; damage may even panic in its reader.
+    let opened = std::panic::catch_unwind(|| Bm25::open(&folder.join("bm25"), true));
+    let unusable = || Error::corrupt("the full-text index cannot be opened");
+    let bm25 = match opened {
+        Ok(Err(error)) if folder.join("bm25").is_dir() => return Err(unusable().with_source(error)),
+        Ok(opened) => opened?,
+        Err(_) => return Err(unusable()),
+    };
+    if verify {
+        catalog.reader().verify()?;
+        // What the catalog does not know yet is the business of the next sync.
+        let is_whole = || Ok::<_, Error>(bm25.generation()? == catalog.reader().generation()?);
+        let sound = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            bm25.verify()?;
+            if is_whole()? { bm25.verify_files(&catalog.reader().text_ids()?) } else { Ok(()) }
+        }));
+        sound.map_err(|_| unusable())??;
+    }
+    Ok((catalog, Arc::new(bm25)))
+}
