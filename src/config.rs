@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use toml_edit::{DocumentMut, Item};
 
+use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::safe_open;
 
@@ -697,29 +698,14 @@ fn edit_one(
 /// Writes the user's file, whole or not at all. It may hold a key: a new one is the user's alone to read.
 fn save_user_file(file: &Path, text: &str) -> Result<()> {
     use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
     // A link to where the user keeps all settings stays one.
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new(""));
     #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
     std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-    let fresh = file.with_extension(format!("toml.{}", std::process::id()));
-    #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
-    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh);
-    let written = opened.and_then(|mut to| {
-        if let Ok(found) = std::fs::metadata(&file) {
-            to.set_permissions(found.permissions())?;
-        }
-        to.write_all(text.as_bytes())?;
-        to.sync_all()
-    });
-    #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
-    let moved = written.and_then(|()| std::fs::rename(&fresh, &file));
-    moved.map_err(|error| {
-        #[expect(clippy::disallowed_methods, reason = "a half of the settings is of no use")]
-        drop(std::fs::remove_file(&fresh));
-        Error::io("write", &file, error)
-    })
+    let failed = |error| Error::io("write", &file, error);
+    let write = |to: &mut std::fs::File| to.write_all(text.as_bytes()).map_err(failed);
+    AtomicFile::new(&file).mode(0o600).sync().write(failed, write)
 }
 
 fn parse(text: &str, path: &Path) -> Result<Table> {

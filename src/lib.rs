@@ -2,20 +2,21 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`mod@error`], [`parallel`], [`safe_open`], [`clock`], [`config`]: failures, sharing of work, files that are not
-//!   to be links, time, settings
-//! - [`text`]: what one file says; pure
-//! - [`memory`]: what a note is worth; pure
+//! - [`mod@error`], [`parallel`], [`safe_open`], [`atomic_file`], [`clock`], [`config`]: errors, parallel map, opening
+//!   files without following links, replacing files, time, settings
+//! - [`text`]: parsing and editing of one note; pure
+//! - [`memory`]: importance, tiers and recall of memories; pure
 //! - [`vault`]: the notes on disk
-//! - [`journal`]: what happened to them
-//! - [`index`]: everything derived from them; disposable
+//! - [`journal`]: the events of a vault
+//! - [`index`]: everything derived from the notes; disposable
 //! - [`mod@search`]: finding and ranking
-//! - [`store`]: the one API
-//! - [`mcp`] and [`cli`]: translations of it
+//! - [`store`]: the API of the program
+//! - [`mcp`] and [`cli`]: the front ends of the store
 
 pub mod error;
 pub mod parallel;
 pub mod safe_open;
+pub mod atomic_file;
 pub mod clock;
 pub mod config;
 pub mod text;

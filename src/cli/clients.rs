@@ -1,7 +1,7 @@
 //! Owns what clients need to start our server: their settings files, as text to paste, and merged into what is there.
 
 use std::fmt;
-use std::fs::{OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
+use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 
 /// The name of our server in a client's settings.
@@ -195,21 +196,17 @@ fn save(file: &Path, text: &str, backup: Option<&(PathBuf, String)>) -> Result<(
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     // Keys of other servers may stand there: nobody gets to read it who could not before.
     let rights = std::fs::metadata(&real).map(|found| found.permissions()).ok();
-    let put = |path: &Path, text: &str| {
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let mut opened = opened.map_err(|error| Error::io("write", path, error))?;
-        let written = opened.write_all(text.as_bytes()).and_then(|()| {
-            let mode = rights.clone().unwrap_or_else(|| Permissions::from_mode(0o644));
-            opened.set_permissions(mode)
-        });
-        written.map_err(|error| Error::io("write", path, error))
+    let put = |file: &mut File, text: &str| {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(rights.clone().unwrap_or_else(|| Permissions::from_mode(0o644)))
     };
     if let Some((path, before)) = backup {
-        put(path, before)?;
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        opened
+            .and_then(|mut opened| put(&mut opened, before))
+            .map_err(|error| Error::io("write", path, error))?;
     }
-    let aside = real.with_extension(format!("{}.tmp", std::process::id()));
-    put(&aside, text)?;
-    std::fs::rename(&aside, &real).map_err(failed)
+    AtomicFile::new(&real).mode(0o600).write(|error| error, |file| put(file, text)).map_err(failed)
 }
 
 /// Finds a name beside a file that nothing has yet.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::atomic_file::AtomicFile;
 use crate::cli::change::{Dry, show_change, text_or_stdin};
 use crate::cli::{Session, output};
 use crate::error::{Error, Result};
-use crate::safe_open;
 use crate::store::{
     BackupItem, CleanupReply, ExportForm, Handoff, HandoffRequest, MaintainReply, MaintainRequest,
 };
@@ -248,17 +248,12 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<()> {
         return Ok(());
     };
     let failed = |error| Error::io("write", path, error);
-    // Written beside it: what was there stays until the export is whole.
-    let aside = path.with_extension(format!("{}.tmp", std::process::id()));
-    #[expect(clippy::disallowed_methods, reason = "the file that the user names")]
-    let written = safe_open::create(&aside).map_err(failed).and_then(|file| {
+    let reply = AtomicFile::new(path).write(failed, |file| {
         let mut out = BufWriter::new(file);
         let reply = store.upkeep().export(form, &mut out)?;
-        out.flush().and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
+        out.flush().map_err(failed)?;
         Ok(reply)
-    });
-    #[expect(clippy::disallowed_methods, reason = "our own file, which nobody has seen yet")]
-    let reply = written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
+    })?;
     warn_unread(&reply.left_out);
     session.out.say(&format!("{} written to {}", output::count(reply.exported, "note"), path.display()));
     Ok(())

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 
+use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::safe_open;
 
@@ -711,10 +712,7 @@ fn open_to_write(path: &Path) -> Result<File> {
 
 /// Writes a file of the sidecar anew, whole or not at all.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fresh = path.with_extension("tmp");
-    let written = safe_open::create(&fresh).and_then(|mut file| file.write_all(bytes));
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    let written = written.and_then(|()| std::fs::rename(&fresh, path));
+    let written = AtomicFile::new(path).single_writer().write_bytes(bytes);
     written.map_err(|error| safe_open::failed("write", path, error))
 }
 

@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file::AtomicFile;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::journal::event::{Event, OP_MOVED, OP_RESTORE_BACKUP};
@@ -101,12 +101,7 @@ impl Projection {
         let body = postcard::to_stdvec(self)
             .map_err(|error| Error::internal("the ledger cannot be written down").with_source(error))?;
         let bytes = [[FORMAT_VERSION].as_slice(), blake3::hash(&body).as_bytes(), &body].concat();
-        // Two processes may keep theirs at once.
-        let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
-        let written = safe_open::create(&fresh).and_then(|mut file| file.write_all(&bytes));
-        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        let written = written.and_then(|()| std::fs::rename(&fresh, path));
-        written.map_err(|error| Error::io("write", path, error))
+        AtomicFile::new(path).write_bytes(&bytes).map_err(|error| Error::io("write", path, error))
     }
 
     /// Gives what the journal tells of every note.

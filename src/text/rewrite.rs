@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use percent_encoding::percent_encode_byte;
+
 use crate::text::canvas;
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
@@ -523,13 +525,7 @@ fn push(c: char, coded: bool, out: &mut String) {
     }
     let mut bytes = [0; 4];
     for byte in c.encode_utf8(&mut bytes).bytes() {
-        out.push('%');
-        out.extend(
-            [byte >> 4, byte & 15]
-                .into_iter()
-                .filter_map(|digit| char::from_digit(digit.into(), 16))
-                .map(|digit| digit.to_ascii_uppercase()),
-        );
+        out.push_str(percent_encode_byte(byte));
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 
 mod apply;
+mod atomic_file;
 mod behind;
 mod birth;
 mod canvas;

@@ -17,10 +17,11 @@ use std::path::Path;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "error",
     "parallel",
     "safe_open",
+    "atomic_file",
     "clock",
     "config",
     "text",

@@ -16,8 +16,8 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
 };
 
+use crate::atomic_file::AtomicFile;
 use crate::index::vectors::remove_if_there;
-use crate::safe_open;
 
 /// A folder that is read through memory maps and written without waiting for the disk.
 #[derive(Debug, Clone)]
@@ -67,10 +67,7 @@ impl Directory for Unwaited {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        let fresh = self.folder.join(path.with_extension("tmp"));
-        safe_open::create(&fresh)?.write_all(data)?;
-        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        std::fs::rename(&fresh, self.folder.join(path))
+        AtomicFile::new(&self.folder.join(path)).single_writer().write_bytes(data)
     }
 
     fn sync_directory(&self) -> io::Result<()> {

@@ -1,0 +1,54 @@
+//! Replacing a file: readers see it whole or not at all, and an error changes nothing.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+
+use sidenote::atomic_file::AtomicFile;
+use tempfile::TempDir;
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("settings.toml");
+    fs::write(&path, "a long text that was there before").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    AtomicFile::new(&path).mode(0o600).sync().write_bytes(b"new").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(names(&folder), ["settings.toml"]);
+}
+
+#[test]
+fn a_new_file_gets_the_mode_that_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key.toml");
+    AtomicFile::new(&path).mode(0o600).write_bytes(b"secret").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn an_error_leaves_the_old_file_and_no_temporary_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph.json");
+    fs::write(&path, "old").unwrap();
+    for file in [AtomicFile::new(&path), AtomicFile::new(&path).single_writer()] {
+        let written = file.write(
+            |error| error,
+            |to| {
+                to.write_all(b"half")?;
+                Err::<(), _>(io::Error::other("the disk is full"))
+            },
+        );
+        assert_eq!(written.unwrap_err().to_string(), "the disk is full");
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap().as_str(), names(&folder)),
+            ("old", vec!["graph.json".into()])
+        );
+    }
+}
