@@ -63,6 +63,10 @@ clients:
 accept-snapshots:
     cargo insta test --release --accept
 
+# Write the generated pages of docs/src/reference anew, to be read in the diff.
+reference:
+    SIDENOTE_ACCEPT=1 cargo test --release --test it -- reference::
+
 # Write THIRD-PARTY.md anew: the licenses of what goes into the binary.
 licenses:
     python3 assets/licenses.py

@@ -44,6 +44,7 @@ pub(super) struct Server {
 /// What became of a client's settings.
 #[derive(Debug, Serialize)]
 pub(super) struct Written {
+    /// The client's settings file.
     file: PathBuf,
     /// Where the file is kept as it was.
     #[serde(skip_serializing_if = "Option::is_none")]

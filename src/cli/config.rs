@@ -68,10 +68,14 @@ pub(super) struct CompletionsArgs {
 /// Values are wrapped at so many columns.
 const VALUE_WIDTH: usize = 48;
 
+/// One setting as `config show` prints it.
 #[derive(Debug, Serialize)]
 struct Setting {
+    /// The key, such as `search.limit`.
     key: String,
+    /// The value as TOML; `"(set)"` for a secret.
     value: String,
+    /// Where the value came from: `default`, a file, a variable or a flag.
     origin: String,
 }
 

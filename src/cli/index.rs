@@ -26,16 +26,24 @@ pub(super) struct IndexArgs {
     no_embed: bool,
 }
 
+/// What `index` did.
 #[derive(Debug, Serialize)]
 struct IndexReply {
     #[serde(flatten)]
     report: SyncReport,
+    /// Notes in the index.
     notes: usize,
+    /// Passages in the index.
     passages: usize,
+    /// Milliseconds until the index was up to date.
     index_ms: u128,
+    /// Passages that got a vector.
     embedded: usize,
+    /// Passages that still wait for a vector.
     pending: usize,
+    /// Milliseconds that the vectors took.
     embed_ms: u128,
+    /// Whether Ctrl-C ended it before all was done.
     stopped: bool,
 }
 

@@ -10,6 +10,7 @@ mod hook;
 mod index;
 mod links;
 mod list;
+mod man;
 mod mcp;
 mod memory;
 mod model;
@@ -56,6 +57,24 @@ const EXAMPLES: &str = "Examples:
 Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input,
 3 not found, 4 exists or ambiguous, 5 conflict or locked, 6 input/output,
 7 damaged index, 8 check --strict found problems, 130 interrupted.";
+
+/// Every exit code: the number, its name in `--help`, and when a command ends with it.
+pub const EXIT_CODES: [(u8, &str, &str); 10] = [
+    (0, "done", "The command did what was asked."),
+    (1, "internal error", "The program has a defect. The message says which step failed."),
+    (
+        2,
+        "wrong usage or invalid input",
+        "A flag, an argument, a query, a setting or a file given is not valid.",
+    ),
+    (3, "not found", "No note, heading, operation or file answers to the name."),
+    (4, "exists or ambiguous", "The name is taken, or several notes answer to it."),
+    (5, "conflict or locked", "A file changed meanwhile, or another process holds the lock."),
+    (6, "input/output", "A file or the network could not be read or written."),
+    (7, "damaged index", "The index cannot be read. `sidenote index --rebuild` makes it anew."),
+    (8, "check --strict found problems", "`check --strict` found a problem of the severity asked for."),
+    (130, "interrupted", "Ctrl-C ended the command before all was done."),
+];
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -126,6 +145,7 @@ enum Command {
     Model(model::ModelArgs),
     Config(config::ConfigArgs),
     Completions(config::CompletionsArgs),
+    Man(man::ManArgs),
     Watch(watch::WatchArgs),
     Mcp(mcp::McpArgs),
     /// Print the whole index, one line for each fact, to compare two indexes.
@@ -238,7 +258,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn exit_code(kind: ErrorKind) -> u8 {
+/// Gives the exit code of a command that failed.
+pub fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::Internal => 1,
         ErrorKind::Invalid => 2,
@@ -333,6 +354,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Model(args) => model::run(&session, &args),
         Command::Config(args) => config::run(&session, &args),
         Command::Completions(args) => config::completions(&session, &args),
+        Command::Man(args) => man::run(&session, &args),
         Command::Watch(args) => watch::run(&mut session, &args),
         Command::Mcp(args) => mcp::run(&mut session, &args),
         Command::Dump => status::dump(&session),
@@ -340,8 +362,8 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
     done.map(|()| Outcome::Done)
 }
 
-/// Gives the command tree, for completions and tests.
-fn tree() -> clap::Command {
+/// Gives the command tree, from which the parser, completions, manual pages and the reference are made.
+pub fn tree() -> clap::Command {
     Cli::command()
 }
 

@@ -43,9 +43,13 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 /// What `open` opens, and with what.
 #[derive(Debug, Serialize)]
 struct OpenReply {
+    /// The note's path.
     path: String,
+    /// What is opened: an address of Obsidian, or the file.
     address: String,
+    /// The program that opens it.
     program: String,
+    /// Whether it was opened; with `--dry-run` it is not.
     opened: bool,
 }
 

@@ -29,10 +29,15 @@ pub(super) struct WatchArgs {
 /// How long changes waited, in milliseconds from a batch's first event until a search finds it.
 #[derive(Debug, Default, Serialize)]
 struct Staleness {
+    /// How many batches there were.
     batches: usize,
+    /// The median.
     p50_ms: f64,
+    /// The 95th percentile.
     p95_ms: f64,
+    /// The 99th percentile.
     p99_ms: f64,
+    /// The longest.
     most_ms: f64,
     /// Upper ends of the steps, in milliseconds, and how many batches fall into each.
     histogram: Vec<(f64, usize)>,

@@ -154,6 +154,11 @@ impl Toolset {
         ("rulebook", Self::Rulebook),
     ];
 
+    /// Lists the names of all sets.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().map(|(name, _)| *name)
+    }
+
     /// Reads the name of a set.
     ///
     /// # Errors

@@ -103,7 +103,8 @@ pub enum Own {
     Pinned,
 }
 
-const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: \
+/// Every operator that takes a term, with its colon, parted by spaces.
+pub const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: \
                          task-done: type: tier: category: created: updated: links-to: linked-from: is:";
 
 /// Parses a query; nothing where nothing was typed.

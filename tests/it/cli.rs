@@ -200,7 +200,7 @@ fn status_counts_what_is_there() {
 }
 
 #[test]
-fn the_first_command_of_the_readme_finds_the_right_note() {
+fn the_first_example_of_the_help_finds_the_right_note() {
     let vault = TestVault::example();
     let reply = json(&vault.run(&["search", "how do links survive a rename", "--json"]));
     assert_eq!(reply["results"][0]["path"], "Tour/How links survive a rename.md");

@@ -37,7 +37,7 @@ const LAYERS: [&str; 16] = [
 ];
 
 /// Crates that one module alone may name; a module is its file and the folder beside it.
-const OWNERS: [(&str, &str); 17] = [
+const OWNERS: [(&str, &str); 18] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -55,6 +55,7 @@ const OWNERS: [(&str, &str); 17] = [
     ("hyper_util", "mcp"),
     ("schemars", "mcp"),
     ("clap", "cli"),
+    ("clap_mangen", "cli/man"),
 ];
 
 /// More lines than this need a reason.

@@ -1,0 +1,58 @@
+//! `sidenote man` writes the manual pages, made from the command tree.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_mangen::Man;
+
+use crate::cli::{Session, output, tree};
+use crate::error::{Error, Result};
+
+/// Print the manual page, or write the pages of all commands into a folder.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote man | man -l -
+  sidenote man --dir ~/.local/share/man/man1")]
+pub(super) struct ManArgs {
+    /// Write one page for each command into this folder, which is made where it is missing.
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn run(session: &Session, args: &ManArgs) -> Result<()> {
+    let Some(folder) = &args.dir else {
+        let mut page = Vec::new();
+        Man::new(tree())
+            .render(&mut page)
+            .map_err(|error| Error::internal("the manual page cannot be made").with_source(error))?;
+        return session.out.print(&String::from_utf8_lossy(&page));
+    };
+    #[expect(clippy::disallowed_methods, reason = "a folder that the user names, outside of any vault")]
+    std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
+    let mut files = Vec::new();
+    for (name, page) in pages()? {
+        let file = folder.join(name);
+        #[expect(clippy::disallowed_methods, reason = "a file of ours in a folder that the user names")]
+        std::fs::write(&file, page).map_err(|error| Error::io("write", &file, error))?;
+        files.push(file.display().to_string());
+    }
+    session.out.reply(&files, |files| files.iter().map(|file| format!("{}\n", output::plain(file))).collect())
+}
+
+/// Makes the page of every command that is not hidden: the names of their files, and their texts.
+fn pages() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut root = tree().disable_help_subcommand(true);
+    root.build();
+    let (mut pages, mut open) = (Vec::new(), vec![root]);
+    while let Some(command) = open.pop() {
+        open.extend(command.get_subcommands().filter(|inner| !inner.is_hide_set()).cloned());
+        let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+        let mut page = Vec::new();
+        Man::new(command).title(name.clone()).render(&mut page).map_err(|error| {
+            Error::internal(format!("the page of {name} cannot be made")).with_source(error)
+        })?;
+        pages.push((format!("{name}.1"), page));
+    }
+    pages.sort();
+    Ok(pages)
+}

@@ -1,0 +1,162 @@
+//! `settings.md`, out of the built-in settings, and what the program itself says of each.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sidenote::config::Config;
+
+use super::{MADE, check_page, code, prose, sentence};
+use crate::support::{TestVault, repository, stdout};
+
+/// One setting of `src/config.toml`.
+#[derive(Debug)]
+struct Setting {
+    key: String,
+    default: String,
+    meaning: String,
+    is_text: bool,
+}
+
+/// Reads the built-in settings with their comments. A comment goes for every setting below it up to an empty line or the
+/// next comment; a section's goes for all settings that have none.
+fn settings() -> Vec<Setting> {
+    let text = std::fs::read_to_string(repository().join("src/config.toml")).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    let (mut found, mut section) = (Vec::new(), String::new());
+    let (mut comment, mut general, mut is_comment) = (String::new(), String::new(), false);
+    for line in text.lines() {
+        if let Some(told) = line.strip_prefix("# ") {
+            if !is_comment {
+                comment.clear();
+            }
+            comment.push_str(told);
+            comment.push(' ');
+            is_comment = true;
+            continue;
+        }
+        is_comment = false;
+        if line.is_empty() {
+            comment.clear();
+        } else if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name.to_owned();
+            general = std::mem::take(&mut comment);
+        } else if let Some((name, _)) = line.split_once(" = ").filter(|_| !line.starts_with(' ')) {
+            let value = &table[&section][name];
+            let meaning = if comment.is_empty() { &general } else { &comment };
+            found.push(Setting {
+                key: format!("{section}.{name}"),
+                default: value.to_string(),
+                meaning: meaning.trim().to_owned(),
+                is_text: !value.is_array() && !value.is_table(),
+            });
+        }
+    }
+    found
+}
+
+/// Gives the name of the variable that sets a key.
+fn variable(key: &str) -> String {
+    format!("SIDENOTE_{}", key.to_uppercase().replace('.', "_"))
+}
+
+/// Says whether a vault's own file may set a key, by trying it.
+fn may_vault_set(setting: &Setting) -> bool {
+    let (section, name) = setting.key.split_once('.').unwrap();
+    let text = format!("[{section}]\n{name} = {}\n", setting.default);
+    let vault = TestVault::new(&[(".sidenote/config.toml", &text)]);
+    match Config::load(vault.root(), &[]) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(error.to_string().contains("which a vault may not"), "{}: {error}", setting.key);
+            false
+        }
+    }
+}
+
+#[test]
+fn settings_of_the_reference_are_those_of_the_program() {
+    let settings = settings();
+    let vault = TestVault::new(&[]);
+    let mut show = vault.command(&["config", "show", "--json"]);
+    show.env_remove("SIDENOTE_EMBED_PROVIDER");
+    for setting in settings.iter().filter(|setting| setting.is_text) {
+        show.env(variable(&setting.key), setting.default.trim_matches('"'));
+    }
+    let shown: Vec<Value> = serde_json::from_str(&stdout(&show.output().unwrap())).unwrap();
+    assert_eq!(shown.len(), settings.len());
+    assert!(settings.len() >= 60, "only {} settings were found", settings.len());
+    let mut page = format!(
+        "# Settings\n\n{MADE}\n\n`sidenote config show` prints every setting, its value and where that came from. A \
+         setting is taken from the first of these that has it:\n\n1. a flag of the command\n2. the environment\n3. \
+         `.sidenote/config.toml` in the vault\n4. your own file, which `sidenote config set KEY VALUE` writes\n5. the \
+         defaults below\n\nA vault can be a download, so its file may not set what decides which program runs, which \
+         address is reached, or what is kept. The column *Vault* says whether it may. A list or a table has no \
+         variable. An unknown key and a value of the wrong type are errors.\n\n"
+    );
+    let mut section = "";
+    for setting in &settings {
+        let (of, _) = setting.key.split_once('.').unwrap();
+        if of != section {
+            section = of;
+            writeln!(
+                page,
+                "## {section}\n\n| Key | Default | Meaning | Environment | Vault |\n| --- | --- | --- | --- | --- |"
+            )
+            .unwrap();
+        }
+        let known = shown.iter().find(|known| known["key"] == *setting.key).expect(&setting.key);
+        let name = variable(&setting.key);
+        let origin = if setting.is_text { name.as_str() } else { "default" };
+        // A key is told of, never shown.
+        assert_eq!(known["origin"], origin, "{}", setting.key);
+        assert!(!setting.meaning.is_empty(), "nothing is said of {}", setting.key);
+        let variable = if setting.is_text { code(&name) } else { "none".to_owned() };
+        let vault = if may_vault_set(setting) { "yes" } else { "no" };
+        let meaning = prose(&sentence(&setting.meaning));
+        let (key, default) = (code(&setting.key), code(&setting.default));
+        let last = settings.iter().rev().find(|other| other.key.starts_with(&format!("{of}."))).unwrap();
+        let end = if last.key == setting.key { "\n\n" } else { "\n" };
+        write!(page, "| {key} | {default} | {meaning} | {variable} | {vault} |{end}").unwrap();
+    }
+    page.push_str(VARIABLES);
+    check_page("settings.md", &page);
+}
+
+/// Variables that are no settings.
+const VARIABLES: &str = "\
+## Other variables
+
+| Variable | Meaning |
+| --- | --- |
+| `SIDENOTE_VAULT`, `SIDENOTE_INDEX`, `SIDENOTE_SESSION` | as the options `--vault`, `--index` and `--session` |
+| `SIDENOTE_LOG` | what is logged to standard error, such as `sidenote=debug`; warnings and errors where it is not set |
+| `SIDENOTE_NOW` | the time that the program takes for now, for scripts and tests |
+| `SIDENOTE_PAGER`, `PAGER` | the pager; `less` where neither is set |
+| `SIDENOTE_OPENER` | the program that `open` gives a note to |
+| `VISUAL`, `EDITOR` | the editor of `edit` |
+| `NO_COLOR` | no colours, unless `--color` says otherwise |
+| `OPENAI_API_KEY` | the key for api.openai.com, where `embed.api_key` is not set |
+| `HF_ENDPOINT`, `HF_TOKEN` | where `model install` fetches models, and the token for it |
+| `ORT_DYLIB_PATH` | the library onnxruntime, where `embed.onnxruntime` is not set |
+| `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_CACHE_HOME` | where your settings, models and caches lie |
+";
+
+#[test]
+fn every_variable_that_the_program_reads_is_in_the_reference() {
+    let text = super::sources();
+    let mut found = std::collections::BTreeSet::new();
+    for part in text.split("\"SIDENOTE_").skip(1) {
+        let name = part.split('"').next().unwrap();
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_') {
+            found.insert(format!("SIDENOTE_{name}"));
+        }
+    }
+    assert!(found.len() >= 5, "only {found:?} were found");
+    let known = settings();
+    // For the tests of this repository alone.
+    assert!(found.remove("SIDENOTE_FAILPOINT"));
+    for name in found {
+        let is_setting = known.iter().any(|setting| variable(&setting.key) == name);
+        assert!(is_setting || VARIABLES.contains(&format!("`{name}`")), "nothing is said of {name}");
+    }
+}
