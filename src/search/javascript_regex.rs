@@ -1,20 +1,21 @@
 //! Owns regular expressions of queries: JavaScript's syntax, run by engines that cannot run away (spec/obsidian.md 8).
 //!
-//! What needs no backtracking runs in linear time; look-around and back-references run with a limit of steps.
+//! What needs no backtracking runs in linear time; look-around and back-references run with a limit of steps. Steps are
+//! counted and not timed, so a query has the same answer on a slow machine.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
 
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::text::path::composed;
 use crate::text::pattern_limits::check_pattern;
 
-/// Steps that a pattern with look-around or back-references may take on one text: some for each byte of a large note.
-const MOST_STEPS: usize = 20_000_000;
-/// Time that such a pattern may take on all texts together.
-const MOST_TIME: Duration = Duration::from_secs(2);
+/// The most bytes of a text of each class; a longer text belongs to the last class.
+const CLASSES: [usize; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
+/// Steps back that a pattern with look-around or back-references may take on any text.
+const STEPS: usize = 50_000;
+/// Steps back that it may take besides for each byte of the largest text of the class.
+const STEPS_A_BYTE: usize = 25;
 /// Bytes that a compiled pattern may take.
 const LARGEST: usize = 4 << 20;
 
@@ -24,14 +25,50 @@ pub struct Pattern {
     engine: Engine,
     /// Texts that everything it matches contains, without regard to case.
     needed: Vec<String>,
-    /// Microseconds that it has taken so far, by all who ask.
-    spent: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Clone)]
 enum Engine {
     Linear(regex::Regex),
-    Stepping(fancy_regex::Regex),
+    Stepping(Arc<Stepping>),
+}
+
+/// A pattern whose steps are limited by the length of the text. The engine's limit is part of what it compiles, so each
+/// class of texts has a compiled pattern of its own, made when a text of the class is first met.
+#[derive(Debug)]
+struct Stepping {
+    translated: String,
+    match_case: bool,
+    classes: [OnceLock<Option<fancy_regex::Regex>>; CLASSES.len()],
+}
+
+impl Stepping {
+    /// Compiles the pattern for the smallest texts, which shows whether it is one.
+    fn new(translated: String, match_case: bool) -> Result<Self, String> {
+        let stepping = Self { translated, match_case, classes: Default::default() };
+        let smallest = stepping.compiled(0).map_err(|error| one_line(&error.to_string()))?;
+        if let Some(class) = stepping.classes.first() {
+            class.get_or_init(|| Some(smallest));
+        }
+        Ok(stepping)
+    }
+
+    fn compiled(&self, class: usize) -> Result<fancy_regex::Regex, fancy_regex::Error> {
+        let longest = CLASSES.get(class).copied().unwrap_or_default();
+        fancy_regex::RegexBuilder::new(&self.translated)
+            .multi_line(true)
+            .case_insensitive(!self.match_case)
+            .backtrack_limit(STEPS + STEPS_A_BYTE * longest)
+            .delegate_size_limit(LARGEST)
+            .build()
+    }
+
+    fn is_match(&self, text: &str) -> Result<bool, TooManySteps> {
+        let class = CLASSES.partition_point(|&longest| longest < text.len()).min(CLASSES.len() - 1);
+        let compiled = self.classes.get(class).ok_or(TooManySteps)?;
+        let regex = compiled.get_or_init(|| self.compiled(class).ok()).as_ref().ok_or(TooManySteps)?;
+        regex.is_match(text).map_err(|_| TooManySteps)
+    }
 }
 
 /// A pattern took more steps than it may.
@@ -54,19 +91,11 @@ impl Pattern {
             .size_limit(LARGEST)
             .build();
         match compiled {
-            Ok(regex) => {
-                Ok(Self { engine: Engine::Linear(regex), needed: needed(&linear), spent: Arc::default() })
-            }
+            Ok(regex) => Ok(Self { engine: Engine::Linear(regex), needed: needed(&linear) }),
             Err(regex::Error::CompiledTooBig(_)) => Err("it is too large".to_owned()),
             Err(_) => {
-                let stepping = fancy_regex::RegexBuilder::new(&translated(source, Dialect::Stepping)?)
-                    .multi_line(true)
-                    .case_insensitive(!match_case)
-                    .backtrack_limit(MOST_STEPS)
-                    .delegate_size_limit(LARGEST)
-                    .build()
-                    .map_err(|error| one_line(&error.to_string()))?;
-                Ok(Self { engine: Engine::Stepping(stepping), needed: Vec::new(), spent: Arc::default() })
+                let stepping = Stepping::new(translated(source, Dialect::Stepping)?, match_case)?;
+                Ok(Self { engine: Engine::Stepping(Arc::new(stepping)), needed: Vec::new() })
             }
         }
     }
@@ -78,16 +107,7 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Result<bool, TooManySteps> {
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
-            Engine::Stepping(regex) => {
-                if Duration::from_micros(self.spent.load(Ordering::Relaxed)) > MOST_TIME {
-                    return Err(TooManySteps);
-                }
-                let started = Instant::now();
-                let verdict = regex.is_match(text).map_err(|_| TooManySteps);
-                let taken = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-                self.spent.fetch_add(taken, Ordering::Relaxed);
-                verdict
-            }
+            Engine::Stepping(stepping) => stepping.is_match(text),
         }
     }
 

@@ -27,11 +27,7 @@ fn check(files: &[(&str, &str)], query: &str, expected: &[&str]) {
 
 #[test]
 fn conformance_cases() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json"))
-        .unwrap();
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let searches = cases.iter().filter(|case| case["kind"] == "search");
-    for case in searches {
+    for case in &crate::support::cases_of("search", 15) {
         let files: Vec<(&str, &str)> = case["files"]
             .as_object()
             .unwrap()
@@ -155,7 +151,34 @@ fn a_pattern_that_runs_away_is_stopped_and_told() {
     };
     let reply = vault.store().searches().search(&request).unwrap();
     assert!(reply.results.iter().any(|result| result.path == "b.md"));
-    assert_snapshot!(reply.notes.join("\n"), @r#"a regular expression takes too many steps in 1 files, such as a.md"#);
+    assert_snapshot!(reply.notes.join("\n"), @r#"a regular expression takes too many steps in 1 file, such as a.md"#);
+}
+
+#[test]
+fn a_pattern_that_runs_away_everywhere_ends_the_search_after_the_same_files() {
+    let files: Vec<(String, String)> = (0..200).map(|at| (format!("{at:03}.md"), "a".repeat(60))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let vault = TestVault::new(&files);
+    let request =
+        SearchRequest { query: r"/^(a|aa)+\1c$/".to_owned(), limit: Some(10), ..SearchRequest::default() };
+    for _ in 0..2 {
+        let reply = vault.store().searches().search(&request).unwrap();
+        assert_eq!(reply.results.len(), 0);
+        assert_eq!(
+            reply.notes.join("\n"),
+            "a regular expression takes too many steps in 112 files, such as 000.md; the remaining files were not searched"
+        );
+    }
+}
+
+#[test]
+fn a_long_text_gets_the_steps_that_its_length_needs() {
+    let long = format!("{}\nthe heron, then the heron\n", "reeds and reeds and water\n".repeat(20_000));
+    let vault = TestVault::new(&[("long.md", &long), ("short.md", "a heron")]);
+    let request = SearchRequest { query: r"/(\bheron\b).*\1/".to_owned(), ..SearchRequest::default() };
+    let reply = vault.store().searches().search(&request).unwrap();
+    let found: Vec<&str> = reply.results.iter().map(|result| result.path.as_str()).collect();
+    assert_eq!((found, reply.notes.join("\n")), (vec!["long.md"], String::new()));
 }
 
 #[test]

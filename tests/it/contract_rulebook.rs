@@ -79,7 +79,9 @@ fn a_memory_is_saved_with_its_title() {
     let everything = tree(vault.root());
     assert!(everything.values().all(|bytes| !String::from_utf8_lossy(bytes).contains("4711")));
     let records = fs::read_dir(vault.root().join(".sidenote/records")).unwrap();
-    for file in records.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+    let records: Vec<_> = records.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    assert!(!records.is_empty());
+    for file in records {
         assert!(!String::from_utf8_lossy(&fs::read(&file).unwrap()).contains("4711"), "{}", file.display());
     }
     for (arguments, says) in [

@@ -220,7 +220,7 @@ fn a_search_gives_blocks_and_counts_no_use() {
     for (arguments, says) in [
         (
             json!({ "query": "x", "intent": "guess", "reason_for_search": "r" }),
-            r#"intent is "guess"; it takes continuity, "#,
+            "intent is \"guess\"; it takes continuity, ",
         ),
         (json!({ "query": "x", "intent": "explore" }), "reason_for_search"),
         (json!({ "query": "x", "reason_for_search": "r" }), "intent"),
@@ -228,7 +228,7 @@ fn a_search_gives_blocks_and_counts_no_use() {
         (json!({ "query": "x", "intent": "explore", "reason_for_search": "r", "limit": -1 }), "limit"),
     ] {
         let refusal = client.refusal("search_memories", arguments);
-        assert!(refusal.contains(says.trim_matches('`')) || refusal.contains("invalid"), "{refusal}");
+        assert!(refusal.contains(says), "{refusal}");
     }
     // Ten where nothing is said; words are words.
     let many: Vec<Value> = (0..12).map(|at| json!({ "content": format!("plover -number {at}") })).collect();

@@ -10,7 +10,7 @@ use sidenote::memory::duplicate::{agree, digest};
 use sidenote::text::frontmatter;
 use sidenote::text::path::NotePath;
 
-use crate::support::say;
+use crate::support::{needed, say};
 
 /// Pairs below this are not listed.
 const LEAST: f32 = 0.85;
@@ -68,12 +68,10 @@ fn written(folder: &Path, texts: &mut Texts) -> Vec<Written> {
 #[test]
 #[ignore = "it embeds the notes of $SIDENOTE_EVAL/realmem-dev-notes, and lists pairs for people to judge"]
 fn notes_that_a_model_finds_alike() {
-    let Some(folder) = std::env::var_os("SIDENOTE_EVAL") else {
-        return say("skipped: SIDENOTE_EVAL names no folder that holds realmem-dev-notes");
-    };
+    let folder = needed("SIDENOTE_EVAL");
     let mut texts = Texts::default();
     let mut groups: BTreeMap<String, Vec<Written>> = BTreeMap::new();
-    for group in fs::read_dir(Path::new(&folder).join("realmem-dev-notes/notes")).unwrap() {
+    for group in fs::read_dir(folder.join("realmem-dev-notes/notes")).unwrap() {
         let group = group.unwrap();
         let notes = written(&group.path(), &mut texts);
         groups.insert(group.file_name().to_string_lossy().into_owned(), notes);
@@ -113,6 +111,7 @@ fn notes_that_a_model_finds_alike() {
             }
         }
     }
+    assert!(counts[0][0] > 0, "no two notes are alike");
     for (threshold, [all, passed, same]) in THRESHOLDS.into_iter().zip(counts) {
         say(&format!("{threshold}: {all} pairs, {passed} pass the guard, {same} are byte for byte the same"));
     }

@@ -39,9 +39,7 @@ fn plan(text: &str, op: &Value) -> Planned {
 
 #[test]
 fn conformance_cases() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json");
-    let cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    for case in cases.iter().filter(|case| case["kind"] == "fm-edit") {
+    for case in &crate::support::cases_of("fm-edit", 7) {
         let text = case["text"].as_str().unwrap();
         let planned = plan(text, &case["op"]);
         match case["expect"].as_str().unwrap() {

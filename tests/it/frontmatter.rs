@@ -38,10 +38,7 @@ fn check_spans(yaml: &str, expect: &[&str]) {
 
 #[test]
 fn conformance_cases() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json"))
-        .unwrap();
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    for case in cases.iter().filter(|case| case["kind"] == "frontmatter") {
+    for case in &crate::support::cases_of("frontmatter", 14) {
         let (found, body_start) = read(case["text"].as_str().unwrap());
         let expect = &case["expect"];
         let names = |names: Vec<&str>| json!(names);

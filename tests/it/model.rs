@@ -22,7 +22,7 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 
 use crate::endpoint::{Say, Server};
-use crate::support::{TestVault, repository, say, stderr, stdout};
+use crate::support::{TestVault, needed, repository, say, stderr, stdout};
 
 const NOTES: &[(&str, &str)] = &[
     ("Tomatoes.md", "# Tomatoes\n\nTomatoes need a deep watering twice a week.\n"),
@@ -31,12 +31,8 @@ const NOTES: &[(&str, &str)] = &[
 ];
 
 /// Finds the library to test with.
-fn library() -> Option<PathBuf> {
-    let path = std::env::var_os("SIDENOTE_TEST_ONNXRUNTIME").map(PathBuf::from);
-    if path.is_none() {
-        say("skipped: SIDENOTE_TEST_ONNXRUNTIME names no libonnxruntime");
-    }
-    path
+fn library() -> PathBuf {
+    needed("SIDENOTE_TEST_ONNXRUNTIME")
 }
 
 fn tiny(name: &str) -> String {
@@ -436,8 +432,9 @@ fn install_fetches_a_model_whole_or_not_at_all() {
 }
 
 #[test]
+#[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
 fn a_folder_is_tried_set_and_searched_with() {
-    let Some(library) = library() else { return };
+    let library = library();
     let bench = Bench::new(&[("SIDENOTE_EMBED_ONNXRUNTIME", library.to_str().unwrap())]);
     let dry = bench.run(&["model", "path", &tiny("tiny-embedder"), "--dry-run"]);
     assert!(dry.contains("tiny-embedder was tried, and works"), "{dry}");
@@ -448,7 +445,8 @@ fn a_folder_is_tried_set_and_searched_with() {
     let used: Vec<&Value> = items.as_array().unwrap().iter().filter(|item| item["in_use"] == true).collect();
     assert_eq!((used.len(), &used[0]["name"]), (1, &Value::from("tiny-embedder")));
     let tried = bench.json(&["model", "verify"]);
-    assert!(tried[0]["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true), "{tried}");
+    let checks = tried[0]["checks"].as_array().unwrap();
+    assert!(!checks.is_empty() && checks.iter().all(|check| check["ok"] == true), "{tried}");
     bench.run(&["index"]);
     // "kitten" is in no note, and means what "cat" does.
     assert_eq!(bench.search("kitten"), ("Cat.md".to_owned(), "hybrid".to_owned(), String::new()));
@@ -458,8 +456,9 @@ fn a_folder_is_tried_set_and_searched_with() {
 }
 
 #[test]
+#[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
 fn vectors_of_another_length_than_told_are_refused() {
-    let Some(library) = library() else { return };
+    let library = library();
     let tiny = tiny("tiny-embedder");
     let bench = Bench::new(&[
         ("SIDENOTE_EMBED_PROVIDER", "fastembed"),
@@ -487,8 +486,9 @@ fn rerank_bench(env: &[(&'static str, &str)]) -> Bench {
 const ASKED: &str = "watering week deep";
 
 #[test]
+#[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
 fn a_reranker_reads_the_best_hits_once_more() {
-    let Some(library) = library() else { return };
+    let library = library();
     let tiny = tiny("tiny-reranker");
     let set: &[(&'static str, &str)] =
         &[("SIDENOTE_RERANK_DIR", &tiny), ("SIDENOTE_EMBED_ONNXRUNTIME", library.to_str().unwrap())];
@@ -513,7 +513,8 @@ fn a_reranker_reads_the_best_hits_once_more() {
     assert!(unread.iter().all(|hit| hit["explain"].get("rerank").is_none()));
     assert!(bench.run(&["search", ASKED, "--explain"]).contains("; reranker "));
     // Words alone are words alone.
-    assert!(results(&bench, &["--mode", "bm25"]).iter().all(|hit| hit["explain"].get("rerank").is_none()));
+    let by_words = results(&bench, &["--mode", "bm25"]);
+    assert!(!by_words.is_empty() && by_words.iter().all(|hit| hit["explain"].get("rerank").is_none()));
     // A page holds what was asked for, and beyond the top all stays.
     assert_eq!(results(&bench, &["--limit", "1"]).len(), 1);
     assert!(bench.json(&["model", "verify"])[0]["checks"][0]["ok"] == true);
@@ -579,13 +580,19 @@ fn unpack_minilm(folder: &Path) {
 }
 
 #[test]
+#[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
 fn onnxruntime_and_the_built_in_runtime_agree() {
-    let Some(library) = library() else { return };
+    let library = library();
     // What is remembered of a model's files belongs into a home of the test's own.
     if std::env::var_os("SIDENOTE_TEST_HOME").is_none() {
         let home = tempfile::tempdir().unwrap();
         let done = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "model::onnxruntime_and_the_built_in_runtime_agree", "--nocapture"])
+            .args([
+                "--exact",
+                "--ignored",
+                "model::onnxruntime_and_the_built_in_runtime_agree",
+                "--nocapture",
+            ])
             .env("HOME", home.path())
             .env("SIDENOTE_TEST_HOME", home.path())
             .env_remove("XDG_CACHE_HOME")

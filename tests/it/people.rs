@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use sidenote::clock::Timestamp;
 
-use crate::support::{TestVault, json, run, say, stderr, stdout, text_of};
+use crate::support::{TestVault, json, run, stderr, stdout, text_of};
 
 const NOW: &str = "2026-11-21T15:00:00Z";
 
@@ -304,51 +304,48 @@ fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
     }
 }
 
-/// Runs the program on a terminal of its own; nothing where the system has no `script`.
-fn on_terminal(vault: &TestVault, args: &str, rows: usize, pager: &str) -> Option<String> {
+/// Runs the program on a terminal of its own, which script(1) of util-linux makes.
+fn on_terminal(vault: &TestVault, args: &str, rows: usize, pager: &str) -> String {
     let program = env!("CARGO_BIN_EXE_sidenote");
     let line = format!("stty rows {rows} cols 40; {program} --vault '{}' {args}", vault.root().display());
     let mut command = Command::new("script");
     command
         .args(["-qec", &line, "/dev/null"])
         .env_clear()
-        .env("PATH", std::env::var_os("PATH")?)
+        .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", vault.root().join(".home"))
         .env("SIDENOTE_NOW", "2026-11-21")
         .env("SIDENOTE_EMBED_PROVIDER", "none")
         .env("TERM", "xterm")
         .env("SIDENOTE_PAGER", pager)
         .stdin(std::process::Stdio::null());
-    match command.output() {
-        Ok(output) if output.status.success() => Some(stdout(&output).replace('\r', "")),
-        _ => {
-            say("skipped: this system has no script(1)");
-            None
-        }
-    }
+    let output = command.output().expect("script(1) of util-linux is installed");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    stdout(&output).replace('\r', "")
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "it needs script(1) of util-linux")]
 fn a_terminal_gets_a_pager_wrapped_words_and_colours() {
     let long = format!("# Long\n\n{}\n", "several words that go on ".repeat(20));
     let vault = TestVault::new(&[("long.md", &long), ("b.md", "x\n")]);
     (0..60).for_each(|n| vault.write(&format!("n{n:02}.md"), "y\n"));
     run(&vault, NOW, &["index", "--no-embed"]);
     let pager = "sed s/^/PAGED:/";
-    let Some(shown) = on_terminal(&vault, "list", 20, pager) else { return };
-    assert!(shown.lines().all(|line| line.starts_with("PAGED:")), "{shown}");
+    let shown = on_terminal(&vault, "list", 20, pager);
+    assert!(shown.contains("PAGED:") && shown.lines().all(|line| line.starts_with("PAGED:")), "{shown}");
     for args in ["list -n 3", "list --no-pager", "list --json"] {
-        let shown = on_terminal(&vault, args, 20, pager).unwrap();
+        let shown = on_terminal(&vault, args, 20, pager);
         assert!(!shown.contains("PAGED:"), "{args}: {shown}");
     }
-    assert!(!on_terminal(&vault, "list", 20, "").unwrap().contains("PAGED:"));
-    assert!(on_terminal(&vault, "list", 20, "no-such-pager-anywhere").unwrap().contains("n59.md"));
-    let found = on_terminal(&vault, "--color never --no-pager search several words", 50, "").unwrap();
+    assert!(!on_terminal(&vault, "list", 20, "").contains("PAGED:"));
+    assert!(on_terminal(&vault, "list", 20, "no-such-pager-anywhere").contains("n59.md"));
+    let found = on_terminal(&vault, "--color never --no-pager search several words", 50, "");
     // What standard error says comes on the same terminal.
     let answer = || found.lines().filter(|line| !line.starts_with("note: "));
     assert!(answer().all(|line| line.chars().count() <= 40) && answer().count() > 5, "{found}");
     assert!(!found.contains('\x1b'), "{found}");
-    assert!(on_terminal(&vault, "search several", 50, "").unwrap().contains("\x1b["));
+    assert!(on_terminal(&vault, "search several", 50, "").contains("\x1b["));
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn pages_that_were_cut_lose_nothing() {
     let vault = long_vault();
     let mut client = Client::start(&vault, &["--toolset", "notes,longterm"]);
     client.catch_up();
-    for (what, list, expected) in [("tags", "counts", 1_200), ("notes", "notes", 62)] {
+    for (what, list, expected, least) in [("tags", "counts", 1_200, 2), ("notes", "notes", 62, 1)] {
         let (mut seen, mut cursor, mut pages) = (0, Value::Null, 0);
         while pages == 0 || !cursor.is_null() {
             let asked = json!({ "what": what, "limit": 500, "cursor": cursor });
@@ -128,7 +128,7 @@ fn pages_that_were_cut_lose_nothing() {
             assert!(pages < 500, "pages go on for ever");
         }
         assert_eq!(seen, expected, "{what}");
-        assert!(pages > 1 || what == "notes", "{what}: {pages}");
+        assert!(pages >= least, "{what}: {pages}");
     }
     let (mut offset, mut total) = (0, 1);
     while offset < total {
@@ -270,7 +270,7 @@ fn a_section_keeps_one_heading_and_nothing_goes_for_good_unasked() {
     }
     let before = vault.contents();
     let dry = client.text("delete_note", json!({ "note": "Other", "dry_run": true }));
-    assert!(dry.contains("-[[Plan]]") || dry.contains("rename Other.md"), "{dry}");
+    assert!(dry.contains("Other.md -> .trash/Other.md"), "{dry}");
     let dry = client.text("write_note", json!({ "title": "Third", "content": "Three.", "dry_run": true }));
     assert!(dry.contains("+Three."), "{dry}");
     let refusal = client.refusal("delete_note", json!({ "note": "Other", "how": "permanent" }));

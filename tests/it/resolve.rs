@@ -35,10 +35,7 @@ fn show(found: Option<Resolved<'_>>) -> String {
 
 #[test]
 fn conformance_cases() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json"))
-        .unwrap();
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    for case in cases.iter().filter(|case| case["kind"] == "resolve") {
+    for case in &crate::support::cases_of("resolve", 20) {
         let files: Vec<&str> = case["files"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         let names = names(&files);
         let source = path(case["source"].as_str().unwrap());

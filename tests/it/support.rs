@@ -19,7 +19,12 @@ pub(crate) struct TestVault {
 impl TestVault {
     /// Makes a vault of paths and texts.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let vault = Self { folder: tempfile::tempdir().unwrap() };
+        Self::new_in(&std::env::temp_dir(), files)
+    }
+
+    /// Makes a vault of paths and texts in a folder.
+    pub(crate) fn new_in(folder: &Path, files: &[(&str, &str)]) -> Self {
+        let vault = Self { folder: TempDir::new_in(folder).unwrap() };
         for (path, text) in files {
             vault.write(path, text);
         }
@@ -183,22 +188,33 @@ pub(crate) fn number(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Says what a test did not try, or what it measured.
+/// Says what a test measured.
 #[expect(clippy::print_stderr, reason = "it is for whoever runs the tests")]
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Says whether permissions hold for us; the superuser may do anything.
-pub(crate) fn permissions_hold() -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
-    let hold = fs::write(folder.path().join("x"), "x").is_err();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    if !hold {
-        say("skipped: permissions do not hold for the superuser");
-    }
-    hold
+/// Does something on a thread for which permissions of files hold, and for the processes that it starts, also where the
+/// superuser runs the tests.
+pub(crate) fn under_permissions(test: impl FnOnce() + Send) {
+    let checked = || {
+        #[cfg(target_os = "linux")]
+        if rustix::process::geteuid().is_root() {
+            use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+            // A program that root starts would get all capabilities back.
+            rustix::thread::set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT).unwrap();
+            let none = CapabilitySet::empty();
+            let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+            rustix::thread::set_capabilities(None, sets).unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+        assert!(fs::write(folder.path().join("x"), "x").is_err(), "permissions of files do not hold");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        test();
+    };
+    let done = std::thread::scope(|scope| scope.spawn(checked).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 /// Asks a process to end, as a system does that shuts down.
@@ -238,24 +254,28 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Prepares a command that runs after `script`, as root of namespaces of its own: what it mounts and limits is nobody
-/// else's. The script goes on with `exec "$@"`. Nothing where the system does not allow it.
-pub(crate) fn apart(script: &str, command: &Command) -> Option<Command> {
-    let unshare = || {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--user", "--map-root-user", "--mount"]);
-        unshare
-    };
-    let mut trial = unshare();
-    trial.args(["sh", "-ec", script, "sh", "true"]);
-    if !trial.output().is_ok_and(|tried| tried.status.success()) {
-        say("skipped: this system gives no namespaces");
-        return None;
-    }
-    let mut apart = unshare();
-    apart.args(["sh", "-ec", script, "sh"]).arg(command.get_program()).args(command.get_args());
-    apart.env_clear().env("PATH", std::env::var_os("PATH")?);
-    for (name, value) in command.get_envs() {
-        apart.env(name, value?);
-    }
-    Some(apart)
+/// else's. The script goes on with `exec "$@"`. Tests that call it are ignored, for many systems do not allow it;
+/// `.ci/run` runs them where the system does.
+pub(crate) fn apart(script: &str, command: &Command) -> Command {
+    let mut apart = Command::new("unshare");
+    apart.args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"]);
+    apart.arg(command.get_program()).args(command.get_args());
+    apart.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    apart.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    apart
+}
+
+/// Reads the variable that names what a test needs; such a test is ignored with the variable's name in the reason.
+pub(crate) fn needed(name: &str) -> PathBuf {
+    std::env::var_os(name).unwrap_or_else(|| panic!("set {name} to run this test")).into()
+}
+
+/// Gives the cases of the specification of one kind, of which there must be this many.
+#[track_caller]
+pub(crate) fn cases_of(kind: &str, count: usize) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(repository().join("fixtures/obsidian/cases.json")).unwrap();
+    let all: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    let cases: Vec<_> = all.into_iter().filter(|case| case["kind"] == kind).collect();
+    assert_eq!(cases.len(), count, "cases of the kind {kind}");
+    cases
 }

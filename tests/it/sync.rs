@@ -252,6 +252,15 @@ fn a_folder_that_cannot_be_followed_removes_nothing() {
     let store = vault.store();
     assert_eq!(paths(&store, "otter"), ["real/b.md"]);
     assert_eq!(paths(&store, "heron"), ["a.md"]);
+    // Wherever the link leads, to nothing, into a hidden folder or back to the vault, the notes stay as they are.
+    let dump = store.index().dump().unwrap();
+    for target in [".elsewhere", ".", "linked"] {
+        vault.remove("linked");
+        symlink(target, vault.root().join("linked")).unwrap();
+        let report = store.index().sync(silent()).unwrap();
+        assert_eq!((report.added, report.changed, report.removed), (0, 0, 0), "{target}: {report:?}");
+        similar(&dump, &store.index().dump().unwrap());
+    }
 }
 
 #[test]
@@ -367,6 +376,7 @@ fn files_that_shrink_and_folders_that_vanish_while_they_are_read() {
 }
 
 #[test]
+#[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
 fn a_vault_that_can_only_be_read_is_searched_all_the_same() {
     let vault = TestVault::new(&[("fine.md", "heron")]);
     let home = TestVault::new(&[]);
@@ -380,14 +390,13 @@ fn a_vault_that_can_only_be_read_is_searched_all_the_same() {
         for args in [["search", "heron"], ["search", "heron"], ["read", "fine"]] {
             let mut command = vault.command(&args);
             command.env("HOME", home.root());
-            let Some(mut command) = apart(&script, &command) else { return };
-            let done = command.output().unwrap();
+            let done = apart(&script, &command).output().unwrap();
             assert!(done.status.success(), "{}", stderr(&done));
             assert!(stdout(&done).contains("heron"), "{}", stdout(&done));
         }
         let mut command = vault.command(&["append", "fine", "more"]);
         command.env("HOME", home.root());
-        let refused = apart(&script, &command).unwrap().output().unwrap();
+        let refused = apart(&script, &command).output().unwrap();
         assert!(!refused.status.success(), "{}", stdout(&refused));
         assert_eq!(tree(vault.root()), before);
     }

@@ -301,16 +301,26 @@ fn every_engine_has_one_owner() {
     });
 }
 
+/// Gives the comment that a file opens with.
+fn header(source: &Source) -> String {
+    let lines = source.text.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(str::trim).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
 #[test]
-fn every_file_says_what_it_owns() {
+fn every_file_opens_with_sentences_of_its_own() {
+    let sources = sources();
     check(|source| {
-        let header = source.text.lines().take_while(|line| line.starts_with("//!"));
-        let said = header.filter(|line| line.len() > "//!".len()).count();
+        let said = header(source);
+        let lines = said.lines().filter(|line| !line.is_empty()).count();
         // The crate's own documentation is the map of its layers, and as long as that.
-        let fits = (1..=4).contains(&said) || source.path == "lib.rs" && said > 0;
-        let wrong =
-            (!fits).then(|| source.place(0, format!("it opens with {said} lines of `//!`, not 1 to 4")));
-        wrong.into_iter().collect()
+        let fits = (1..=4).contains(&lines) || source.path == "lib.rs" && lines > 0;
+        let length = (!fits).then(|| format!("it opens with {lines} lines of `//!`, not 1 to 4"));
+        let fault = comments::fault(&said).filter(|_| source.path != "lib.rs");
+        let fault = fault.map(|what| format!("its header {what}: {said}"));
+        let same = sources.iter().find(|other| other.path != source.path && header(other) == said);
+        let same = same.map(|other| format!("its header is that of src/{}", other.path));
+        [length, fault, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
     });
 }
 

@@ -253,6 +253,7 @@ fn an_undo_that_recovery_finishes_leaves_no_folder_behind() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "the file system takes both names for one")]
 fn names_that_differ_by_case_alone_come_back() {
     let files = [
         ("n.md", "lower\n"),
@@ -262,9 +263,6 @@ fn names_that_differ_by_case_alone_come_back() {
         ("l.md", "[[N]]\n"),
     ];
     let vault = TestVault::new(&files);
-    if fs::read_to_string(vault.root().join("n.md")).unwrap() != "lower\n" {
-        return; // This file system holds one of them only.
-    }
     let texts =
         || -> Vec<_> { vault.contents().into_iter().map(|(path, (bytes, _))| (path, bytes)).collect() };
     let before = texts();

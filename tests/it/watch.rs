@@ -414,11 +414,12 @@ impl Process {
 }
 
 #[test]
+#[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
 fn a_system_without_watches_left_is_asked_again_and_again() {
     let vault = TestVault::new(&[("a/b/c/d.md", "one\n"), ("e/f/g.md", "one\n")]);
     let command = vault.command(&["watch", "--json"]);
     let script = "echo 3 >/proc/sys/user/max_inotify_watches; exec \"$@\"";
-    let Some(mut command) = apart(script, &command) else { return };
+    let mut command = apart(script, &command);
     let (log, events) = (vault.root().join(".log"), vault.root().join(".events"));
     command.stdout(fs::File::create(&events).unwrap()).stderr(fs::File::create(&log).unwrap());
     let _watch = Process(command.spawn().unwrap());

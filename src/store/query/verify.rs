@@ -31,6 +31,8 @@ const FIRST: usize = 16;
 
 /// No more than this at once: their texts are held meanwhile.
 const MOST: usize = 1_024;
+/// The search ends where a regular expression has taken too many steps in this many files: it would do so in most.
+const MOST_UNDECIDED: usize = 64;
 
 /// What answers a request.
 #[derive(Debug, Default)]
@@ -209,7 +211,8 @@ impl Searches<'_> {
         let mut found = Vec::new();
         let mut gave_up: Vec<NotePath> = Vec::new();
         let mut count = FIRST;
-        while found.len() < limit {
+        // Asked between batches, whose sizes are fixed: the same files are looked at on a slow machine.
+        while found.len() < limit && gave_up.len() < MOST_UNDECIDED {
             let hits: Vec<Fused> = order.by_ref().take(count).collect();
             if hits.is_empty() {
                 break;
@@ -242,7 +245,11 @@ impl Searches<'_> {
             }
         }
         let undecided = gave_up.first().map(|first| {
-            format!("a regular expression takes too many steps in {} files, such as {first}", gave_up.len())
+            let count = gave_up.len();
+            let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+            let stopped = order.next().is_some() && count >= MOST_UNDECIDED;
+            let rest = if stopped { "; the remaining files were not searched" } else { "" };
+            format!("a regular expression takes too many steps in {files}, such as {first}{rest}")
         });
         Ok(Sought { found, undecided, sifted: Some(sifted) })
     }

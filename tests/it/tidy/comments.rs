@@ -39,7 +39,7 @@ fn comments(source: &Source) -> Vec<Comment> {
 }
 
 /// Says what keeps a doc comment from being whole sentences.
-fn fault(text: &str) -> Option<&'static str> {
+pub(super) fn fault(text: &str) -> Option<&'static str> {
     let first = text.chars().next()?;
     if !(first.is_uppercase() || first.is_ascii_digit() || "`\"(*[<".contains(first)) {
         return Some("starts amid a sentence");
