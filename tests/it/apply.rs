@@ -350,7 +350,7 @@ fn only_regular_files_are_changed() {
             before: Some(ContentHash::of(b"")),
             content: whole("x"),
         }]);
-        check_refused(root, &plan, ErrorKind::Invalid, "no regular file");
+        check_refused(root, &plan, ErrorKind::Invalid, "not a regular file");
     }
 }
 
