@@ -1,6 +1,6 @@
-//! Owns the journal: what happened, one JSON event a line, appended; and what of it can be undone.
+//! The journal: an append-only log with one JSON event on each line, and the undo of operations.
 //!
-//! Lines stay as they were written, but for the uses of old months, which `compact` writes shorter.
+//! Lines never change, except that `compaction` shortens the uses of old months.
 
 mod compaction;
 pub mod event;
@@ -28,17 +28,17 @@ use crate::journal::event::{Event, TouchedFile};
 use crate::journal::event_id::id_millis;
 use crate::journal::reader::{Events, ReadOrder};
 
-/// How many bytes the events of one month may take.
+/// The maximum size of the file of one month in bytes.
 const MAX_MONTH: u64 = 1 << 31;
-/// After so many months without an event the clock is not believed at once.
+/// The number of months without events after which a single event does not start a new month, because the clock may be
+/// wrong.
 const LONGEST_PAUSE: i64 = 24;
-/// Events so far apart are of a month and the next one at most.
+/// The length of the longest month in milliseconds.
 const LONGEST_MONTH: i64 = 31 * 86_400_000;
-/// Before-images are as many or over as long a time, in milliseconds, on the far side of a gap before the clock is
-/// believed that made it.
+/// The number of before-images, or their time span in milliseconds, after a gap that shows that the clock is right.
 const ESTABLISHED: (usize, i64) = (10, 86_400_000);
 
-/// So many changes back a note is looked for that was moved while somebody was about to change it.
+/// The number of recent changes among which [`Journal::current_path`] looks for a move.
 const RECENT: usize = 1000;
 
 /// The journal of one vault.
@@ -49,15 +49,15 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in a records folder, which need not be there yet.
+    /// Opens the journal in a records folder, which need not exist yet.
     pub fn open(vault: &Vault, records: &Path) -> Self {
         Self { vault: vault.clone(), records: records.to_owned() }
     }
 
-    /// Appends an event and waits until it is on the disk.
+    /// Appends an event and flushes it to the disk.
     ///
     /// # Errors
-    /// `Io` where it cannot be written.
+    /// `Io` if it cannot be written.
     pub fn append(&self, event: &Event) -> Result<()> {
         self.append_all(std::slice::from_ref(event))
     }
@@ -65,7 +65,7 @@ impl Journal {
     /// Appends events in one write.
     ///
     /// # Errors
-    /// `Io` where they cannot be written.
+    /// `Io` if they cannot be written.
     pub fn append_all(&self, events: &[Event]) -> Result<()> {
         self.write(events, true)
     }
@@ -82,15 +82,15 @@ impl Journal {
         }
         for event in events {
             serde_json::to_writer(&mut lines, event)
-                .map_err(|error| Error::internal("an event cannot be written").with_source(error))?;
+                .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
             lines.push(b'\n');
         }
         file.write_all(&lines).map_err(failed)?;
         if waits { file.sync_data().map_err(failed) } else { Ok(()) }
     }
 
-    /// Names the file that an event goes into. A clock that went back does not put it in front of older ones, and one that
-    /// jumped ahead opens no month by a single event.
+    /// Returns the name of the file for an event. If the clock went back, the event still goes into the newest file; if the
+    /// clock jumped ahead, a single event does not start a new month.
     fn month_for(&self, at: Timestamp) -> Result<String> {
         let month = month_of(at);
         let Some(newest) = self.months()?.pop() else { return Ok(month) };
@@ -102,17 +102,16 @@ impl Journal {
         Ok(if goes_on { month } else { newest })
     }
 
-    /// Gives the newest file a name of the present, where a clock that was wrong for a while gave it one of the future, and
-    /// all that comes would go into it.
+    /// Renames the newest file if a wrong clock gave it a name in the future. Otherwise all later events would go into it.
     ///
     /// # Errors
-    /// `Io` where the folder cannot be listed or the file not renamed.
+    /// `Io` if the folder cannot be listed or the file cannot be renamed.
     pub fn rename_future_month(&self, lock: &WriteLock, now: Timestamp) -> Result<()> {
         let mut months = self.months()?;
         let (Some(newest), Some(before), present) = (months.pop(), months.pop(), month_of(now)) else {
             return Ok(());
         };
-        // A month ahead may be another machine's, in another zone.
+        // One month ahead may come from a machine in another time zone.
         if months_between(&present, &newest).is_none_or(|ahead| ahead < 2) || before > present {
             return Ok(());
         }
@@ -125,18 +124,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends an event without waiting for the disk: for what may be lost with the power, such as a use.
+    /// Appends an event without flushing it. It may be lost in a power failure, which is acceptable for a use.
     ///
     /// # Errors
-    /// `Io` where it cannot be written.
+    /// `Io` if it cannot be written.
     pub fn append_without_sync(&self, event: &Event) -> Result<()> {
         self.write(std::slice::from_ref(event), false)
     }
 
-    /// Records an operation that landed; nothing where it did nothing.
+    /// Records a committed operation, unless it did nothing.
     ///
     /// # Errors
-    /// `Io` where it cannot be written: the next [`Journal::record_missing`] does it.
+    /// `Io` if it cannot be written. The next [`Journal::record_missing`] records it then.
     pub fn record(&self, event: &Event) -> Result<()> {
         if event.id.is_empty() {
             return Ok(());
@@ -145,10 +144,11 @@ impl Journal {
         UndoLog::open(&self.records)?.mark_journaled(&event.id)
     }
 
-    /// Records operations that landed, but of which the process could not tell the journal any more. Gives how many.
+    /// Records committed operations that are missing because the process ended before [`Journal::record`]. Returns their
+    /// number.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read or written.
+    /// `Io` if the journal cannot be read or written.
     pub fn record_missing(&self, _lock: &WriteLock) -> Result<usize> {
         let kept = UndoLog::open(&self.records)?;
         let unsettled = kept.unjournaled()?;
@@ -173,10 +173,10 @@ impl Journal {
         Ok(recorded)
     }
 
-    /// Brings the lines of a month of a backup back that are not there any more.
+    /// Restores the lines of one month from a backup that are missing in the journal.
     ///
     /// # Errors
-    /// `Io` where it cannot be written.
+    /// `Io` if it cannot be written.
     pub fn restore_lines(&self, lock: &WriteLock, month: &str, bytes: &[u8]) -> Result<()> {
         if !is_month(month) {
             return Ok(());
@@ -200,7 +200,7 @@ impl Journal {
         if !ends_whole(&mut file).map_err(failed)? {
             lines.insert(0, b'\n');
         }
-        // Appended at once, whoever else appends; the order of lines means nothing.
+        // One write appends all lines, because other processes may append too. The order of lines has no meaning.
         file.write_all(&lines).and_then(|()| file.sync_data()).map_err(failed)
     }
 
@@ -231,10 +231,10 @@ impl Journal {
         Events::new(&self.records, self.folder()?, ReadOrder::NewestFirst, months).next().transpose()
     }
 
-    /// Counts the lines of each file that cannot be read, where there are any.
+    /// Returns the number of unreadable lines of each file that has any.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn damage(&self) -> Result<Vec<(String, usize)>> {
         let mut damaged = Vec::new();
         for month in self.months()? {
@@ -251,35 +251,38 @@ impl Journal {
     /// Reads the events.
     ///
     /// # Errors
-    /// `Io` where the folder cannot be listed.
+    /// `Io` if the folder cannot be listed.
     pub fn events(&self, order: ReadOrder) -> Result<Events> {
         let folder = self.folder()?;
         let months = self.months_in(folder.as_ref())?;
         Ok(Events::new(&self.records, folder, order, months))
     }
 
-    /// Tells a note's life, oldest event first: the note that has this path now, or had it last, through all its moves.
+    /// Lists the events of the note that has this path now, or had it last, through all its moves, oldest first.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn history(&self, path: &NotePath) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         for event in self.events(ReadOrder::OldestFirst)?.of_changes() {
             events.push(event?);
         }
         let mut name = Some(FileLocation::Vault(path.clone()));
-        // The last event that knows the name tells which note it was; from there on forwards its later names.
+        // The last event with this path identifies the note. The later paths follow from there.
         let last = events.iter().rposition(|event| {
-            name.as_ref()
-                .is_some_and(|name| ends_at(event, name).is_some() || begins_at(event, name).is_some())
+            name.as_ref().is_some_and(|name| {
+                follow_backward(event, name).is_some() || follow_forward(event, name).is_some()
+            })
         });
         let mut life = Vec::new();
         let Some(last) = last else { return Ok(life) };
-        let moved_on =
-            events.get(last).zip(name.as_ref()).is_some_and(|(event, name)| ends_at(event, name).is_none());
+        let moved_on = events
+            .get(last)
+            .zip(name.as_ref())
+            .is_some_and(|(event, name)| follow_backward(event, name).is_none());
         let middle = if moved_on { last } else { last + 1 };
         for event in events.get(middle..).unwrap_or_default() {
-            if let Some(step) = name.as_ref().and_then(|name| begins_at(event, name)) {
+            if let Some(step) = name.as_ref().and_then(|name| follow_forward(event, name)) {
                 life.push(event.clone());
                 name = step.next;
             }
@@ -287,7 +290,7 @@ impl Journal {
         let mut name = Some(FileLocation::Vault(path.clone()));
         let mut before = Vec::new();
         for event in events.get(..middle).unwrap_or_default().iter().rev() {
-            if let Some(step) = name.as_ref().and_then(|name| ends_at(event, name)) {
+            if let Some(step) = name.as_ref().and_then(|name| follow_backward(event, name)) {
                 before.push(event.clone());
                 name = step.next;
             }
@@ -297,23 +300,23 @@ impl Journal {
         Ok(before)
     }
 
-    /// Says where the note is now that had a path some changes ago; nothing where no change since then moved one from
-    /// there, or the note was removed.
+    /// Returns the present path of a note that recently had `path`; `None` if no recent change moved it, or if it was
+    /// removed.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn current_path(&self, path: &NotePath) -> Result<Option<NotePath>> {
         let first = FileLocation::Vault(path.clone());
         let mut later = Vec::new();
         for event in self.events(ReadOrder::NewestFirst)?.of_changes().take(RECENT) {
             let event = event?;
-            let Some(step) = begins_at(&event, &first) else {
+            let Some(step) = follow_forward(&event, &first) else {
                 later.push(event);
                 continue;
             };
             let mut name = step.next;
             for event in later.iter().rev() {
-                if let Some(step) = name.as_ref().and_then(|name| begins_at(event, name)) {
+                if let Some(step) = name.as_ref().and_then(|name| follow_forward(event, name)) {
                     name = step.next;
                 }
             }
@@ -322,11 +325,11 @@ impl Journal {
         Ok(None)
     }
 
-    /// Says where files are that lay at `places` right after an operation, of those that were moved since: nothing for
-    /// one that was removed. Empty where the journal does not know the operation.
+    /// Returns the present location of each file that was at one of `places` right after an operation and moved since;
+    /// `None` for one that was removed. The map is empty if the operation is not in the journal.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn moves_since(
         &self,
         id: &str,
@@ -349,7 +352,7 @@ impl Journal {
         if !is_known || later.is_empty() {
             return Ok(moved);
         }
-        // Each place of now, with that of then.
+        // Maps each present location to the one right after the operation.
         let mut now: HashMap<FileLocation, FileLocation> =
             places.map(|place| (place.clone(), place)).collect();
         for event in later.into_iter().rev() {
@@ -376,25 +379,25 @@ impl Journal {
                 moved.insert(then, to);
             }
         }
-        // What came back is where it was.
+        // A file that moved back has not moved.
         moved.retain(|then, now| now.as_ref() != Some(then));
         Ok(moved)
     }
 
-    /// Plans the opposite of an event; it expects the files to be as the event left them, so that [`Vault::apply`]
-    /// refuses by name where they are not.
+    /// Returns the change set that undoes an event. It expects the files to be as the event left them, so that
+    /// [`Vault::apply`] fails otherwise and names the file.
     ///
     /// # Errors
-    /// `NotFound` where the before-images are not kept any more.
+    /// `NotFound` if the before-images were removed.
     pub fn inverse(&self, event: &Event) -> Result<ChangeSet> {
         UndoLog::open(&self.records)?.inverse(&event.id)
     }
 
-    /// Takes back an event: files get their former bytes and places, and folders made for it go if they are empty.
-    /// The undo is an event of its own, which can be undone.
+    /// Undoes an event: restores the bytes and locations of its files, and removes folders that it created if they are
+    /// empty. The undo is an event of its own, which can be undone.
     ///
     /// # Errors
-    /// As [`Journal::inverse`] and [`Vault::apply`].
+    /// The errors of [`Journal::inverse`] and [`Vault::apply`].
     pub fn undo(&self, lock: &WriteLock, event: &Event, now: Timestamp) -> Result<(Applied, Event)> {
         let applied = self.vault.apply(lock, &self.inverse(event)?, now)?;
         let undo = Event::of(&applied);
@@ -402,33 +405,34 @@ impl Journal {
         Ok((applied, undo))
     }
 
-    /// Lists what can be undone, newest first: what was not undone yet, and is itself no undo.
+    /// Lists the operations that can be undone, newest first: those with before-images that were not undone and are not
+    /// undos themselves.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn undoable(&self) -> Result<Vec<Event>> {
-        let standing = self.active_operations()?;
-        Ok(standing
+        let active = self.active_operations()?;
+        Ok(active
             .into_iter()
-            .filter(|standing| standing.is_undoable)
-            .map(|standing| standing.event)
+            .filter(|operation| operation.is_undoable)
+            .map(|operation| operation.event)
             .collect())
     }
 
-    /// Lists operations that were not undone, and are themselves no undo, newest first.
+    /// Lists the operations that were not undone and are not undos themselves, newest first.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn active_operations(&self) -> Result<Vec<ActiveOperation>> {
-        Ok(self.operation_history(|_| false)?.standing)
+        Ok(self.operation_history(|_| false)?.active)
     }
 
-    /// Looks back over the operations, newest first, until one is `enough`: that one is the last which is listed.
+    /// Lists the operations, newest first, up to the first for which `enough` holds.
     ///
-    /// Where a line of the journal cannot be read, the before-images tell of the operation that stood there.
+    /// If a line of the journal cannot be read, its operation is reconstructed from the before-images.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn operation_history(
         &self,
         mut enough: impl FnMut(&ActiveOperation) -> bool,
@@ -443,18 +447,18 @@ impl Journal {
             if events.corrupt() > 0 && lost.is_none() {
                 lost = Some(self.lost(&store, &kept)?);
             }
-            // Ids tell the time; of one moment, what stood in a lost line is newer than what was found before it.
+            // Ids contain the time. At the same time, an operation of a lost line counts as newer than one that was read.
             while let Some(newer) =
                 lost.as_mut().and_then(|lost| lost.pop_if(|lost| id_millis(&lost.id) >= id_millis(&event.id)))
             {
                 found.take(newer, &kept, &mut undone);
-                if found.standing.last().is_some_and(&mut enough) {
+                if found.active.last().is_some_and(&mut enough) {
                     return Ok(found.ended(&events));
                 }
             }
-            let before = found.standing.len();
+            let before = found.active.len();
             found.take(event, &kept, &mut undone);
-            if found.standing.len() > before && found.standing.last().is_some_and(&mut enough) {
+            if found.active.len() > before && found.active.last().is_some_and(&mut enough) {
                 break;
             }
         }
@@ -467,7 +471,7 @@ impl Journal {
         Ok(found.ended(&events))
     }
 
-    /// Lists the operations that only their before-images tell of any more, oldest first.
+    /// Lists the operations that have before-images but no readable line, oldest first.
     fn lost(&self, store: &UndoLog, kept: &BTreeSet<String>) -> Result<Vec<Event>> {
         let mut lost = kept.clone();
         for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
@@ -479,29 +483,29 @@ impl Journal {
         lost.iter().map(|id| Ok(Event::of(&store.applied(id)?))).collect()
     }
 
-    /// Forgets before-images: those of operations that were undone and of undos, of all others but the newest `keep`, and
-    /// those older than `days`. Gives how many went.
+    /// Removes before-images: those of undone operations and of undos, those of all but the newest `keep` others, and those
+    /// older than `days`. Returns the number of removed operations.
     ///
-    /// A tenth more than `keep` may stay in all, so that most calls only count names.
+    /// Up to a tenth more than `keep` may stay, so that most calls only count names.
     ///
     /// # Errors
-    /// `Io` where they cannot be removed, or the journal cannot be read.
+    /// `Io` if they cannot be removed or the journal cannot be read.
     pub fn prune(&self, lock: &WriteLock, keep: usize, days: u32, now: Timestamp) -> Result<usize> {
         let kept = UndoLog::open(&self.records)?;
-        // The ids are UUIDs of version 7, which tell the time.
+        // The ids are UUIDv7, which contain the time.
         let mut ids = kept.names()?;
         ids.retain(|id| id_millis(id).is_some());
         let span = i64::from(days).saturating_mul(86_400_000);
-        let oldest = believed(&ids, now, span).saturating_sub(span);
+        let oldest = newest_plausible_time(&ids, now, span).saturating_sub(span);
         let is_old = |id: &str| id_millis(id).is_none_or(|at| at < oldest);
         let is_full = ids.len().saturating_sub(keep) > keep / 10;
         if !is_full && !ids.iter().any(|id| is_old(id)) {
             return Ok(0);
         }
-        // An undo must not push out what is still to be undone.
+        // Undos must not displace operations that can still be undone.
         let staying: Option<HashSet<String>> = if is_full {
-            let standing = self.active_operations()?.into_iter().filter(|standing| standing.is_undoable);
-            Some(standing.take(keep).map(|standing| standing.event.id).collect())
+            let active = self.active_operations()?.into_iter().filter(|operation| operation.is_undoable);
+            Some(active.take(keep).map(|operation| operation.event.id).collect())
         } else {
             None
         };
@@ -513,9 +517,9 @@ impl Journal {
     }
 }
 
-/// Gives the newest moment that the times of operations bear out: a single time that lies more than `span` behind all
-/// others may be that of a clock that jumped ahead, and takes nothing away.
-fn believed(ids: &[String], now: Timestamp, span: i64) -> i64 {
+/// Returns the newest plausible time of the operations. A few operations that are more than `span` after all others may
+/// come from a wrong clock, and must not make the others expire.
+fn newest_plausible_time(ids: &[String], now: Timestamp, span: i64) -> i64 {
     let mut times: Vec<i64> =
         ids.iter().filter_map(|id| id_millis(id)).filter(|at| *at <= now.millis()).collect();
     times.push(now.millis());
@@ -538,23 +542,22 @@ fn believed(ids: &[String], now: Timestamp, span: i64) -> i64 {
 /// An operation that was not undone.
 #[derive(Debug, Clone)]
 pub struct ActiveOperation {
-    /// What was done.
+    /// The event of the operation.
     pub event: Event,
-    /// Whether its before-images are there, so that it can be undone.
+    /// Whether its before-images exist, so that it can be undone.
     pub is_undoable: bool,
 }
 
-/// What was found by looking back.
+/// The operations of a journal, newest first, without those that were undone.
 #[derive(Debug, Default)]
 pub struct OperationHistory {
-    /// Operations that were not undone, and are themselves no undo, newest first.
-    pub standing: Vec<ActiveOperation>,
-    /// Undos and what took back others, newest first, but for those that were taken back themselves; each with the number
-    /// of standing operations that are newer.
+    /// The operations that were not undone and are not undos themselves, newest first.
+    pub active: Vec<ActiveOperation>,
+    /// The undos that were not undone themselves, newest first, each with the number of newer active operations.
     pub undos: Vec<(usize, Event)>,
-    /// Lines that could not be read.
+    /// The number of lines that could not be read.
     pub corrupt: usize,
-    /// Bytes of the journal that were read.
+    /// The number of bytes that were read.
     pub bytes: u64,
 }
 
@@ -566,9 +569,9 @@ impl OperationHistory {
         match &event.undoes {
             Some(id) => {
                 undone.insert(id.clone());
-                self.undos.push((self.standing.len(), event));
+                self.undos.push((self.active.len(), event));
             }
-            None => self.standing.push(ActiveOperation { is_undoable: kept.contains(&event.id), event }),
+            None => self.active.push(ActiveOperation { is_undoable: kept.contains(&event.id), event }),
         }
     }
 
@@ -577,19 +580,19 @@ impl OperationHistory {
     }
 }
 
-/// What an event means for one name.
+/// The effect of an event on one path.
 struct PathStep {
-    /// The name beyond it; nothing where the note began or ended there.
+    /// The path on the other side of the event; `None` if the note was created or removed by it.
     next: Option<FileLocation>,
 }
 
-/// Says what became of the note that had `name` before an event; `None` where the event does not concern it.
-fn begins_at(event: &Event, name: &FileLocation) -> Option<PathStep> {
+/// Follows a path forward through an event; `None` if the event does not concern it.
+fn follow_forward(event: &Event, name: &FileLocation) -> Option<PathStep> {
     if let Some(file) = event.files.iter().find(|file| file.path == *name && file.before.is_some()) {
         let is_removed = file.after.is_none();
         return Some(PathStep { next: (!is_removed).then(|| file.end().clone()) });
     }
-    // A large file that was only moved has no hashes.
+    // A large file that only moved has no hashes.
     if let Some(to) = event.files.iter().find(|file| file.path == *name).and_then(|file| file.to.clone()) {
         return Some(PathStep { next: Some(to) });
     }
@@ -597,8 +600,8 @@ fn begins_at(event: &Event, name: &FileLocation) -> Option<PathStep> {
     Some(PathStep { next: Some(moved) })
 }
 
-/// Says which name the note that had `name` after an event had before it; `None` where the event does not concern it.
-fn ends_at(event: &Event, name: &FileLocation) -> Option<PathStep> {
+/// Follows a path backward through an event; `None` if the event does not concern it.
+fn follow_backward(event: &Event, name: &FileLocation) -> Option<PathStep> {
     let ends = |file: &&TouchedFile| file.end() == name && (file.after.is_some() || file.to.is_some());
     if let Some(file) = event.files.iter().find(ends) {
         let is_new = file.before.is_none() && file.to.is_none();
@@ -616,12 +619,12 @@ fn replaced(name: &FileLocation, from: &NotePath, to: &NotePath) -> Option<FileL
     NotePath::from_disk(&format!("{to}{rest}")).map(FileLocation::Vault)
 }
 
-/// Names the file of the month of a moment.
+/// Returns the name of the file for the month of a time.
 fn month_of(at: Timestamp) -> String {
     format!("{}.jsonl", at.rfc3339().get(..7).unwrap_or("0000-00"))
 }
 
-/// Counts months since the year 0; nothing for what names no month.
+/// Returns the number of months since the year 0; `None` if the name is not that of a month.
 fn month_number(name: &str) -> Option<i64> {
     let (year, rest) = name.split_once('-')?;
     Some(year.parse::<i64>().ok()? * 12 + rest.get(..2)?.parse::<i64>().ok()? - 1)
@@ -631,7 +634,7 @@ fn months_between(from: &str, to: &str) -> Option<i64> {
     Some(month_number(to)? - month_number(from)?)
 }
 
-/// Names the file of the month behind another.
+/// Returns the name of the file for the next month.
 fn following(name: &str) -> Option<String> {
     let next = month_number(name)? + 1;
     Some(format!("{:04}-{:02}.jsonl", next / 12, next % 12 + 1))
@@ -644,7 +647,7 @@ fn is_month(name: &str) -> bool {
         .is_some_and(|(year, month)| year.len() == 4 && month.len() == 2 && digits(year) && digits(month))
 }
 
-/// Says whether the last line of a file is whole; a torn one is left as it is, and ended.
+/// Says whether a file ends with a line end. If not, the next event starts on a new line.
 fn ends_whole(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(true);

@@ -1,37 +1,37 @@
-//! Owns the sharing of independent work among the machine's cores.
+//! Parallel map over a slice on all cores, with scoped threads.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many callers share their work this moment.
-static SHARING: AtomicUsize = AtomicUsize::new(0);
+/// The number of running calls of [`map`].
+static ACTIVE_CALLERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts a caller until it is dropped.
+/// Counts a call as active until it is dropped.
 struct ActiveCaller;
 
 impl Drop for ActiveCaller {
     fn drop(&mut self) {
-        SHARING.fetch_sub(1, Ordering::Relaxed);
+        ACTIVE_CALLERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Gives the number of cores. It is asked for once: to find it out, files of the system are read.
+/// Returns the number of cores. The system is asked once.
 pub fn core_count() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Does `work` on every item, on all cores where there are enough items, and gives the results in order. Where others
-/// share theirs already there are fewer idle cores, and more threads would only stand in each other's way.
+/// Applies `work` to every item, in parallel if there are enough items, and returns the results in order. Concurrent
+/// calls share the cores.
 ///
-/// Each core does a run of at least `least` items, and `work` gets what `start` makes once for each run.
+/// Each thread takes a run of at least `least` items, and passes the state that `start` returns to each `work`.
 pub fn map<'t, T: Sync, S, R: Send>(
     items: &'t [T],
     least: usize,
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
-    let others = SHARING.fetch_add(1, Ordering::Relaxed);
+    let others = ACTIVE_CALLERS.fetch_add(1, Ordering::Relaxed);
     let _shares = ActiveCaller;
     let idle = core_count().saturating_sub(others).max(1);
     let share = items.len().div_ceil(idle).max(least).max(1);

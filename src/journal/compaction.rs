@@ -1,5 +1,7 @@
-//! Owns compaction: the uses of an old month, a line each, become one line for each note. Every use keeps its name,
-//! its time and what it came by; only the session that it was of goes. So a journal that was compacted on one branch merges with one that was not.
+//! Journal compaction: merges the uses of an old month, one line each, into one line for each note.
+//!
+//! Every use keeps its id, its time and its source; only the session is dropped. A journal that was compacted on one git
+//! branch therefore merges with one that was not.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,24 +16,24 @@ use crate::journal::snapshot::{SNAPSHOT, uses_of};
 use crate::journal::{Journal, MAX_MONTH};
 use crate::vault::write_lock::WriteLock;
 
-/// The month that runs and so many before it stay as they are.
+/// The number of months before the present one that are not compacted.
 const KEPT_MONTHS: i64 = 2;
-/// What the uses of a month may say, so that nothing else goes with them.
+/// The fields of a use that compaction knows. A use with other fields is kept as it is.
 const KNOWN: &[&str] = &["notes", "by", "session"];
 
-/// Writes the name of a use; its time too, where the name does not tell it.
+/// Formats a use as its id, followed by its time if the id does not contain it.
 fn name(id: &str, at: Timestamp) -> String {
     if id_millis(id) == Some(at.millis()) { id.to_owned() } else { format!("{id}@{}", at.millis()) }
 }
 
-/// Rewrites one month; `None` where there is nothing to be made shorter.
+/// Compacts the lines of one month; `None` if there is nothing to compact.
 fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     let (mut kept, mut uses, mut lines) =
         (Vec::new(), BTreeMap::<(String, Option<String>), Vec<(i64, String)>>::new(), 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let event = serde_json::from_slice::<Event>(line).ok().filter(is_plain);
         let Some(event) = event else {
-            // What cannot be read stays, too.
+            // Unreadable lines are kept.
             kept.extend_from_slice(line);
             if !line.ends_with(b"\n") {
                 kept.push(b'\n');
@@ -60,22 +62,22 @@ fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
         let last = named.last().map_or(0, |(at, _)| *at);
         let names: Vec<&str> = named.iter().map(|(_, name)| name.as_str()).collect();
         let note: Value = serde_json::from_str(&note)
-            .map_err(|error| Error::internal("a note of a use is no JSON").with_source(error))?;
+            .map_err(|error| Error::internal("a note of a use is not valid JSON").with_source(error))?;
         let mut event = Event::new(SNAPSHOT, Timestamp::from_millis(last));
-        // Two machines that compact the same uses write the same line.
+        // The id is a hash, so that two machines that compact the same uses write the same line.
         let digest = blake3::hash(json!([note, by, names]).to_string().as_bytes()).to_hex();
         event.id = digest.as_str().get(..32).unwrap_or_default().to_owned();
         event.more.insert("notes".to_owned(), Value::from(vec![note]));
         event.more.extend(by.map(|by| ("by".to_owned(), Value::from(by))));
         event.more.insert("uses".to_owned(), Value::from(names));
         serde_json::to_writer(&mut kept, &event)
-            .map_err(|error| Error::internal("an event cannot be written").with_source(error))?;
+            .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
         kept.push(b'\n');
     }
     Ok(Some(kept))
 }
 
-/// Says whether an event is a use, or a snapshot of uses, and nothing besides.
+/// Says whether an event is a use or a snapshot of uses, without other fields.
 fn is_plain(event: &Event) -> bool {
     let is_bare =
         event.files.is_empty() && event.folders.is_empty() && event.undoes.is_none() && event.note.is_none();
@@ -96,14 +98,13 @@ fn is_plain(event: &Event) -> bool {
 }
 
 impl Journal {
-    /// Writes the uses of old months shorter; gives how many months were rewritten. Edits, votes and all else stay as
-    /// they are, line by line.
+    /// Compacts the uses of old months; returns the number of files that were rewritten. All other lines are kept.
     ///
     /// # Errors
-    /// `Io` where a month cannot be read or written; the month is as it was then.
+    /// `Io` if a file cannot be read or written. That file is then unchanged.
     pub fn compact(&self, lock: &WriteLock, now: Timestamp) -> Result<usize> {
         let months = self.months()?;
-        // Nobody appends to a month but the newest.
+        // Events are only appended to the newest month.
         let Some((newest, older)) = months.split_last() else { return Ok(0) };
         let today = now.rfc3339();
         let mut done = 0;
@@ -127,7 +128,7 @@ impl Journal {
     }
 }
 
-/// Says whether a month, such as `2026-09.jsonl`, lies far enough before a day.
+/// Says whether a file such as `2026-09.jsonl` is old enough to be compacted.
 fn is_old(month: &str, today: &str) -> bool {
     let count = |text: &str| -> Option<i64> {
         let (year, rest) = text.split_once('-')?;

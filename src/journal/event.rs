@@ -8,46 +8,46 @@ use crate::text::edit::{ContentHash, FileLocation, FolderMove};
 use crate::text::path::NotePath;
 use crate::vault::applied::Applied;
 
-/// The operation of files that somebody else moved, and that were only seen to have moved.
+/// The operation name for files that another program moved.
 pub const OP_MOVED: &str = "moved";
 
-/// The operation of files that come back from a backup: they are what they were, and not new.
+/// The operation name for files that are restored from a backup. They do not count as new.
 pub const OP_RESTORE_BACKUP: &str = "restore-backup";
 
-/// One thing that happened.
+/// One event of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its name, which sorts by time; for a change of files also the name of its before-images.
+    /// The id, which sorts by time. For a change of files it is also the id of the before-images.
     pub id: String,
-    /// When it happened.
+    /// The time of the event.
     #[serde(serialize_with = "write_moment", deserialize_with = "read_moment")]
     pub at: Timestamp,
-    /// What was done: `move`, `set`, `undo`.
+    /// The name of the operation, such as `move`, `set` or `undo`.
     pub op: String,
-    /// Folders that moved.
+    /// The folders that moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FolderMove>,
-    /// Files that were made, changed, moved or removed.
+    /// The files that were created, changed, moved or removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<TouchedFile>,
-    /// The event that this one takes back.
+    /// The id of the event that this one undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
-    /// A remark in words.
+    /// A remark in free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whatever else events of this kind say.
+    /// The other fields, which depend on the operation.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// What an event did to one file.
+/// One file of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedFile {
-    /// The path that it had; for a new file the path that it got.
+    /// The path before the event; for a new file the path after it.
     #[serde(serialize_with = "write_place", deserialize_with = "read_place")]
     pub path: FileLocation,
-    /// The path that it got by moving.
+    /// The path after the event, if the file moved.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -55,22 +55,22 @@ pub struct TouchedFile {
         deserialize_with = "read_to"
     )]
     pub to: Option<FileLocation>,
-    /// The hash of its bytes before; nothing for a new file.
+    /// The hash of the bytes before the event; `None` for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ContentHash>,
-    /// The hash of its bytes afterwards; nothing for one that was removed.
+    /// The hash of the bytes after the event; `None` for a removed file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<ContentHash>,
 }
 
 impl TouchedFile {
-    /// Says where the file was after the event, were it not removed.
+    /// Returns the path after the event; for a removed file the path that it had.
     pub fn end(&self) -> &FileLocation {
         self.to.as_ref().unwrap_or(&self.path)
     }
 }
 
-/// Writes a moment with milliseconds, so that none are lost.
+/// Serializes a time as RFC 3339 with milliseconds.
 fn write_moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     let whole = at.rfc3339();
     match (at.millis().rem_euclid(1000), whole.strip_suffix('Z')) {
@@ -81,10 +81,10 @@ fn write_moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S
 
 fn read_moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(deserializer)?;
-    Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no time")))
+    Timestamp::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a time")))
 }
 
-/// Writes a place as people know it: `.trash/…` for what is in the bin.
+/// Serializes a location as a path, `.trash/…` for a file in the trash.
 fn write_place<S: Serializer>(place: &FileLocation, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(place)
 }
@@ -109,11 +109,11 @@ fn parse_place<E: serde::de::Error>(text: &str) -> Result<FileLocation, E> {
         Some(inner) => NotePath::from_disk(inner).map(FileLocation::Trash),
         None => NotePath::from_disk(text).map(FileLocation::Vault),
     };
-    place.ok_or_else(|| E::custom(format!("{text:?} is no path in a vault")))
+    place.ok_or_else(|| E::custom(format!("{text:?} is not a path in a vault")))
 }
 
 impl Event {
-    /// Makes an event of its own, such as a use, with a new id.
+    /// Creates an event with a new id.
     pub fn new(op: impl Into<String>, at: Timestamp) -> Self {
         Self {
             id: event_id(at).simple().to_string(),
@@ -127,8 +127,8 @@ impl Event {
         }
     }
 
-    /// Names what the event is about: the folder or file that moved, came or went, else the first that changed. What
-    /// only follows, such as a note whose links change, is not it.
+    /// Returns the main path of the event: the folder or file that was moved, created or removed, otherwise the first file
+    /// that changed.
     pub fn subject(&self) -> Option<String> {
         if let Some(folder) = self.folders.first() {
             return Some(format!("{} -> {}", folder.from, folder.to));
@@ -142,7 +142,7 @@ impl Event {
         })
     }
 
-    /// Makes the event of an operation that landed.
+    /// Creates the event of a committed operation.
     pub fn of(applied: &Applied) -> Self {
         let files = applied.files.iter().filter_map(|file| {
             let path = file.from.as_ref().or(file.to.as_ref())?.clone();

@@ -2,7 +2,7 @@
 
 use crate::memory::usage::EventId;
 
-/// Gives the number that an event's name stands for.
+/// Returns the id of an event as a number; for an id that is not a UUID, a hash of it.
 pub(super) fn event_number(id: &str) -> EventId {
     uuid::Uuid::parse_str(id).map_or_else(
         |_| {
@@ -14,7 +14,7 @@ pub(super) fn event_number(id: &str) -> EventId {
     )
 }
 
-/// Gives the milliseconds since 1970 at which an operation got its id; `None` for what is no id of ours.
+/// Returns the time in a UUIDv7 in milliseconds since 1970; `None` for any other id.
 pub(super) fn id_millis(id: &str) -> Option<i64> {
     let (seconds, nanos) = uuid::Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
     i64::try_from(seconds * 1000 + u64::from(nanos) / 1_000_000).ok()

@@ -1,7 +1,7 @@
-//! Owns the ledger's upkeep: folded from the journal once, kept beside the index, and extended by what is appended.
+//! The projection of the journal: a [`UsageLedger`] that is folded once, cached in the index folder and extended by new
+//! events.
 //!
-//! The kept ledger is a cache: where it is missing, damaged, or the journal is not what it was made of, all is folded
-//! again.
+//! If the cache is missing, damaged or does not match the journal, the whole journal is folded again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,31 +24,31 @@ use crate::memory::usage::{EventId, MemoryEvent, NoteRef, UsageEvent, UsageEvent
 use crate::text::edit::FileLocation;
 use crate::{parallel, safe_open};
 
-/// The name of the kept ledger, in the index folder.
+/// The name of the cache file in the index folder.
 const FILE_NAME: &str = "ledger";
-/// How many bytes it may have.
+/// The maximum size of the cache file in bytes.
 const MAX_FILE_LEN: u64 = 1 << 31;
-/// It is kept again where so much came to it since.
+/// The number of new events after which the cache file is written again.
 const SAVE_THRESHOLD: usize = 500;
-/// Changes where the form of the kept ledger does.
+/// The version of the cache format.
 const FORMAT_VERSION: u8 = 3;
-/// So many lines are worth a core of their own.
+/// The minimum number of lines for one thread.
 const LINES_PER_CORE: usize = 2000;
-/// So many bytes before the end of what was read must be as they were.
+/// The number of bytes before the read position whose hash must be unchanged.
 const TAIL_LEN: usize = 4096;
 
-/// How far a file of the journal was read.
+/// The position up to which a file of the journal was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ReadPosition {
-    /// To here, which is behind a line's end.
+    /// The offset, which is the start of a line.
     len: u64,
-    /// The hash of what stands before it.
+    /// The hash of the bytes before the offset.
     tail: [u8; 32],
-    /// Size and times of the file then.
+    /// Size and times of the file when it was read.
     stat: (u64, i64, i64, i64, i64),
 }
 
-/// The ledger of a journal, and how far that was read.
+/// The ledger of a journal, and the positions up to which the journal was read.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Projection {
     ledger: UsageLedger,
@@ -57,8 +57,8 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Brings a book in line with the journal. Where there is none yet, it begins with the one that is kept in `folder`,
-    /// and leaves a better one there for the next process, unless that folder is to be read only (`may_write`).
+    /// Updates a projection from the journal. If there is none yet, it is loaded from the cache file in `folder`, and with
+    /// `may_write` the file is updated for the next process.
     ///
     /// # Errors
     /// `Io` where the journal cannot be read.
@@ -74,20 +74,20 @@ impl Projection {
         let before = held.ledger.len();
         let refreshed = held.update(journal);
         let was_refolded = *refreshed.as_ref().unwrap_or(&false);
-        // What was kept does not go with the journal any more where all was folded anew, as after a compaction.
+        // After a full fold, as after a compaction, the cache file no longer matches the journal.
         let grown = if was_refolded { held.ledger.len() } else { held.ledger.len().saturating_sub(before) };
         if may_write
             && (is_first || was_refolded)
             && grown >= SAVE_THRESHOLD
             && let Err(error) = held.save(&path)
         {
-            tracing::debug!("the ledger is not kept: {error}");
+            tracing::debug!("the ledger could not be cached: {error}");
         }
         *projection = Some(held);
         refreshed.map(drop)
     }
 
-    /// Takes what was kept; an empty book where there is nothing, or nothing sound.
+    /// Loads the cache file; the projection is empty if the file is missing or damaged.
     fn load(path: &Path) -> Self {
         let Ok(bytes) = safe_open::read_in_place(path, MAX_FILE_LEN) else { return Self::default() };
         let sound = bytes.split_at_checked(33).filter(|(head, body)| {
@@ -99,22 +99,22 @@ impl Projection {
 
     fn save(&self, path: &Path) -> Result<()> {
         let body = postcard::to_stdvec(self)
-            .map_err(|error| Error::internal("the ledger cannot be written down").with_source(error))?;
+            .map_err(|error| Error::internal("the ledger cannot be serialized").with_source(error))?;
         let bytes = [[FORMAT_VERSION].as_slice(), blake3::hash(&body).as_bytes(), &body].concat();
         AtomicFile::new(path).write_bytes(&bytes).map_err(|error| Error::io("write", path, error))
     }
 
-    /// Gives what the journal tells of every note.
+    /// Returns the ledger.
     pub fn ledger(&self) -> &UsageLedger {
         &self.ledger
     }
 
-    /// Counts lines of the journal that were no events.
+    /// Returns the number of lines that are not valid events.
     pub fn corrupt(&self) -> usize {
         self.corrupt
     }
 
-    /// Brings the ledger in line with the journal; says whether all was folded anew.
+    /// Updates the ledger from the journal; says whether the whole journal was folded again.
     fn update(&mut self, journal: &Journal) -> Result<bool> {
         let months = journal.months()?;
         if self.marks.keys().all(|name| months.contains(name)) && self.extend(journal, &months)? {
@@ -129,7 +129,7 @@ impl Projection {
         Ok(true)
     }
 
-    /// Takes what was appended; `false` where more than that happened.
+    /// Adds appended events; `false` if the journal changed in another way.
     fn extend(&mut self, journal: &Journal, months: &[String]) -> Result<bool> {
         let mut events = Vec::new();
         for name in months {
@@ -141,7 +141,7 @@ impl Projection {
         Ok(self.ledger.extend(events))
     }
 
-    /// Reads what came to one file of the journal since; `None` where it is not the one that was read.
+    /// Reads the events appended to one file; `None` if the part that was read has changed.
     fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<MemoryEvent>>> {
         let path = journal.records.join(name);
         let failed = |error| Error::io("read the journal", &path, error);
@@ -159,7 +159,7 @@ impl Projection {
         if !appended {
             return Ok(None);
         }
-        // A line that is being written this moment is read when it is whole, be it without its end.
+        // An incomplete last line is read later. A complete one without a line end is read now.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1).max(begin);
         let rest = bytes.get(end..).unwrap_or_default();
         let end = if rest.is_empty() || parse_line(rest).is_none() { end } else { bytes.len() };
@@ -173,7 +173,7 @@ impl Projection {
     }
 }
 
-/// What most lines say: which notes were used.
+/// The fields of a line that records uses, which most lines do.
 #[derive(Deserialize)]
 struct UseLine<'a> {
     id: Cow<'a, str>,
@@ -181,7 +181,7 @@ struct UseLine<'a> {
     op: Cow<'a, str>,
     #[serde(default)]
     notes: Vec<NoteField<'a>>,
-    // Nothing of this belongs to a use.
+    // A line with one of these fields is not a plain use.
     files: Option<IgnoredAny>,
     folders: Option<IgnoredAny>,
     undoes: Option<IgnoredAny>,
@@ -194,7 +194,7 @@ struct NoteField<'a> {
     path: Option<Cow<'a, str>>,
 }
 
-/// Reads a line of the journal; nothing where it is no event. Uses, which most lines are, take a short way.
+/// Parses a line of the journal; `None` if it is not an event. Uses have a fast path.
 fn parse_line(line: &[u8]) -> Option<Vec<MemoryEvent>> {
     parse_use_line(line).or_else(|| Some(memory_events(&serde_json::from_slice::<Event>(line).ok()?)))
 }
@@ -220,7 +220,7 @@ fn tail(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes.get(from..).unwrap_or_default()).as_bytes()
 }
 
-/// Lists the notes that an event names.
+/// Lists the notes of an event.
 pub(super) fn subjects(event: &Event) -> Vec<NoteRef> {
     let notes = event.more.get("notes").and_then(|notes| notes.as_array());
     let subject = |note: &serde_json::Value| {
@@ -235,7 +235,7 @@ fn tenths(event: &Event) -> u8 {
     tenths.and_then(|tenths| u8::try_from(tenths).ok()).unwrap_or(0)
 }
 
-/// Says what an event means for the weight of notes.
+/// Converts an event of the journal to the events that matter to memory.
 pub fn memory_events(event: &Event) -> Vec<MemoryEvent> {
     let (at, id) = (event.at.millis(), event_number(&event.id));
     let mut found = Vec::new();

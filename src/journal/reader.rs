@@ -1,6 +1,6 @@
-//! Reads the journal line by line, from either end, one block of a file at a time: no file is held whole.
+//! The journal reader: events from either end, one block of a file at a time.
 //!
-//! Lines that cannot be read are passed over and counted; they stay in their files.
+//! Unreadable lines are skipped and counted.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -13,47 +13,47 @@ use crate::journal::event::Event;
 use crate::safe_open;
 use crate::vault::dir::Dir;
 
-/// So many bytes are read at once.
+/// The size of a block in bytes.
 const BLOCK: u64 = 256 * 1024;
-/// A line is no longer than this; what is, is no journal of ours.
-const LONGEST_LINE: usize = 256 * 1024 * 1024;
-/// One of these stands in the line of every event that changed files, or took such a change back.
+/// The maximum length of a line in bytes. A file with a longer line is not a journal.
+const MAX_LINE_LEN: usize = 256 * 1024 * 1024;
+/// The line of every event that changed files, or undid such a change, contains one of these.
 const CHANGES: &[&str] = &["\"files\":", "\"folders\":", "\"undoes\":"];
 
-/// Which events come first.
+/// The order of the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOrder {
-    /// As they happened.
+    /// The oldest event first.
     OldestFirst,
-    /// The other way round.
+    /// The newest event first.
     NewestFirst,
 }
 
-/// Events as they are read.
+/// An iterator over the events of a journal.
 #[derive(Debug)]
 pub struct Events {
     records: PathBuf,
     folder: Option<Dir>,
     order: ReadOrder,
-    /// Names of files; the next one last.
+    /// The names of the remaining files, the next one last.
     months: Vec<String>,
     open: Option<Month>,
-    /// Lines that were read, the next one last.
+    /// The lines that were read, the next one last.
     lines: Vec<Vec<u8>>,
-    /// Lines without one of these texts are passed over unread, unless there is none.
+    /// Only lines that contain one of these texts are parsed; if empty, all lines.
     needles: Vec<memmem::Finder<'static>>,
     corrupt: usize,
     bytes: u64,
 }
 
-/// A file of the journal that is being read.
+/// An open file of the journal.
 #[derive(Debug)]
 struct Month {
     path: PathBuf,
     file: File,
-    /// The part that was not read yet: from here, to here.
+    /// The byte range that was not read yet.
     left: std::ops::Range<u64>,
-    /// What was read of a line whose other part was not.
+    /// The part of a line that was read while the rest is in the next block.
     part: Vec<u8>,
 }
 
@@ -71,30 +71,30 @@ impl Events {
         Self { records, folder, order, months, open: None, lines, needles, corrupt: 0, bytes: 0 }
     }
 
-    /// Reads only the events that changed files, or took such a change back.
+    /// Returns only the events that changed files or undid such a change.
     #[must_use]
     pub fn of_changes(self) -> Self {
         self.with_any(CHANGES)
     }
 
-    /// Reads only events in whose lines one of these texts stands.
+    /// Returns only the events whose lines contain one of `texts`.
     #[must_use]
     pub fn with_any(mut self, texts: &[&str]) -> Self {
         self.needles = texts.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
         self
     }
 
-    /// Counts the lines so far that were no events.
+    /// Returns the number of invalid lines so far.
     pub fn corrupt(&self) -> usize {
         self.corrupt
     }
 
-    /// Counts the bytes that were read so far.
+    /// Returns the number of bytes that were read so far.
     pub fn bytes_read(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads a line; nothing where it is no event, or none that was asked for.
+    /// Parses a line; `None` if it is invalid or filtered out.
     fn event(&mut self, line: &[u8]) -> Option<Event> {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -112,7 +112,7 @@ impl Events {
         event
     }
 
-    /// Reads the next lines; says whether there may be more.
+    /// Reads the next block of lines; `false` at the end of the journal.
     fn fill(&mut self) -> Result<bool> {
         let Some(month) = &mut self.open else {
             let (Some(name), Some(folder)) = (self.months.pop(), &self.folder) else { return Ok(false) };
@@ -139,9 +139,9 @@ impl Events {
 }
 
 impl Month {
-    /// Reads a part of the file; a line longer than a block doubles it.
+    /// Reads a part of the file.
     fn read(&mut self, from: u64, len: u64) -> std::io::Result<Vec<u8>> {
-        if self.part.len() > LONGEST_LINE {
+        if self.part.len() > MAX_LINE_LEN {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
         let mut bytes = Vec::new();
@@ -154,7 +154,7 @@ impl Month {
         BLOCK.max(self.part.len() as u64).min(self.left.end - self.left.start)
     }
 
-    /// Reads from the beginning on; gives the lines, the first one last.
+    /// Reads the next block from the start; returns its lines in reverse order and the number of bytes.
     fn next_lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, u64)> {
         let size = self.size();
         let read = self.read(self.left.start, size)?;
@@ -173,7 +173,7 @@ impl Month {
         Ok((lines, bytes))
     }
 
-    /// Reads from the end on; gives the lines, the last one last.
+    /// Reads the next block from the end; returns its lines in order and the number of bytes.
     fn last_lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, u64)> {
         let size = self.size();
         let mut whole = self.read(self.left.end - size, size)?;
@@ -181,7 +181,7 @@ impl Month {
         whole.append(&mut self.part);
         self.left.end -= size;
         if !self.left.is_empty() {
-            // The first line goes on before this block.
+            // The first line may begin in the block before.
             let begin = memchr::memchr(b'\n', &whole).unwrap_or(whole.len());
             let rest = whole.split_off(begin);
             self.part = std::mem::replace(&mut whole, rest);
@@ -217,7 +217,7 @@ impl Iterator for Events {
     }
 }
 
-/// Reads the lines of one file of the journal; gives the events, and how many lines were none.
+/// Parses the lines of one file of the journal; returns the events and the number of invalid lines.
 pub fn read_lines(bytes: &[u8]) -> (Vec<Event>, usize) {
     let (mut events, mut corrupt) = (Vec::new(), 0);
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {

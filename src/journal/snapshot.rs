@@ -6,10 +6,10 @@ use crate::journal::event::Event;
 use crate::journal::event_id::{event_number, id_millis};
 use crate::memory::usage::EventId;
 
-/// The operation of a line that stands for the uses of one note.
+/// The operation name of a snapshot event.
 pub(super) const SNAPSHOT: &str = "snapshot";
 
-/// Reads the uses that a snapshot stands for: when, and the name of each.
+/// Lists the uses in a snapshot: time and id of each.
 pub(super) fn uses_of(event: &Event) -> Vec<(i64, EventId)> {
     let uses = event.more.get("uses").and_then(Value::as_array);
     let read = |text: &str| {

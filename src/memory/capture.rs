@@ -1,28 +1,28 @@
-//! Owns capture: which parts of an agent's answer are worth a note.
+//! Capture: the parts of an agent's answer that are worth a note.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The fewest characters of a part.
+/// The minimum length of a part in characters.
 const SHORTEST: usize = 10;
-/// The most characters of a part.
+/// The maximum length of a part in characters.
 const LONGEST: usize = 500;
-/// So many parts of one conversation are kept.
+/// The maximum number of parts that are kept of one conversation.
 pub const MOST: usize = 3;
-/// What scores less says nothing to keep.
+/// The minimum score of a part that is kept.
 const LEAST: f64 = 0.3;
 
-/// A part of an answer, and what it is worth.
+/// A part of an answer with its score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaptureCandidate {
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// The higher the better.
+    /// The score; higher is better.
     pub score: f64,
 }
 
-/// Sentences that tell what was decided, found, mended, wanted or is so; each with what it is worth.
+/// Patterns of sentences that report decisions, findings, fixes, preferences and facts, each with its score.
 const PATTERNS: &[(&str, f64)] = &[
     (r"(?i)\b(?:decided|decision|we chose|chose to|going with|settled on|agreed)\b", 0.4),
     (r"(?i)\b(?:fixed|root cause|caused by|the (?:bug|problem|issue) (?:was|is)|turns out)\b", 0.4),
@@ -32,7 +32,7 @@ const PATTERNS: &[(&str, f64)] = &[
     (r"(?i)\b(?:is (?:located|stored|configured|defined) (?:in|at|by)|lives in|default(?:s)? to)\b", 0.25),
 ];
 
-/// Words that say of themselves that they matter.
+/// Words that mark a statement as important.
 const WEIGHTY: &[&str] =
     &["important", "critical", "warning", "key", "essential", "careful", "required", "breaking"];
 
@@ -40,8 +40,8 @@ static MATCHERS: LazyLock<Vec<(Regex, f64)>> = LazyLock::new(|| {
     PATTERNS.iter().filter_map(|(pattern, worth)| Some((Regex::new(pattern).ok()?, *worth))).collect()
 });
 
-/// Cuts an answer to parts: paragraphs, and sentences of those that are too long. Code blocks stay whole, and go where
-/// they are too long.
+/// Splits an answer into paragraphs, and long paragraphs into sentences. A code block is one part, and is dropped if it
+/// is too long.
 pub fn parts(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut add = |paragraph: &str| {
@@ -69,7 +69,7 @@ pub fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-/// Cuts a paragraph after each mark that ends a sentence and is followed by white space, or needs none.
+/// Splits a paragraph into sentences.
 fn sentences(text: &str) -> Vec<&str> {
     let (mut found, mut begin) = (Vec::new(), 0);
     let mut letters = text.char_indices().peekable();
@@ -89,7 +89,7 @@ fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
-/// Tells what a part is worth: by the patterns that it meets, its length, code, weighty words and lists.
+/// Scores a part by its patterns, length, code, important words and lists.
 pub fn score(part: &str) -> f64 {
     let met = MATCHERS.iter().filter(|(pattern, _)| pattern.is_match(part));
     let mut score: f64 = met.map(|(_, worth)| worth).sum();
@@ -100,17 +100,17 @@ pub fn score(part: &str) -> f64 {
     let is_item =
         |line: &str| line.trim_start().starts_with(['-', '*', '•']) || line.trim_start().starts_with("1.");
     score += if part.lines().any(is_item) { 0.1 } else { 0.0 };
-    // A sentence or two says most.
+    // Parts of one or two sentences are best.
     score += match part.chars().count() {
         50..=300 => 0.15,
         30..=400 => 0.05,
         _ => 0.0,
     };
-    // A question asks, and does not tell.
+    // A question states nothing.
     if part.trim_end().ends_with('?') { score - 0.3 } else { score }
 }
 
-/// Picks the best parts of an answer, in the order in which they stand in it.
+/// Returns the best parts of an answer in their original order.
 pub fn pick(text: &str) -> Vec<CaptureCandidate> {
     let scored = parts(text).into_iter().map(|text| CaptureCandidate { score: score(&text), text });
     let mut found: Vec<(usize, CaptureCandidate)> =

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
-/// What an agent is working on.
+/// The task that an agent is working on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkContext {
-    /// In words.
+    /// The description in free text.
     pub text: String,
-    /// Until when that counts.
+    /// The time at which the context expires, if it does.
     pub expires_at: Option<Timestamp>,
 }
 
 impl WorkContext {
-    /// Says whether it still counts.
+    /// Says whether the context has not expired.
     pub fn is_current(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|end| now < end)
     }

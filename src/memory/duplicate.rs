@@ -1,7 +1,7 @@
-//! Owns the question whether two texts say the same: exactly, or so nearly that only the lexical guard can tell.
+//! Duplicate detection: the hash of exact duplicates, and the lexical guard for near duplicates.
 //!
-//! Texts that a model finds alike are often updates or opposites of each other, or one says more: another date, a number,
-//! a "not", a clause at the end. Those words are what the guard compares (spec/memory.md, Duplicates).
+//! Texts that a model finds similar are often updates or opposites of each other, or one says more: another date, a
+//! number, a "not", an added clause. The guard compares those words (spec/memory.md, Duplicates).
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,24 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::terms::{CachedStemmer, TermKind, is_stop_word, terms};
 
-/// Gives the SHA-256 of a text with line feeds alone at its line ends and no white space around it, in hex.
+/// Returns the SHA-256 of a trimmed text with LF line ends, in hex.
 pub fn digest(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     Sha256::digest(text.trim().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Words that turn a sentence round.
+/// Words of negation.
 const NEGATIONS: &[&str] = &[
     "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "cant", "dont",
     "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt", "hasnt",
     "havent", "hadnt", "stop", "stopped", "except", "unless", "instead",
 ];
 
-/// Words that turn what is into what may be, or will.
+/// Words of modality, which turn a fact into a possibility or a plan.
 const MODALS: &[&str] =
     &["will", "would", "shall", "should", "can", "could", "must", "might", "used", "former", "formerly"];
 
-/// Stems of words that say how far a thing has come, which is what an update changes.
+/// Stems of words for the stage of a task, which an update changes.
 const STAGES: &[&str] = &[
     "abandon",
     "accept",
@@ -70,7 +70,7 @@ const STAGES: &[&str] = &[
     "wip",
 ];
 
-/// Names of times that an update changes.
+/// Names of times, which an update changes.
 const TIMES: &[&str] = &[
     "monday",
     "tuesday",
@@ -103,30 +103,30 @@ const TIMES: &[&str] = &[
     "pm",
 ];
 
-/// Signs whose order around names is the point, as in `HND→KIX`.
+/// Arrow signs, around which the order of names matters, as in `HND→KIX`.
 const ARROWS: &[&str] = &["→", "->", "=>", "⇒", "←", "<-"];
 
-/// What must agree in two texts that say the same.
+/// The words and numbers that must agree in two texts that say the same.
 #[derive(Debug, PartialEq, Eq, Default)]
 struct CriticalTokens {
-    /// Numbers, dates and times, in their order.
+    /// The numbers, dates and times in order.
     numbers: Vec<String>,
-    /// Words that deny or turn into what may be, and names of times.
+    /// The words of negation and modality, and the names of times.
     words: Vec<String>,
-    /// Code spans.
+    /// The code spans.
     code: BTreeSet<String>,
-    /// What stands on either side of an arrow.
+    /// The words on both sides of each arrow.
     directions: Vec<String>,
-    /// How far things have come.
+    /// The stages.
     stages: BTreeSet<String>,
 }
 
-/// What a text says in words, apart from the most common ones.
+/// The words of a text without the most common ones.
 #[derive(Debug, Default)]
 struct ContentWords {
     /// The stems of all words.
     words: BTreeSet<String>,
-    /// Those with a capital letter, in their order.
+    /// The words with a capital letter, in order.
     names: Vec<String>,
 }
 
@@ -135,12 +135,12 @@ impl ContentWords {
         let mut saying = Self::default();
         let mut stem = CachedStemmer::brief();
         for term in terms(text) {
-            // Compounds count by their parts, however they are joined.
+            // A compound counts by its parts, whatever joins them.
             let is_whole = matches!(term.kind, TermKind::Whole | TermKind::Tail);
             if is_whole || is_stop_word(&term.text) {
                 continue;
             }
-            // What goes on is not what was done.
+            // A continuous form is not a finished stage.
             let word = if term.text.ends_with("ing") { &term.text } else { stem.of(&term.text) };
             let is_name =
                 text.get(term.start..).and_then(|rest| rest.chars().next()).is_some_and(char::is_uppercase);
@@ -152,7 +152,7 @@ impl ContentWords {
         saying
     }
 
-    /// Gives the names that another text has as well, in their order.
+    /// Returns the names that occur in both texts, in order.
     fn shared(&self, other: &Self) -> Vec<&String> {
         self.names.iter().filter(|name| other.names.contains(name)).collect()
     }
@@ -163,7 +163,7 @@ impl CriticalTokens {
         let mut telling = Self::default();
         let mut prose = String::with_capacity(text.len());
         for (at, part) in text.split('`').enumerate() {
-            // Backticks come in pairs; what stands between them is code.
+            // The text between a pair of backticks is code.
             if at % 2 == 1 && !part.is_empty() {
                 telling.code.insert(part.to_owned());
                 prose.push(' ');
@@ -209,9 +209,9 @@ impl CriticalTokens {
     }
 }
 
-/// Says whether a new text, which a model finds like a known one, says nothing else: they agree in what tells updates and
-/// opposites apart, which is numbers, dates, times, negations, stages, code spans and directions, the new one has no word
-/// of weight that the known one lacks, and the names that both have stand in the same order.
+/// Says whether a new text that a model finds similar to a known one is a duplicate of it. Both must agree in numbers,
+/// dates, times, negations, stages, code spans and directions; the new text may have no other content word; and the
+/// names in both must be in the same order.
 pub fn agree(known: &str, new: &str) -> bool {
     if CriticalTokens::of(known) != CriticalTokens::of(new) {
         return false;

@@ -1,33 +1,33 @@
-//! Owns the choice of what goes to the trash where memories take too much room (spec/memory.md, Forgetting and eviction).
+//! Eviction: the choice of memories that go to the trash when the limit is exceeded (spec/memory.md, Forgetting and
+//! eviction).
 
 use crate::clock::Timestamp;
 
-/// Evicting ends where so much of the room is taken, in percent.
+/// The percentage of the limit at which eviction stops.
 const UNTIL: u64 = 85;
-/// So many of a hundred notes go where eviction is asked for although there is room.
+/// The percentage of notes that a forced eviction removes.
 const FORCED: usize = 15;
 
-/// A memory that could go.
+/// A memory that may be evicted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvictionCandidate {
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
-    /// When it was used last, or made.
+    /// The time of the last use, or of creation.
     pub last: Timestamp,
-    /// When it was made.
+    /// The time of creation.
     pub created: Timestamp,
-    /// Its path, which decides between equals.
+    /// The path, which breaks ties.
     pub path: String,
-    /// Whether it must stay.
+    /// Whether the memory is protected from eviction.
     pub stays: bool,
 }
 
-/// Chooses the memories that go, in the order in which they do: the least recently used first, then the oldest, until
-/// 85 % of `most` bytes are taken. Where they take no more than `most`, none goes, unless it is `forced`: then 15 % of
-/// the notes, one at least.
+/// Selects the memories to evict, the least recently used first, then the oldest, until at most 85 % of `most` bytes
+/// are used. If at most `most` bytes are used, nothing is evicted, unless `forced`: then 15 % of the notes, at least one.
 pub fn choose(candidates: &[EvictionCandidate], most: u64, forced: bool) -> Vec<usize> {
     let mut taken: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
-    // No room at all is no limit: nobody means that all shall go.
+    // A limit of 0 means no limit.
     let is_over = most > 0 && taken > most;
     let mut order: Vec<(usize, &EvictionCandidate)> =
         candidates.iter().enumerate().filter(|(_, candidate)| !candidate.stays).collect();

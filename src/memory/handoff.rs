@@ -1,29 +1,29 @@
-//! Owns the text of a handoff: where a piece of work stands, for whoever takes it up (spec/toolsets.md, `vector`).
+//! Handoffs: the state of a task as Markdown, for the agent that continues it (spec/toolsets.md, `vector`).
 
 use crate::clock::Timestamp;
 
-/// Where a piece of work stands.
+/// The state of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handoff {
-    /// What is worked on.
+    /// The project.
     pub project: String,
-    /// The branch, where there is one.
+    /// The git branch, if there is one.
     pub branch: Option<String>,
-    /// In a few sentences.
+    /// A summary in a few sentences.
     pub summary: String,
-    /// What is done.
+    /// The finished items.
     pub completed: Vec<String>,
-    /// What is begun, or waits for something.
+    /// The items in progress or waiting.
     pub in_progress: Vec<String>,
-    /// What was decided.
+    /// The decisions.
     pub decisions: Vec<String>,
-    /// What comes next.
+    /// The next steps.
     pub next: Vec<String>,
-    /// Ids of memories that belong to it.
+    /// The ids of related memories.
     pub memories: Vec<String>,
 }
 
-/// Writes a handoff as Markdown; the date is that of this machine's place.
+/// Formats a handoff as Markdown with the local date.
 pub fn markdown(handoff: &Handoff, now: Timestamp) -> String {
     let branch = handoff.branch.as_deref().filter(|branch| !branch.is_empty()).unwrap_or("unknown");
     let mut text = format!(
@@ -44,7 +44,7 @@ pub fn markdown(handoff: &Handoff, now: Timestamp) -> String {
             text.push_str("- (none)\n");
         }
         for item in items {
-            // An item of several lines stays one item.
+            // The further lines of an item are indented.
             text.push_str(&format!("- {}\n", item.trim().replace('\n', "\n  ")));
         }
     }

@@ -1,7 +1,6 @@
-//! What a note is worth, folded from what its frontmatter says, what the journal tells of it, and the time.
+//! Memory: importance, tiers, scores and recall, computed from frontmatter, journal and time (spec/memory.md).
 //!
-//! All here is pure: the same three give the same answer, on every machine and in every order of reading
-//! (spec/memory.md).
+//! Pure: the same inputs give the same result on every machine, whatever the order of the events.
 
 pub mod capture;
 pub mod context;

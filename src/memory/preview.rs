@@ -1,9 +1,9 @@
-//! Owns the short form of a memory, as replies show it.
+//! Previews: the short form of a memory in replies.
 
-/// A preview has so many characters at most, and dots behind them where there is more.
+/// The maximum length of a preview in characters, without the dots.
 const LONGEST: usize = 120;
 
-/// Gives the first 120 characters of a text, with `...` behind them where it is longer (spec/toolsets.md, `longterm`).
+/// Returns the first 120 characters of a text, followed by `...` if it is longer (spec/toolsets.md, `longterm`).
 pub fn preview(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         None => text.to_owned(),

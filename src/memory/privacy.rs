@@ -1,16 +1,16 @@
-//! Owns private passages: text that is marked as such, and must not be kept.
+//! Private passages: text between `<private>` tags, which is never stored.
 
 use std::borrow::Cow;
 
 const OPEN: &str = "<private";
 const CLOSE: &str = "</private";
 
-/// Takes out what stands between `<private>` and `</private>`, in any case; what is not closed is private to the end.
+/// Removes the text between `<private>` and `</private>` in any case. Without a closing tag it extends to the end.
 pub fn without_private(text: &str) -> Cow<'_, str> {
     without_passages(text).0
 }
 
-/// As [`without_private`]; tells too how many passages went, and whether the last one was not closed.
+/// Removes private passages like [`without_private`]; also returns their number and whether the last one was unclosed.
 pub fn without_passages(text: &str) -> (Cow<'_, str>, usize, bool) {
     let lower = text.to_ascii_lowercase();
     if !lower.contains(OPEN) {
@@ -39,12 +39,12 @@ pub fn without_passages(text: &str) -> (Cow<'_, str>, usize, bool) {
     (Cow::Owned(kept), count, depth > 0)
 }
 
-/// Measures the tag with which a text begins; white space may stand before its closing bracket.
+/// Returns the length of the tag at the start of a text. White space is allowed before its closing bracket.
 fn tag(text: &str, name: &str) -> Option<usize> {
     let rest = text.strip_prefix(name)?;
     let behind = rest.strip_prefix('>').or_else(|| {
         let bare = rest.trim_start();
-        // A far bracket belongs to something else, and looking for it each time would not be linear.
+        // The search for the bracket is limited, so that the time stays linear.
         (rest.len() - bare.len() <= 16).then(|| bare.strip_prefix('>'))?
     })?;
     Some(text.len() - behind.len())

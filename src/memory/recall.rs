@@ -1,4 +1,4 @@
-//! Owns recall: which memories an agent is given before it starts, and the block of text that holds them.
+//! Recall: the choice of memories for an agent's prompt, and the text block that contains them.
 
 use serde::Serialize;
 
@@ -6,29 +6,29 @@ use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
 use crate::text::terms::{TermKind, is_stop_word, terms};
 
-/// So many words of a prompt are looked for.
-const MOST_WORDS: usize = 20;
-/// Words shorter than this say little.
-const SHORTEST: usize = 3;
+/// The maximum number of key terms of a prompt.
+const MAX_KEY_TERMS: usize = 20;
+/// The minimum length of a key term in characters.
+const MIN_TERM_LEN: usize = 3;
 
-/// Picks the words of a prompt to search by: no stop words, no short ones, none twice, 20 at most (spec/memory.md,
-/// Recall).
+/// Returns the key terms of a prompt: its distinct words without stop words and short words, at most 20
+/// (spec/memory.md, Recall).
 pub fn key_terms(prompt: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for term in terms(prompt) {
         let is_word = !matches!(term.kind, TermKind::Part | TermKind::Tail);
-        let is_short = term.kind != TermKind::Gram && term.text.chars().count() < SHORTEST;
+        let is_short = term.kind != TermKind::Gram && term.text.chars().count() < MIN_TERM_LEN;
         if is_word && !is_short && !is_stop_word(&term.text) && !found.contains(&term.text) {
             found.push(term.text);
         }
-        if found.len() == MOST_WORDS {
+        if found.len() == MAX_KEY_TERMS {
             break;
         }
     }
     found
 }
 
-/// Words of courtesy, of agreement and of going on, sorted: a prompt of these alone is about no note.
+/// Small-talk words, sorted. A prompt of these words only is not about any note.
 const SMALL_TALK: &[&str] = &[
     "absolutely",
     "afternoon",
@@ -136,73 +136,72 @@ const SMALL_TALK: &[&str] = &[
     "yup",
 ];
 
-/// Picks the words of a prompt that may name or describe a note: its [key terms](key_terms) without small talk. Empty
-/// where nothing is to be recalled.
+/// Returns the [key terms](key_terms) of a prompt without small talk. If there are none, nothing is recalled.
 pub fn prompt_terms(prompt: &str) -> Vec<String> {
     let mut words = key_terms(prompt);
     words.retain(|word| SMALL_TALK.binary_search(&word.as_str()).is_err());
     words
 }
 
-/// What speaks for a note being about a text.
+/// The evidence that a note is about a text.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MatchEvidence {
-    /// Cosine of the nearest passage; nothing without a vector.
+    /// The cosine similarity of the nearest passage; `None` without a vector.
     pub cosine: Option<f32>,
-    /// The share of the text's words that the note's best passage or its names hold, 0 to 1, each word by its inverse
+    /// The share of the text's words that occur in the note's best passage or its names, 0 to 1, weighted by inverse
     /// document frequency.
     pub words: f32,
-    /// How many words these are.
+    /// The number of words of the text.
     pub count: usize,
-    /// How many of them stand in the note's title, in an alias, or in its file name.
+    /// The number of words that occur in the note's title, an alias or the file name.
     pub in_name: usize,
-    /// Whether the text is the note's title, an alias of it, or its file name.
+    /// Whether the text is the note's title, an alias or the file name.
     pub is_named: bool,
 }
 
-/// What all words of a text count beside the cosine at the model's floor, which is 1.
-const ALL_WORDS: f32 = 0.8;
-/// The share of the words from which they tell without a cosine, and from which a word in the note's name does.
-const MOST_WORDS_MET: f32 = 0.9;
-/// The share of a query's words that leaves no doubt of what is meant.
-const CERTAIN_WORDS: f32 = 0.6;
+/// The weight of the word share, relative to a cosine at the model's floor.
+const WORD_WEIGHT: f32 = 0.8;
+/// The minimum word share without a vector, and for a match in the note's name.
+const MIN_WORD_SHARE: f32 = 0.9;
+/// The minimum word share for [`MatchEvidence::is_certain`].
+const CERTAIN_WORD_SHARE: f32 = 0.6;
 
 impl MatchEvidence {
-    /// Gives the share of the words, lowered where they are few: one word may occur by chance, several hardly.
+    /// Returns the word share, reduced for short texts, because a single word may occur by chance.
     fn trusted_words(&self) -> f32 {
         self.words * (1.0 - 0.5 / self.count.max(1) as f32)
     }
 
-    /// Says whether the note is about the text. `floor` is the cosine from which that is so under the model at hand,
-    /// whatever the words; with it words and meaning add up.
+    /// Says whether the note is about the text. `floor` is the cosine that is sufficient under the model; below it, cosine
+    /// and word share add up.
     pub fn is_about(&self, floor: Option<f32>) -> bool {
-        let by_name = self.is_named || (self.in_name > 0 && self.words >= MOST_WORDS_MET);
+        let by_name = self.is_named || (self.in_name > 0 && self.words >= MIN_WORD_SHARE);
         by_name
             || match self.cosine.zip(floor) {
-                Some((cosine, floor)) => cosine / floor + ALL_WORDS * self.trusted_words() >= 1.0,
-                None => self.count > 1 && self.words >= MOST_WORDS_MET,
+                Some((cosine, floor)) => cosine / floor + WORD_WEIGHT * self.trusted_words() >= 1.0,
+                None => self.count > 1 && self.words >= MIN_WORD_SHARE,
             }
     }
 
-    /// Says whether the note is so clearly about the text that it may be changed without another question.
+    /// Says whether the note is about the text with so little doubt that it may be changed without asking.
     pub fn is_certain(&self) -> bool {
-        self.is_named || self.words >= CERTAIN_WORDS
+        self.is_named || self.words >= CERTAIN_WORD_SHARE
     }
 }
 
-/// Where a memory counts when places are given out.
+/// A group of memories with a quota in recall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecallGroup {
-    /// Pinned, whatever its tier.
+    /// Pinned memories of any tier.
     Pinned,
-    /// By tier.
+    /// The other memories of a tier.
     Tier(Tier),
 }
 
-/// The parts of all places, in percent.
+/// The quota of each group in percent.
 pub type Quotas = [(RecallGroup, usize); 4];
 
-/// The parts of all places where the settings say nothing else.
+/// The default quotas.
 pub const DEFAULT_QUOTAS: Quotas = [
     (RecallGroup::Pinned, 25),
     (RecallGroup::Tier(Tier::Hot), 45),
@@ -210,14 +209,13 @@ pub const DEFAULT_QUOTAS: Quotas = [
     (RecallGroup::Tier(Tier::Cold), 5),
 ];
 
-/// Gives out `most` places to candidates, each with its share and score: each share gets its part, rounded down, and
-/// what is left goes to the best of the rest. Gives the places of those chosen in `candidates`, best first; at equal
-/// scores as they came.
+/// Selects up to `most` candidates by group and score: each group gets its quota, rounded down, and the rest goes to
+/// the best remaining candidates. Returns indexes into `candidates`, best first; ties keep their order.
 pub fn select_by_default_quotas(candidates: &[(RecallGroup, f64)], most: usize) -> Vec<usize> {
     select_by_quotas(&DEFAULT_QUOTAS, candidates, most)
 }
 
-/// As [`select_by_default_quotas`], by other parts.
+/// Selects candidates like [`select_by_default_quotas`], with these quotas.
 pub fn select_by_quotas(shares: &Quotas, candidates: &[(RecallGroup, f64)], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     let score = |at: usize| candidates.get(at).map_or(0.0, |(_, score)| *score);
@@ -234,28 +232,28 @@ pub fn select_by_quotas(shares: &Quotas, candidates: &[(RecallGroup, f64)], most
     chosen
 }
 
-/// One memory as it is given to an agent.
+/// One recalled memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecallItem {
-    /// Its id.
+    /// The id of the note.
     pub id: String,
-    /// Its path.
+    /// The path of the note.
     pub path: String,
-    /// Its title.
+    /// The title of the note.
     pub title: String,
-    /// Its type.
+    /// The memory type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its tier.
+    /// The tier.
     pub tier: Tier,
-    /// Its composite score.
+    /// The composite score.
     pub score: f64,
-    /// The passage of its text that matched, or the part of it around the match.
+    /// The passage that matched, or the part of it around the match.
     pub text: String,
 }
 
 impl RecallItem {
-    /// Writes it as a line of the block.
+    /// Formats the memory as a line of the block.
     fn line(&self) -> String {
         let Self { id, path, title, kind, tier, text, .. } = self;
         let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape_xml(text));
@@ -265,20 +263,20 @@ impl RecallItem {
     }
 }
 
-/// The forms in which a reply holds what is recalled; a budget covers all of them.
+/// The form of a recall reply. The token budget covers the whole reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyForm {
-    /// As a block of text.
+    /// A text block.
     #[default]
     Block,
-    /// As data.
+    /// Structured data.
     Data,
-    /// As data that also holds the block, and as the block.
+    /// Structured data that contains the block, and the block.
     Both,
 }
 
 impl ReplyForm {
-    /// Counts the tokens of one item or of the context: `line` in the block, `data` beside it.
+    /// Estimates the tokens of one memory or of the context: `line` in the block, and `data` in structured data.
     fn cost(self, line: &str, data: &impl Serialize) -> usize {
         let (block, data) = (estimate_tokens(line) + 1, json_tokens(data) + 1);
         match self {
@@ -288,18 +286,18 @@ impl ReplyForm {
         }
     }
 
-    /// Counts the tokens that a reply has whatever it holds.
+    /// Estimates the tokens of an empty reply.
     fn overhead(self) -> usize {
         let block = estimate_tokens(OPEN) + estimate_tokens(CLOSE) + 2;
         match self {
             Self::Block => block,
-            Self::Data => DATA,
-            Self::Both => 2 * block + DATA,
+            Self::Data => DATA_OVERHEAD,
+            Self::Both => 2 * block + DATA_OVERHEAD,
         }
     }
 }
 
-/// Escapes a text so that it cannot leave its place in XML; control characters that XML forbids become spaces.
+/// Escapes a text for XML. Control characters that XML forbids become spaces.
 pub fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -317,11 +315,10 @@ pub fn escape_xml(text: &str) -> String {
     out
 }
 
-/// From here on scripts write words in one sign.
+/// The first character of the scripts that count as one token for each character.
 const WIDE: char = '\u{2E80}';
 
-/// Estimates the tokens of a text for a budget: four letters each, and one for each sign of scripts that write words in
-/// one.
+/// Estimates the tokens of a text: one for four characters, and one for each CJK character.
 pub fn estimate_tokens(text: &str) -> usize {
     let (mut narrow, mut wide) = (0_usize, 0_usize);
     for c in text.chars() {
@@ -333,12 +330,12 @@ pub fn estimate_tokens(text: &str) -> usize {
 const OPEN: &str = "<relevant-memories>";
 const CLOSE: &str = "</relevant-memories>";
 
-/// Says whether a text holds what [`xml_block`] gave to an agent, so that it is not captured as something new.
+/// Says whether a text contains a block from [`xml_block`], which must not be captured again.
 pub fn is_injected(text: &str) -> bool {
     text.contains(OPEN) || text.contains("<current-context>")
 }
 
-/// Takes the blocks out that [`xml_block`] gave to an agent.
+/// Removes the blocks of [`xml_block`] from a text.
 pub fn without_injected(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -351,18 +348,18 @@ pub fn without_injected(text: &str) -> String {
     kept
 }
 
-/// What the names of fields and the brackets around all items cost.
-const DATA: usize = 20;
-/// An item of which less text than this many tokens is left says too little to be given.
-const LEAST_TEXT: usize = 16;
+/// The tokens of the field names and brackets of structured data.
+const DATA_OVERHEAD: usize = 20;
+/// The minimum number of tokens to which the text of a memory is truncated.
+const MIN_TEXT_TOKENS: usize = 16;
 
 fn json_tokens(value: &impl Serialize) -> usize {
-    // What cannot be written is not sent either.
+    // A value that cannot be serialized is not sent.
     serde_json::to_string(value).map_or(0, |text| estimate_tokens(&text))
 }
 
-/// Takes as much of what was recalled as `budget` tokens hold in the form in which it is sent: the context first, then
-/// the items in their order. The text of the last one is cut where that makes it fit.
+/// Keeps as much of a recall as fits into `budget` tokens in this form: the context first, then the memories in order.
+/// The text of the last one is truncated if that makes it fit.
 pub fn fit_budget(
     budget: usize,
     form: ReplyForm,
@@ -388,9 +385,9 @@ pub fn fit_budget(
         let bare = form.cost(&item.line(), &item);
         let copies = if form == ReplyForm::Both { 3 } else { 1 };
         let room = left.saturating_sub(bare) / copies;
-        if room >= LEAST_TEXT {
+        if room >= MIN_TEXT_TOKENS {
             item.text = truncate(&text, room);
-            // Escaped signs take more room than they seem to.
+            // Escaped characters take more tokens than the estimate.
             if form.cost(&item.line(), &item) <= left {
                 taken.push(item);
             }
@@ -400,12 +397,12 @@ pub fn fit_budget(
     (context, taken)
 }
 
-/// Cuts a text to so many tokens, at the end of a word.
+/// Truncates a text to `most` tokens at the end of a word.
 fn truncate(text: &str, most: usize) -> String {
     let mut length = 0;
     let mut end = 0;
     for (at, c) in text.char_indices() {
-        // Quarters of a token: see `estimate_tokens`.
+        // The length is in quarters of a token, as in `estimate_tokens`.
         length += if c >= WIDE { 4 } else { 1 };
         if length + 8 > most * 4 {
             break;
@@ -421,7 +418,7 @@ fn context_line(context: &WorkContext) -> String {
     format!("<current-context>{}</current-context>", escape_xml(&context.text))
 }
 
-/// Writes the block for an agent: the context first, then the memories. Empty where there is nothing to tell.
+/// Formats the block for an agent: the context, then the memories. Empty if there is neither.
 pub fn xml_block(context: Option<&WorkContext>, items: &[RecallItem]) -> String {
     let lines: Vec<String> =
         context.map(context_line).into_iter().chain(items.iter().map(RecallItem::line)).collect();

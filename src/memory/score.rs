@@ -1,4 +1,4 @@
-//! Owns the formulas by which memories are ranked (spec/memory.md, Scores); each says of what it is made.
+//! The ranking formulas of memories (spec/memory.md, Scores), with the components of each score.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use crate::memory::state::{MemoryState, days_between};
 use crate::memory::tier::Tier;
 use crate::memory::types::MemoryType;
 
-/// What counts how much in the composite score.
+/// The weights of the composite score.
 pub type Weights = WeightsConfig;
 
-/// One part of a score.
+/// One component of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ScoreComponent {
-    /// Between 0 and 1.
+    /// The value, between 0 and 1.
     pub raw: f64,
-    /// What it adds.
+    /// The value multiplied by its weight.
     pub weighted: f64,
 }
 
@@ -26,22 +26,22 @@ impl ScoreComponent {
     }
 }
 
-/// The composite score of a memory, and what it is made of.
+/// The composite score of a memory with its components.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CompositeScore {
-    /// Likeness to the question.
+    /// The similarity to the query.
     pub similarity: ScoreComponent,
-    /// How lately it was made or used.
+    /// The recency of creation or last use.
     pub recency: ScoreComponent,
-    /// How often it was used.
+    /// The frequency of use.
     pub frequency: ScoreComponent,
-    /// The sum; 0 for what is archived.
+    /// The sum; 0 for an archived memory.
     pub total: f64,
 }
 
-/// Scores a memory for recall: `0.5·similarity + 0.3·recency + 0.2·frequency`. Recency is `exp(-age / half-life)` in days
-/// since it was made or used last, 1 where it is pinned, and half of that where it is cold; frequency is
-/// `ln(1 + uses) / ln 101`, at most 1.
+/// Computes the composite score for recall, by default `0.5·similarity + 0.3·recency + 0.2·frequency`. Recency is
+/// `exp(-age / half-life)` in days since creation or last use, 1 for a pinned memory, and halved for a COLD one.
+/// Frequency is `ln(1 + uses) / ln 101`, at most 1.
 pub fn composite_score(
     similarity: f64,
     state: &MemoryState,
@@ -62,28 +62,28 @@ pub fn composite_score(
     CompositeScore { similarity, recency, frequency, total }
 }
 
-/// What a search is for.
+/// The intent of a search, which selects the weights of its ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
-    /// To go on with what was done last.
+    /// Continue recent work: recency counts most.
     Continuity,
-    /// To be sure of a fact.
+    /// Check a fact: relevance counts most.
     FactCheck,
-    /// What is of use most often.
+    /// Find what is used most: utility counts most.
     Frequent,
-    /// What comes to mind.
+    /// Find related ideas: relevance with some randomness.
     Associative,
-    /// What else there is.
+    /// Explore: balanced weights with much randomness.
     Explore,
 }
 
 impl Intent {
-    /// All of them.
+    /// All intents.
     pub const ALL: [Self; 5] =
         [Self::Continuity, Self::FactCheck, Self::Frequent, Self::Associative, Self::Explore];
 
-    /// Gives the name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Continuity => "continuity",
@@ -94,12 +94,12 @@ impl Intent {
         }
     }
 
-    /// Reads a name.
+    /// Parses a name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|intent| intent.name() == text.trim().replace('-', "_"))
     }
 
-    /// Gives the weights of relevance, recency and utility, and the jitter.
+    /// Returns the weights of relevance, recency and utility, and the jitter.
     fn weights(self) -> [f64; 4] {
         match self {
             Self::Continuity => [0.3, 0.5, 0.2, 0.02],
@@ -111,22 +111,22 @@ impl Intent {
     }
 }
 
-/// The score of a memory for an intent, and what it is made of.
+/// The score of a memory for an intent with its components.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct IntentScore {
-    /// The fused score, 0 to 1 over the candidates.
+    /// The fused search score, normalized to 0–1 over the candidates.
     pub relevance: ScoreComponent,
-    /// `0.995^hours` since it was used last, or made.
+    /// The recency: `0.995^hours` since the last use or creation.
     pub recency: ScoreComponent,
-    /// `sigmoid((usefulness + ln(uses + 1)) / 5)`.
+    /// The utility: `sigmoid((usefulness + ln(uses + 1)) / 5)`.
     pub utility: ScoreComponent,
-    /// What chance multiplied the sum by.
+    /// The random factor of the sum.
     pub jitter: f64,
-    /// The score.
+    /// The total score.
     pub total: f64,
 }
 
-/// Scores a memory for an intent; `chance` lies between -1 and 1.
+/// Computes the score for an intent; `chance` is a random number between -1 and 1.
 pub fn intent_score(
     intent: Intent,
     relevance: f64,
@@ -146,29 +146,29 @@ pub fn intent_score(
     IntentScore { relevance, recency, utility, jitter, total }
 }
 
-/// A source of chance that gives the same for the same seed (SplitMix64, Steele, Lea and Flood, 2014).
+/// A deterministic pseudorandom number generator (SplitMix64, Steele, Lea and Flood, 2014).
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Begins with a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Gives a number between -1 and 1, each as likely.
+    /// Returns a uniformly distributed number between -1 and 1.
     pub fn draw(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^= bits >> 31;
-        // The upper 53 bits are what a double can hold.
+        // A double has 53 bits of precision.
         (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }
 }
 
-/// Brings scores to 0–1 over the candidates: the best is 1, the worst 0; one alone, or all alike, are 1.
+/// Normalizes scores to 0–1 by minimum and maximum. If all scores are equal, each becomes 1.
 pub fn min_max_normalized(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().copied().fold(f64::MIN, f64::max);
     let least = scores.iter().copied().fold(f64::MAX, f64::min);

@@ -1,5 +1,5 @@
-//! Owns the detection of secrets in text: known formats of keys and tokens, assignments to names such as `api_key`,
-//! private key blocks, and long tokens that only chance makes. Linear in the length of the text.
+//! Secret detection: known formats of keys and tokens, assignments to names such as `api_key`, private key blocks and
+//! long random tokens. The time is linear in the length of the text.
 
 mod names;
 mod public;
@@ -15,12 +15,12 @@ use names::{KEY_NAMES, names_key, names_ticket};
 use public::{ByteRanges, is_public};
 use rules::{NAMED, RULES, SecretShape};
 
-/// What stands for a secret that was taken out.
+/// The replacement for a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Takes out what looks like a secret; gives the text, and how many there were.
+/// Replaces what looks like a secret; returns the text and the number of secrets.
 ///
-/// A text that cannot be judged is redacted as a whole.
+/// If the patterns cannot be run, the whole text is redacted.
 pub fn without_secrets(text: &str) -> (Cow<'_, str>, usize) {
     let Some(mut spans) = secrets(text) else { return (Cow::Borrowed(REDACTED), 1) };
     if spans.is_empty() {
@@ -41,7 +41,7 @@ pub fn without_secrets(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), count)
 }
 
-/// Finds the secrets of a text, in no order; nothing where a pattern cannot be used.
+/// Finds the secrets of a text, in no particular order; `None` if a pattern cannot be compiled.
 fn secrets(text: &str) -> Option<Vec<Range<usize>>> {
     let detector = DETECTOR.as_ref()?;
     let (private, public) = public::pem_blocks(text);
@@ -53,7 +53,7 @@ fn secrets(text: &str) -> Option<Vec<Range<usize>>> {
     Some(found)
 }
 
-/// All patterns, and which words tell that a pattern is worth running.
+/// All patterns, with the keywords by which a pattern is selected.
 struct Detector {
     /// One alternation of keywords for each matcher, in the same order.
     keywords: RegexSet,
@@ -111,10 +111,10 @@ struct Matcher {
     accepts: fn(&Match<'_>) -> bool,
 }
 
-/// What a pattern found.
+/// A match of a pattern.
 struct Match<'t> {
     secret: &'t str,
-    /// What stands before the secret in the match, such as the name that it is assigned to.
+    /// The text before the secret in the match, such as the name that it is assigned to.
     before: &'t str,
     /// The word before the match.
     word: &'t str,
@@ -124,7 +124,7 @@ struct Match<'t> {
 }
 
 impl Matcher {
-    /// Adds the secrets that the pattern finds; nothing where it cannot be compiled.
+    /// Adds the secrets that the pattern finds; `None` if it cannot be compiled.
     fn find(&self, text: &str, public: &ByteRanges, found: &mut Vec<Range<usize>>) -> Option<()> {
         let compile = || RegexBuilder::new(&self.pattern).unicode(false).build().ok();
         let compiled = self.compiled.get_or_init(compile).as_ref()?;
@@ -148,7 +148,7 @@ impl Matcher {
             if (self.accepts)(&shown) {
                 found.push(start..end);
             }
-            // What ended one match may begin the next.
+            // The end of one match may be the start of the next.
             from = end.max(whole.start() + 1);
             if from > text.len() {
                 break;
@@ -162,7 +162,7 @@ impl Matcher {
 const WORD_BEFORE: usize = 24;
 /// The entropy (Shannon), in bits a character, from which a text behind a known prefix counts as random.
 const KNOWN: f64 = 2.5;
-/// The entropy from which a text counts as random where a name tells that a key is meant.
+/// The entropy from which a text counts as random if it is assigned to the name of a key.
 const ASSIGNED_BITS: f64 = 3.5;
 /// The entropy from which any other text counts as random; words, paths and numbers have less.
 const RANDOM: f64 = 4.2;
@@ -541,15 +541,14 @@ const WORDY: f64 = 0.2;
 /// So many bytes before a token may tell that it is public.
 const CONTEXT: usize = 60;
 
-/// Adds the long tokens that only chance makes. What stands in an address, a path, a link or an embedded file is none,
-/// nor what is known to be public.
+/// Adds long random tokens. Parts of addresses, paths, links and embedded files do not count, nor known public values.
 fn tokens(text: &str, public: &ByteRanges, found: &mut Vec<Range<usize>>) {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"_+/-".contains(&byte);
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let run = bytes.get(at..).unwrap_or(&[]).iter().take_while(|byte| is_sign(**byte)).count();
-        // Base64 ends with two such signs at most.
+        // Base64 ends with at most two padding characters.
         let signs = bytes.get(at + run..).unwrap_or(&[]).iter().take(2).take_while(|byte| **byte == b'=');
         let (start, end) = (at, at + run + signs.count());
         at = end.max(start + 1);

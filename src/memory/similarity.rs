@@ -1,16 +1,16 @@
-//! Owns the question how well a text answers a query by its words alone, where no model says it by meaning.
+//! Lexical similarity of a text and a query, for vaults without an embedding model.
 
 use std::collections::BTreeMap;
 
 use crate::text::terms::{CachedStemmer, TermKind, is_stop_word, terms};
 
-/// Counts the stems of a text; stop words only where it has nothing else.
+/// Counts the stems of a text. Stop words count only if there are no other words.
 fn stems(text: &str) -> BTreeMap<String, f64> {
     let mut stem = CachedStemmer::brief();
     let mut count = |with_stop_words: bool| {
         let mut counts: BTreeMap<String, f64> = BTreeMap::new();
         for term in terms(text) {
-            // Compounds count by their parts, however they are joined.
+            // A compound counts by its parts, whatever joins them.
             let is_whole = matches!(term.kind, TermKind::Whole | TermKind::Tail);
             if !is_whole && (with_stop_words || !is_stop_word(&term.text)) {
                 *counts.entry(stem.of(&term.text).to_owned()).or_default() += 1.0;
@@ -22,8 +22,8 @@ fn stems(text: &str) -> BTreeMap<String, f64> {
     if counts.is_empty() { count(true) } else { counts }
 }
 
-/// Gives the part of a query's words that a text has, lowered to as little as half by what else it says: from 0, where
-/// they have no word in common, to 1, where they have all, as often.
+/// Returns the share of a query's words that occur in a text, from 0 to 1. Other words in the text reduce it to half at
+/// the lowest.
 pub fn likeness(query: &str, text: &str) -> f64 {
     let (asked, said) = (stems(query), stems(text));
     if asked.is_empty() {

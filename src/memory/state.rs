@@ -1,4 +1,4 @@
-//! Owns the state of a memory: importance as it is now, tier, protection; folded, never stored.
+//! The state of a memory: current importance, tier and protection. It is computed, never stored.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::memory::types::MemoryType;
 use crate::memory::usage::{Usage, UsageEventKind};
 
 const DAY: i64 = 86_400_000;
-/// Importance where nothing is said, and its bounds.
+/// The importance of a note without the property.
 pub const DEFAULT_IMPORTANCE: f64 = 5.0;
-/// The least importance that can be said.
+/// The lowest importance.
 pub const MIN_IMPORTANCE: f64 = 1.0;
-/// The most importance.
+/// The highest importance.
 pub const MAX_IMPORTANCE: f64 = 10.0;
-/// A note is hot while it is younger than this.
+/// The age in milliseconds up to which a note is HOT.
 const HOT: i64 = 72 * 3_600_000;
 /// The fewest uses that make a note warm.
 const WARM_USES: usize = 3;
@@ -23,64 +23,64 @@ const WARM_USES: usize = 3;
 const WARM_DAYS: usize = 2;
 /// How long after its last use a note stays warm, in milliseconds.
 const WARM_SPAN: i64 = 60 * DAY;
-/// Tenths of importance that a use adds, and that take effect together.
-const TENTHS: u8 = 5;
-/// Tags that keep a note from fading and from eviction.
+/// The number of uses that take effect together. Each adds a tenth of importance.
+const USES_PER_STEP: u8 = 5;
+/// Tags that protect a note from decay and eviction.
 const PROTECTED_TAGS: &[&str] = &["core", "identity", "pinned"];
 
-/// What a note's frontmatter says of its weight.
+/// The properties of a note that determine its state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryProperties {
-    /// `importance`.
+    /// The property `importance`.
     pub importance: Option<f64>,
-    /// Whether it says an importance that is no number.
+    /// Whether the property `importance` is not a number.
     pub is_garbled: bool,
-    /// `pinned: true`.
+    /// Whether the note has `pinned: true`.
     pub pinned: bool,
-    /// `tier: archive`.
+    /// Whether the note has `tier: archive`.
     pub archived: bool,
-    /// `forgotten: true`.
+    /// Whether the note has `forgotten: true`.
     pub forgotten: bool,
-    /// `superseded_by`.
+    /// The property `superseded_by`.
     pub superseded_by: Option<String>,
-    /// `usefulness`.
+    /// The property `usefulness`.
     pub usefulness: i64,
-    /// Its tags, without `#`.
+    /// The tags of the note, without `#`.
     pub tags: Vec<String>,
-    /// When it was made.
+    /// The time of creation.
     pub created: Timestamp,
 }
 
 impl MemoryProperties {
-    /// Says whether the note neither fades nor grows.
+    /// Says whether the importance of the note is fixed.
     pub fn is_protected(&self) -> bool {
         let protects = |tag: &String| PROTECTED_TAGS.iter().any(|name| tag.eq_ignore_ascii_case(name));
         self.pinned || self.tags.iter().any(protects)
     }
 }
 
-/// What a memory is worth at one moment.
+/// The state of a memory at one time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryState {
-    /// 1 to 10, in halves.
+    /// The current importance, 1 to 10 in steps of one half.
     pub importance: f64,
-    /// How near at hand it is.
+    /// The tier.
     pub tier: Tier,
-    /// How often it was used.
+    /// The number of uses.
     pub uses: usize,
-    /// On how many days.
+    /// The number of days with a use.
     pub days_used: usize,
-    /// When it was used last.
+    /// The time of the last use.
     pub last_use: Option<Timestamp>,
-    /// Votes for it less those against it.
+    /// The number of positive votes minus the number of negative ones.
     pub usefulness: i64,
-    /// Whether it neither fades nor grows.
+    /// Whether the importance is fixed.
     pub protected: bool,
-    /// Whether it is pinned.
+    /// Whether the note is pinned.
     pub pinned: bool,
-    /// Whether it is out of search and recall.
+    /// Whether the note is excluded from search and recall.
     pub forgotten: bool,
-    /// Uses that have not taken effect on importance yet.
+    /// The number of uses that have not taken effect yet.
     #[serde(skip)]
     pub tenths: u8,
 }
@@ -98,48 +98,48 @@ pub fn check_importance(importance: Option<f64>) -> Result<()> {
     }
 }
 
-/// Rounds to the nearest half, halves of halves upwards.
+/// Rounds to the nearest half; a quarter is rounded up.
 pub fn round_to_half(number: f64) -> f64 {
     (number * 2.0).round() / 2.0
 }
 
-/// Lets importance fade over idle days: `importance × 0.5^(days / half-life)`, to the nearest half, not under the
-/// type's floor; a change of less than a half is none (spec/memory.md, Importance).
+/// Applies decay over idle days: `importance × 0.5^(days / half-life)`, rounded to the nearest half and not below the
+/// type's floor. A change of less than one half is ignored (spec/memory.md, Importance).
 pub fn decayed(importance: f64, idle_days: f64, kind: &MemoryType) -> f64 {
     let rest = importance * 0.5_f64.powf(idle_days.max(0.0) / kind.half_life_days);
     let rest = round_to_half(rest).max(kind.floor);
     if (importance - rest).abs() >= 0.5 { rest } else { importance }
 }
 
-/// Gives the days from one moment to another; none where the clock went back.
+/// Returns the days from one time to another; 0 if the clock went back.
 pub fn days_between(from: Timestamp, to: Timestamp) -> f64 {
     to.millis().saturating_sub(from.millis()).max(0) as f64 / DAY as f64
 }
 
-/// Follows importance through all uses up to now; gives it with the uses that have not taken effect yet.
-fn importance(said: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> (f64, u8) {
+/// Computes the importance from all uses up to `now`; returns it with the number of uses that have not taken effect.
+fn importance(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> (f64, u8) {
     let bounded = |number: f64| {
         if number.is_nan() { DEFAULT_IMPORTANCE } else { number }
             .clamp(MIN_IMPORTANCE, MAX_IMPORTANCE)
             .max(kind.floor)
     };
-    let given = said.importance.unwrap_or(DEFAULT_IMPORTANCE);
+    let given = properties.importance.unwrap_or(DEFAULT_IMPORTANCE);
     let base = bounded(given);
-    if said.is_protected() {
+    if properties.is_protected() {
         return (base, 0);
     }
-    // Where the number in the frontmatter is one that was written down, the story goes on from there.
+    // If the importance in the frontmatter is that of a checkpoint, only later events count.
     let is_checkpoint = |what: UsageEventKind| matches!(what, UsageEventKind::Checkpoint { importance, .. } if importance.to_bits() == given.to_bits());
-    // What was written later and taken back since is passed over.
+    // Later checkpoints that were undone are ignored.
     let begin = usage.events().iter().rposition(|event| is_checkpoint(event.what));
     let (mut importance, mut tenths) = (base, 0);
-    let mut since = said.created;
+    let mut since = properties.created;
     let mut rest = usage.events();
     if let Some((event, after)) = begin.and_then(|at| usage.events().get(at..)).and_then(<[_]>::split_first) {
         since = Timestamp::from_millis(event.at);
         rest = after;
         if let UsageEventKind::Checkpoint { tenths: left, .. } = event.what {
-            tenths = left.min(TENTHS - 1);
+            tenths = left.min(USES_PER_STEP - 1);
         }
     }
     for event in rest.iter().filter(|event| event.what.is_use() && event.at <= now.millis()) {
@@ -147,15 +147,15 @@ fn importance(said: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Ti
         importance = decayed(importance, days_between(since, at), kind);
         since = since.max(at);
         tenths += 1;
-        if tenths == TENTHS {
-            importance = bounded(round_to_half(importance + f64::from(TENTHS) / 10.0));
+        if tenths == USES_PER_STEP {
+            importance = bounded(round_to_half(importance + f64::from(USES_PER_STEP) / 10.0));
             tenths = 0;
         }
     }
     (bounded(decayed(importance, days_between(since, now), kind)), tenths)
 }
 
-/// Where the tiers begin and end (spec/memory.md, Tiers).
+/// The thresholds of the tiers (spec/memory.md, Tiers).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// How long a note is HOT, in milliseconds.
@@ -174,10 +174,10 @@ impl Default for Thresholds {
     }
 }
 
-/// Tells the tier (spec/memory.md, Tiers).
+/// Determines the tier (spec/memory.md, Tiers).
 fn tier(
     thresholds: &Thresholds,
-    said: &MemoryProperties,
+    properties: &MemoryProperties,
     uses: usize,
     days_used: usize,
     last_use: Option<Timestamp>,
@@ -187,26 +187,26 @@ fn tier(
     let in_use = uses >= thresholds.warm_uses
         && days_used >= thresholds.warm_days
         && last_use.is_some_and(|last| age(last) <= thresholds.warm);
-    if said.archived && !said.pinned {
+    if properties.archived && !properties.pinned {
         Tier::Archive
-    } else if age(said.created) < thresholds.hot {
+    } else if age(properties.created) < thresholds.hot {
         Tier::Hot
-    } else if in_use || said.pinned {
+    } else if in_use || properties.pinned {
         Tier::Warm
     } else {
         Tier::Cold
     }
 }
 
-/// Folds what is said, what happened and the time into a state.
-pub fn fold(said: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> MemoryState {
-    fold_with(&Thresholds::default(), said, kind, usage, now)
+/// Computes the state of a memory from its properties, its usage and the time, with the default thresholds.
+pub fn fold(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> MemoryState {
+    fold_with(&Thresholds::default(), properties, kind, usage, now)
 }
 
-/// As [`fold`], with other thresholds of the tiers.
+/// Computes the state of a memory like [`fold`], with these thresholds.
 pub fn fold_with(
     thresholds: &Thresholds,
-    said: &MemoryProperties,
+    properties: &MemoryProperties,
     kind: &MemoryType,
     usage: &Usage,
     now: Timestamp,
@@ -220,17 +220,17 @@ pub fn fold_with(
         uses += 1;
         last_use = Some(at);
     }
-    let (importance, tenths) = importance(said, kind, usage, now);
+    let (importance, tenths) = importance(properties, kind, usage, now);
     MemoryState {
         importance,
         tenths,
-        tier: tier(thresholds, said, uses, days_used, last_use, now),
+        tier: tier(thresholds, properties, uses, days_used, last_use, now),
         uses,
         days_used,
         last_use,
-        usefulness: said.usefulness + usage.votes(),
-        protected: said.is_protected(),
-        pinned: said.pinned,
-        forgotten: said.forgotten,
+        usefulness: properties.usefulness + usage.votes(),
+        protected: properties.is_protected(),
+        pinned: properties.pinned,
+        forgotten: properties.forgotten,
     }
 }

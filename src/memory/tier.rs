@@ -2,30 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How near at hand a memory is.
+/// The tier of a memory, from the most to the least accessible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Tier {
-    /// New.
+    /// New memories.
     Hot,
-    /// In use, or pinned.
+    /// Memories in regular use, and pinned ones.
     Warm,
-    /// Neither.
+    /// All other memories.
     Cold,
-    /// Put away.
+    /// Archived memories.
     Archive,
 }
 
 impl Tier {
-    /// All of them, the nearest first.
+    /// All tiers, from the most to the least accessible.
     pub const ALL: [Self; 4] = [Self::Hot, Self::Warm, Self::Cold, Self::Archive];
 
-    /// Reads a name in any case.
+    /// Parses the name of a tier in any case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.name().eq_ignore_ascii_case(text.trim()))
     }
 
-    /// Gives the name, in capitals.
+    /// Returns the name in capitals.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hot => "HOT",

@@ -1,7 +1,7 @@
-//! Owns what the journal tells of each note: uses, votes and checkpoints of importance, whatever names the note had.
+//! The usage ledger: uses, votes and importance checkpoints of each note, followed through its moves.
 //!
-//! A ledger is a set of events, ordered by time and name: journals that were split, merged or compacted otherwise give
-//! the same ledger.
+//! A ledger depends only on the set of events, ordered by time and id. However a journal was split, merged or compacted,
+//! the ledger is the same.
 
 use std::collections::HashMap;
 
@@ -11,45 +11,45 @@ use crate::clock::Timestamp;
 use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
 
-/// The name of an event, a UUID as a number; those of version 7 sort by time.
+/// The id of an event: a UUID as a number. UUIDv7 sort by time.
 pub type EventId = u128;
 
-/// What somebody did with a note.
+/// The kind of a usage event.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum UsageEventKind {
-    /// It was read, recalled, or named in a handoff.
+    /// The note was read, recalled or named in a handoff.
     Use,
-    /// It was called useful or not, which is a use as well.
+    /// The note was rated, which also counts as a use.
     Vote {
-        /// Whether it was of use.
+        /// Whether the rating was positive.
         useful: bool,
     },
-    /// Its importance was written down in its frontmatter: what happened before is in that number.
+    /// The importance was written to the frontmatter. It includes the effect of all earlier events.
     Checkpoint {
-        /// The number.
+        /// The importance that was written.
         importance: f64,
-        /// Uses that had not taken effect yet.
+        /// The number of uses that had not taken effect yet.
         tenths: u8,
     },
-    /// It was seen to have come into this tier.
+    /// Maintenance recorded that the note is in this tier.
     Tier(Tier),
 }
 
 impl UsageEventKind {
-    /// Says whether it counts as a use; a vote does.
+    /// Says whether the event counts as a use. A vote does.
     pub fn is_use(self) -> bool {
         matches!(self, Self::Use | Self::Vote { .. })
     }
 }
 
-/// Something that was done with one note at one time.
+/// One event in the usage of one note.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct UsageEvent {
-    /// When, in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub at: i64,
-    /// The name of the event.
+    /// The id of the event.
     pub id: EventId,
-    /// What.
+    /// The kind of the event.
     pub what: UsageEventKind,
 }
 
@@ -59,55 +59,55 @@ impl UsageEvent {
     }
 }
 
-/// Which note an event means: by its own id, or by the path that it had then.
+/// The note of an event, by its id or by the path that it had then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum NoteRef {
-    /// The `id` in its frontmatter, which stays.
+    /// The `id` in the frontmatter, which moves do not change.
     Id(String),
-    /// A path in the vault, or in the trash.
+    /// A path in the vault or in the trash.
     Path(String),
 }
 
-/// One thing of the journal that matters here.
+/// One event of the journal that matters to memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemoryEvent {
-    /// Something was done with a note.
+    /// A note was used.
     Usage(NoteRef, UsageEvent),
-    /// Files and folders changed places, all at once.
+    /// Files and folders moved in one operation.
     Moves {
-        /// When, and the name of the event.
+        /// The time in milliseconds since 1970.
         at: i64,
-        /// The name of the event.
+        /// The id of the event.
         id: EventId,
-        /// Former and new paths of files.
+        /// The old and new paths of files.
         files: Vec<(String, String)>,
-        /// Former and new paths of folders.
+        /// The old and new paths of folders.
         folders: Vec<(String, String)>,
-        /// Paths at which something new was made.
+        /// The paths of new files.
         made: Vec<String>,
-        /// Whether somebody else moved them, and it was only seen.
+        /// Whether another program moved the files.
         is_seen: bool,
     },
-    /// The tiers of all notes were looked at.
+    /// Maintenance checked the tiers of all notes.
     Maintained {
-        /// When.
+        /// The time in milliseconds since 1970.
         at: i64,
-        /// The name of the event.
+        /// The id of the event.
         id: EventId,
     },
-    /// Somebody said what they work on, or that it is over.
+    /// The work context was set or cleared.
     Context {
-        /// When.
+        /// The time in milliseconds since 1970.
         at: i64,
-        /// The name of the event.
+        /// The id of the event.
         id: EventId,
-        /// What; nothing where it is over.
+        /// The new context; `None` if it was cleared.
         context: Option<WorkContext>,
     },
 }
 
 impl MemoryEvent {
-    /// Gives what it is ordered by: its time, then its name.
+    /// Returns the sort key of the event: its time, then its id.
     pub fn order(&self) -> (i64, EventId) {
         match self {
             Self::Usage(_, event) => event.order(),
@@ -118,27 +118,27 @@ impl MemoryEvent {
     }
 }
 
-/// The place of an event among all: its time in milliseconds since 1970, and its name.
+/// The sort key of an event: its time in milliseconds since 1970, and its id.
 pub type EventOrder = (i64, EventId);
 
-/// What was done with one note, oldest first.
+/// The usage events of one note, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     events: Vec<UsageEvent>,
-    /// When the note was made, where the journal tells.
+    /// When the note was created, if the journal records it.
     made: Option<EventOrder>,
 }
 
 impl Usage {
-    /// Takes events in any order; those that are there twice count once.
+    /// Collects events in any order. Duplicates count once.
     pub fn from_events(mut events: Vec<UsageEvent>) -> Self {
         events.sort_by_key(UsageEvent::order);
         events.dedup_by_key(|event| event.id);
         Self { events, made: None }
     }
 
-    /// Gives when the note was made, as far as the journal tells. Times in frontmatter have whole seconds; where the two
-    /// agree, this one is exact. Of several notes that were made in one millisecond the names of the events tell.
+    /// Returns the sort key for the creation of the note. Times in frontmatter have whole seconds; if the journal's time is
+    /// in the same second, it is used, because it has milliseconds. The event id orders notes of one millisecond.
     pub fn creation_order(&self, created: Timestamp) -> (Timestamp, EventId) {
         let second = |millis: i64| millis.div_euclid(1000);
         match self.made.filter(|(at, _)| second(*at) == second(created.millis())) {
@@ -147,17 +147,17 @@ impl Usage {
         }
     }
 
-    /// Gives the events, oldest first.
+    /// Returns the events, oldest first.
     pub fn events(&self) -> &[UsageEvent] {
         &self.events
     }
 
-    /// Lists when the note was used, oldest first; a vote is a use.
+    /// Lists the times of all uses, oldest first. A vote is a use.
     pub fn uses(&self) -> impl DoubleEndedIterator<Item = Timestamp> {
         self.events.iter().filter(|event| event.what.is_use()).map(|event| Timestamp::from_millis(event.at))
     }
 
-    /// Gives the tier that was written down last.
+    /// Returns the tier that was recorded last.
     pub fn tier(&self) -> Option<Tier> {
         self.events.iter().rev().find_map(|event| match event.what {
             UsageEventKind::Tier(tier) => Some(tier),
@@ -165,7 +165,7 @@ impl Usage {
         })
     }
 
-    /// Gives votes for the note less those against it.
+    /// Returns the number of positive votes minus the number of negative ones.
     pub fn votes(&self) -> i64 {
         let value = |event: &UsageEvent| match event.what {
             UsageEventKind::Vote { useful } => 2 * i64::from(useful) - 1,
@@ -180,29 +180,30 @@ impl Usage {
     }
 }
 
-/// Where no more notes than this are made at once, it is kept when that was.
-const FEW: usize = 16;
+/// The creation time is recorded only for operations that create at most this many notes.
+const MAX_TIMED_CREATIONS: usize = 16;
 
-/// What the journal tells of every note.
+/// The usage of every note.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UsageLedger {
     notes: Vec<Usage>,
     subjects: HashMap<NoteRef, usize>,
     events: usize,
-    /// What came last of all, and of moves.
+    /// The sort key of the newest event.
     newest: (i64, EventId),
+    /// The sort key of the newest moves.
     newest_moves: (i64, EventId),
-    /// When the first of all happened.
+    /// The time of the oldest event.
     oldest: Option<i64>,
-    /// When tiers were looked at last.
+    /// The time of the last maintenance.
     maintained: Option<i64>,
-    /// From where somebody else moved a file to where.
+    /// Moves by other programs: the new path of a file, and the old one.
     seen: HashMap<String, String>,
     context: Option<WorkContext>,
 }
 
 impl UsageLedger {
-    /// Folds a journal, in whatever order it was read.
+    /// Folds the events of a journal, in any order.
     pub fn fold(mut events: Vec<MemoryEvent>) -> Self {
         events.sort_by_key(MemoryEvent::order);
         let mut ledger = Self::default();
@@ -210,7 +211,7 @@ impl UsageLedger {
         ledger
     }
 
-    /// Takes what happened since; `false` where some of it happened before what was taken already, so that all must be
+    /// Adds new events; `false` if one of them is older than the newest known event, so that the whole journal must be
     /// folded again.
     pub fn extend(&mut self, mut events: Vec<MemoryEvent>) -> bool {
         events.sort_by_key(MemoryEvent::order);
@@ -232,7 +233,7 @@ impl UsageLedger {
                 if at == next {
                     self.notes.push(Usage::default());
                 }
-                // What is there twice stands side by side in this order.
+                // Duplicates are adjacent in this order.
                 if let Some(usage) = self.notes.get_mut(at)
                     && usage.events.last().is_none_or(|last| last.id != event.id)
                 {
@@ -245,7 +246,7 @@ impl UsageLedger {
             MemoryEvent::Moves { .. } if self.newest_moves == order => {}
             MemoryEvent::Moves { files, folders, made, is_seen, .. } => {
                 self.newest_moves = order;
-                let mut landed: Vec<(NoteRef, Option<usize>)> = Vec::new();
+                let mut moved_notes: Vec<(NoteRef, Option<usize>)> = Vec::new();
                 for (from, to) in folders {
                     let inside = |subject: &NoteRef| match subject {
                         NoteRef::Path(path) => {
@@ -259,30 +260,31 @@ impl UsageLedger {
                         .filter_map(|subject| Some((subject.clone(), inside(subject)?)))
                         .collect();
                     for (subject, rest) in moved {
-                        landed.push((NoteRef::Path(format!("{to}{rest}")), self.subjects.remove(&subject)));
+                        moved_notes
+                            .push((NoteRef::Path(format!("{to}{rest}")), self.subjects.remove(&subject)));
                     }
                 }
                 for (from, to) in files {
                     let at = self.subjects.remove(&NoteRef::Path(from.clone()));
-                    // Another machine saw what was told of here, or the other way round: it came already.
-                    // And what others put into the bin comes back to the name that it had.
+                    // Two machines may both record one move, so it may already be applied. A file that another program moved to
+                    // the trash gets its old path back.
                     let came = is_seen || self.seen.get(&to) == Some(&from) || from.starts_with(".trash/");
                     if is_seen {
                         self.seen.insert(to.clone(), from);
                     }
                     if at.is_some() || !came {
-                        landed.push((NoteRef::Path(to), at));
+                        moved_notes.push((NoteRef::Path(to), at));
                     }
                 }
-                // Of notes that came all at once none came before another.
-                let is_told = made.len() <= FEW;
+                // Notes of one bulk operation have no order of creation.
+                let is_told = made.len() <= MAX_TIMED_CREATIONS;
                 for path in made {
                     let at = is_told.then_some(self.notes.len());
                     self.notes.extend(at.map(|_| Usage { made: Some(order), ..Usage::default() }));
-                    landed.push((NoteRef::Path(path), at));
+                    moved_notes.push((NoteRef::Path(path), at));
                 }
-                for (subject, at) in landed {
-                    // What stands at a name now is not what stood there before.
+                for (subject, at) in moved_notes {
+                    // The note at a path now is not the one that was there before.
                     match at {
                         Some(at) => drop(self.subjects.insert(subject, at)),
                         None => drop(self.subjects.remove(&subject)),
@@ -292,7 +294,7 @@ impl UsageLedger {
         }
     }
 
-    /// Gives what was done with a note: by its own id where it has one, and by the path that it has now.
+    /// Returns the usage of a note, by its id if it has one, and by its present path.
     pub fn usage(&self, own_id: Option<&str>, path: &str) -> Usage {
         let find = |subject: NoteRef| self.subjects.get(&subject).and_then(|&at| self.notes.get(at)).cloned();
         let mut usage = find(NoteRef::Path(path.to_owned())).unwrap_or_default();
@@ -302,22 +304,22 @@ impl UsageLedger {
         usage
     }
 
-    /// Gives what somebody works on, expired or not.
+    /// Returns the work context, expired or not.
     pub fn context(&self) -> Option<&WorkContext> {
         self.context.as_ref()
     }
 
-    /// Gives the time of the first event of all.
+    /// Returns the time of the oldest event.
     pub fn first_event_at(&self) -> Option<Timestamp> {
         self.oldest.map(Timestamp::from_millis)
     }
 
-    /// Gives the time at which tiers were looked at last.
+    /// Returns the time of the last maintenance.
     pub fn last_maintained(&self) -> Option<Timestamp> {
         self.maintained.map(Timestamp::from_millis)
     }
 
-    /// Lists the notes that were used, those used most first.
+    /// Lists the notes that were used, most used first.
     pub fn most_used(&self) -> Vec<&NoteRef> {
         let uses = |at: usize| self.notes.get(at).map_or(0, |usage| usage.uses().count());
         let mut used: Vec<(usize, &NoteRef)> = self
@@ -330,12 +332,12 @@ impl UsageLedger {
         used.into_iter().map(|(_, subject)| subject).collect()
     }
 
-    /// Counts the events of all notes.
+    /// Returns the number of usage events of all notes.
     pub fn len(&self) -> usize {
         self.events
     }
 
-    /// Says whether nothing was ever done.
+    /// Says whether there are no usage events.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }

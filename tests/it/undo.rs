@@ -220,8 +220,8 @@ fn undo_and_history_read_the_journal_from_its_end() {
         .unwrap();
     let open = Vault::open(vault.root()).unwrap();
     let journal = Journal::open(&open, &open.records());
-    let found = journal.operation_history(|standing| standing.is_undoable).unwrap();
-    assert_eq!(found.standing.len(), 1);
+    let found = journal.operation_history(|operation| operation.is_undoable).unwrap();
+    assert_eq!(found.active.len(), 1);
     assert!(found.bytes < 2_000, "{} bytes of {}", found.bytes, uses.len());
     // From either end the lines are the same.
     let ids =

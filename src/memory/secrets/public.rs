@@ -1,13 +1,14 @@
-//! Owns what looks like a secret and is none: certificates and public keys, content identifiers, hashes, and text or
-//! files in base64. Finds private key blocks too, since their frame is the same.
+//! Public values that look like secrets: certificates, public keys, content identifiers, hashes and base64 data.
+//!
+//! Private key blocks are found here too, because they have the same framing as public ones.
 
 use std::ops::Range;
 
-/// Stretches of a text, in order.
+/// Byte ranges of a text, in order.
 pub(super) struct ByteRanges(Vec<Range<usize>>);
 
 impl ByteRanges {
-    /// Says whether a place is in one of them.
+    /// Says whether an offset is in one of the ranges.
     pub(super) fn holds(&self, at: usize) -> bool {
         let next = self.0.partition_point(|block| block.end <= at);
         self.0.get(next).is_some_and(|block| block.contains(&at))

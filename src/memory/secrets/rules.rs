@@ -1,9 +1,9 @@
-//! Owns the table of known secret formats: access tokens, API keys and webhook addresses, one row a format.
+//! The table of known secret formats: access tokens, API keys and webhook addresses.
 //!
 //! The formats (prefix, alphabet, length) are facts from the rule set of gitleaks (github.com/gitleaks/gitleaks,
 //! config/gitleaks.toml, MIT, Copyright (c) 2019 Zachary Rice) and from the providers' documentation, in our own form.
 
-/// A format by which a secret is recognised.
+/// One secret format.
 pub(super) struct Rule {
     /// Texts of which one occurs wherever the pattern matches: the pattern runs only where one is found. Case does not
     /// count.
@@ -16,7 +16,7 @@ pub(super) struct Rule {
     pub(super) value: SecretShape,
 }
 
-/// What the secret of a match must look like to be one.
+/// The check that the secret of a match must pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretShape {
     /// No placeholder such as `ghp_xxxxxxxx`.

@@ -65,10 +65,10 @@ impl Changes<'_> {
         while replies.len() < count {
             let tried = RefCell::new(None);
             let next = |journal: &Journal| {
-                let is_next = |standing: &ActiveOperation| {
-                    standing.is_undoable && !skipped.contains(&standing.event.id)
+                let is_next = |operation: &ActiveOperation| {
+                    operation.is_undoable && !skipped.contains(&operation.event.id)
                 };
-                let found = journal.operation_history(is_next)?.standing.into_iter().find(is_next);
+                let found = journal.operation_history(is_next)?.active.into_iter().find(is_next);
                 let event = found.ok_or_else(nothing)?.event;
                 *tried.borrow_mut() = Some(event.clone());
                 Ok(event)
@@ -112,9 +112,9 @@ impl Changes<'_> {
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
         self.undo_with(&request, |journal| {
-            let OperationHistory { standing, undos, .. } = journal.operation_history(|_| false)?;
+            let OperationHistory { active, undos, .. } = journal.operation_history(|_| false)?;
             let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
-            let is_last = |newer: usize| standing.iter().take(newer).all(|newer| newer.event.op == OP_MOVED);
+            let is_last = |newer: usize| active.iter().take(newer).all(|newer| newer.event.op == OP_MOVED);
             let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
             undo.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
@@ -126,26 +126,26 @@ impl Changes<'_> {
     /// Says which operations are newer than those that are taken back, and stay.
     fn passed(&self, count: usize) -> Result<Vec<String>> {
         let mut there = 0;
-        let found = self.core.journal().operation_history(|standing| {
-            there += usize::from(standing.is_undoable);
+        let found = self.core.journal().operation_history(|operation| {
+            there += usize::from(operation.is_undoable);
             there >= count
         })?;
-        let there = found.standing.iter().filter(|standing| standing.is_undoable).count();
+        let there = found.active.iter().filter(|operation| operation.is_undoable).count();
         if there < count && there > 0 {
             return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
                 .with_hint("`sidenote history` lists what was done"));
         }
         // What cannot be taken back any more must not look as if it had been.
-        let stays = |standing: &&ActiveOperation| {
-            let event = &standing.event;
-            !standing.is_undoable
+        let stays = |operation: &&ActiveOperation| {
+            let event = &operation.event;
+            !operation.is_undoable
                 && event.op != OP_MOVED
                 && !(event.files.is_empty() && event.folders.is_empty())
         };
-        let said = |standing: &ActiveOperation| {
-            format!("{} is newer and stays: its before-images are not kept any more", shown(&standing.event))
+        let said = |operation: &ActiveOperation| {
+            format!("{} is newer and stays: its before-images are not kept any more", shown(&operation.event))
         };
-        let mut notices: Vec<String> = found.standing.iter().filter(stays).map(said).collect();
+        let mut notices: Vec<String> = found.active.iter().filter(stays).map(said).collect();
         if found.corrupt > 0 {
             notices.push(format!(
                 "{} newer lines of the journal cannot be read; what was done there is told by its before-images, where they are kept",
@@ -346,9 +346,9 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     if wanted.len() < SHORTEST_NAME {
         return Err(unknown());
     }
-    let OperationHistory { standing, undos, .. } = journal.operation_history(|_| false)?;
+    let OperationHistory { active, undos, .. } = journal.operation_history(|_| false)?;
     let all =
-        standing.into_iter().map(|standing| standing.event).chain(undos.into_iter().map(|(_, event)| event));
+        active.into_iter().map(|operation| operation.event).chain(undos.into_iter().map(|(_, event)| event));
     let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();
     match found.len() {
         1 => found.pop().ok_or_else(unknown),
