@@ -95,12 +95,12 @@ impl Embed for MiniLm {
         MAX_IDS - WordPiece::MARKS
     }
 
-    /// Calibrated on 2,425 memories of agents: of 34 pairs of unequal texts from 0.90 on that pass the lexical guard, 32
-    /// say the same (ARCHITECTURE.md, Near duplicates).
     fn recall_floor(&self) -> Option<f32> {
         Some(RECALL_FLOOR)
     }
 
+    /// The threshold was set on 2,425 memories of agents: of 34 pairs of unequal texts from 0.90 on that pass the lexical
+    /// guard, 32 say the same (docs/dev/memory.md, Near duplicates).
     fn duplicate_threshold(&self) -> f32 {
         0.90
     }
