@@ -1,4 +1,4 @@
-//! The commands that change notes. Each names an operation; `Store` plans it and carries it out.
+//! The commands that change notes. Each makes an [`Operation`]; `Store` plans it and carries it out.
 
 use std::ffi::OsString;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! `sidenote check`: what is wrong with a vault, by kind of problem.
+//! `sidenote check`: finds the problems of a vault and prints them by kind.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};

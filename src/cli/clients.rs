@@ -1,4 +1,4 @@
-//! Owns what clients need to start our server: their settings files, as text to paste, and merged into what is there.
+//! Configuration of MCP clients: entries that start our server, printed, or merged into a client's settings file.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, Permissions};
@@ -34,7 +34,7 @@ pub(super) enum Client {
 }
 
 /// How the server is started.
-pub(super) struct Server {
+pub(super) struct ServerCommand {
     /// The program.
     pub(super) program: String,
     /// Its arguments.
@@ -43,7 +43,7 @@ pub(super) struct Server {
 
 /// What became of a client's settings.
 #[derive(Debug, Serialize)]
-pub(super) struct Written {
+pub(super) struct ConfigWritten {
     /// The client's settings file.
     file: PathBuf,
     /// Where the file is kept as it was.
@@ -57,7 +57,7 @@ pub(super) struct Written {
     unchanged: bool,
 }
 
-impl fmt::Display for Written {
+impl fmt::Display for ConfigWritten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.display();
         match (self.applied, self.unchanged, &self.backup) {
@@ -73,7 +73,7 @@ impl fmt::Display for Written {
 
 impl Client {
     /// Gives what to paste into the client's settings.
-    pub(super) fn snippet(self, server: &Server) -> Result<String> {
+    pub(super) fn snippet(self, server: &ServerCommand) -> Result<String> {
         self.merged("", Path::new("the snippet"), server)
     }
 
@@ -81,7 +81,12 @@ impl Client {
     ///
     /// # Errors
     /// `Invalid` where the file cannot be read as its form; `Io` where it cannot be read or written.
-    pub(super) fn write(self, server: &Server, file: Option<&Path>, dry_run: bool) -> Result<Written> {
+    pub(super) fn write(
+        self,
+        server: &ServerCommand,
+        file: Option<&Path>,
+        dry_run: bool,
+    ) -> Result<ConfigWritten> {
         let file = match file {
             Some(file) => file.to_owned(),
             None => self.file()?,
@@ -99,7 +104,7 @@ impl Client {
         if applied {
             save(&file, &text, backup.as_ref())?;
         }
-        Ok(Written { file, backup: backup.map(|(path, _)| path), text, applied, unchanged })
+        Ok(ConfigWritten { file, backup: backup.map(|(path, _)| path), text, applied, unchanged })
     }
 
     /// Gives the place of the client's settings.
@@ -119,7 +124,7 @@ impl Client {
         })
     }
 
-    fn merged(self, text: &str, file: &Path, server: &Server) -> Result<String> {
+    fn merged(self, text: &str, file: &Path, server: &ServerCommand) -> Result<String> {
         let plain = json!({ "command": server.program, "args": server.arguments });
         match self {
             Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor => {
@@ -160,7 +165,7 @@ fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<
     Ok(text + "\n")
 }
 
-fn merged_toml(text: &str, file: &Path, server: &Server) -> Result<String> {
+fn merged_toml(text: &str, file: &Path, server: &ServerCommand) -> Result<String> {
     let unreadable = || {
         Error::invalid(format!("{} is not the TOML that Codex reads", file.display()))
             .with_hint("paste what the command prints without --write")

@@ -1,6 +1,6 @@
-//! Completion on the command line: what the index knows completes notes, tags, headings, folders and properties.
+//! Shell completion: completes notes, tags, headings, folders and properties from the index.
 //!
-//! The shell calls the program itself with `COMPLETE` set. Whatever goes wrong, nothing is offered and nothing is said.
+//! The shell calls the program itself with `COMPLETE` set. On any error no completion is offered and nothing is printed.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ const VARIABLE: &str = "COMPLETE";
 /// The variable by which our bash script tells the word as it was typed, with its quotes.
 const TYPED: &str = "_SIDENOTE_TYPED";
 /// More candidates than this help nobody.
-const OFFERED: usize = 200;
+const MAX_CANDIDATES: usize = 200;
 
 /// What an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum CompletionKind {
     Note,
     Tag,
     Heading,
@@ -69,39 +69,39 @@ fn with_completers(command: Command, is_bash: bool) -> Command {
 }
 
 /// Says what an argument of a command names, by the names that the commands give their arguments.
-fn named(command: &str, arg: &Arg) -> Option<Named> {
+fn named(command: &str, arg: &Arg) -> Option<CompletionKind> {
     Some(match (command, arg.get_id().as_str()) {
-        ("rename-tag", "old" | "new") | ("tag", "tags" | "remove") => Named::Tag,
-        ("rename-property", "old" | "new") => Named::Property,
-        ("rename-heading", "old") => Named::Heading,
+        ("rename-tag", "old" | "new") | ("tag", "tags" | "remove") => CompletionKind::Tag,
+        ("rename-property", "old" | "new") => CompletionKind::Property,
+        ("rename-heading", "old") => CompletionKind::Heading,
         ("by-tags" | "search" | "list" | "ask-why" | "random" | "tasks" | "new" | "save", "tags") => {
-            Named::Tag
+            CompletionKind::Tag
         }
-        ("list" | "new" | "random" | "tasks", "folder") => Named::Folder,
-        ("move", "to") => Named::Folder,
-        ("set" | "unset" | "add", "key") | ("list" | "random", "property") => Named::Property,
-        ("read" | "append" | "prepend" | "extract", "section") => Named::Heading,
+        ("list" | "new" | "random" | "tasks", "folder") => CompletionKind::Folder,
+        ("move", "to") => CompletionKind::Folder,
+        ("set" | "unset" | "add", "key") | ("list" | "random", "property") => CompletionKind::Property,
+        ("read" | "append" | "prepend" | "extract", "section") => CompletionKind::Heading,
         ("path" | "move", "from")
         | ("path", "to")
         | ("link" | "unlink", "a" | "b")
-        | ("merge", "from" | "into") => Named::Note,
+        | ("merge", "from" | "into") => CompletionKind::Note,
         (
             "restore" | "pin" | "unpin" | "vote" | "tier" | "explain" | "timeline" | "audit" | "forget",
             "name",
-        ) => Named::Note,
-        (_, "note" | "template") => Named::Note,
+        ) => CompletionKind::Note,
+        (_, "note" | "template") => CompletionKind::Note,
         _ => return None,
     })
 }
 
 /// Gives the candidates for a word that was begun.
-fn offered(what: Named, begun: &OsStr, is_bash: bool) -> Vec<CompletionCandidate> {
+fn offered(what: CompletionKind, begun: &OsStr, is_bash: bool) -> Vec<CompletionCandidate> {
     let Some(begun) = begun.to_str() else { return Vec::new() };
     let typed = std::env::var(TYPED).unwrap_or_default();
     let escapes = is_bash && !typed.starts_with(['"', '\'']);
     let plain = if escapes { unescaped(begun) } else { begun.trim_start_matches(['"', '\'']).to_owned() };
     // `tag` is given +TAG and -TAG.
-    let sign = if what == Named::Tag {
+    let sign = if what == CompletionKind::Tag {
         plain.get(..1).filter(|sign| matches!(*sign, "+" | "-" | "#"))
     } else {
         None
@@ -113,17 +113,17 @@ fn offered(what: Named, begun: &OsStr, is_bash: bool) -> Vec<CompletionCandidate
         let value = format!("{sign}{value}");
         CompletionCandidate::new(if escapes { escaped(&value) } else { value })
     };
-    found.into_iter().take(OFFERED).map(candidate).collect()
+    found.into_iter().take(MAX_CANDIDATES).map(candidate).collect()
 }
 
 /// Lists the values that begin with a text, as the index knows them without a look at the files.
-fn values(what: Named, begun: &str) -> Result<Vec<String>> {
+fn values(what: CompletionKind, begun: &str) -> Result<Vec<String>> {
     // Nothing is made in a folder that nobody made a vault of.
     let store = Store::open(Open { vault: vault(), existing: true, ..Open::default() })?;
     let wanted = begun.to_lowercase();
     let begins = |value: &str| value.to_lowercase().starts_with(&wanted);
     let mut values = match what {
-        Named::Note => {
+        CompletionKind::Note => {
             let mut values: Vec<String> = store
                 .reads()
                 .paths_like(begun, usize::MAX)?
@@ -131,17 +131,19 @@ fn values(what: Named, begun: &str) -> Result<Vec<String>> {
                 .filter(|path| path.ends_with(".md"))
                 .collect();
             if !begun.is_empty() {
-                values.extend(store.reads().names_like(begun, OFFERED)?);
+                values.extend(store.reads().names_like(begun, MAX_CANDIDATES)?);
             }
             values
         }
-        Named::Tag => store.reads().tags()?.into_iter().map(|item| item.tag).collect(),
-        Named::Property => store.reads().properties()?.into_iter().map(|item| item.property).collect(),
-        Named::Heading => note(&store)
+        CompletionKind::Tag => store.reads().tags()?.into_iter().map(|item| item.tag).collect(),
+        CompletionKind::Property => {
+            store.reads().properties()?.into_iter().map(|item| item.property).collect()
+        }
+        CompletionKind::Heading => note(&store)
             .map(|note| store.reads().inspect(&note))
             .transpose()?
             .map_or_else(Vec::new, |note| note.headings.into_iter().map(|heading| heading.text).collect()),
-        Named::Folder => {
+        CompletionKind::Folder => {
             let paths = store.reads().paths_like("", usize::MAX)?;
             let folders = paths.iter().filter_map(|path| path.rsplit_once('/'));
             let mut folders: Vec<String> = folders.map(|(folder, _)| format!("{folder}/")).collect();
@@ -150,7 +152,7 @@ fn values(what: Named, begun: &str) -> Result<Vec<String>> {
         }
     };
     values.retain(|value| begins(value));
-    if what != Named::Heading {
+    if what != CompletionKind::Heading {
         values.sort();
     }
     values.dedup();

@@ -1,4 +1,4 @@
-//! `sidenote config` shows and changes settings; `sidenote completions` prints what a shell loads.
+//! `sidenote config`, which shows and changes settings, and `sidenote completions`, which prints completion scripts.
 
 use clap::{Args, Subcommand};
 use clap_complete::Shell;

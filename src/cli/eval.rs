@@ -1,4 +1,4 @@
-//! `sidenote eval`: search quality on a judged set.
+//! `sidenote eval`: measures search quality on a judged set of queries.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Owns the shapes that a list can be printed in: a template for each item, or paths alone for other programs.
+//! Output formats of lists for other programs: a template for each item, or paths separated by NUL bytes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// How the items of a list are printed.
 #[derive(Debug, Default, Args)]
-pub(super) struct Shape {
+pub(super) struct ListFormat {
     /// Print each item by this template, such as '{path}\t{title}': any field that --json shows; \n, \t, \0 are signs.
     #[arg(long, value_name = "TEMPLATE")]
     format: Option<String>,
@@ -26,18 +26,18 @@ const OPTIONAL: [&str; 5] = ["type", "category", "cosine", "common", "explain"];
 
 /// A piece of a template.
 #[derive(Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Field(String),
 }
 
-impl Shape {
-    /// Says whether a shape was asked for, as programs that read the output do.
+impl ListFormat {
+    /// Says whether the caller asked for a format of their own, as programs that read the output do.
     pub(super) fn is_given(&self) -> bool {
         self.format.is_some() || self.print0
     }
 
-    /// Prints a reply whose items these are: in the shape that was asked for, else as `show` makes it.
+    /// Prints a reply with its items in the format that was asked for, else as `show` makes it.
     ///
     /// # Errors
     /// `Invalid` for a template that is none or names no field, and for paths of what has none.
@@ -91,8 +91,11 @@ fn paths(items: &[Value]) -> Result<String> {
 /// Fills a template for each item, a line each unless it ends otherwise.
 fn filled(template: &str, items: &[Value]) -> Result<String> {
     let pieces = pieces(template)?;
-    let fields =
-        || pieces.iter().filter_map(|piece| if let Piece::Field(name) = piece { Some(name) } else { None });
+    let fields = || {
+        pieces
+            .iter()
+            .filter_map(|piece| if let TemplatePart::Field(name) = piece { Some(name) } else { None })
+    };
     // A field that one item lacks is empty there; one that all lack is a mistake.
     let is_unknown = |name: &&String| {
         // Whether a list such as the tags holds anything is no question of the template.
@@ -110,8 +113,8 @@ fn filled(template: &str, items: &[Value]) -> Result<String> {
     for item in items {
         for piece in &pieces {
             match piece {
-                Piece::Text(literal) => text.push_str(literal),
-                Piece::Field(name) => text.push_str(&field(item, name).map(shown).unwrap_or_default()),
+                TemplatePart::Text(literal) => text.push_str(literal),
+                TemplatePart::Field(name) => text.push_str(&field(item, name).map(shown).unwrap_or_default()),
             }
         }
         if !text.ends_with(['\n', '\0']) {
@@ -140,7 +143,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// Reads a template.
-fn pieces(template: &str) -> Result<Vec<Piece>> {
+fn pieces(template: &str) -> Result<Vec<TemplatePart>> {
     let wrong = |why: &str| {
         Error::invalid(format!("--format {template:?}: {why}"))
             .with_hint(r"write '{path}\t{title}'; {{ and }} are braces")
@@ -164,8 +167,8 @@ fn pieces(template: &str) -> Result<Vec<Piece>> {
                 if name.trim().is_empty() {
                     return Err(wrong("{} names no field"));
                 }
-                pieces.push(Piece::Text(std::mem::take(&mut literal)));
-                pieces.push(Piece::Field(name.trim().to_owned()));
+                pieces.push(TemplatePart::Text(std::mem::take(&mut literal)));
+                pieces.push(TemplatePart::Field(name.trim().to_owned()));
             }
             ('\\', Some('n' | 't' | '0' | '\\')) => literal.extend(signs.next().map(|sign| match sign {
                 'n' => '\n',
@@ -176,7 +179,7 @@ fn pieces(template: &str) -> Result<Vec<Piece>> {
             (sign, _) => literal.push(sign),
         }
     }
-    pieces.push(Piece::Text(literal));
-    pieces.retain(|piece| *piece != Piece::Text(String::new()));
+    pieces.push(TemplatePart::Text(literal));
+    pieces.retain(|piece| *piece != TemplatePart::Text(String::new()));
     Ok(pieces)
 }

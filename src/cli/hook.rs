@@ -1,5 +1,5 @@
-//! `sidenote hook`: what coding agents call by themselves. It never stands in their way: whatever fails, nothing is
-//! printed and the exit code is 0.
+//! `sidenote hook`: the hooks of coding agents. A hook never blocks its agent: on any error nothing is printed and the exit
+//! code is 0.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};

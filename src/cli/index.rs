@@ -1,4 +1,4 @@
-//! `sidenote index`: progress by phase, totals and rates; Ctrl-C is safe at any moment.
+//! `sidenote index`: brings the index up to date and shows progress by phase. Ctrl-C is safe at any moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +59,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
         flag.store(true, Ordering::Relaxed);
     })
     .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
-    let bar = Bar::new();
+    let bar = PhaseBar::new();
     let synced = store.index().sync(bar.progress());
     bar.finish();
     let report = match synced {
@@ -77,7 +77,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
     let started = Instant::now();
     let mut embedded = 0;
     if !args.no_embed && !interrupted.load(Ordering::Relaxed) {
-        let bar = Bar::new();
+        let bar = PhaseBar::new();
         let made = store.index().embed_all(bar.progress());
         bar.finish();
         embedded = match made {
@@ -152,12 +152,12 @@ fn show(reply: &IndexReply) -> String {
 }
 
 /// A progress bar that follows the phases; nothing where standard error is no terminal.
-struct Bar {
+struct PhaseBar {
     bar: ProgressBar,
     phase: Arc<Mutex<Option<Phase>>>,
 }
 
-impl Bar {
+impl PhaseBar {
     fn new() -> Self {
         Self { bar: ProgressBar::no_length(), phase: Arc::default() }
     }

@@ -1,10 +1,10 @@
-//! `sidenote links`, `backlinks`, `unresolved`, `orphans` and `path`: the link graph.
+//! `sidenote links`, `backlinks`, `unresolved`, `orphans` and `path`: queries of the link graph.
 
 use clap::Args;
 
 use super::list::show_notes;
 use super::{Session, output};
-use crate::cli::format::Shape;
+use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
 
@@ -24,21 +24,21 @@ pub(super) struct BacklinksArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// List links that lead nowhere, and where they stand.
 #[derive(Debug, Args)]
 pub(super) struct UnresolvedArgs {
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// List notes that link to no note and that no note links to.
 #[derive(Debug, Args)]
 pub(super) struct OrphansArgs {
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// Show the shortest chain of links between two notes, either way round.

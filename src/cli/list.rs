@@ -1,10 +1,10 @@
-//! `sidenote list`, `recent`, `random`, `tags` and `properties`.
+//! `sidenote list`, `recent`, `random`, `tags` and `properties`: lists of notes, tags and properties.
 
 use clap::{Args, ValueEnum};
 
 use super::search::FilterArgs;
 use super::{Session, output};
-use crate::cli::format::Shape;
+use crate::cli::format::ListFormat;
 use crate::error::{Error, Result};
 use crate::store::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
 
@@ -31,7 +31,7 @@ pub(super) struct ListArgs {
     #[arg(long, short = 'n')]
     limit: Option<usize>,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// List the notes that changed last.
@@ -44,7 +44,7 @@ pub(super) struct RecentArgs {
     #[arg(long, short = 'n', default_value_t = 20)]
     limit: usize,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// Pick notes at random: one, or as many as asked for.
@@ -66,21 +66,21 @@ pub(super) struct RandomArgs {
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// List every tag with the number of notes that carry it.
 #[derive(Debug, Args)]
 pub(super) struct TagsArgs {
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// List every property with its type and the number of notes that have it.
 #[derive(Debug, Args)]
 pub(super) struct PropertiesArgs {
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

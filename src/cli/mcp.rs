@@ -1,4 +1,4 @@
-//! `sidenote mcp`: reads where, for whom and with which tools to serve, and hands the store to the server.
+//! `sidenote mcp`: starts the MCP server over standard input and output or over HTTP, and prints client configuration.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -215,7 +215,7 @@ fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
         line.push("--read-only".to_owned());
     }
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
-    let server = clients::Server { program: program.display().to_string(), arguments: line };
+    let server = clients::ServerCommand { program: program.display().to_string(), arguments: line };
     if !args.write {
         return session.out.print(&args.client.snippet(&server)?);
     }

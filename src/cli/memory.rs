@@ -1,11 +1,11 @@
-//! `sidenote memory`: what notes are worth, and what is given to agents.
+//! `sidenote memory`: saves, lists, recalls and weighs memories.
 
 use clap::{Args, Subcommand, ValueEnum};
 use console::style;
 
 use super::change::{Dry, DryPlan, show_change, text_or_stdin};
 use super::search::FilterArgs;
-use crate::cli::{Session, maintenance, output, terminal};
+use crate::cli::{Session, maintain, output, terminal, transfer};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
@@ -51,10 +51,10 @@ enum MemoryCommand {
     ByTags(ByTagsArgs),
     ByDate(ByDateArgs),
     Audit(AuditArgs),
-    Maintain(maintenance::MaintainArgs),
-    Cleanup(maintenance::CleanupArgs),
-    Export(maintenance::ExportArgs),
-    Import(maintenance::ImportArgs),
+    Maintain(maintain::MaintainArgs),
+    Cleanup(maintain::CleanupArgs),
+    Export(transfer::ExportArgs),
+    Import(transfer::ImportArgs),
 }
 
 /// Keep a text as a memory. Prints its path.
@@ -378,10 +378,10 @@ pub(super) fn run(session: &Session, args: MemoryArgs) -> Result<()> {
                 output::columns(&rows.collect::<Vec<_>>())
             })
         }
-        MemoryCommand::Maintain(args) => maintenance::maintain(session, &args),
-        MemoryCommand::Cleanup(args) => maintenance::cleanup(session, &args),
-        MemoryCommand::Export(args) => maintenance::export(session, &args),
-        MemoryCommand::Import(args) => maintenance::import(session, &args),
+        MemoryCommand::Maintain(args) => maintain::maintain(session, &args),
+        MemoryCommand::Cleanup(args) => maintain::cleanup(session, &args),
+        MemoryCommand::Export(args) => transfer::export(session, &args),
+        MemoryCommand::Import(args) => transfer::import(session, &args),
         MemoryCommand::ByType(args) => {
             let mut request = important(args.limit);
             request.filter.note_type = Some(args.kind);

@@ -1,15 +1,19 @@
-//! The command line: clap tree and dispatch. It only translates: every answer comes from `Store`.
+//! The command line: the command tree and its dispatch. It parses arguments and prints replies; every answer comes from
+//! `Store`.
 
+mod backup;
 mod change;
 mod check;
 mod clients;
 mod complete;
 mod config;
 mod eval;
+mod handoff;
 mod hook;
 mod index;
 mod links;
 mod list;
+mod maintain;
 mod man;
 mod mcp;
 mod memory;
@@ -21,9 +25,9 @@ mod related;
 mod search;
 mod status;
 mod tasks;
+mod transfer;
 mod watch;
 mod format;
-mod maintenance;
 mod terminal;
 
 use std::path::PathBuf;
@@ -128,18 +132,18 @@ enum Command {
     #[command(flatten)]
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
-    Handoff(maintenance::HandoffArgs),
-    Backup(maintenance::BackupArgs),
-    Backups(maintenance::BackupsArgs),
-    RestoreBackup(maintenance::RestoreBackupArgs),
+    Handoff(handoff::HandoffArgs),
+    Backup(backup::BackupArgs),
+    Backups(backup::BackupsArgs),
+    RestoreBackup(backup::RestoreBackupArgs),
     #[command(hide = true)]
-    Maintain(maintenance::MaintainArgs),
+    Maintain(maintain::MaintainArgs),
     #[command(hide = true)]
-    Cleanup(maintenance::CleanupArgs),
+    Cleanup(maintain::CleanupArgs),
     #[command(hide = true)]
-    Export(maintenance::ExportArgs),
+    Export(transfer::ExportArgs),
     #[command(hide = true)]
-    Import(maintenance::ImportArgs),
+    Import(transfer::ImportArgs),
     Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
     Model(model::ModelArgs),
@@ -342,14 +346,14 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
             Ok(())
         }
         Command::Memory(args) => memory::run(&session, args),
-        Command::Handoff(args) => maintenance::handoff(&session, args),
-        Command::Backup(args) => maintenance::backup(&session, &args),
-        Command::Backups(args) => maintenance::backups(&session, &args),
-        Command::RestoreBackup(args) => maintenance::restore_backup(&session, &args),
-        Command::Maintain(args) => maintenance::maintain(&session, &args),
-        Command::Cleanup(args) => maintenance::cleanup(&session, &args),
-        Command::Export(args) => maintenance::export(&session, &args),
-        Command::Import(args) => maintenance::import(&session, &args),
+        Command::Handoff(args) => handoff::run(&session, args),
+        Command::Backup(args) => backup::run(&session, &args),
+        Command::Backups(args) => backup::list(&session, &args),
+        Command::RestoreBackup(args) => backup::restore(&session, &args),
+        Command::Maintain(args) => maintain::maintain(&session, &args),
+        Command::Cleanup(args) => maintain::cleanup(&session, &args),
+        Command::Export(args) => transfer::export(&session, &args),
+        Command::Import(args) => transfer::import(&session, &args),
         Command::Eval(args) => eval::run(&mut session, &args),
         Command::Model(args) => model::run(&session, &args),
         Command::Config(args) => config::run(&session, &args),

@@ -1,4 +1,4 @@
-//! `sidenote model`: embedders and rerankers, by name or from a folder.
+//! `sidenote model`: lists, sets, installs and verifies embedders and rerankers.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

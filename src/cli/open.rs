@@ -1,4 +1,6 @@
-//! `sidenote open`: a note in the program that the user's environment names. The only place that runs a program.
+//! `sidenote open`: opens a note in Obsidian, or in the program that the system has for it.
+//!
+//! Programs are run here and by the pager of `cli/terminal`, and nowhere else.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,13 +26,13 @@ pub(super) struct OpenArgs {
     note: String,
     /// What opens it. Default: Obsidian, where the vault has its settings, else the system.
     #[arg(long, value_enum)]
-    with: Option<With>,
+    with: Option<Opener>,
     #[command(flatten)]
     dry: DryPlan,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum With {
+enum Opener {
     /// Obsidian, by an obsidian:// address.
     Obsidian,
     /// The program that the system opens such files with.
@@ -38,7 +40,7 @@ enum With {
 }
 
 /// Signs that stay as they are in a part of an address.
-const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const ADDRESS_COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What `open` opens, and with what.
 #[derive(Debug, Serialize)]
@@ -58,11 +60,11 @@ pub(super) fn run(session: &Session, args: &OpenArgs) -> Result<()> {
     let path = store.lookup().find(&args.note)?.path.to_string();
     let file = store.root().join(&path);
     let has_obsidian = store.root().join(crate::vault::CONFIG_DIR).is_dir();
-    let with = args.with.unwrap_or(if has_obsidian { With::Obsidian } else { With::System });
+    let with = args.with.unwrap_or(if has_obsidian { Opener::Obsidian } else { Opener::System });
     let file = file.to_str().ok_or_else(|| Error::invalid(format!("the place of {path} is not UTF-8")))?;
     let address = match with {
-        With::Obsidian => format!("obsidian://open?path={}", utf8_percent_encode(file, PART)),
-        With::System => file.to_owned(),
+        Opener::Obsidian => format!("obsidian://open?path={}", utf8_percent_encode(file, ADDRESS_COMPONENT)),
+        Opener::System => file.to_owned(),
     };
     let program = opener();
     if !args.dry.dry_run {

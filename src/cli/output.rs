@@ -1,5 +1,5 @@
-//! Owns standard output: answers for people or as JSON. Everything else goes to standard error. Nothing that a note
-//! says reaches a terminal as a control sequence.
+//! Standard output: replies for people or as JSON. Everything else goes to standard error. Control sequences in notes are
+//! replaced before they reach a terminal.
 
 use std::io::Write as _;
 

@@ -1,9 +1,9 @@
-//! `sidenote read`, `outline` and `inspect`: one note, as text, as its headings, or as everything we read out of it.
+//! `sidenote read`, `outline` and `inspect`: the text of one note, its headings, or everything that the parser finds in it.
 
 use clap::Args;
 
 use super::{Session, output, split_lines};
-use crate::cli::format::Shape;
+use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{InspectReply, ReadRequest};
 use crate::text::note::Heading;
@@ -35,7 +35,7 @@ pub(super) struct OutlineArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// Show everything that sidenote reads out of a note, with byte spans in --json.

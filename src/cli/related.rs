@@ -1,11 +1,11 @@
-//! `sidenote related`, `mentions` and `ask-why`: what belongs together, and why a note is found or not.
+//! `sidenote related`, `mentions` and `ask-why`: related notes, unlinked mentions, and why a query finds a note or not.
 
 use clap::{Args, ValueEnum};
 use console::style;
 
 use super::search::AskedArgs;
 use super::{Session, output};
-use crate::cli::format::Shape;
+use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{Kinship, MentionsReply, RelatedReply, RelatedRequest, WhyReply, WhyRequest};
 
@@ -24,7 +24,7 @@ pub(super) struct RelatedArgs {
     #[arg(long, short = 'n')]
     limit: Option<usize>,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// Kinds of kinship as flags spell them.
@@ -49,7 +49,7 @@ pub(super) struct MentionsArgs {
     #[arg(long, short = 'n', default_value_t = 100)]
     limit: usize,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// Tell why a note is, or is not, among the results of a search.

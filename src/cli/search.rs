@@ -1,9 +1,9 @@
-//! `sidenote search`: ranked notes with their best passages.
+//! `sidenote search`: ranks notes for a query and prints their best passages.
 
 use clap::{Args, ValueEnum};
 use console::style;
 
-use crate::cli::format::Shape;
+use crate::cli::format::ListFormat;
 use crate::cli::{Session, output, terminal};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -44,7 +44,7 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     no_sync: bool,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 /// What `search` and `ask-why` are asked alike.

@@ -1,4 +1,4 @@
-//! `sidenote status`, and the hidden `dump`.
+//! `sidenote status`: the state of vault and index; and the hidden `sidenote dump`, which prints the whole index.
 
 use super::{Session, output};
 use crate::error::Result;

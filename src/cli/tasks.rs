@@ -1,11 +1,11 @@
-//! `sidenote tasks`: the checkboxes of the vault. `sidenote task`, which changes one, is a change like any.
+//! `sidenote tasks`: lists the tasks of the vault. The command that changes one, `sidenote task`, is in `cli/change`.
 
 use clap::Args;
 use console::style;
 
 use super::search::FilterArgs;
 use super::{Session, output};
-use crate::cli::format::Shape;
+use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{TaskItem, TasksRequest};
 
@@ -33,7 +33,7 @@ pub(super) struct TasksArgs {
     #[arg(long, short = 'n')]
     limit: Option<usize>,
     #[command(flatten)]
-    shape: Shape,
+    shape: ListFormat,
 }
 
 pub(super) fn run(session: &Session, args: &TasksArgs) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Owns the terminal: how wide it is, how text is wrapped to it, and the pager for what is longer than it.
+//! The terminal: its width, wrapping of text, colours, and the pager for long output.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `sidenote watch`: one line a batch, until it is stopped; at the end how long changes waited to be found.
+//! `sidenote watch`: follows the files, prints a line for each batch, and at the end how long changes waited.
 
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
