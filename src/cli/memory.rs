@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use console::style;
+use serde::Serialize;
 
 use super::change::{Dry, DryPlan, show_change, text_or_stdin};
 use super::search::FilterArgs;
@@ -9,8 +10,9 @@ use crate::cli::{Session, maintain, output, terminal, transfer};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::store::{
-    ExplainReply, Fallback, Intent, Memory, MemoryListRequest, MemorySearchRequest, MemorySort, MemoryStats,
-    RecallRequest, ReplyForm, SaveRequest, SearchRequest, Searches, Store, Tier, xml_block,
+    ExplainReply, Fallback, Intent, IntentScore, Memory, MemoryListRequest, MemoryRanking, MemorySort,
+    MemoryStats, RecallRequest, ReplyForm, SaveRequest, SearchRequest, SearchResult, Searches, Store, Tier,
+    xml_block,
 };
 
 /// Keep, find, weigh, forget and recall memories: notes that gain weight by use and lose it by time.
@@ -450,6 +452,32 @@ fn save(session: &Session, args: &SaveArgs) -> Result<()> {
     })
 }
 
+/// A memory that answers.
+#[derive(Debug, Serialize)]
+struct MemoryHit {
+    /// The memory.
+    #[serde(flatten)]
+    memory: Memory,
+    /// Source text around the best matches.
+    snippet: String,
+    /// Comparable within one reply.
+    score: f64,
+    /// How the score came about, where an intent was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<IntentScore>,
+}
+
+impl MemoryHit {
+    fn of(result: SearchResult) -> Option<Self> {
+        Some(Self {
+            memory: result.memory?,
+            snippet: result.snippet,
+            score: result.intent_score.map_or_else(|| f64::from(result.score), |parts| parts.total),
+            parts: result.intent_score,
+        })
+    }
+}
+
 fn search(session: &Session, args: &SearchArgs) -> Result<()> {
     let wrong = |text: &str| {
         let names: Vec<&str> = Intent::ALL.iter().map(|intent| intent.name()).collect();
@@ -459,28 +487,32 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
         args.intent.as_deref().map(|text| Intent::parse(text).ok_or_else(|| wrong(text))).transpose()?;
     let tier = read_tier(args.tier.as_deref())?;
     let wants = |what| args.deep || args.include.contains(&what);
-    let include = PutAway {
-        archived: wants(Include::Archived) || tier == Some(Tier::Archive),
-        forgotten: wants(Include::Forgotten),
-    };
-    let search = SearchRequest {
+    let include = PutAway { archived: wants(Include::Archived), forgotten: wants(Include::Forgotten) };
+    let request = SearchRequest {
         query: args.query.join(" "),
         limit: Some(args.limit),
         filter: args.filter.filter(session.now())?,
         include,
         fallback: Fallback::IfEmpty,
+        memories: Some(MemoryRanking { intent, tier, seed: args.seed }),
         ..SearchRequest::default()
     };
-    let request = MemorySearchRequest { search, intent, tier, seed: args.seed };
     let store = session.store()?;
-    let found = store.recalls().search_memories(&request)?;
-    for notice in &found.notices {
+    let found = store.searches().search(&request)?;
+    for notice in &found.notes {
         session.out.say(&format!("notice: {notice}"));
     }
-    if found.hits.is_empty() {
-        session.tell_absent(&store.reads().absent(&request.search.filter, None, None)?);
+    if found.stale {
+        session.out.say("notice: files changed that the index does not hold yet");
     }
-    session.out.reply(&found.hits, |hits| {
+    if let Some(better) = &found.did_you_mean {
+        session.out.say(&format!("did you mean: {}", output::plain(better)));
+    }
+    let hits: Vec<MemoryHit> = found.results.into_iter().filter_map(MemoryHit::of).collect();
+    if hits.is_empty() {
+        session.tell_absent(&store.reads().absent(&request.filter, None, None)?);
+    }
+    session.out.reply(&hits, |hits| {
         let mut out = String::new();
         for hit in hits {
             let memory = &hit.memory;

@@ -39,7 +39,7 @@ use crate::vault::{Vault, canonical_path_of};
 pub use crate::journal::event::Event;
 pub use crate::memory::context::WorkContext;
 pub use crate::memory::recall::{RecallItem, ReplyForm, fit_budget, xml_block};
-pub use crate::memory::score::{Intent, ScoreComponent};
+pub use crate::memory::score::{Intent, IntentScore, ScoreComponent};
 pub use crate::memory::tier::Tier;
 pub use crate::store::change::create::{NewRequest, refuse_long_label};
 pub use crate::store::change::edit::{EditRequest, NoteEdit};
@@ -63,8 +63,7 @@ pub use crate::store::memory::memories::{
     MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem,
 };
 pub use crate::store::memory::recall::{
-    ExplainReply, MemoryHit, MemoryRecallRequest, MemorySearchReply, MemorySearchRequest, RecallReply,
-    RecallRequest, Recalled, RecalledReply,
+    ExplainReply, MemoryRecallRequest, RecallReply, RecallRequest, Recalled, RecalledReply,
 };
 pub use crate::store::memory::save::{Alike, SaveReply, SaveRequest};
 pub use crate::store::memory::texts::{MemoryText, MostLike, TextOrder, TextsRequest};
@@ -72,6 +71,7 @@ pub use crate::store::memory::write_note::{WriteReply, WriteRequest};
 pub use crate::store::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
 pub use crate::store::query::Searches;
 pub use crate::store::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
+pub use crate::store::query::memory_ranking::MemoryRanking;
 pub use crate::store::query::related::{
     Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
 };

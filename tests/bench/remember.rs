@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use sidenote::journal::Journal;
 use sidenote::journal::projection::Projection;
-use sidenote::store::{Intent, ListRequest, MemorySearchRequest, RecallRequest, SearchRequest};
+use sidenote::store::{Intent, ListRequest, MemoryRanking, RecallRequest, SearchRequest};
 use sidenote::vault::Vault;
 
 use crate::Result;
@@ -103,19 +103,21 @@ fn intended(place: &Place, sample: &mut Sample, forgets: bool) -> Result<()> {
     let queries = place.queries()?;
     let mut empty = 0;
     for (at, query) in queries.iter().take(WARMING).chain(&queries).enumerate() {
-        let request = MemorySearchRequest {
-            search: SearchRequest { query: query.clone(), no_sync: true, ..SearchRequest::default() },
-            intent: INTENTS.get(at % INTENTS.len()).copied(),
-            ..MemorySearchRequest::default()
+        let intent = INTENTS.get(at % INTENTS.len()).copied();
+        let request = SearchRequest {
+            query: query.clone(),
+            no_sync: true,
+            memories: Some(MemoryRanking { intent, ..MemoryRanking::default() }),
+            ..SearchRequest::default()
         };
         if forgets {
             store.searches().forget_query_vectors();
         } else {
-            store.recalls().search_memories(&request)?;
+            store.searches().search(&request)?;
         }
         let mut warming = Sample::default();
         let sample = if at < WARMING { &mut warming } else { &mut *sample };
-        empty += usize::from(sample.time(|| Ok(store.recalls().search_memories(&request)?.hits))?.is_empty());
+        empty += usize::from(sample.time(|| Ok(store.searches().search(&request)?.results))?.is_empty());
     }
     ensure(empty * 20 <= queries.len(), "the searches found nothing")
 }

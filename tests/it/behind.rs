@@ -297,3 +297,61 @@ fn every_tool_that_writes_takes_a_name() {
         assert_eq!(fs::read_dir(vault.root().join("Memories")).unwrap().count(), 1, "{set}");
     }
 }
+
+#[test]
+fn a_search_by_tier_or_intent_says_what_its_answer_lacks() {
+    let (vault, keeper) = kept();
+    vault.write("Late.md", "The water rises.\n");
+    let mut client = Client::start(&vault, &["--toolset", "notes"]);
+    let mut checked = 0;
+    for arguments in [
+        json!({ "query": "water" }),
+        json!({ "query": "water", "intent": "explore" }),
+        json!({ "query": "water", "tier": "HOT" }),
+        json!({ "query": "water", "intent": "fact_check", "tier": "COLD" }),
+    ] {
+        let reply = client.call("search_notes", arguments.clone())["structuredContent"].take();
+        assert_eq!(reply["stale"], true, "{arguments}: {reply}");
+        assert_eq!(reply["mode"], "bm25", "{arguments}: {reply}");
+        assert!(reply["notes"].to_string().contains("words alone answer"), "{arguments}: {reply}");
+        checked += 1;
+    }
+    assert_eq!(checked, 4);
+    client.finish();
+    drop(keeper);
+}
+
+#[test]
+fn a_search_of_memories_says_what_its_answer_lacks() {
+    let (vault, keeper) = kept();
+    vault.write("Late.md", "The water rises.\n");
+    let mut checked = 0;
+    for args in [
+        &["memory", "search", "water"][..],
+        &["memory", "search", "water", "--intent", "explore"],
+        &["memory", "search", "water", "--tier", "hot"],
+    ] {
+        let told = crate::support::stderr(&vault.run(args));
+        assert!(told.contains("files changed that the index does not hold yet"), "{args:?}: {told}");
+        assert!(told.contains("words alone answer"), "{args:?}: {told}");
+        checked += 1;
+    }
+    assert_eq!(checked, 3);
+    drop(keeper);
+}
+
+#[test]
+fn a_path_holds_for_a_search_with_an_intent() {
+    let vault = TestVault::new(&[("Birds/Heron.md", "Water and reeds.\n"), ("Boat.md", "Water.\n")]);
+    let mut client = Client::start(&vault, &["--toolset", "notes"]);
+    let arguments = json!({ "query": "water", "intent": "explore", "path": "Birds" });
+    let reply = client.call("search_notes", arguments);
+    let paths: Vec<&Value> = reply["structuredContent"]["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| &found["path"])
+        .collect();
+    assert_eq!(paths, ["Birds/Heron.md"]);
+    client.finish();
+}

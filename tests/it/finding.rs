@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sidenote::search::Mode;
-use sidenote::store::{Fallback, MemorySearchRequest, SearchRequest, Store};
+use sidenote::store::{Fallback, MemoryRanking, SearchRequest, Store};
 
 use crate::client::Client;
 use crate::support::{TestVault, found, json as told, run, stderr};
@@ -166,13 +166,11 @@ fn check_first(store: &Store, query: &str, mode: Mode, path: &str) {
     let parts = reply.results[0].explain.unwrap();
     assert_eq!(parts.total(), reply.results[0].score, "{query:?} {mode:?}");
     assert!(reply.results.windows(2).all(|pair| pair[0].score >= pair[1].score), "{query:?} {mode:?}");
-    let memories = MemorySearchRequest {
-        search: request,
-        intent: sidenote::store::Intent::parse("explore"),
-        ..MemorySearchRequest::default()
-    };
-    let first = store.recalls().search_memories(&memories).unwrap().hits.swap_remove(0);
-    assert_eq!(first.memory.path, path, "{query:?} {mode:?} with an intent");
+    let intent = sidenote::store::Intent::parse("explore");
+    let request =
+        SearchRequest { memories: Some(MemoryRanking { intent, ..MemoryRanking::default() }), ..request };
+    let first = store.searches().search(&request).unwrap().results.swap_remove(0);
+    assert_eq!(first.memory.unwrap().path, path, "{query:?} {mode:?} with an intent");
 }
 
 #[test]

@@ -9,9 +9,10 @@ use crate::config::Layout;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::Filter;
 use crate::mcp::tool::{Answer, Does, Tool};
+use crate::mcp::words::for_agents;
 use crate::store::{
-    ChangeReply, Memory, MemorySearchRequest, MemoryText, NewRequest, Operation, RelateRequest,
-    ReviseRequest, SearchRequest, Store, shown,
+    ChangeReply, Memory, MemoryText, NewRequest, Operation, RelateRequest, ReviseRequest, SearchRequest,
+    Store, shown,
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -355,27 +356,25 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         tags: input.tags,
         ..Filter::default()
     });
-    let found = store.recalls().search_memories(&MemorySearchRequest {
-        search: SearchRequest {
-            query: input.query,
-            plain: true,
-            limit: Some(limit),
-            filter,
-            ..SearchRequest::default()
-        },
-        ..MemorySearchRequest::default()
+    let found = store.searches().search(&SearchRequest {
+        query: input.query,
+        plain: true,
+        limit: Some(limit),
+        filter,
+        ..SearchRequest::default()
     })?;
+    let notices: Vec<String> = found.notes.iter().map(|note| for_agents(note, false)).collect();
     let results: Vec<FoundOutput> = found
-        .hits
+        .results
         .into_iter()
-        .map(|hit| FoundOutput {
-            id: hit.memory.id,
-            title: hit.memory.title,
-            score: (hit.score * 10_000.0).round() / 10_000.0,
-            snippet: hit.snippet,
+        .map(|result| FoundOutput {
+            id: result.id,
+            title: result.title,
+            score: (f64::from(result.score) * 10_000.0).round() / 10_000.0,
+            snippet: result.snippet,
         })
         .collect();
-    Ok(Answer::json(&SearchOutput { total: results.len(), results })?.noting(found.notices))
+    Ok(Answer::json(&SearchOutput { total: results.len(), results })?.noting(notices))
 }
 
 /// Reads again what two memories link to.

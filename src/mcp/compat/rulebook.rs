@@ -8,8 +8,9 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
 use crate::mcp::tool::{Answer, Does, Tool, sentence};
+use crate::mcp::words::for_agents;
 use crate::search::{MatchType, Mode};
-use crate::store::{KeepRequest, Memory, MemorySearchReply, MemorySearchRequest, SearchRequest, Store};
+use crate::store::{KeepRequest, Memory, MemoryRanking, SearchRequest, Store};
 
 /// Told by every tool while memory is off.
 const DISABLED: &str = "Memory system is not enabled. Set memory.enabled=true in .rulebook";
@@ -272,19 +273,24 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
         mode: Some(mode),
         limit: Some(input.limit.unwrap_or(20)),
         filter,
+        memories: Some(MemoryRanking::default()),
         ..SearchRequest::default()
     };
-    let MemorySearchReply { hits, notices } =
-        store.recalls().search_memories(&MemorySearchRequest { search, ..MemorySearchRequest::default() })?;
-    let results: Vec<FoundOutput> = hits
+    let found = store.searches().search(&search)?;
+    let notices = found.notes.iter().map(|note| for_agents(note, false)).collect();
+    let results: Vec<FoundOutput> = found
+        .results
         .into_iter()
-        .map(|hit| FoundOutput {
-            id: hit.memory.id,
-            title: hit.memory.title,
-            kind: hit.memory.kind,
-            score: hit.score,
-            match_type: hit.found.match_type,
-            created_at: hit.memory.created.millis(),
+        .filter_map(|result| {
+            let memory = result.memory?;
+            Some(FoundOutput {
+                id: memory.id,
+                title: memory.title,
+                kind: memory.kind,
+                score: f64::from(result.score),
+                match_type: result.match_type,
+                created_at: memory.created.millis(),
+            })
         })
         .collect();
     Ok(SearchOutput { total: results.len(), results, notices })

@@ -8,9 +8,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::mcp::text_budget::Room;
 use crate::mcp::tool::{Answer, Does, IntentInput, Tool, sentence};
+use crate::mcp::words::for_agents;
 use crate::store::{
-    Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemorySearchReply, MemorySearchRequest,
-    ReviseRequest, SearchRequest, Store,
+    Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest, SearchRequest,
+    Store,
 };
 
 /// Stands between memories.
@@ -314,17 +315,14 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         limit: Some(input.limit.unwrap_or(10)),
         filter: store.recalls().scoped(Filter::default()),
         include,
+        memories: Some(MemoryRanking { intent: Some(input.intent.into()), ..MemoryRanking::default() }),
         ..SearchRequest::default()
     };
-    let intent = Some(input.intent.into());
-    let MemorySearchReply { hits, notices } = store.recalls().search_memories(&MemorySearchRequest {
-        search,
-        intent,
-        ..MemorySearchRequest::default()
-    })?;
+    let found = store.searches().search(&search)?;
+    let notices: Vec<String> = found.notes.iter().map(|note| for_agents(note, false)).collect();
     let mut room = Room::default();
     let mut blocks = Vec::new();
-    for memory in hits.iter().map(|hit| &hit.memory) {
+    for memory in found.results.iter().filter_map(|result| result.memory.as_ref()) {
         let content = match store.memories().content(memory) {
             Ok(content) => content,
             // What is gone since is not found, and what cannot be read hides nothing else.

@@ -14,8 +14,8 @@ use crate::index::catalog::{Filter, PutAway};
 use crate::mcp::reply_limit::{cost, json_length, length};
 use crate::search::Mode;
 use crate::store::{
-    Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemorySearchRequest,
-    MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, SearchResult, Searches, SortBy, Store, Tier,
+    Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
+    MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, Searches, SortBy, Store, Tier,
 };
 use crate::text::media_type::{is_shown_image, media_type};
 
@@ -133,6 +133,11 @@ impl SearchInput {
             explain: self.explain,
             // An agent may hand over a person's message, whose signs mean nothing.
             fallback: Fallback::IfEmptyOrInvalid,
+            memories: (self.intent.is_some() || self.tier.is_some()).then(|| MemoryRanking {
+                intent: self.intent.map(Intent::from),
+                tier: self.tier.map(TierInput::tier),
+                seed: None,
+            }),
             ..SearchRequest::default()
         })
     }
@@ -325,59 +330,20 @@ pub(super) fn offset(cursor: Option<&str>) -> Result<usize> {
     })
 }
 
-/// What a search found, whichever way it was ranked.
-struct Ranked {
-    results: Vec<(SearchResult, Option<Value>)>,
-    mode: String,
-    stale: bool,
-    pending: usize,
-    notes: Vec<String>,
-}
-
-fn ranked(store: &Store, input: &SearchInput, limit: usize, start: usize) -> Result<Ranked> {
-    let tier = input.tier.map(TierInput::tier);
-    if input.intent.is_none() && tier.is_none() {
-        let reply = store.searches().search(&input.request(limit, start, store.now())?)?;
-        let shown = |mut result: SearchResult| {
-            let parts = result.explain.take().and_then(|parts| serde_json::to_value(parts).ok());
-            (result, parts)
-        };
-        return Ok(Ranked {
-            results: reply.results.into_iter().map(shown).collect(),
-            mode: format!("{:?}", reply.mode).to_lowercase(),
-            stale: reply.stale,
-            pending: reply.pending,
-            notes: reply
-                .notes
-                .into_iter()
-                .chain(reply.did_you_mean.map(|better| format!("did you mean: {better}")))
-                .collect(),
-        });
-    }
-    let intent = input.intent.map(Intent::from);
-    let search = input.request(limit.saturating_add(start), 0, store.now())?;
-    let mode = search
-        .mode
-        .map_or_else(|| store.config().search.mode.clone(), |mode| format!("{mode:?}").to_lowercase());
-    let found = store.recalls().search_memories(&MemorySearchRequest { search, intent, tier, seed: None })?;
-    let results = found.hits.into_iter().skip(start).map(|hit| {
-        let parts = hit.parts.filter(|_| input.explain).and_then(|parts| serde_json::to_value(parts).ok());
-        (hit.found, parts)
-    });
-    let (_, pending) = store.index().totals()?;
-    Ok(Ranked { results: results.collect(), mode, stale: false, pending, notes: found.notices })
-}
-
 pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(10), 1, 100)?;
     // One more than asked for tells whether there is a next page.
-    let found = ranked(store, &input, limit + 1, start)?;
+    let found = store.searches().search(&input.request(limit + 1, start, store.now())?)?;
     let more = found.results.len() > limit;
     let mut results = Vec::new();
     let mut used = 0;
     let mut truncated = false;
-    for (result, explain) in found.results.into_iter().take(limit) {
+    for result in found.results.into_iter().take(limit) {
+        let explain = match result.intent_score.filter(|_| input.explain) {
+            Some(parts) => serde_json::to_value(parts).ok(),
+            None => result.explain.and_then(|parts| serde_json::to_value(parts).ok()),
+        };
         let snippet = match input.detail {
             Some(DetailInput::Full) => {
                 let lines = Some(result.lines);
@@ -410,11 +376,16 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let output = SearchOutput {
         next_cursor: (more || truncated).then(|| next.to_string()),
         results,
-        mode: found.mode,
+        mode: format!("{:?}", found.mode).to_lowercase(),
         stale: found.stale,
         pending: found.pending,
         truncated,
-        notes: found.notes.iter().map(|note| for_agents(note, true)).collect(),
+        notes: found
+            .notes
+            .iter()
+            .map(|note| for_agents(note, true))
+            .chain(found.did_you_mean.map(|better| format!("did you mean: {better}")))
+            .collect(),
     };
     Answer::text(show_search(&output)).with(&output)
 }

@@ -1,4 +1,4 @@
-//! Recalls memories for a prompt, searches them with an intent, and explains their scores.
+//! Recalls memories for a prompt or a query, and explains their scores.
 
 use std::time::Duration;
 
@@ -9,9 +9,7 @@ use crate::error::Result;
 use crate::index::catalog::{Filter, PutAway};
 use crate::memory::context::WorkContext;
 use crate::memory::recall::{RecallGroup, RecallItem, ReplyForm, fit_budget, prompt_terms, select_by_quotas};
-use crate::memory::score::{
-    CompositeScore, Intent, IntentScore, SplitMix64, composite_score, intent_score, min_max_normalized,
-};
+use crate::memory::score::{CompositeScore, composite_score};
 use crate::memory::tier::Tier;
 use crate::memory::types::MemoryType;
 use crate::search::fuse::Fusion;
@@ -20,7 +18,7 @@ use crate::search::{Found, Mode, Request};
 use crate::store::memory::content::MemoryContent;
 use crate::store::memory::{Memories, Recalls};
 use crate::store::query::Searches;
-use crate::store::query::search::{SearchRequest, SearchResult, WORDS_INSTEAD, hide, without_remedy};
+use crate::store::query::search::{hide, without_remedy};
 use crate::store::sync::IndexSync;
 use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::NotePath;
@@ -56,46 +54,6 @@ pub struct RecallReply {
     /// Sentences about what the answer lacks, such as meaning where words alone answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
-}
-
-/// A search of memories.
-#[derive(Debug, Clone, Default)]
-pub struct MemorySearchRequest {
-    /// The search.
-    pub search: SearchRequest,
-    /// What it is for; by relevance alone where nothing is said.
-    pub intent: Option<Intent>,
-    /// Only of this tier.
-    pub tier: Option<Tier>,
-    /// Decides what chance does.
-    pub seed: Option<u64>,
-}
-
-/// What a search of memories gives.
-#[derive(Debug, Clone)]
-pub struct MemorySearchReply {
-    /// Best first.
-    pub hits: Vec<MemoryHit>,
-    /// Sentences about what the answer lacks, such as meaning where words alone answer.
-    pub notices: Vec<String>,
-}
-
-/// A memory that answers.
-#[derive(Debug, Clone, Serialize)]
-pub struct MemoryHit {
-    /// The memory.
-    #[serde(flatten)]
-    pub memory: Memory,
-    /// Source text around the best matches.
-    pub snippet: String,
-    /// Where these are.
-    #[serde(skip)]
-    pub found: SearchResult,
-    /// Comparable within one reply.
-    pub score: f64,
-    /// How the score came about, where an intent was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<IntentScore>,
 }
 
 /// A search of memories that are given at once, with all that they say, which is a use of each.
@@ -347,72 +305,6 @@ impl Recalls<'_> {
         }
         Weighing::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
         Ok(RecalledReply { memories: given, notices })
-    }
-
-    /// Searches memories, by relevance or for an intent. A search is no use.
-    ///
-    /// # Errors
-    /// As [`Searches::search`].
-    #[tracing::instrument(skip_all)]
-    pub fn search_memories(&self, request: &MemorySearchRequest) -> Result<MemorySearchReply> {
-        let limit = request.search.limit.unwrap_or(self.core.config.search.limit);
-        let reranks = request.intent.is_some() || request.tier.is_some();
-        let most = if reranks { limit.saturating_mul(5) } else { limit };
-        if !request.search.no_sync {
-            IndexSync::of(self.core).freshen()?;
-        }
-        let now = self.core.clock.now();
-        let mut said = Vec::new();
-        let mut query = request.search.understood(self.core.clock.now(), &mut said)?;
-        if !request.search.no_sync {
-            Searches::of(self.core).embed_recent(request.search.mode, &query)?;
-        }
-        let filter = hide(&request.search.filter, request.search.include);
-        let mut candidates = self.candidates(&query, request.search.mode, filter.clone(), most)?;
-        if let Some(words) = request.search.words_of(&query).filter(|_| candidates.found.is_empty()) {
-            said.push(WORDS_INSTEAD.to_owned());
-            query = words;
-            candidates = self.candidates(&query, request.search.mode, filter, most)?;
-        }
-        let Candidates { found, notices } = candidates;
-        said.extend(notices);
-        let scores: Vec<f64> = found.iter().map(|hit| f64::from(hit.score)).collect();
-        // A note that the query names stands above all others, and would make them look alike.
-        let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
-        let unnamed: Vec<f64> = found.iter().map(unnamed).collect();
-        let memories =
-            Weighing::of(self.core).weigh_roughly(found.iter().map(|hit| hit.row.clone()).collect(), now)?;
-        let mut chance = SplitMix64::new(request.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
-        let relevance = min_max_normalized(&unnamed);
-        let mut hits: Vec<(Memory, Found, f64, Option<IntentScore>)> = Vec::with_capacity(found.len());
-        for ((memory, hit), (score, relevance)) in
-            memories.into_iter().zip(found).zip(scores.iter().zip(relevance))
-        {
-            let drawn = chance.draw();
-            let parts = request.intent.map(|intent| {
-                intent_score(intent, relevance, &memory.state, memory.said.created, now, drawn)
-            });
-            hits.push((memory, hit, parts.map_or(*score, |parts| parts.total), parts));
-        }
-        hits.retain(|(memory, ..)| request.tier.is_none_or(|tier| memory.state.tier == tier));
-        if request.intent.is_some() {
-            // What the query names stays first, whatever it is asked for.
-            let is_named = |hit: &Found| hit.components.from_name.is_some();
-            hits.sort_by(|(_, one, for_one, _), (_, other, for_other, _)| {
-                is_named(other).cmp(&is_named(one)).then(for_other.total_cmp(for_one))
-            });
-        }
-        hits.truncate(limit);
-        let page: Vec<Found> = hits.iter().map(|(_, hit, ..)| hit.clone()).collect();
-        let shown = Searches::of(self.core).show(&page, &query, false);
-        let (mut memories, scores): (Vec<_>, Vec<_>) =
-            hits.into_iter().map(|(memory, _, score, parts)| (memory, (score, parts))).unzip();
-        Weighing::of(self.core).complete(&mut memories, now)?;
-        let hits = memories.into_iter().zip(scores).filter_map(|(memory, (score, parts))| {
-            let found = shown.iter().find(|shown| shown.path == memory.path)?.clone();
-            Some(MemoryHit { memory, snippet: found.snippet.clone(), found, score, parts })
-        });
-        Ok(MemorySearchReply { hits: hits.collect(), notices: said })
     }
 
     /// Explains what a memory is worth, and how it would score for a query.

@@ -9,6 +9,8 @@ use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, Filter, PutAway};
 use crate::index::indexed_document::Reading;
+use crate::memory::score::IntentScore;
+use crate::memory::tier::Tier;
 use crate::parallel;
 use crate::search::fuse::Fusion;
 use crate::search::predicate::parts_asked_for;
@@ -18,8 +20,10 @@ use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
 use crate::store::core::former_of;
 use crate::store::lookup::Lookup;
 use crate::store::query::Searches;
+use crate::store::query::memory_ranking::MemoryRanking;
 use crate::store::query::verify::{Sifted, Sought};
 use crate::store::sync::IndexSync;
+use crate::store::weighing::Memory;
 use crate::text::terms::{CachedStemmer, is_stop_word, terms};
 
 impl Searches<'_> {
@@ -28,7 +32,7 @@ impl Searches<'_> {
         self.core.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Searches the vault.
+    /// Searches the vault. A search counts as no use of what it finds.
     ///
     /// # Errors
     /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model.
@@ -61,14 +65,16 @@ impl Searches<'_> {
         let snapshot = self.core.index.snapshot()?;
         let mut mode = asked;
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
+        let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
         let mut sought = |query: &Query, notes: &mut Vec<String>| {
             let request = Request {
                 query: Some(query),
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
-                limit: self.rerank_depth(asked, query, limit),
-                depth: None,
-                filter: hide(&Lookup::of(self.core).settled(&request.filter)?, request.include),
+                limit: self.rerank_depth(asked, query, most),
+                // A ranking that orders all candidates anew need not look deeper.
+                depth: (most > limit).then_some(most),
+                filter: hide(&Lookup::of(self.core).settled(&request.filter)?, request.included()),
                 path: request.path.clone(),
                 among,
             };
@@ -88,16 +94,9 @@ impl Searches<'_> {
         let Sought { mut found, undecided, sifted } = found;
         notes.extend(undecided);
         self.rerank(asked, &query, &mut found, &mut notes);
-        found.truncate(limit);
-        if snapshot.pending > 0 && mode != Mode::Bm25 {
-            notes.push(match former_of(&snapshot) {
-                Some(former) => format!(
-                    "vectors of {former} answer; {} for those of {}",
-                    waiting(snapshot.pending),
-                    self.core.embedder_name()
-                ),
-                None => format!("{} for a vector", waiting(snapshot.pending)),
-            });
+        found.truncate(most);
+        if mode != Mode::Bm25 {
+            notes.extend(self.pending_notice(&snapshot));
         }
         let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
         let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
@@ -110,10 +109,11 @@ impl Searches<'_> {
         } else {
             None
         };
+        let results = self.page(request, &query, found, limit)?;
         Ok(SearchReply {
             did_you_mean,
             explain,
-            results: self.show(found.get(request.skip..).unwrap_or_default(), &query, request.explain),
+            results,
             mode,
             stale: false,
             embedder: self.core.embedder_name(),
@@ -121,6 +121,44 @@ impl Searches<'_> {
             notes,
             took_ms: 0.0,
         })
+    }
+
+    /// Says how many passages have no vector yet; nothing where all have one.
+    fn pending_notice(&self, snapshot: &crate::index::Snapshot) -> Option<String> {
+        (snapshot.pending > 0).then(|| match former_of(snapshot) {
+            Some(former) => format!(
+                "vectors of {former} answer; {} for those of {}",
+                waiting(snapshot.pending),
+                self.core.embedder_name()
+            ),
+            None => format!("{} for a vector", waiting(snapshot.pending)),
+        })
+    }
+
+    /// Shows the page that a request asks for of the hits, each as a memory where the request weighs memories.
+    fn page(
+        &self,
+        request: &SearchRequest,
+        query: &Query,
+        mut found: Vec<Found>,
+        limit: usize,
+    ) -> Result<Vec<SearchResult>> {
+        let mut ranked = match request.memories {
+            Some(ranking) => self.rank_memories(ranking, &mut found)?,
+            None => Vec::new(),
+        };
+        found.truncate(limit);
+        ranked.truncate(limit);
+        let ranked = ranked.split_off(request.skip.min(ranked.len()));
+        let mut results = self.show(found.get(request.skip..).unwrap_or_default(), query, request.explain);
+        for ranked in self.complete_memories(ranked)? {
+            // What is gone since the index was read is not shown.
+            if let Some(result) = results.iter_mut().find(|result| result.path == ranked.memory.path) {
+                result.intent_score = ranked.intent_score;
+                result.memory = Some(ranked.memory);
+            }
+        }
+        Ok(results)
     }
 
     /// Embeds the query where the mode needs it; hybrid falls back to the words and says so.
@@ -219,7 +257,7 @@ impl Searches<'_> {
                 .core
                 .index
                 .catalog()
-                .put_away(hide(&request.filter, request.include).hidden)?
+                .put_away(hide(&request.filter, request.included()).hidden)?
                 .len(),
         })
     }
@@ -251,6 +289,8 @@ impl Searches<'_> {
                 score: hit.score,
                 match_type: hit.match_type,
                 explain: explain.then_some(hit.components),
+                memory: None,
+                intent_score: None,
             });
         }
         let bytes = match self.core.read_bytes(&hit.row.path) {
@@ -279,6 +319,8 @@ impl Searches<'_> {
             score: hit.score,
             match_type: hit.match_type,
             explain: explain.then_some(hit.components),
+            memory: None,
+            intent_score: None,
         })
     }
 
@@ -342,10 +384,12 @@ pub struct SearchRequest {
     pub explain: bool,
     /// Answer from the index as it is.
     pub no_sync: bool,
+    /// How what is found is weighed as memories; without it, notes are ranked by relevance alone.
+    pub memories: Option<MemoryRanking>,
 }
 
 /// A note that answers, with its best passage.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct SearchResult {
     /// Vault path.
     pub path: String,
@@ -368,10 +412,16 @@ pub struct SearchResult {
     /// How the score came about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Components>,
+    /// The note as a memory, where the request weighs memories.
+    #[serde(skip)]
+    pub memory: Option<Memory>,
+    /// How the score for an intent came about, where the request has one.
+    #[serde(skip)]
+    pub intent_score: Option<IntentScore>,
 }
 
 /// What a search gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct SearchReply {
     /// Best first.
     pub results: Vec<SearchResult>,
@@ -439,6 +489,12 @@ pub struct WordWeight {
 }
 
 impl SearchRequest {
+    /// Gives what is found although it is put away. A search of the archive finds what is archived.
+    fn included(&self) -> PutAway {
+        let tier = self.memories.and_then(|ranking| ranking.tier);
+        PutAway { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
+    }
+
     /// Names the filters beside the query.
     fn filters(&self) -> Vec<String> {
         let filter = &self.filter;

@@ -1,0 +1,86 @@
+//! Ranks the hits of a search as memories: by intent, and within one tier.
+
+use crate::error::Result;
+use crate::memory::score::{Intent, IntentScore, SplitMix64, intent_score, min_max_normalized};
+use crate::memory::tier::Tier;
+use crate::search::Found;
+use crate::store::query::Searches;
+use crate::store::weighing::{Memory, Weighing};
+
+/// A ranking by intent or tier looks at this many times as many notes as are asked for.
+const DEPTH: usize = 5;
+
+/// How a search weighs what it finds as memories.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemoryRanking {
+    /// The intent that orders them; relevance alone where none is given.
+    pub intent: Option<Intent>,
+    /// The only tier to find.
+    pub tier: Option<Tier>,
+    /// The seed of the random part of an intent's score; the current time where none is given.
+    pub seed: Option<u64>,
+}
+
+impl MemoryRanking {
+    /// Gives the number of notes to look at so that `limit` are left.
+    pub(super) fn candidates(&self, limit: usize) -> usize {
+        if self.intent.is_some() || self.tier.is_some() { limit.saturating_mul(DEPTH) } else { limit }
+    }
+}
+
+/// A hit as a memory.
+pub(super) struct RankedMemory {
+    pub(super) memory: Memory,
+    pub(super) intent_score: Option<IntentScore>,
+}
+
+impl Searches<'_> {
+    /// Weighs hits as memories, keeps those of the tier, and orders them for the intent. A hit that was scored for an
+    /// intent has that score afterwards. The memories lack tags and importance.
+    pub(super) fn rank_memories(
+        &self,
+        ranking: MemoryRanking,
+        found: &mut Vec<Found>,
+    ) -> Result<Vec<RankedMemory>> {
+        let now = self.core.clock.now();
+        // A note that the query names stands above all others, and would make them look alike.
+        let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+        let relevances = min_max_normalized(&found.iter().map(unnamed).collect::<Vec<_>>());
+        let rows = found.iter().map(|hit| hit.row.clone()).collect();
+        let memories = Weighing::of(self.core).weigh_roughly(rows, now)?;
+        let mut chance = SplitMix64::new(ranking.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
+        let mut hits: Vec<(Found, RankedMemory)> = Vec::with_capacity(found.len());
+        for ((mut hit, memory), relevance) in std::mem::take(found).into_iter().zip(memories).zip(relevances)
+        {
+            let drawn = chance.draw();
+            let intent_score = ranking.intent.map(|intent| {
+                intent_score(intent, relevance, &memory.state, memory.said.created, now, drawn)
+            });
+            if let Some(score) = &intent_score {
+                hit.score = score.total as f32;
+            }
+            hits.push((hit, RankedMemory { memory, intent_score }));
+        }
+        hits.retain(|(_, ranked)| ranking.tier.is_none_or(|tier| ranked.memory.state.tier == tier));
+        if ranking.intent.is_some() {
+            // What the query names stays first, whatever it is asked for.
+            let is_named = |hit: &Found| hit.components.from_name.is_some();
+            let total = |ranked: &RankedMemory| ranked.intent_score.map_or(0.0, |score| score.total);
+            hits.sort_by(|(one, ranked_one), (other, ranked_other)| {
+                is_named(other).cmp(&is_named(one)).then(total(ranked_other).total_cmp(&total(ranked_one)))
+            });
+        }
+        let (hits, ranked) = hits.into_iter().unzip();
+        *found = hits;
+        Ok(ranked)
+    }
+
+    /// Completes memories with their tags and importance.
+    pub(super) fn complete_memories(&self, ranked: Vec<RankedMemory>) -> Result<Vec<RankedMemory>> {
+        let (mut memories, scores): (Vec<Memory>, Vec<Option<IntentScore>>) =
+            ranked.into_iter().map(|ranked| (ranked.memory, ranked.intent_score)).unzip();
+        Weighing::of(self.core).complete(&mut memories, self.core.clock.now())?;
+        let pairs = memories.into_iter().zip(scores);
+        Ok(pairs.map(|(memory, intent_score)| RankedMemory { memory, intent_score }).collect())
+    }
+}
