@@ -891,3 +891,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_note_that_cannot_be_read_does_not_come_in_twice() {
+    let big = "A heron stands in the reeds. ".repeat(20);
+    let vault = TestVault::new(&[("Birds/Heron.md", &big), ("Memories/Otter.md", "An otter swims.\n")]);
+    run(&vault, "2026-05-01", &["list"]);
+    let file = vault.root().join(".import");
+    let import = |records: Value| {
+        fs::write(&file, records.to_string()).unwrap();
+        let mut command = vault.command(&["--json", "memory", "import", file.to_str().unwrap()]);
+        command.env("SIDENOTE_VAULT_MAX_FILE_BYTES", "200").output().unwrap()
+    };
+    fs::write(&file, "").unwrap();
+    let before: Vec<std::path::PathBuf> = tree(vault.root()).into_keys().collect();
+    let refused = import(json!([
+        { "content": "New." },
+        { "content": big, "path": "Birds/Heron.md", "properties": {}, "frontmatter": "" },
+    ]));
+    assert!(!refused.status.success(), "{}", stdout(&refused));
+    assert!(stderr(&refused).contains("memory 2: Birds/Heron.md"), "{}", stderr(&refused));
+    assert_eq!(tree(vault.root()).into_keys().collect::<Vec<_>>(), before, "nothing came in");
+}
+
+#[test]
+fn an_import_names_a_memory_that_it_cannot_compare() {
+    under_permissions(compares_what_it_can);
+}
+
+fn compares_what_it_can() {
+    let vault = TestVault::new(&[("Memories/Otter.md", "An otter swims.\n")]);
+    run(&vault, "2026-05-01", &["list"]);
+    let otter = vault.root().join("Memories/Otter.md");
+    fs::set_permissions(&otter, fs::Permissions::from_mode(0o000)).unwrap();
+    let file = vault.root().join(".import");
+    fs::write(&file, json!([{ "content": "A heron stands." }]).to_string()).unwrap();
+    let reply = json(&vault, "2026-05-01", &["memory", "import", file.to_str().unwrap()]);
+    assert_eq!(reply["imported"].as_array().unwrap().len(), 1, "{reply}");
+    assert!(reply["notices"].to_string().contains("Memories/Otter.md"), "{reply}");
+}

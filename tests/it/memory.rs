@@ -773,3 +773,41 @@ proptest! {
         prop_assert!(chosen.is_sorted_by(|&one, &other| candidates[one].1 >= candidates[other].1));
     }
 }
+
+#[test]
+fn a_restore_from_the_trash_that_fails_says_why() {
+    let vault = TestVault::new(&[("Heron.md", "---\nid: bird-1\n---\nIt stands in the reeds.\n")]);
+    run(&vault, "2026-11-21", &["memory", "forget", "Heron", "--hard", "--confirm"]);
+    vault.write("Heron.md", "---\nid: bird-2\n---\nAnother bird.\n");
+    let refused = vault.run(&["memory", "restore", "bird-1"]);
+    assert_eq!(refused.status.code(), Some(4), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("Heron.md is there already"), "{}", stderr(&refused));
+    let unknown = vault.run(&["memory", "restore", "bird-3"]);
+    assert_eq!(unknown.status.code(), Some(3), "{}", stderr(&unknown));
+    assert!(stderr(&unknown).contains("bird-3"), "{}", stderr(&unknown));
+}
+
+#[test]
+fn a_memory_takes_the_first_number_that_is_free() {
+    let long = "x".repeat(240);
+    let vault = TestVault::new(&[
+        ("Memories/Storage.md", "One.\n"),
+        ("Memories/storage 2.md", "Two.\n"),
+        ("Memories/Storage 4.md", "Four.\n"),
+        (&format!("Memories/{long}.md"), "Long.\n"),
+    ]);
+    let cut = &long[2..];
+    let mut checked = 0;
+    for (title, path) in [
+        ("Storage", "Memories/Storage 3.md".to_owned()),
+        ("Storage", "Memories/Storage 5.md".to_owned()),
+        (long.as_str(), format!("Memories/{cut} 2.md")),
+        ("Shelves", "Memories/Shelves.md".to_owned()),
+    ] {
+        let text = format!("Text {checked} about the {title} of notes.");
+        let saved = run(&vault, "2026-11-21", &["memory", "save", &text, "--title", title]);
+        assert_eq!(saved, format!("{path}\n"));
+        checked += 1;
+    }
+    assert_eq!(checked, 4);
+}

@@ -202,7 +202,7 @@ fn what_lies_behind_a_link_out_of_the_vault_is_neither_read_nor_written() {
     }
     let new = NewRequest { title: "x".into(), folder: Some("folder".into()), ..NewRequest::default() };
     let error = store.changes().change(&Operation::New(new), false).unwrap_err();
-    assert!(error.to_string().contains("outside of the vault (symlink)"), "{error}");
+    assert!(error.to_string().contains("outside the vault (symlink)"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("vault.follow_outside")), "{error}");
     let backup = store.upkeep().backup(None).unwrap();
     let copied = fs::symlink_metadata(backup.path.join("notes/folder")).unwrap();

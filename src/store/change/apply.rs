@@ -80,21 +80,21 @@ impl Changes<'_> {
     /// files cannot be written. Nothing is half-done then.
     #[tracing::instrument(skip_all)]
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
-        self.change_if(operation, dry_run, || Ok(()))
+        self.change_prepared(operation, dry_run, |_| Ok(()))
     }
 
-    /// As [`Self::change`], unless `allowed` refuses it: it is asked under the write lock, when what the index has not
-    /// seen is known.
-    pub(in crate::store) fn change_if(
+    /// Carries an operation out as [`Self::change`] does, after `prepare` completed or refused it. `prepare` runs under
+    /// the write lock, when the files that the index lacks are known.
+    pub(in crate::store) fn change_prepared(
         &self,
         operation: &Operation,
         dry_run: bool,
-        allowed: impl FnOnce() -> Result<()>,
+        prepare: impl FnOnce(&mut Operation) -> Result<()>,
     ) -> Result<ChangeReply> {
-        let (operation, cleaned) = self.clean_operation(operation);
+        let (mut operation, cleaned) = self.clean_operation(operation);
         let plan = |_: Option<&WriteLock>| {
             let view = View::new(self.core)?;
-            allowed()?;
+            prepare(&mut operation)?;
             self.plan_in(&view, &operation)
         };
         let mut reply = self.carry_out(plan, dry_run)?;

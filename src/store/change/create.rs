@@ -21,6 +21,7 @@ use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, RewriteOptions};
 use crate::text::{body_edit, date_format, frontmatter};
+use crate::vault::Vault;
 use crate::vault::obsidian::FolderSetting;
 
 /// So many ids are tried for one place and time.
@@ -256,26 +257,14 @@ impl Planner<'_> {
 
     /// Finds a path in a folder for a note of this name: where others have it, with a number behind it.
     pub(in crate::store) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
-        let path = NotePath::parse_new(&placed(folder, name), false)?;
-        let disk = self.core.vault.root().join(path.folder());
-        let mut taken = HashSet::new();
-        match std::fs::read_dir(&disk) {
-            Ok(entries) => {
-                for entry in entries {
-                    let entry = entry.map_err(|error| Error::io("list", &disk, error))?;
-                    taken.insert(key(&entry.file_name().to_string_lossy()));
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io("list", &disk, error)),
-        }
+        let mut path = NotePath::parse_new(&placed(folder, name), false)?;
+        let taken = names_in(&self.core.vault, path.folder())?;
         let mut number = 1;
-        let mut free = path;
-        while taken.contains(&key(free.name())) {
+        while taken.contains(&key(path.name())) {
             number += 1;
-            free = NotePath::parse_new(&placed(folder, &format!("{name} {number}")), false)?;
+            path = NotePath::parse_new(&placed(folder, &format!("{name} {number}")), false)?;
         }
-        Ok(free)
+        Ok(path)
     }
 
     fn template(&self, name: &str) -> Result<String> {
@@ -479,4 +468,48 @@ fn ended(mut text: String) -> String {
 /// Says whether a text tells when it was made.
 fn says_when(text: &str) -> bool {
     MADE.iter().any(|name| value_of(text, name).is_some_and(|value| !is_blank(&value)))
+}
+
+/// Adds a number to a title, which is shortened where its file name would be cut before the number.
+fn numbered_title(title: &str, number: usize) -> Result<String> {
+    let suffix = format!(" {number}");
+    let mut start = title.trim_end().to_owned();
+    while !file_name(&format!("{start}{suffix}"))?.ends_with(&suffix) && start.pop().is_some() {}
+    Ok(format!("{start}{suffix}"))
+}
+
+/// Adds the first number to the title of a new note that gives it a file name of its own, where another file has
+/// the name of the title.
+///
+/// # Errors
+/// `Invalid` for a title that gives no file name; `Io` where the folder cannot be listed.
+pub(in crate::store) fn number_title(vault: &Vault, request: &mut NewRequest) -> Result<()> {
+    let taken = names_in(vault, request.folder.as_deref().unwrap_or_default().trim_end_matches('/'))?;
+    let is_taken =
+        |title: &str| Ok::<bool, Error>(taken.contains(&key(&format!("{}.md", file_name(title)?))));
+    let mut title = request.title.clone();
+    let mut number = 1;
+    while is_taken(&title)? {
+        number += 1;
+        title = numbered_title(&request.title, number)?;
+    }
+    request.title = title;
+    Ok(())
+}
+
+/// Lists the keys of the names in a folder of the vault.
+fn names_in(vault: &Vault, folder: &str) -> Result<HashSet<String>> {
+    let disk = vault.root().join(folder);
+    let mut taken = HashSet::new();
+    match std::fs::read_dir(&disk) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry.map_err(|error| Error::io("list", &disk, error))?;
+                taken.insert(key(&entry.file_name().to_string_lossy()));
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::io("list", &disk, error)),
+    }
+    Ok(taken)
 }

@@ -18,10 +18,11 @@ use crate::text::frontmatter::{edit as property, encode_in};
 use crate::text::link::{Link, LinkEscape, LinkForm};
 use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::name_keys;
+use crate::text::resolve::{FileNames, name_keys};
 use crate::text::rewrite::{Moves, RenameContext, RewriteOptions, linktext};
 use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
+use crate::vault::obsidian::Settings;
 
 /// One note that goes into another.
 #[derive(Debug, Clone, Default)]
@@ -172,93 +173,22 @@ impl Planner<'_> {
         keys.extend([key(path.name()), key(new.name())]);
         sources.push(view.source(&path)?);
         let files = view.names(&sources, keys)?;
-        let before = table(files.iter());
-        let after = table(files.iter().chain([&new]));
-        let settings = self.core.vault.settings();
-        let options = RewriteOptions { format: settings.link_format, ..RewriteOptions::default() };
-        let world = RenameContext {
-            before: &before,
-            after: &after,
-            moves: &Moves::default(),
-            place: Some(&new),
-            options,
-        };
-        // Links inside the section are written for the new place.
-        let inside = |span: Span| section.encloses(span);
-        let moved_links = world.retarget(&path, &own.text, &own.note);
-        let mut moved: Vec<Edit> = moved_links.edits.into_iter().filter(|edit| inside(edit.span)).collect();
-        let parts = SubpathTable::new(&own.note);
-        let names_part = |link: &Link| match parts.find(&link.subpath) {
-            Some(SubpathTarget::Heading(at)) => {
-                own.note.headings.get(at).is_some_and(|heading| inside(heading.span))
-            }
-            Some(SubpathTarget::Block(at)) => {
-                own.note.blocks.get(at).is_some_and(|block| inside(block.id_span))
-            }
-            Some(SubpathTarget::Footnote(at)) => {
-                own.note.footnotes.get(at).is_some_and(|note| inside(note.span))
-            }
-            None => false,
-        };
         let part = Note::parse(section.of(&own.text));
-        let part = SubpathTable::new(&part);
-        let write = |link: &Link, text: &str, target: &NotePath, source| -> Vec<Edit> {
-            let percent = link.escape.inner == LinkEscape::Percent;
-            let Some(raw) = linktext(&after, target, source, options.format, percent)
-                .and_then(|name| encode_in(link.escape.host, &name))
-            else {
-                return Vec::new();
-            };
-            let raw = if percent { raw.replace(' ', "%20") } else { raw };
-            let outer = if *target == new { outer_part(link, text, &part) } else { None };
-            outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
+        let extraction = Extraction {
+            own: &own,
+            new: &new,
+            section,
+            before: table(files.iter()),
+            after: table(files.iter().chain([&new])),
+            parts: SubpathTable::new(&own.note),
+            part: SubpathTable::new(&part),
+            settings: self.core.vault.settings(),
         };
-        let mut left: Vec<Edit> = Vec::new();
-        // Links of the section that are written otherwise, and how.
-        let (mut rewritten, mut anew): (Vec<Span>, Vec<Edit>) = (Vec::new(), Vec::new());
-        let is_own = |link: &Link| before.resolve(&link.path, &path).is_some_and(|found| *found.path == path);
-        for link in own.note.links.iter().filter(|link| !link.subpath.is_empty() && is_own(link)) {
-            let is_bare = link.path.is_empty();
-            match (inside(link.span), names_part(link)) {
-                (true, false) if is_bare => anew.extend(write(link, &own.text, &path, &new)),
-                (true, true) if is_bare => anew.extend(outer_part(link, &own.text, &part).map(Edit::remove)),
-                (true, true) => {
-                    rewritten.push(link.span);
-                    anew.extend(write(link, &own.text, &new, &new));
-                }
-                (false, true) => left.extend(write(link, &own.text, &new, &path)),
-                _ => {}
-            }
-        }
-        rewritten.sort_unstable_by_key(|link| (link.start, Reverse(link.end)));
-        // A link inside another goes with it, so that what begins last before an edit can enclose it.
-        rewritten.dedup_by(|inner, outer| outer.encloses(*inner));
-        moved.retain(|edit| {
-            let behind = rewritten.partition_point(|link| link.start <= edit.span.start);
-            !behind
-                .checked_sub(1)
-                .and_then(|at| rewritten.get(at))
-                .is_some_and(|link| link.encloses(edit.span))
-        });
-        moved.append(&mut anew);
+        let SplitEdits { moved, left, remarks } = extraction.split();
         for source in sources.iter().filter(|source| source.path != path) {
-            let names = |link: &&Link| {
-                before.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
-                    && names_part(link)
-            };
-            let links = source.note.links.iter().filter(names);
-            let edits = links.flat_map(|link| write(link, &source.text, &new, &source.path));
-            add_edits(&mut plan, source, None, edits.collect(), Vec::new());
+            add_edits(&mut plan, source, None, extraction.edits_elsewhere(source), Vec::new());
         }
-        let text = section.of(&own.text);
-        let shifted: Vec<Edit> = moved
-            .into_iter()
-            .map(|edit| Edit {
-                span: Span::new(edit.span.start - section.start, edit.span.end - section.start),
-                text: edit.text,
-            })
-            .collect();
-        let body = edited(text, &shifted)?;
+        let body = extraction.moved_text(moved)?;
         for change in plan.files.iter_mut().filter(|change| change.from.is_none()) {
             if let Content::Whole(bytes) = &mut change.content {
                 let end = property::line_end(&own.text);
@@ -267,20 +197,151 @@ impl Planner<'_> {
                 bytes.extend_from_slice(end.as_bytes());
             }
         }
-        let dest = linktext(&after, &new, &path, options.format, settings.use_markdown_links)
-            .ok_or_else(|| Error::invalid(format!("no link text finds {new}")))?;
-        let link = if settings.use_markdown_links {
-            format!("[{}](<{dest}>)", new.stem())
-        } else {
-            format!("[[{dest}]]")
-        };
-        let end = section.start + text.trim_end_matches(['\n', '\r']).len();
-        left.retain(|edit| !inside(edit.span));
-        left.push(Edit::replace(Span::new(section.start, end), link));
-        add_edits(&mut plan, &own, None, left, moved_links.remarks);
+        add_edits(&mut plan, &own, None, extraction.remaining(left)?, remarks);
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         Ok(plan)
     }
+}
+
+/// The extraction of one section of a note.
+struct Extraction<'a> {
+    /// The note that has the section.
+    own: &'a Source,
+    /// The path of the new note.
+    new: &'a NotePath,
+    section: Span,
+    /// The names of files without the new note.
+    before: FileNames,
+    /// The names of files with the new note.
+    after: FileNames,
+    /// The parts of the whole note.
+    parts: SubpathTable<'a>,
+    /// The parts of the section.
+    part: SubpathTable<'a>,
+    settings: Settings,
+}
+
+/// The edits of the note that a section is taken out of, by where they take effect.
+struct SplitEdits {
+    /// Edits inside the section, at their places in the whole note.
+    moved: Vec<Edit>,
+    /// Edits of what stays.
+    left: Vec<Edit>,
+    remarks: Vec<Remark>,
+}
+
+impl Extraction<'_> {
+    fn encloses(&self, span: Span) -> bool {
+        self.section.encloses(span)
+    }
+
+    /// Says whether the subpath of a link to the note names something inside the section.
+    fn names_part(&self, link: &Link) -> bool {
+        let note = &self.own.note;
+        let span = match self.parts.find(&link.subpath) {
+            Some(SubpathTarget::Heading(at)) => note.headings.get(at).map(|heading| heading.span),
+            Some(SubpathTarget::Block(at)) => note.blocks.get(at).map(|block| block.id_span),
+            Some(SubpathTarget::Footnote(at)) => note.footnotes.get(at).map(|footnote| footnote.span),
+            None => None,
+        };
+        span.is_some_and(|span| self.encloses(span))
+    }
+
+    /// Says whether a link in a note leads to the note that has the section.
+    fn leads_here(&self, link: &Link, from: &NotePath) -> bool {
+        self.before.resolve(&link.path, from).is_some_and(|found| *found.path == self.own.path)
+    }
+
+    /// Plans the edits that make a link in `text` lead to a target from the note at `source`.
+    fn retarget(&self, link: &Link, text: &str, target: &NotePath, source: &NotePath) -> Vec<Edit> {
+        let percent = link.escape.inner == LinkEscape::Percent;
+        let Some(raw) = linktext(&self.after, target, source, self.settings.link_format, percent)
+            .and_then(|name| encode_in(link.escape.host, &name))
+        else {
+            return Vec::new();
+        };
+        let raw = if percent { raw.replace(' ', "%20") } else { raw };
+        let outer = if target == self.new { outer_part(link, text, &self.part) } else { None };
+        outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
+    }
+
+    /// Plans the edits of the links in the note itself. Links inside the section are written for the new place.
+    fn split(&self) -> SplitEdits {
+        let (own, path) = (self.own, &self.own.path);
+        let moves = Moves::default();
+        let context = RenameContext {
+            before: &self.before,
+            after: &self.after,
+            moves: &moves,
+            place: Some(self.new),
+            options: RewriteOptions { format: self.settings.link_format, ..RewriteOptions::default() },
+        };
+        let all = context.retarget(path, &own.text, &own.note);
+        let mut moved: Vec<Edit> = all.edits.into_iter().filter(|edit| self.encloses(edit.span)).collect();
+        let mut left: Vec<Edit> = Vec::new();
+        // Links of the section that are written otherwise, and how.
+        let (mut rewritten, mut anew): (Vec<Span>, Vec<Edit>) = (Vec::new(), Vec::new());
+        let to_part = |link: &&Link| !link.subpath.is_empty() && self.leads_here(link, path);
+        for link in own.note.links.iter().filter(to_part) {
+            let is_bare = link.path.is_empty();
+            match (self.encloses(link.span), self.names_part(link)) {
+                (true, false) if is_bare => anew.extend(self.retarget(link, &own.text, path, self.new)),
+                (true, true) if is_bare => {
+                    anew.extend(outer_part(link, &own.text, &self.part).map(Edit::remove));
+                }
+                (true, true) => {
+                    rewritten.push(link.span);
+                    anew.extend(self.retarget(link, &own.text, self.new, self.new));
+                }
+                (false, true) => left.extend(self.retarget(link, &own.text, self.new, path)),
+                _ => {}
+            }
+        }
+        retain_outside(&mut moved, rewritten);
+        moved.append(&mut anew);
+        SplitEdits { moved, left, remarks: all.remarks }
+    }
+
+    /// Plans the edits that make links of another note follow what the section holds.
+    fn edits_elsewhere(&self, source: &Source) -> Vec<Edit> {
+        let links = source.note.links.iter();
+        let to_part = links.filter(|link| self.leads_here(link, &source.path) && self.names_part(link));
+        to_part.flat_map(|link| self.retarget(link, &source.text, self.new, &source.path)).collect()
+    }
+
+    /// Gives the text of the section for the new note.
+    fn moved_text(&self, moved: Vec<Edit>) -> Result<String> {
+        let start = self.section.start;
+        let shift =
+            |edit: Edit| Edit { span: Span::new(edit.span.start - start, edit.span.end - start), ..edit };
+        edited(self.section.of(&self.own.text), &moved.into_iter().map(shift).collect::<Vec<_>>())
+    }
+
+    /// Completes the edits of the note: a link to the new note stands in the place of the section.
+    fn remaining(&self, mut left: Vec<Edit>) -> Result<Vec<Edit>> {
+        let is_markdown = self.settings.use_markdown_links;
+        let dest = linktext(&self.after, self.new, &self.own.path, self.settings.link_format, is_markdown)
+            .ok_or_else(|| Error::invalid(format!("no link text finds {}", self.new)))?;
+        let link =
+            if is_markdown { format!("[{}](<{dest}>)", self.new.stem()) } else { format!("[[{dest}]]") };
+        let text = self.section.of(&self.own.text);
+        let end = self.section.start + text.trim_end_matches(['\n', '\r']).len();
+        left.retain(|edit| !self.encloses(edit.span));
+        left.push(Edit::replace(Span::new(self.section.start, end), link));
+        Ok(left)
+    }
+}
+
+/// Removes the edits that lie inside any of some links.
+fn retain_outside(edits: &mut Vec<Edit>, mut links: Vec<Span>) {
+    links.sort_unstable_by_key(|link| (link.start, Reverse(link.end)));
+    // A link inside another goes with it, so that what begins last before an edit can enclose it.
+    links.dedup_by(|inner, outer| outer.encloses(*inner));
+    edits.retain(|edit| {
+        let behind = links.partition_point(|link| link.start <= edit.span.start);
+        let last = behind.checked_sub(1).and_then(|at| links.get(at));
+        !last.is_some_and(|link| link.encloses(edit.span))
+    });
 }
 
 /// Finds the beginning of a subpath that names headings around a part, where the part stands alone afterwards.

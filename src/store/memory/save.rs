@@ -19,7 +19,7 @@ use crate::memory::state::{DEFAULT_IMPORTANCE, check_importance};
 use crate::search::Mode;
 use crate::search::query::Query;
 use crate::store::change::Changes;
-use crate::store::change::create::NewRequest;
+use crate::store::change::create::{NewRequest, number_title};
 use crate::store::change::edit::{EditRequest, NoteEdit};
 use crate::store::change::naming::{named_after, number, title_of};
 use crate::store::change::operation::{ChangeReply, Operation};
@@ -48,9 +48,6 @@ const TITLED: f32 = 0.35;
 
 /// The source of what was captured.
 const CAPTURED: &str = "auto-capture";
-
-/// So many notes may have one name.
-const NAMESAKES: usize = 10_000;
 
 /// A memory that is to be kept.
 #[derive(Debug, Clone, Default)]
@@ -180,8 +177,8 @@ impl MemoryWrites<'_> {
             // Said although the file says it: this title stays when the text changes.
             properties.insert(0, ("title".to_owned(), Value::from(title.clone())));
         }
-        let mut new = NewRequest {
-            title: title.clone(),
+        let new = NewRequest {
+            title,
             content: text.clone(),
             folder: Some(folder),
             note_type: Some(kind),
@@ -190,23 +187,15 @@ impl MemoryWrites<'_> {
             identified: true,
             ..NewRequest::default()
         };
-        let mut namesakes = 1;
-        let mut change = loop {
-            let mut is_said = false;
-            let allowed = || {
-                self.renew(&mut alike, &text)?;
-                let allowed = alike.refuse(request.allow_duplicate, "memory");
-                is_said = allowed.is_err();
-                allowed
-            };
-            match Changes::of(self.core).change_if(&Operation::New(new.clone()), dry_run, allowed) {
-                Err(error) if error.kind() == ErrorKind::Exists && !is_said && namesakes < NAMESAKES => {
-                    namesakes += 1;
-                    new.title = format!("{title} {namesakes}");
-                }
-                done => break done?,
+        let prepare = |operation: &mut Operation| {
+            self.renew(&mut alike, &text)?;
+            alike.refuse(request.allow_duplicate, "memory")?;
+            match operation {
+                Operation::New(new) => number_title(&self.core.vault, new),
+                _ => Ok(()),
             }
         };
+        let mut change = Changes::of(self.core).change_prepared(&Operation::New(new), dry_run, prepare)?;
         let near = alike.near;
         change.notices.extend(cleaned.notices());
         let made = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
@@ -455,9 +444,12 @@ impl MemoryWrites<'_> {
         let memory = match Memories::of(self.core).memory(name) {
             Ok(memory) => memory,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Changes::of(self.core)
-                    .change(&Operation::Restore(name.to_owned()), dry_run)
-                    .map_err(|_| error);
+                let restored = Changes::of(self.core).change(&Operation::Restore(name.to_owned()), dry_run);
+                // Where the trash does not hold it either, the name is what is wrong.
+                return restored.map_err(|refusal| match refusal.kind() {
+                    ErrorKind::NotFound => error,
+                    _ => refusal,
+                });
             }
             Err(error) => return Err(error),
         };

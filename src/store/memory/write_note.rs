@@ -45,14 +45,14 @@ impl MemoryWrites<'_> {
         let text = text.trim().to_owned();
         let mut alike = if text.is_empty() { Comparison::none() } else { self.alike(&text)? };
         alike.refuse(request.allow_duplicate, "note")?;
-        let allowed = || {
+        let prepare = |_: &mut Operation| {
             if !text.is_empty() {
                 self.renew(&mut alike, &text)?;
             }
             alike.refuse(request.allow_duplicate, "note")
         };
         let mut change =
-            Changes::of(self.core).change_if(&Operation::New(request.new.clone()), dry_run, allowed)?;
+            Changes::of(self.core).change_prepared(&Operation::New(request.new.clone()), dry_run, prepare)?;
         let near = alike.near;
         let path = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
         if let Some(near) = near.as_ref().filter(|_| !dry_run) {

@@ -227,7 +227,7 @@ impl Upkeep<'_> {
         }
         IndexSync::of(self.core).freshen()?;
         let mut reply = ImportReply::default();
-        let mut known = self.known_texts()?;
+        let mut known = self.known_texts(&mut reply.notices)?;
         let catalog = self.core.index.catalog();
         let mut taken: HashSet<String> =
             catalog.paths().all()?.iter().map(|(path, _)| key(path.as_str())).collect();
@@ -238,16 +238,9 @@ impl Upkeep<'_> {
         let mut cleaned = Cleaned::default();
         // All of them are made before the first is written: one that cannot be is told of while nothing has changed.
         for (at, mut memory) in incoming.into_iter().enumerate() {
+            let in_place = |error: Error| Error::new(error.kind(), format!("memory {}: {error}", at + 1));
             cleaned += MemoryWrites::of(self.core).clean_incoming(&mut memory);
-            let is_there = match &memory.path {
-                Some(path) => self.holds(path, &memory),
-                None => {
-                    memory.content.trim().is_empty()
-                        || memory.id.as_ref().is_some_and(|id| self.is_same(id, &memory.content))
-                        || !known.insert(digest(&memory.content))
-                }
-            };
-            if is_there {
+            if self.has(&memory, &mut known).map_err(in_place)? {
                 reply.skipped += 1;
                 continue;
             }
@@ -291,34 +284,76 @@ impl Upkeep<'_> {
         Ok(reply)
     }
 
+    /// Says whether the vault has a memory already; the text of one that it lacks is `known` afterwards.
+    ///
+    /// # Errors
+    /// As [`Self::bytes_of`].
+    fn has(&self, memory: &Incoming, known: &mut HashSet<String>) -> Result<bool> {
+        if let Some(path) = &memory.path {
+            return self.holds(path, memory);
+        }
+        if memory.content.trim().is_empty() {
+            return Ok(true);
+        }
+        if let Some(id) = &memory.id
+            && self.is_same(id, &memory.content)?
+        {
+            return Ok(true);
+        }
+        Ok(!known.insert(digest(&memory.content)))
+    }
+
+    /// Reads a note; gives nothing where there is none.
+    ///
+    /// # Errors
+    /// `Io` or `Invalid` for a note that cannot be read: what it says is not known then, and it could come in twice.
+    fn bytes_of(&self, path: &NotePath) -> Result<Option<Vec<u8>>> {
+        match self.core.read_bytes(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Says whether a note is at its place as it was, byte for byte.
-    pub(in crate::store) fn holds(&self, path: &NotePath, memory: &Incoming) -> bool {
+    fn holds(&self, path: &NotePath, memory: &Incoming) -> Result<bool> {
         let whole = format!("{}{}", memory.frontmatter.as_deref().unwrap_or(""), memory.content);
-        self.core.read_bytes(path).is_ok_and(|bytes| {
+        Ok(self.bytes_of(path)?.is_some_and(|bytes| {
             bytes == whole.as_bytes()
                 || (memory.frontmatter.is_none() && digest(&body_of(&bytes)) == digest(&memory.content))
-        })
+        }))
     }
 
     /// Says whether the note of an id says just this.
-    fn is_same(&self, id: &str, content: &str) -> bool {
-        let found = Lookup::of(self.core).find(id).ok().filter(|row| row.note_id == id);
-        let body = found.and_then(|row| Some(digest(&body_of(&self.core.read_bytes(&row.path).ok()?))));
-        body.is_some_and(|body| body == digest(content))
+    fn is_same(&self, id: &str, content: &str) -> Result<bool> {
+        let row = match Lookup::of(self.core).find(id) {
+            Ok(row) if row.note_id == id => row,
+            Ok(_) => return Ok(false),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Exists) =>
+            {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(self.bytes_of(&row.path)?.is_some_and(|bytes| digest(&body_of(&bytes)) == digest(content)))
     }
 
-    /// Gathers what memories say, so that nothing comes twice.
-    fn known_texts(&self) -> Result<HashSet<String>> {
+    /// Gathers the texts of memories, so that none comes in twice. A memory that cannot be read is named in `notices`.
+    fn known_texts(&self, notices: &mut Vec<String>) -> Result<HashSet<String>> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
         // What came in while another process kept the index, and was behind, is known, too.
         let memories = Weighing::of(self.core)
             .weigh(Lookup::of(self.core).with_unseen(rows, |_| true)?, self.core.clock.now())?;
         let own = memories.into_iter().filter(|memory| Weighing::of(self.core).is_own(memory));
-        let digests = own.filter_map(|memory| {
-            let bytes = self.core.read_bytes(&memory.row.path).ok()?;
-            Some(digest(&body_of(&bytes)))
-        });
-        Ok(digests.collect())
+        let mut known = HashSet::new();
+        for memory in own {
+            match self.bytes_of(&memory.row.path) {
+                Ok(bytes) => known.extend(bytes.map(|bytes| digest(&body_of(&bytes)))),
+                Err(error) => notices.push(format!("{error}; a memory with the same text comes in again")),
+            }
+        }
+        Ok(known)
     }
 }
 

@@ -17,8 +17,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "index/diff.rs: compare",
     "mcp/conformance.rs: call",
     "mcp/notes.rs: tools",
-    "store/change/merge.rs: plan_extract",
-    "store/memory/save.rs: save_memory",
     "store/upkeep/transfer.rs: read",
     "text/terms.rs: cut_word",
     "vault/backup.rs: collect",
