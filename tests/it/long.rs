@@ -68,7 +68,7 @@ fn folders_in_folders_end_somewhere() {
     assert!(found.contains(&deep(MOST_PARTS)));
     let report = store.index().sync(silent()).unwrap();
     let [said] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
-    assert!(said.ends_with("is skipped: it lies deeper than 99 folders"), "{said}");
+    assert!(said.ends_with("is skipped: it is nested in more than 99 folders"), "{said}");
     drop(store);
 
     assert!(NotePath::parse(&deep(MOST_PARTS)).is_ok());

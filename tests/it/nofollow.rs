@@ -179,7 +179,7 @@ fn a_link_in_the_place_of_our_state_is_named_with_what_to_do() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("passwd"), format!("root:{SECRET}\n")).unwrap();
     let cases = [
-        (".sidenote/config.toml", "config.toml: it is a symbolic link", "regular file of your own"),
+        (".sidenote/config.toml", "config.toml: it is a symbolic link", "replace it with a regular file"),
         (".sidenote/records", "records is a symbolic link", "real folder"),
         (".sidenote/index", "index is a symbolic link", "--index PATH"),
         (".sidenote/index/lock", "lock is a symbolic link", "--index PATH"),
