@@ -767,7 +767,10 @@ fn merge(
     for (key, value) in flatten(&parse(text, path)?) {
         if refused.contains(&key.as_str()) {
             return Err(Error::invalid(format!("{} sets {key}, which a vault may not", path.display()))
-                .with_hint("set it in your own file; `sidenote config show` tells where that is"));
+                .with_hints(
+                    "set it in your own file; `sidenote config show` tells where that is",
+                    "ask the user to set it in their own file",
+                ));
         }
         put(values, &key, value, origin.clone())?;
     }

@@ -5,6 +5,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::wording::Wording;
+
 /// A `Result` with the crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -47,7 +49,7 @@ impl ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    hint: Option<String>,
+    hint: Option<Box<Wording>>,
     source: Option<Box<dyn StdError + Send + Sync + 'static>>,
 }
 
@@ -85,25 +87,34 @@ impl Error {
         };
         let hint = match source.raw_os_error() {
             _ if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
-                Some("this file system is mounted read-only")
+                Some("this file system is mounted read-only".into())
             }
-            Some(libc::EMFILE | libc::ENFILE) => {
-                Some("too many files are open; raise the limit, for example with `ulimit -n 1024`")
+            Some(libc::EMFILE | libc::ENFILE) => Some(Wording::new(
+                "too many files are open; raise the limit, for example with `ulimit -n 1024`",
+                "too many files are open; try again, or ask the user to raise the limit",
+            )),
+            Some(libc::EXDEV) => {
+                Some("the two paths are on different file systems; copy the file instead".into())
             }
-            Some(libc::EXDEV) => Some("the two paths are on different file systems; copy the file instead"),
             _ => None,
         };
         let mut error =
             Self::new(kind, format!("cannot {doing} {}", path.as_ref().display())).with_source(source);
-        error.hint = hint.map(str::to_owned);
+        error.hint = hint.map(Box::new);
         error
     }
 
-    /// Adds a hint that says what the user can do.
+    /// Adds a hint that says what to do, in one form or in two.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn with_hint(mut self, hint: impl Into<Wording>) -> Self {
+        self.hint = Some(Box::new(hint.into()));
         self
+    }
+
+    /// Adds a hint with one form for a person at the command line and one for an agent.
+    #[must_use]
+    pub fn with_hints(self, person: impl Into<String>, agent: impl Into<String>) -> Self {
+        self.with_hint(Wording::new(person, agent))
     }
 
     /// Prefixes the message with the part of the request that failed.
@@ -130,8 +141,13 @@ impl Error {
         &self.message
     }
 
-    /// Returns the hint that says what to do, if there is one.
+    /// Returns the hint for a person at the command line, if there is one.
     pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref().map(Wording::for_person)
+    }
+
+    /// Returns the hint in all its forms, if there is one.
+    pub fn wording(&self) -> Option<&Wording> {
         self.hint.as_deref()
     }
 }

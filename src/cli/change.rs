@@ -15,6 +15,7 @@ use crate::store::{
     MergeRequest, MoveRequest, NewRequest, NoteEdit, Operation, PartKind, PartRequest, RelateRequest,
     RenameRequest, Renamed, UndoRequest,
 };
+use crate::text::unlinked_reference::UnlinkedReferenceKind;
 
 /// What every command that changes something takes.
 #[derive(Debug, Args)]
@@ -698,6 +699,12 @@ fn tell(session: &Session, reply: &ChangeReply) {
     }
     for remark in &reply.plan.remarks {
         session.out.say(&output::plain(&remark.to_string()));
+    }
+    if reply.plan.remarks.iter().any(|remark| remark.message == UnlinkedReferenceKind::PartialProperty.why())
+    {
+        session.out.say(
+            "hint: `sidenote move` follows links beside other text in a property with --partial-properties",
+        );
     }
     for notice in &reply.notices {
         session.out.say(&format!("notice: {}", output::plain(notice)));

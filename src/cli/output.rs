@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use crate::cli::terminal;
 use crate::error::{Error, Result};
+use crate::text::control::{picture, shown};
+pub(crate) use crate::text::control::{plain, plain_lines};
 
 /// How this process answers.
 #[derive(Debug, Clone, Copy)]
@@ -116,40 +118,6 @@ pub(crate) fn mark(text: &str, ranges: &[(usize, usize)]) -> String {
     }
     out.push_str(&plain_lines(text.get(from..).unwrap_or("")));
     out
-}
-
-/// As [`plain`], but lines and tabs stay.
-pub(crate) fn plain_lines(text: &str) -> String {
-    text.split_inclusive(['\n', '\t', '\r'])
-        .map(|part| {
-            let kept = part.len() - part.trim_end_matches(['\n', '\t', '\r']).len();
-            let (words, end) = part.split_at(part.len() - kept);
-            plain(words) + end.trim_end_matches('\r')
-        })
-        .collect()
-}
-
-/// Makes text of a note safe for a terminal: its control characters become pictures of themselves, and what would
-/// show text in another order becomes U+FFFD.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c < ' ' { picture(c) } else { shown(c) }).collect()
-}
-
-/// Gives the picture of a control character of ASCII.
-fn picture(c: char) -> char {
-    char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{FFFD}')
-}
-
-/// Gives what a terminal may show of a character that is no control character of ASCII.
-fn shown(c: char) -> char {
-    match c {
-        // Deletion and the other control characters, which some terminals obey.
-        '\u{7F}'..='\u{9F}'
-        // Embeddings, overrides and isolates of writing direction.
-        | '\u{202A}'..='\u{202E}'
-        | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
-        c => c,
-    }
 }
 
 /// Makes a whole answer safe for a terminal, whatever went into it: lines and tabs stay, and so do our own colours where

@@ -155,7 +155,7 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     let mut reply =
         store.searches().search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
     if reply.results.is_empty() {
-        reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?);
+        reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?.into_iter().map(Into::into));
     }
     if !session.out.is_json() {
         for note in &reply.notes {

@@ -269,7 +269,7 @@ impl Bm25 {
             std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
         } else if !folder.join("meta.json").exists() {
             return Err(Error::not_found(format!("there is no full-text index in {}", folder.display()))
-                .with_hint("run: sidenote index"));
+                .with_hints("run: sidenote index", "ask the user to build the index"));
         }
         let directory = Unwaited::open(folder)
             .map_err(|error| failed("open")(TantivyError::OpenDirectoryError(error)))?;

@@ -105,7 +105,7 @@ impl CatalogReader {
     pub fn open(path: &Path) -> Result<Self> {
         if !path.exists() {
             return Err(Error::not_found(format!("there is no index at {}", path.display()))
-                .with_hint("run: sidenote index"));
+                .with_hints("run: sidenote index", "ask the user to build the index"));
         }
         check::refuse_irregular(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

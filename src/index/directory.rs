@@ -130,7 +130,10 @@ pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
             ErrorKind::Io,
             format!("{} can only be read, and there is no place for an index", root.display()),
         )
-        .with_hint("give a folder that can be written to: --index PATH")
+        .with_hints(
+            "give a folder that can be written to: --index PATH",
+            "ask the user to give the index a folder that can be written to",
+        )
     })
 }
 
@@ -141,8 +144,10 @@ pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
 /// `Invalid` naming what stands there; `Io` where the folder cannot be listed.
 pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
     let refused = |path: &Path, what: &str| {
-        Err(Error::invalid(format!("{} is {what}, so no index is used there", path.display()))
-            .with_hint("remove it, or put the index elsewhere: --index PATH"))
+        Err(Error::invalid(format!("{} is {what}, so no index is used there", path.display())).with_hints(
+            "remove it, or put the index elsewhere: --index PATH",
+            "ask the user to remove it, or to put the index elsewhere",
+        ))
     };
     if let Ok(inner) = folder.strip_prefix(root) {
         for place in inner.ancestors().filter(|place| !place.as_os_str().is_empty()) {
@@ -206,7 +211,10 @@ fn refuse_foreign(folder: &Path) -> Result<()> {
             "{} holds other files, so no index is made there",
             folder.display()
         ))
-        .with_hint("give an empty or new folder: --index PATH"));
+        .with_hints(
+            "give an empty or new folder: --index PATH",
+            "ask the user to give the index an empty or new folder",
+        ));
     }
     Ok(())
 }
@@ -232,7 +240,10 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
         // A vault on a read-only disk is searched with the index that is there.
         Err(_) if folder.join("catalog.db").exists() => return Ok(None),
         Err(error) => {
-            return Err(Error::io("write", &path, error).with_hint("put the index elsewhere: --index PATH"));
+            return Err(Error::io("write", &path, error).with_hints(
+                "put the index elsewhere: --index PATH",
+                "ask the user to put the index elsewhere",
+            ));
         }
     };
     match file.try_lock() {

@@ -112,11 +112,11 @@ pub(super) async fn serve(server: Server, http: &Http, told: impl FnOnce(SocketA
             "{} can be reached by others, and there is no token",
             http.address
         ))
-        .with_hint("give --token-file FILE, or listen at 127.0.0.1"));
+        .with_hints("give --token-file FILE, or listen at 127.0.0.1", ""));
     }
     if token.is_none() && !http.hosts.is_empty() {
-        return Err(Error::invalid("--allow-host lets others reach the server, and there is no token")
-            .with_hint("give --token-file FILE as well"));
+        return Err(Error::invalid("other host names are allowed, and there is no token")
+            .with_hints("give --token-file FILE as well", ""));
     }
     let origins = http.origins.iter().map(|text| origin(text)).collect::<Result<Vec<String>>>()?;
     let config = config(http, &origins)?;

@@ -45,7 +45,11 @@ pub(super) fn list() -> ListPromptsResult {
 }
 
 /// Fills a prompt in.
-pub(super) fn get(store: &Store, request: &GetPromptRequestParams) -> Result<GetPromptResponse> {
+pub(super) fn get(
+    store: &Store,
+    request: &GetPromptRequestParams,
+    is_served: impl Fn(&str) -> bool,
+) -> Result<GetPromptResponse> {
     let given = |name: &str| {
         let value = request.arguments.as_ref().and_then(|arguments| arguments.get(name));
         value.and_then(|value| value.as_str()).map(str::trim).filter(|text| !text.is_empty())
@@ -60,7 +64,7 @@ pub(super) fn get(store: &Store, request: &GetPromptRequestParams) -> Result<Get
         "recall" => recall(store, needed("topic")?)?,
         "handoff" => handoff(store, given("project"))?,
         "weekly_review" => weekly_review(store)?,
-        "link_suggestions" => link_suggestions(store, needed("note")?)?,
+        "link_suggestions" => link_suggestions(store, needed("note")?, is_served("link_notes"))?,
         other => {
             return Err(Error::invalid(format!("there is no prompt {other:?}"))
                 .with_hint("There are recall, handoff, weekly_review and link_suggestions"));
@@ -143,7 +147,7 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
     ])
 }
 
-fn link_suggestions(store: &Store, name: &str) -> Result<Vec<PromptMessage>> {
+fn link_suggestions(store: &Store, name: &str, can_link: bool) -> Result<Vec<PromptMessage>> {
     store.index().freshen()?;
     let note = store.reads().read(&ReadRequest { note: name.to_owned(), section: None, lines: None })?;
     let (outgoing, backlinks) = store.reads().neighbours(&note.path)?;
@@ -169,8 +173,9 @@ fn link_suggestions(store: &Store, name: &str) -> Result<Vec<PromptMessage>> {
     }
     Ok(vec![
         say(format!(
-            "Suggest which notes {} should link to, and where in its text. Link them with link_notes or edit_note once I agree.",
-            note.path
+            "Suggest which notes {} should link to, and where in its text. {}",
+            note.path,
+            if can_link { "Link them with link_notes or edit_note once I agree." } else { "Change nothing." }
         )),
         show(&note.path, note.text),
         say(text),

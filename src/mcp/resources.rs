@@ -15,13 +15,14 @@ use rmcp::model::{
     ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter,
 };
 use rmcp::service::{Peer, ServiceError, SubscriptionContext};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
 use crate::error::{Error, Result};
 use crate::index::SyncReport;
 use crate::store::{FileContent, FileItem, Store};
+use crate::text::control::plain;
 use crate::text::media_type::media_type;
 use crate::text::path::NotePath;
 
@@ -45,13 +46,19 @@ pub(super) fn uri_of(path: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(path, PLAIN))
 }
 
+/// Gives what an error says of the address asked for: the address, unless it is too long to be that of a file.
+pub(super) fn data_of(uri: &str) -> Option<Value> {
+    (uri.len() <= LONGEST_URI).then(|| json!({ "uri": plain(uri) }))
+}
+
 /// Gives the path that an address means.
 ///
 /// # Errors
 /// `Invalid` for another scheme, and for what is no path in a vault, however it is written.
 pub(super) fn path_of(uri: &str) -> Result<NotePath> {
     let wrong = |why: &str| {
-        Error::invalid(format!("{uri:?} {why}"))
+        // The address stands beside the sentence, as data.
+        Error::invalid(format!("the address {why}"))
             .with_hint(format!("An address looks like {SCHEME}Projects/Ship%20it.md"))
     };
     let rest = uri.strip_prefix(SCHEME).ok_or_else(|| wrong("is no address of a note"))?;

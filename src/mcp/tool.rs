@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::mcp::{reply_limit, resources, words};
+use crate::mcp::words::{self, Served, sentence};
+use crate::mcp::{reply_limit, resources};
 use crate::store::{EarlierCall, Intent, Store};
+use crate::text::control::plain_lines;
 
 /// The argument by which a caller names an operation that it may repeat; every tool that writes takes it.
 pub(super) const OPERATION: &str = "operation_id";
-/// A sentence that says what is wrong has so many characters at most.
-const LONGEST_ERROR: usize = 1_000;
 /// Of what an earlier call did, so many files are named.
 const MOST_FILES: usize = 100;
 
@@ -126,14 +126,10 @@ impl Answer {
         self
     }
 
-    /// Turns an error into the sentence that a caller reads: what is wrong, and what to do.
-    pub(super) fn of_error(error: &Error) -> Self {
-        Self::refusal(sentence(error))
-    }
-
-    /// As [`Answer::of_error`], in words that name our own tools.
-    fn of_error_in_ours(error: &Error) -> Self {
-        Self::refusal(sentence_in_ours(error))
+    /// Turns an error into the sentence that a caller reads: what is wrong, and what to do with the tools that are
+    /// served.
+    pub(super) fn of_error(error: &Error, served: &Served) -> Self {
+        Self::refusal(sentence(error, |tool| served.has(tool)))
     }
 
     /// As [`Answer::json`], of a call that cannot be done.
@@ -186,6 +182,16 @@ impl Answer {
 
     /// Writes the answer for the protocol. What is longer than any reply is cut here, and says so.
     pub(super) fn into_result(mut self) -> CallToolResult {
+        if self.is_error {
+            for part in &mut self.parts {
+                match part {
+                    Part::Text(text) => *text = plain_lines(text),
+                    Part::Json(value, _) => words::clean(value),
+                    Part::Image(..) => {}
+                }
+            }
+            self.structured.iter_mut().for_each(words::clean);
+        }
         let mut is_cut = self.structured.as_mut().is_some_and(reply_limit::fit);
         let mut content = Vec::new();
         for part in self.parts {
@@ -220,29 +226,6 @@ fn behind(files: usize) -> String {
     )
 }
 
-/// Says what is wrong, and what to do.
-fn told(error: &Error) -> String {
-    let mut told = error.to_string();
-    // What was given may be as long as a caller likes, and is told again.
-    if reply_limit::cut(&mut told, LONGEST_ERROR) {
-        told.push('…');
-    }
-    match error.hint() {
-        Some(hint) => format!("{told}. {hint}"),
-        None => told,
-    }
-}
-
-/// Says what is wrong, and what to do, in words for agents.
-pub(super) fn sentence(error: &Error) -> String {
-    words::for_agents(&told(error), false).trim_end_matches([' ', '.']).to_owned()
-}
-
-/// As [`sentence`], in words that name our own tools.
-pub(super) fn sentence_in_ours(error: &Error) -> String {
-    words::for_agents(&told(error), true)
-}
-
 fn unwritten(error: serde_json::Error) -> Error {
     Error::internal("cannot write the reply as JSON").with_source(error)
 }
@@ -270,7 +253,7 @@ pub(super) struct Tool {
     output: Option<Arc<JsonObject>>,
     aliases: &'static [(&'static str, &'static str)],
     is_strict: bool,
-    refuse: fn(&Error) -> Answer,
+    refuse: fn(&Error, &Served) -> Answer,
     run: Box<Run>,
 }
 
@@ -312,16 +295,15 @@ impl Tool {
         self
     }
 
-    /// Makes it one of our own: it refuses arguments that it does not know, takes addresses of resources for names of
-    /// notes, and its errors name our own tools.
+    /// Makes it one of our own: it refuses arguments that it does not know and takes addresses of resources for names
+    /// of notes.
     pub(super) fn strict(mut self) -> Self {
         self.is_strict = true;
-        self.refuse = Answer::of_error_in_ours;
         self
     }
 
     /// Says errors in another shape.
-    pub(super) fn refusing(mut self, refuse: fn(&Error) -> Answer) -> Self {
+    pub(super) fn refusing(mut self, refuse: fn(&Error, &Served) -> Answer) -> Self {
         self.refuse = refuse;
         self
     }
@@ -337,7 +319,13 @@ impl Tool {
 
     /// Does what is asked for; a failure is an answer, too. `name` is what the caller calls the operation by, so that it
     /// may repeat the call: the repetition gets the first answer.
-    pub(super) fn call(&self, store: &Store, mut arguments: JsonObject, name: Option<String>) -> Answer {
+    pub(super) fn call(
+        &self,
+        store: &Store,
+        mut arguments: JsonObject,
+        name: Option<String>,
+        served: &Served,
+    ) -> Answer {
         // What is not given and what is null are the same to many clients.
         arguments.retain(|_, value| !value.is_null());
         let given = if self.does == Does::Reads { None } else { arguments.remove(OPERATION) };
@@ -350,7 +338,7 @@ impl Tool {
         };
         let Some(name) = name else {
             let store = store.for_call(None);
-            let mut answer = self.answer(&store, arguments);
+            let mut answer = self.answer(&store, arguments, served);
             if self.does == Does::Reads && store.lookup().behind() > 0 && !answer.is_error {
                 answer.parts.push(Part::Text(behind(store.lookup().behind())));
             }
@@ -364,9 +352,9 @@ impl Tool {
         match earlier(&store) {
             Ok(None) => {}
             Ok(Some(answer)) => return answer,
-            Err(error) => return (self.refuse)(&error),
+            Err(error) => return (self.refuse)(&error, served),
         }
-        let answer = self.answer(&store, arguments);
+        let answer = self.answer(&store, arguments, served);
         if answer.is_error {
             // Another process may have done it while this one waited to.
             return earlier(&store.for_call(Some((&name, &called)))).ok().flatten().unwrap_or(answer);
@@ -375,7 +363,7 @@ impl Tool {
         answer
     }
 
-    fn answer(&self, store: &Store, mut arguments: JsonObject) -> Answer {
+    fn answer(&self, store: &Store, mut arguments: JsonObject, served: &Served) -> Answer {
         for (given, meant) in self.aliases {
             if !arguments.contains_key(*meant)
                 && let Some(value) = arguments.remove(*given)
@@ -393,7 +381,7 @@ impl Tool {
         }
         self.refuse_unknown(&arguments)
             .and_then(|()| (self.run)(store, arguments))
-            .unwrap_or_else(|error| (self.refuse)(&error))
+            .unwrap_or_else(|error| (self.refuse)(&error, served))
     }
 
     fn refuse_unknown(&self, arguments: &JsonObject) -> Result<()> {

@@ -1,60 +1,55 @@
-//! Owns the words in which mistakes are told to agents: arguments of the wrong form in terms of JSON, and tools where a
-//! person is told of commands.
+//! Owns the words in which mistakes are told to agents: arguments of the wrong form in terms of JSON, and hints that name
+//! only tools which are served.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// What a sentence for a person says of commands, what one for an agent says where our own tools are served, and what
-/// where they are not.
-const COMMANDS: [(&str, &str, &str); 18] = [
-    ("; `sidenote list` shows them", "; list_notes and search_notes show them", ""),
-    ("`sidenote inspect NOTE` shows a note's", "read_note gives a note's", "leave it out"),
-    ("`sidenote history` lists what was done", "read_session with the action audit lists what was done", ""),
-    (", as `sidenote history` shows it", ", as read_session with the action audit shows it", ""),
-    (
-        "`sidenote memory list --forgotten` shows what is",
-        "search_notes with include: [\"forgotten\"] shows what is",
-        "",
-    ),
-    ("`sidenote handoff store` keeps one", "session with the action handoff_store keeps one", ""),
-    ("`sidenote backups` lists them; or give the path of one", "ask the user which one is meant", ""),
-    ("; `sidenote index` embeds", "", ""),
-    ("`sidenote tags` lists them", "list_notes with what: \"tags\" lists them", ""),
-    ("`sidenote properties` lists them", "list_notes with what: \"properties\" lists them", ""),
-    (
-        "`sidenote memory search` finds what is near",
-        "search_notes finds what is near",
-        "a search finds what is near",
-    ),
-    ("is followed with --partial-properties", "was left as it is", "was left as it is"),
-    ("; `sidenote model use minilm` sets one", "", ""),
-    ("choose another text, or --force", "choose another text", "choose another text"),
-    ("choose another id, or --force", "choose another id", "choose another id"),
-    (" (--allow-duplicate)", " (allow_duplicate: true)", ""),
-    (
-        "start sidenote without --read-only to change notes",
-        "the user started this server with --read-only",
-        "the user started this server with --read-only",
-    ),
-    ("--limit shows more", "limit shows more", "limit shows more"),
-];
+use crate::error::Error;
+use crate::mcp::reply_limit;
+use crate::text::control::plain_lines;
 
-/// Says to an agent what is said to a person: with the names of tools instead of commands.
-pub(super) fn for_agents(text: &str, is_ours: bool) -> String {
-    let mut text = text.to_owned();
-    for (command, ours, others) in COMMANDS {
-        if text.contains(command) {
-            text = text.replace(command, if is_ours { ours } else { others });
-        }
+/// A sentence that says what is wrong has so many characters at most.
+const LONGEST_ERROR: usize = 1_000;
+
+/// The names of the tools of a server.
+#[derive(Debug, Default)]
+pub(super) struct Served(BTreeSet<&'static str>);
+
+impl Served {
+    /// Says whether the server has a tool.
+    pub(super) fn has(&self, tool: &str) -> bool {
+        self.0.contains(tool)
     }
-    // What only a person can run.
-    for (command, asked) in
-        [("run: sidenote ", "ask the user to run: sidenote "), ("`sidenote ", "the user's `sidenote ")]
-    {
-        if text.contains(command) && !text.contains(asked) {
-            text = text.replace(command, asked);
-        }
+}
+
+impl FromIterator<&'static str> for Served {
+    fn from_iter<I: IntoIterator<Item = &'static str>>(names: I) -> Self {
+        Self(names.into_iter().collect())
     }
-    text
+}
+
+/// Returns the message and hint of an error for an agent whose server has the tools that `is_served` accepts.
+pub(super) fn sentence(error: &Error, is_served: impl Fn(&str) -> bool) -> String {
+    let mut told = error.to_string();
+    // The message can quote an argument of any length.
+    if reply_limit::cut(&mut told, LONGEST_ERROR) {
+        told.push('…');
+    }
+    match error.wording().map(|hint| hint.for_agent(is_served)).filter(|hint| !hint.is_empty()) {
+        Some(hint) => format!("{told}. {hint}"),
+        None => told,
+    }
+}
+
+/// Replaces control characters in an error reply, because it can quote what the caller gave.
+pub(super) fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = plain_lines(text),
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        Value::Object(fields) => fields.values_mut().for_each(clean),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Tells which argument does not have the form that a schema asks for, and which it is; nothing where all have it.

@@ -1,5 +1,6 @@
 //! Holds the state that the services of a store share.
 
+use crate::wording::Wording;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,7 +113,7 @@ pub(super) struct SharedState {
     pub(in crate::store) made_state: Option<PathBuf>,
     pub(in crate::store) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
     /// Why the embedder that is set is not the one that answers.
-    pub(in crate::store) embed_trouble: Option<String>,
+    pub(in crate::store) embed_trouble: Option<Wording>,
     pub(in crate::store) reranker: Chosen<dyn Rerank>,
     /// The projection of the journal, once it was read.
     pub(in crate::store) projection: Mutex<Option<Projection>>,

@@ -14,6 +14,7 @@ use crate::store::source::Source;
 use crate::store::unindexed::Unseen;
 use crate::text::path::{NotePath, key};
 use crate::vault::applied::Applied;
+use crate::wording::Wording;
 
 impl Lookup<'_> {
     /// Finds the note that a path, id, title, alias, file name or `[[wikilink]]` names.
@@ -234,7 +235,11 @@ pub(in crate::store) fn not_found(name: &str, alike: &[String]) -> Error {
     let error = Error::not_found(format!("no note answers to {name:?}"));
     if alike.is_empty() {
         error.with_hint(
-            "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
+            Wording::new(
+                "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
+                "a note is named by its path, id, title, alias or file name",
+            )
+            .with_tool("list_notes", "list_notes shows them"),
         )
     } else {
         error.with_hint(format!("did you mean {}?", alike.join(", ")))

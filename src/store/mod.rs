@@ -166,7 +166,7 @@ impl Store {
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
-                .with_hint("run: sidenote index"));
+                .with_hints("run: sidenote index", "ask the user to build the index"));
         }
         let state = vault.root().join(crate::vault::STATE_DIR);
         let had_state = state.exists();
@@ -188,7 +188,7 @@ impl Store {
             state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
         }
         for why in [&state.embed_trouble, &state.reranker.why_not].into_iter().flatten() {
-            state.notices.push(why.clone());
+            state.notices.push(why.to_string());
         }
         let session = open.session.filter(|session| !session.trim().is_empty());
         let core = Core {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::{Error, Result};
 use crate::text::path::NotePath;
 use crate::text::span::Span;
+use crate::wording::Wording;
 
 /// The BLAKE3 hash of a file's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,8 +51,13 @@ impl FromStr for ContentHash {
     /// Reads 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
         blake3::Hash::from_hex(text).map(|hash| Self(*hash.as_bytes())).map_err(|_| {
-            Error::invalid(format!("{text:?} is no content hash"))
-                .with_hint("a hash has 64 hexadecimal digits; `sidenote inspect NOTE` shows a note's")
+            Error::invalid(format!("{text:?} is no content hash")).with_hint(
+                Wording::new(
+                    "a hash has 64 hexadecimal digits; `sidenote inspect NOTE` shows a note's",
+                    "a hash has 64 hexadecimal digits",
+                )
+                .with_tool("read_note", "read_note gives a note's"),
+            )
         })
     }
 }

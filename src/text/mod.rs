@@ -1,6 +1,7 @@
 //! What one file says, and edits of it. Pure: strings in, values out; no files, no clock.
 
 pub mod canvas;
+pub mod control;
 pub mod edit;
 pub mod frontmatter;
 pub mod inline;

@@ -45,9 +45,7 @@ impl UnlinkedReferenceKind {
     /// Says for a person why it was left as it is.
     pub fn why(self) -> &'static str {
         match self {
-            Self::PartialProperty => {
-                "a link beside other text in a property is followed with --partial-properties"
-            }
+            Self::PartialProperty => "a link beside other text in a property was not followed",
             Self::FoldedProperty => "a link beside other text in a property was left as it is",
             Self::MermaidNode => "a node of a diagram names the file",
             Self::BrokenYaml => "the frontmatter cannot be read, so its links were left as they are",

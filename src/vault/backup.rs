@@ -150,7 +150,7 @@ impl<'a> UnfinishedBackup<'a> {
         {
             let folder = folder.display();
             return Err(Error::invalid(format!("no backup is made in {folder}: a symbolic link leads there (symlink)"))
-                .with_hint("put a real folder in its place, or name another one: --to FOLDER, or backup.dir in your settings"));
+                .with_hints("put a real folder in its place, or name another one: --to FOLDER, or backup.dir in your settings", "ask the user to put a real folder in its place, or to name another one in the settings (backup.dir)"));
         }
         let real = canonical_path_of(folder).map_err(failed)?;
         if let Ok(inner) = real.strip_prefix(vault.root())
@@ -594,8 +594,10 @@ pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest
     let manifest = open(backup)?;
     let failed = |error| Error::io("restore to", to, error);
     if canonical_path_of(to).map_err(failed)?.starts_with(vault.root()) {
-        return Err(Error::invalid(format!("{} lies in the vault", to.display()))
-            .with_hint("every note would be there twice; leave --to out, or name a folder elsewhere"));
+        return Err(Error::invalid(format!("{} lies in the vault", to.display())).with_hints(
+            "every note would be there twice; leave --to out, or name a folder elsewhere",
+            "every note would be there twice; ask the user to name a folder elsewhere",
+        ));
     }
     match fs::read_dir(to).map(|mut entries| entries.next().is_some()) {
         Ok(true) => {

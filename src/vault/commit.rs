@@ -76,7 +76,7 @@ pub(crate) fn commit(
             let said = format!("{}; the change is only partly done", error.message());
             let hint = "the next command finishes the change; nothing is lost";
             // The cause of this error would also stop the next command, so its hint comes first.
-            let hint = error.hint().map_or_else(|| hint.to_owned(), |first| format!("{first}; {hint}"));
+            let hint = error.wording().cloned().unwrap_or_default().before(hint);
             Err(CommitError::Incomplete(Error::new(error.kind(), said).with_hint(hint).with_source(error)))
         }
     }

@@ -147,7 +147,10 @@ impl Vault {
         if real == self.root {
             let folder = folder.display();
             return Err(Error::invalid(format!("{folder} is the vault itself and cannot hold the index"))
-                .with_hint("choose a separate folder: --index PATH"));
+                .with_hints(
+                    "choose a separate folder: --index PATH",
+                    "ask the user to choose a separate folder for the index",
+                ));
         }
         let inner = real.strip_prefix(&self.root).ok().and_then(Path::to_str);
         self.hidden = inner.unwrap_or_default().to_owned();
@@ -171,8 +174,9 @@ impl Vault {
                 Err(error) if safe_open::is_refusal(&error) => {
                     let folder = self.root.join(inner);
                     return Err(Error::invalid(format!("{} is a symbolic link (symlink)", folder.display()))
-                        .with_hint(
+                        .with_hints(
                             "replace it with a real folder; only the index can be elsewhere: --index PATH",
+                            "ask the user to replace it with a real folder",
                         ));
                 }
                 // Other errors are reported when the folder is used.
@@ -212,8 +216,10 @@ impl Vault {
         if !self.read_only {
             return Ok(());
         }
-        Err(Error::invalid(format!("{} is opened read-only", self.root.display()))
-            .with_hint("start sidenote without --read-only to change notes"))
+        Err(Error::invalid(format!("{} is opened read-only", self.root.display())).with_hints(
+            "start sidenote without --read-only to change notes",
+            "the user started this server read-only",
+        ))
     }
 
     /// Says whether the vault is read-only.

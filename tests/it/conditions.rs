@@ -5,7 +5,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::Value;
 use sidenote::search::query::Query;
-use sidenote::store::{SearchRequest, Store};
+use sidenote::store::{SearchReply, SearchRequest, Store};
+use sidenote::wording::Wording;
 
 use crate::support::{TestVault, found};
 
@@ -141,6 +142,11 @@ fn regular_expressions_are_javascripts() {
     check(&files, "-/[a-d]/", &[]);
 }
 
+/// Joins the notes of a reply in their form for a person.
+fn said(reply: &SearchReply) -> String {
+    reply.notes.iter().map(Wording::for_person).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_pattern_that_runs_away_is_stopped_and_told() {
     let vault = TestVault::new(&[("a.md", &"a".repeat(60)), ("b.md", "aab")]);
@@ -151,7 +157,7 @@ fn a_pattern_that_runs_away_is_stopped_and_told() {
     };
     let reply = vault.store().searches().search(&request).unwrap();
     assert!(reply.results.iter().any(|result| result.path == "b.md"));
-    assert_snapshot!(reply.notes.join("\n"), @r#"a regular expression takes too many steps in 1 file, such as a.md"#);
+    assert_snapshot!(said(&reply), @r#"a regular expression takes too many steps in 1 file, such as a.md"#);
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn a_pattern_that_runs_away_everywhere_ends_the_search_after_the_same_files() {
         let reply = vault.store().searches().search(&request).unwrap();
         assert_eq!(reply.results.len(), 0);
         assert_eq!(
-            reply.notes.join("\n"),
+            said(&reply),
             "a regular expression takes too many steps in 112 files, such as 000.md; the remaining files were not searched"
         );
     }
@@ -178,7 +184,7 @@ fn a_long_text_gets_the_steps_that_its_length_needs() {
     let request = SearchRequest { query: r"/(\bheron\b).*\1/".to_owned(), ..SearchRequest::default() };
     let reply = vault.store().searches().search(&request).unwrap();
     let found: Vec<&str> = reply.results.iter().map(|result| result.path.as_str()).collect();
-    assert_eq!((found, reply.notes.join("\n")), (vec!["long.md"], String::new()));
+    assert_eq!((found, said(&reply)), (vec!["long.md"], String::new()));
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn ask_why_names_what_decides() {
 
     a.md is not found
       no embedder is set, so words alone answer; `sidenote model use minilm` sets one
-      it comes at place 2, and 1 are shown; --limit shows more
+      it comes at place 2, and 1 are shown; a higher limit shows more
       words #2 0.593 -> 0.2545; meaning -
 
     c.md is not found

@@ -34,6 +34,7 @@ mod finding;
 mod fm_edit;
 mod frontmatter;
 mod fusion;
+mod hints;
 mod history;
 mod http;
 mod journal;

@@ -17,7 +17,8 @@ use std::path::Path;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
+    "wording",
     "error",
     "parallel",
     "safe_open",
@@ -167,7 +168,12 @@ fn code_of(text: &str) -> String {
             Some(len) => (&rest[..len], true),
             None => (&rest[..c.len_utf8()], false),
         };
-        code.extend(token.chars().map(|c| if blank && c != '\n' { ' ' } else { c }));
+        if blank {
+            // A blank for each byte, so that places are the same in both texts.
+            code.extend(token.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        } else {
+            code.push_str(token);
+        }
         rest = &rest[token.len()..];
     }
     code
@@ -397,4 +403,79 @@ fn names_of_the_root_are_found_in_code_alone() {
         r"let c = ['\'', '/', '/']; fn f<'a>(x: &'a crate::error::Error) {}",
         &["error"],
     );
+}
+
+/// Commands as messages name them.
+const COMMANDS: [&str; 19] = [
+    "backup",
+    "backups",
+    "check",
+    "config",
+    "handoff",
+    "history",
+    "index",
+    "inspect",
+    "list",
+    "mcp",
+    "memory",
+    "model",
+    "move",
+    "properties",
+    "read",
+    "search",
+    "tags",
+    "undo",
+    "watch",
+];
+
+/// Says whether a message names a command or a flag, which only a person at the command line has.
+fn names_a_command(literal: &str) -> bool {
+    let is_command = |rest: &str| COMMANDS.contains(&rest.split(|c: char| !is_name(c)).next().unwrap());
+    let is_flag = |(at, _): (usize, &str)| {
+        !literal[..at].ends_with(|c: char| c == '-' || is_name(c))
+            && literal[at + 2..].starts_with(|c: char| c.is_ascii_lowercase())
+    };
+    literal.match_indices("sidenote ").any(|(at, word)| is_command(&literal[at + word.len()..]))
+        || literal.match_indices("--").any(is_flag)
+}
+
+/// Lists the literals of a file that name a command, but for those that only the form for a person holds.
+fn shown_to_agents(source: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < source.text.len() {
+        let rest = &source.text[at..];
+        let Some(len) = silent_len(rest) else {
+            at += rest.chars().next().unwrap().len_utf8();
+            continue;
+        };
+        let before = source.code[..at].trim_end().trim_end_matches("format!(").trim_end();
+        let is_for_person =
+            ["with_hints(", "Wording::new(", "let person ="].iter().any(|form| before.ends_with(form));
+        if rest.starts_with('"') && names_a_command(&rest[..len]) && !is_for_person {
+            found.push(source.place(at, &rest[..len]));
+        }
+        at += len;
+    }
+    found
+}
+
+#[test]
+fn what_agents_are_told_names_no_command() {
+    // What only commands say: how a model is set, and parts of a hint that stands in its form for a person.
+    let for_people = ["store/upkeep/models.rs", "config.rs"];
+    let part = "\"--keep {path:?}\"";
+    let sources: Vec<Source> = sources();
+    let told = sources
+        .iter()
+        .filter(|source| !source.is_in("cli") && !for_people.contains(&source.path.as_str()))
+        .flat_map(shown_to_agents)
+        .filter(|found| !found.ends_with(part));
+    assert_eq!(told.collect::<Vec<_>>(), Vec::<String>::new());
+    let example = |text: &str| shown_to_agents(&Source::new("vault/mod.rs", text)).len();
+    assert_eq!(example(r#"e.with_hint("run: sidenote index")"#), 1);
+    assert_eq!(example(r#"e.with_hint("give --index PATH")"#), 1);
+    assert_eq!(example(r#"e.with_hints("a", "run: sidenote index")"#), 1);
+    assert_eq!(example(r#"e.with_hints("run: sidenote index", "ask the user")"#), 0);
+    assert_eq!(example(r#"e.with_hint("sidenote keeps --- all of it")"#), 0);
 }

@@ -131,7 +131,7 @@ impl PropertyQueries<'_> {
 pub(super) fn unpack(packed: &str, names: &HashMap<i64, String>) -> Result<Map<String, Value>> {
     let damaged = || {
         Error::corrupt("the catalog holds properties that are damaged")
-            .with_hint("run: sidenote index --rebuild")
+            .with_hints("run: sidenote index --rebuild", "ask the user to build the index anew")
     };
     let mut items = serde_json::from_str::<Vec<Value>>(packed).map_err(|_| damaged())?.into_iter();
     let mut properties = Map::new();

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::embed::http::{Http, Trouble};
 use crate::index::embed::model_files::{Kept, NOTE, folder_of};
 use crate::index::embed::onnx::Listed;
+use crate::wording::Wording;
 
 /// Where models come from, unless `HF_ENDPOINT` names another place.
 const HUB: &str = "https://huggingface.co";
@@ -90,7 +91,7 @@ fn fetch_into(folder: &Path, hub: &str, model: &Listed, heard: &Heard<'_>) -> Re
                     "the hub gives {} only to whom it knows ({status})",
                     model.source
                 ))
-                .with_hint(format!("set HF_TOKEN, or {}", by_hand(model))));
+                .with_hint(by_hand(model).led_by("set HF_TOKEN, or ")));
             }
             _ => {
                 return Err(Error::not_found(format!(
@@ -131,12 +132,13 @@ fn remove(path: &Path) -> Result<()> {
     crate::index::vectors::remove_if_there(path)
 }
 
-fn by_hand(model: &Listed) -> String {
-    format!(
+fn by_hand(model: &Listed) -> Wording {
+    let person = format!(
         "download {} of {} elsewhere into one folder, with tokenizer.json and config.json, and run: sidenote model path FOLDER",
         model.files.join(", "),
         model.source
-    )
+    );
+    Wording::new(person, "ask the user to download the model elsewhere")
 }
 
 fn explain(trouble: &Trouble, hub: &str, model: &Listed, path: &Path) -> Error {

@@ -9,6 +9,7 @@ use crate::config::{EmbedConfig, RerankConfig, Secret, data_folder};
 use crate::error::{Error, Result};
 use crate::index::embed::{CrossEncoder, Embed, MiniLm, ModelId, OnnxEmbedder, OpenAi, Rerank, onnx};
 use crate::index::vectors::{passage_key, replace};
+use crate::wording::Wording;
 
 /// The embedder in the binary.
 const BUILT_IN: &str = "minilm";
@@ -21,7 +22,7 @@ pub struct Chosen<T: ?Sized> {
     /// The model, if any.
     pub model: Option<Arc<T>>,
     /// Why the model that is set is not the one that answers.
-    pub why_not: Option<String>,
+    pub why_not: Option<Wording>,
 }
 
 impl<T: ?Sized> Chosen<T> {
@@ -93,11 +94,8 @@ fn onnx_embedder(config: &EmbedConfig) -> Result<Arc<dyn Embed>> {
     Ok(Arc::new(model))
 }
 
-fn sentence(error: &Error) -> String {
-    match error.hint() {
-        Some(hint) => format!("{error}; {hint}"),
-        None => error.to_string(),
-    }
+fn sentence(error: &Error) -> Wording {
+    error.wording().cloned().unwrap_or_default().after(&error.to_string())
 }
 
 /// A model that was used, and the settings that lead to it.

@@ -19,6 +19,7 @@ use crate::config::{EmbedConfig, RerankConfig};
 use crate::error::{Error, Result};
 use crate::index::embed::model_files::{Kept, Note, Pooling, folder_of};
 use crate::text::passage::estimate_tokens;
+use crate::wording::Wording;
 
 /// Bytes that a batch may take on its way through a model.
 const BATCH_BYTES: usize = 64 << 20;
@@ -51,7 +52,7 @@ pub struct OnnxEmbedder {
 /// Why a model could not be loaded; it is told each time.
 struct Lost {
     message: String,
-    hint: Option<String>,
+    hint: Option<Wording>,
 }
 
 impl Lost {
@@ -66,7 +67,7 @@ impl Lost {
 
 impl From<Error> for Lost {
     fn from(error: Error) -> Self {
-        Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+        Self { message: error.to_string(), hint: error.wording().cloned() }
     }
 }
 
@@ -86,8 +87,10 @@ impl OnnxEmbedder {
                 (if name.is_empty() { last } else { name.to_owned() }, config.dir.clone())
             }
             ("", true) => {
-                return Err(Error::invalid("embed.provider is fastembed, and no model is set")
-                    .with_hint("run: sidenote model use NAME, or: sidenote model path FOLDER"));
+                return Err(Error::invalid("embed.provider is fastembed, and no model is set").with_hints(
+                    "run: sidenote model use NAME, or: sidenote model path FOLDER",
+                    "ask the user to choose a model",
+                ));
             }
             (name, true) => {
                 let listed = find_listed(&listed_embedders(), name)?.name.clone();
@@ -227,7 +230,10 @@ impl OnnxEmbedder {
                 "the model in {} gives vectors without a direction",
                 self.kept.folder.display()
             ))
-            .with_hint("download it again, or run: sidenote model use minilm")
+            .with_hints(
+                "download it again, or run: sidenote model use minilm",
+                "ask the user to download it again, or to choose another model",
+            )
         })
     }
 }
@@ -334,7 +340,10 @@ impl Rerank for CrossEncoder {
                 return Err(Error::corrupt(format!(
                     "the reranker in {folder} gives scores that are no numbers"
                 ))
-                .with_hint("download it again, or run: sidenote model use none --rerank"));
+                .with_hints(
+                    "download it again, or run: sidenote model use none --rerank",
+                    "ask the user to download it again, or to do without",
+                ));
             }
             scores.extend(read.into_iter().map(|one| one.score));
         }
@@ -446,8 +455,9 @@ pub fn find_listed<'a>(all: &'a [Listed], name: &str) -> Result<&'a Listed> {
     let same: Vec<&Listed> = all.iter().filter(|listed| listed.source.eq_ignore_ascii_case(name)).collect();
     match same.as_slice() {
         [one] => Ok(one),
-        [] => Err(Error::not_found(format!("no model is called {name:?}")).with_hint(
+        [] => Err(Error::not_found(format!("no model is called {name:?}")).with_hints(
             "`sidenote model list` shows the names; a folder is set by: sidenote model path FOLDER",
+            "ask the user to choose a model that is there",
         )),
         several => {
             let names: Vec<&str> = several.iter().map(|listed| listed.name.as_str()).collect();
@@ -465,9 +475,12 @@ fn installed_folder(name: &str) -> Result<PathBuf> {
     if folder.is_dir() {
         return Ok(folder);
     }
-    Err(Error::not_found(format!("the model {name} is not installed")).with_hint(format!(
-        "run: sidenote model install {name}; or download it elsewhere and run: sidenote model path FOLDER"
-    )))
+    Err(Error::not_found(format!("the model {name} is not installed")).with_hints(
+        format!(
+            "run: sidenote model install {name}; or download it elsewhere and run: sidenote model path FOLDER"
+        ),
+        "ask the user to install it",
+    ))
 }
 
 fn tokenizer_of(kept: &Kept, max_tokens: usize) -> Result<TokenizerFiles> {
@@ -481,8 +494,10 @@ fn tokenizer_of(kept: &Kept, max_tokens: usize) -> Result<TokenizerFiles> {
 }
 
 fn unusable(kept: &Kept, error: &fastembed::Error) -> Error {
-    Error::invalid(format!("the model in {} cannot be run: {error}", kept.folder.display()))
-        .with_hint("see that its files belong together: sidenote model verify")
+    Error::invalid(format!("the model in {} cannot be run: {error}", kept.folder.display())).with_hints(
+        "see that its files belong together: sidenote model verify",
+        "ask the user to see that its files belong together",
+    )
 }
 
 fn cores() -> usize {

@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::memory::privacy::without_private;
 use crate::memory::secrets::without_secrets;
 use crate::text::passage::estimate_tokens;
+use crate::wording::Wording;
 
 /// The most texts in one request.
 const MOST_TEXTS: usize = 64;
@@ -102,7 +103,10 @@ impl OpenAi {
         let model = config.model.trim();
         if model.is_empty() {
             return Err(Error::invalid("embed.provider is openai, and embed.model names no model")
-                .with_hint("run: sidenote model use openai:text-embedding-3-small"));
+                .with_hints(
+                    "run: sidenote model use openai:text-embedding-3-small",
+                    "ask the user to choose a model",
+                ));
         }
         let base = config.base_url.trim().trim_end_matches('/');
         let host = host_of(base)?;
@@ -225,29 +229,33 @@ impl OpenAi {
         let (host, model) = (&self.host, &self.model);
         let detail = self.detail(&reply.body);
         let because = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-        let error = |kind, said: String, hint: &str| Error::new(kind, said).with_hint(hint);
-        let later =
-            |said: String, hint: &str| Ok(Tried::Later(error(ErrorKind::Io, said, hint), reply.retry_after));
+        let error = |kind, said: String, hint: Wording| Error::new(kind, said).with_hint(hint);
+        let later = |said: String, hint: &str| {
+            Ok(Tried::Later(error(ErrorKind::Io, said, hint.into()), reply.retry_after))
+        };
         match status {
             401 | 403 if self.key.is_empty() => Err(error(
                 ErrorKind::Invalid,
                 format!("{host} asks for a key, and none is set ({status})"),
-                "set SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file",
+                "set SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file".into(),
             )),
             401 | 403 => Err(error(
                 ErrorKind::Invalid,
                 format!("{host} refuses the key ({status}){because}"),
-                "see that SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file, holds a valid one",
+                "see that SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file, holds a valid one".into(),
             )),
             404 | 405 => Err(error(
                 ErrorKind::Invalid,
                 format!("{host} has no model {model:?} under this address ({status}){because}"),
-                "see that embed.model is right, and that embed.base_url ends where /embeddings begins",
+                "see that embed.model is right, and that embed.base_url ends where /embeddings begins".into(),
             )),
             429 if detail.contains("insufficient_quota") || detail.contains("quota") => Err(error(
                 ErrorKind::Io,
                 format!("the quota at {host} is used up (429){because}"),
-                "raise it there, or run: sidenote model use minilm",
+                Wording::new(
+                    "raise it there, or run: sidenote model use minilm",
+                    "ask the user to raise it there, or to choose another model",
+                ),
             )),
             429 => later(
                 format!("{host} is asked too often (429){because}"),
@@ -260,12 +268,12 @@ impl OpenAi {
             300..=399 => Err(error(
                 ErrorKind::Invalid,
                 format!("{host} leads on to another address ({status}), which is not followed"),
-                "set embed.base_url to where it leads",
+                "set embed.base_url to where it leads".into(),
             )),
             _ => Err(error(
                 ErrorKind::Invalid,
                 format!("{host} refuses the request ({status}){because}"),
-                "see that embed.model, embed.dimensions and embed.max_tokens are what it serves",
+                "see that embed.model, embed.dimensions and embed.max_tokens are what it serves".into(),
             )),
         }
     }

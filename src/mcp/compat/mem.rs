@@ -9,7 +9,6 @@ use crate::config::Layout;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::Filter;
 use crate::mcp::tool::{Answer, Does, Tool};
-use crate::mcp::words::for_agents;
 use crate::store::{
     ChangeReply, Memory, MemoryText, NewRequest, Operation, RelateRequest, ReviseRequest, SearchRequest,
     Store, shown,
@@ -363,7 +362,7 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         filter,
         ..SearchRequest::default()
     })?;
-    let notices: Vec<String> = found.notes.iter().map(|note| for_agents(note, false)).collect();
+    let notices: Vec<String> = found.notes.iter().map(|note| note.for_agent(|_| false)).collect();
     let results: Vec<FoundOutput> = found
         .results
         .into_iter()

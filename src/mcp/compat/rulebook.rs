@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
-use crate::mcp::tool::{Answer, Does, Tool, sentence};
-use crate::mcp::words::for_agents;
+use crate::mcp::tool::{Answer, Does, Tool};
+use crate::mcp::words::{Served, sentence};
 use crate::search::{MatchType, Mode};
 use crate::store::{KeepRequest, Memory, MemoryRanking, SearchRequest, Store};
 
@@ -253,8 +253,8 @@ fn answer<T: Serialize>(store: &Store, work: impl FnOnce() -> Result<T>) -> Resu
     Answer::json(&Done { success: true, reply: work()? })
 }
 
-fn refusal(error: &Error) -> Answer {
-    let error = sentence(error);
+fn refusal(error: &Error, served: &Served) -> Answer {
+    let error = sentence(error, |tool| served.has(tool));
     // A text is always JSON.
     Answer::json_refusal(&Failed { success: false, error: &error }).unwrap_or_else(|_| Answer::refusal(error))
 }
@@ -277,7 +277,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
         ..SearchRequest::default()
     };
     let found = store.searches().search(&search)?;
-    let notices = found.notes.iter().map(|note| for_agents(note, false)).collect();
+    let notices = found.notes.iter().map(|note| note.for_agent(|_| false)).collect();
     let results: Vec<FoundOutput> = found
         .results
         .into_iter()

@@ -541,7 +541,7 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
     }
     let mut said = if hard {
         format!(
-            "Memory moved to the trash: {}\n{text}\nA person can bring it back with `sidenote undo`.",
+            "Memory moved to the trash: {}\n{text}\nThe user can bring it back: undo takes it back.",
             memory.id
         )
     } else {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::mcp::text_budget::Room;
-use crate::mcp::tool::{Answer, Does, IntentInput, Tool, sentence};
-use crate::mcp::words::for_agents;
+use crate::mcp::tool::{Answer, Does, IntentInput, Tool};
+use crate::mcp::words::sentence;
 use crate::store::{
     Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest, SearchRequest,
     Store,
@@ -266,7 +266,7 @@ fn update_memories(store: &Store, input: UpdateInput) -> Result<Answer> {
         // What was done before it is told all the same.
         lines.push(match store.memory_writes().revise(&request) {
             Ok(_) => format!("Memory {} updated successfully", change.id),
-            Err(error) => format!("Memory {} not updated: {}", change.id, sentence(&error)),
+            Err(error) => format!("Memory {} not updated: {}", change.id, sentence(&error, |_| false)),
         });
     }
     Ok(Answer::text(lines.join("\n")))
@@ -286,7 +286,7 @@ fn delete_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         match store.memory_writes().forget(&memory.path, false, false) {
             // What is deleted already is deleted.
             Err(error) if error.kind() != ErrorKind::Exists => {
-                lines.push(format!("Memory {id} not deleted: {}", sentence(&error)));
+                lines.push(format!("Memory {id} not deleted: {}", sentence(&error, |_| false)));
                 continue;
             }
             _ => {}
@@ -319,7 +319,7 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         ..SearchRequest::default()
     };
     let found = store.searches().search(&search)?;
-    let notices: Vec<String> = found.notes.iter().map(|note| for_agents(note, false)).collect();
+    let notices: Vec<String> = found.notes.iter().map(|note| note.for_agent(|_| false)).collect();
     let mut room = Room::default();
     let mut blocks = Vec::new();
     for memory in found.results.iter().filter_map(|result| result.memory.as_ref()) {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::tool::Answer;
-use super::super::words::for_agents;
 use super::LONGEST;
 use crate::error::{Error, Result};
 use crate::mcp::reply_limit::cut;
@@ -164,7 +163,7 @@ impl Changed {
             (None, None) => String::new(),
         });
         let total = reply.plan.folders.len() + reply.plan.files.len();
-        let remarks = reply.plan.remarks.iter().map(|remark| for_agents(&remark.to_string(), true));
+        let remarks = reply.plan.remarks.iter().map(ToString::to_string);
         Self {
             applied: reply.applied,
             operation: reply.id.clone(),

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::resources::uri_of;
-use super::super::tool::{Answer, IntentInput, sentence_in_ours, within};
-use super::super::words::for_agents;
+use super::super::tool::{Answer, IntentInput, within};
+use super::super::words::sentence;
 use super::LONGEST;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -17,6 +17,7 @@ use crate::store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
     MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, Searches, SortBy, Store, Tier,
 };
+use crate::text::control::plain_lines;
 use crate::text::media_type::{is_shown_image, media_type};
 
 /// The links of a note take at most this many characters of a reply.
@@ -27,6 +28,8 @@ const FRONTMATTER: usize = 4_000;
 const OTHERS: usize = 50;
 /// Images of more bytes are named, but not shown.
 const LARGEST_IMAGE: u64 = 3 << 20;
+/// Tools that are served wherever these are.
+const BESIDE: [&str; 5] = ["search_notes", "read_note", "list_notes", "explore_links", "read_session"];
 /// Nobody turns pages so far.
 const FARTHEST: usize = 1_000_000;
 
@@ -383,7 +386,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         notes: found
             .notes
             .iter()
-            .map(|note| for_agents(note, true))
+            .map(|note| note.for_agent(|tool| BESIDE.contains(&tool)))
             .chain(found.did_you_mean.map(|better| format!("did you mean: {better}")))
             .collect(),
     };
@@ -449,7 +452,7 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
             }
             Err(error) if is_one => return Err(error),
             Err(error) if output.errors.len() < OTHERS => {
-                let error = sentence_in_ours(&error);
+                let error = plain_lines(&sentence(&error, |tool| BESIDE.contains(&tool)));
                 output.errors.push(FailedOutput { note: name.chars().take(200).collect(), error });
             }
             Err(_) => output.truncated = true,

@@ -256,7 +256,12 @@ fn look(
                     json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.rfc3339() }),
                 ),
                 Err(error) if error.kind() == ErrorKind::NotFound => (
-                    "there is no handoff yet; session with the action handoff_store keeps one".to_owned(),
+                    // A server that only reads has no `session`.
+                    if store.is_read_only() {
+                        "there is no handoff yet".to_owned()
+                    } else {
+                        "there is no handoff yet; session with the action handoff_store keeps one".to_owned()
+                    },
                     Value::Null,
                 ),
                 Err(error) => return Err(error),

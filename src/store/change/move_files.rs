@@ -301,7 +301,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
                     ErrorKind::Exists,
                     format!("{} has another heading that links to {new:?} would mean", own.path),
                 )
-                .with_hint("choose another text, or --force"));
+                .with_hints("choose another text, or --force", "choose another text"));
             }
             let held = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading vanished"))?;
             let raw = held.span.of(&own.text);
@@ -334,7 +334,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
                     ErrorKind::Exists,
                     format!("{} has a block ^{new} already", own.path),
                 )
-                .with_hint("choose another id, or --force"));
+                .with_hints("choose another id, or --force", "choose another id"));
             }
             let block = own.note.blocks.get(at).ok_or_else(|| Error::internal("a block vanished"))?;
             let raw = block.id_span.of(&own.text);

@@ -22,6 +22,7 @@ use crate::text::related_section;
 use crate::text::related_section::RelatedSection;
 use crate::text::resolve::{FileNames, name_keys};
 use crate::text::rewrite::{linktext, parse};
+use crate::wording::Wording;
 
 /// Two notes that belong together, or no longer.
 #[derive(Debug, Clone, Default)]
@@ -273,8 +274,13 @@ impl Planner<'_> {
         let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
         let path = last.or_else(|| given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there));
         let path = path.or_else(|| self.answering_in_trash(&bin, name)).ok_or_else(|| {
-            Error::not_found(format!("the bin holds no {name:?}"))
-                .with_hint("give its path below .trash/, as `sidenote history` shows it, or its id")
+            Error::not_found(format!("the bin holds no {name:?}")).with_hint(
+                Wording::new(
+                    "give its path below .trash/, as `sidenote history` shows it, or its id",
+                    "give its path below .trash/, or its id",
+                )
+                .with_tool("read_session", "read_session with the action audit shows it"),
+            )
         })?;
         let from = FileLocation::Trash(path.clone());
         // The journal knows where it was, whatever name it has in the bin.

@@ -16,6 +16,7 @@ use crate::text::note::Note;
 use crate::text::original_tags::{ORIGINALS, sanitize};
 use crate::text::path::{NotePath, key};
 use crate::text::tag::tag_name;
+use crate::wording::Wording;
 
 /// A tag or property that gets another name.
 #[derive(Debug, Clone)]
@@ -92,10 +93,11 @@ impl Planner<'_> {
             }
         }
         if plan.is_empty() && plan.remarks.is_empty() {
-            return Err(Error::not_found(format!("no note has the {what} {old:?}")).with_hint(format!(
-                "`sidenote {}` lists them",
-                if what == "tag" { "tags" } else { "properties" }
-            )));
+            return Err(Error::not_found(format!("no note has the {what} {old:?}")).with_hint({
+                let all = if what == "tag" { "tags" } else { "properties" };
+                let agent = format!("list_notes with what: \"{all}\" lists them");
+                Wording::new(format!("`sidenote {all}` lists them"), "").with_tool("list_notes", agent)
+            }));
         }
         Ok(plan)
     }

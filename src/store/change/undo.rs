@@ -13,6 +13,7 @@ use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocatio
 use crate::text::revert::take_back;
 use crate::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
 use crate::vault::write_lock::WriteLock;
+use crate::wording::Wording;
 
 /// The operation that takes back an undo.
 const REDO: &str = "redo";
@@ -84,9 +85,12 @@ impl Changes<'_> {
                         }
                         if replies.is_empty() {
                             let said = format!("nothing can be taken back: {}", notices.join("; "));
-                            return Err(
-                                Error::not_found(said).with_hint("`sidenote history` lists what was done")
-                            );
+                            return Err(Error::not_found(said).with_hint(
+                                Wording::new("`sidenote history` lists what was done", "").with_tool(
+                                    "read_session",
+                                    "read_session with the action audit lists what was done",
+                                ),
+                            ));
                         }
                         break;
                     };
@@ -133,7 +137,10 @@ impl Changes<'_> {
         let there = found.active.iter().filter(|operation| operation.is_undoable).count();
         if there < count && there > 0 {
             return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
-                .with_hint("`sidenote history` lists what was done"));
+                .with_hint(
+                    Wording::new("`sidenote history` lists what was done", "")
+                        .with_tool("read_session", "read_session with the action audit lists what was done"),
+                ));
         }
         // What cannot be taken back any more must not look as if it had been.
         let stays = |operation: &&ActiveOperation| {
@@ -206,8 +213,13 @@ impl Changes<'_> {
             }
         }
         if let Some((name, _)) = unmet.iter().find(|(_, is_unmet)| **is_unmet) {
-            return Err(Error::invalid(format!("{} touched no {name:?}", shown(event)))
-                .with_hint("give a path as `sidenote history` shows it"));
+            return Err(Error::invalid(format!("{} touched no {name:?}", shown(event))).with_hint(
+                Wording::new(
+                    "give a path as `sidenote history` shows it",
+                    "give a path as the operation named it",
+                )
+                .with_tool("read_session", "read_session with the action audit shows it"),
+            ));
         }
         if conflicts.is_empty() {
             return Ok((plan, notices));
@@ -227,11 +239,14 @@ impl Changes<'_> {
                 said.join("; ")
             ),
         )
-        .with_hint(format!(
-            "leave these files as they are: sidenote undo {} {}; or pass over the operation: sidenote undo --skip",
-            event.id,
-            kept.join(" ")
-        )))
+        .with_hints(
+            format!(
+                "leave these files as they are: sidenote undo {} {}; or pass over the operation: sidenote undo --skip",
+                event.id,
+                kept.join(" ")
+            ),
+            "ask the user whether to leave these files as they are, or to pass over the operation",
+        ))
     }
 
     /// Finds the way back of one file. `left` are the places where the operation left files, `moved_on` says where they
@@ -340,8 +355,12 @@ fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
 fn named(journal: &Journal, id: &str) -> Result<Event> {
     let wanted = id.trim().to_ascii_lowercase();
     let unknown = || {
-        Error::not_found(format!("there is no operation {id:?} that can be undone"))
-            .with_hint("`sidenote history` lists what was done, with the id of each")
+        Error::not_found(format!("there is no operation {id:?} that can be undone")).with_hint(
+            Wording::new("`sidenote history` lists what was done, with the id of each", "").with_tool(
+                "read_session",
+                "read_session with the action audit lists what was done, with the id of each",
+            ),
+        )
     };
     if wanted.len() < SHORTEST_NAME {
         return Err(unknown());
@@ -365,5 +384,8 @@ fn shown(event: &Event) -> String {
 }
 
 fn nothing() -> Error {
-    Error::not_found("there is nothing to undo").with_hint("`sidenote history` lists what was done")
+    Error::not_found("there is nothing to undo").with_hint(
+        Wording::new("`sidenote history` lists what was done", "")
+            .with_tool("read_session", "read_session with the action audit lists what was done"),
+    )
 }

@@ -21,6 +21,7 @@ use crate::store::sync::IndexSync;
 use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::{NotePath, key};
 use crate::text::terms::CachedStemmer;
+use crate::wording::Wording;
 
 /// So many of the best hits are looked at for the one to forget.
 const LOOKED_AT: usize = 10;
@@ -110,8 +111,12 @@ impl Recalls<'_> {
             Some(memory) => Ok((memory, true)),
             None => Err(Error::not_found(format!("no memory is called {text:?}, or clearly meant by it"))
                 .with_hint(
+                Wording::new(
                     "`sidenote memory search` finds what is near; give the path or id of the one you mean",
-                )),
+                    "give the path or id of the one you mean",
+                )
+                .with_tool("search_notes", "search_notes finds what is near"),
+            )),
         }
     }
 

@@ -23,6 +23,7 @@ use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use crate::text::frontmatter;
 use crate::text::frontmatter::edit::unset;
 use crate::text::path::{NotePath, key};
+use crate::wording::Wording;
 
 pub use crate::memory::handoff::Handoff;
 
@@ -234,7 +235,10 @@ impl Handoffs<'_> {
                 || "there is no handoff".to_owned(),
                 |project| format!("there is no handoff of {project}"),
             ))
-            .with_hint("`sidenote handoff store` keeps one")
+            .with_hint(
+                Wording::new("`sidenote handoff store` keeps one", "")
+                    .with_tool("session", "session with the action handoff_store keeps one"),
+            )
         })?;
         let source = Source::unplaced(row.path.clone(), &self.core.read_bytes(&row.path)?);
         let front = source.note.frontmatter.as_ref();

@@ -18,10 +18,11 @@ use crate::search::{Found, Mode, Request};
 use crate::store::memory::content::MemoryContent;
 use crate::store::memory::{Memories, Recalls};
 use crate::store::query::Searches;
-use crate::store::query::search::{hide, without_remedy};
+use crate::store::query::search::hide;
 use crate::store::sync::IndexSync;
 use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::NotePath;
+use crate::wording::Wording;
 
 /// So many memories are given where nothing else is said.
 const MOST_ITEMS: usize = 10;
@@ -125,6 +126,11 @@ fn likeness(found: &[Found]) -> Vec<f64> {
     found.iter().map(of).collect()
 }
 
+/// Gives a notice as replies with memories hold it, which go to agents.
+fn for_agents(notice: &Wording) -> String {
+    notice.for_agent(|_| false)
+}
+
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
@@ -160,7 +166,7 @@ impl Recalls<'_> {
         let mut notices = Vec::new();
         let vector = || Ok(Searches::of(self.core).vector_for(asked, query, &snapshot, &mut notices)?.1);
         let found = Searches::of(self.core).found(&snapshot, &request, vector)?.found;
-        Ok(Candidates { found, notices: notices.into_iter().map(without_remedy).collect() })
+        Ok(Candidates { found, notices: notices.iter().map(for_agents).collect() })
     }
 
     /// Gives memories that help with a prompt, best first, and counts a use of each. Nothing is given, and nothing is

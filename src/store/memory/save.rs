@@ -33,6 +33,7 @@ use crate::store::sync::IndexSync;
 use crate::store::view::View;
 use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::{NotePath, key};
+use crate::wording::Wording;
 
 /// So many notes that are like a new one are compared with it.
 const ALIKE: usize = 20;
@@ -133,7 +134,10 @@ impl Comparison {
             ErrorKind::Exists,
             format!("{} says exactly the same ({what} {})", same.path, same.note_id),
         )
-        .with_hint("Change that note, or allow the duplicate (--allow-duplicate)"))
+        .with_hint(
+            Wording::new("change that note, or allow the duplicate (--allow-duplicate)", "change that note")
+                .with_tool("write_note", "write_note takes allow_duplicate: true"),
+        ))
     }
 }
 
@@ -457,8 +461,12 @@ impl MemoryWrites<'_> {
             () if memory.state.forgotten => "forgotten",
             () if memory.said.archived => "tier",
             () => {
-                return Err(Error::invalid(format!("{} is not forgotten", memory.path))
-                    .with_hint("`sidenote memory list --forgotten` shows what is"));
+                return Err(Error::invalid(format!("{} is not forgotten", memory.path)).with_hint(
+                    Wording::new("`sidenote memory list --forgotten` shows what is", "").with_tool(
+                        "search_notes",
+                        "search_notes with include: [\"forgotten\"] shows what is",
+                    ),
+                ));
             }
         };
         self.say(&memory, NoteEdit::Unset(key.to_owned()), dry_run)

@@ -15,10 +15,10 @@ use crate::search::text_match::{Term, TermKind};
 use crate::search::tie_order::best_first;
 use crate::store::lookup::Lookup;
 use crate::store::query::Searches;
-use crate::store::query::search::{CHOICE, REMEDY};
 use crate::store::sync::IndexSync;
 use crate::text::note::PieceKind;
 use crate::text::span::Span;
+use crate::wording::Wording;
 
 /// How far the two lists go before they are merged.
 const DEPTH: usize = 100;
@@ -102,7 +102,7 @@ pub struct RelatedReply {
     pub related: Vec<RelatedItem>,
     /// Sentences about what the reply lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<Wording>,
 }
 
 /// A place that names a note without linking to it.
@@ -159,10 +159,9 @@ impl Searches<'_> {
         } else {
             let near = near(&catalog, &snapshot, &row, &others)?;
             if near.is_none() {
-                let remedy = if self.core.index.embedder().is_some() { REMEDY } else { CHOICE };
                 let so =
                     if request.by == Kinship::Both { "links alone answer" } else { "meaning finds nothing" };
-                notes.push(format!("{} has no vector, so {so}{remedy}", row.path));
+                notes.push(self.without_vectors(&format!("{} has no vector, so {so}", row.path)));
             }
             near.unwrap_or_default()
         };

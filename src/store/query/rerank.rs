@@ -11,6 +11,7 @@ use crate::search::snippet::best_passage;
 use crate::search::{Found, Mode};
 use crate::store::query::Searches;
 use crate::text::terms::CachedStemmer;
+use crate::wording::Wording;
 
 impl Searches<'_> {
     /// Says how many hits a search needs so that `limit` are left when the best were read once more.
@@ -30,7 +31,7 @@ impl Searches<'_> {
         asked: Mode,
         query: &Query,
         found: &mut [Found],
-        notes: &mut Vec<String>,
+        notes: &mut Vec<Wording>,
     ) {
         let Some(model) = self.core.state.reranker.model.as_ref().filter(|_| self.reranks(asked, query))
         else {
@@ -48,11 +49,13 @@ impl Searches<'_> {
         match model.rerank(&query.meaning, &texts, Duration::from_millis(config.budget_ms)) {
             Ok(scores) => {
                 if scores.is_empty() && !texts.is_empty() {
-                    notes.push(format!("{} had no time to read any hit", model.name()));
+                    notes.push(format!("{} had no time to read any hit", model.name()).into());
                 }
                 reorder(top, &scores);
             }
-            Err(error) => notes.push(format!("the hits are in the order of words and meaning: {error}")),
+            Err(error) => {
+                notes.push(format!("the hits are in the order of words and meaning: {error}").into())
+            }
         }
     }
 

@@ -25,6 +25,7 @@ use crate::store::query::verify::{Sifted, Sought};
 use crate::store::sync::IndexSync;
 use crate::store::weighing::Memory;
 use crate::text::terms::{CachedStemmer, is_stop_word, terms};
+use crate::wording::Wording;
 
 impl Searches<'_> {
     /// Forgets cached query vectors, so that a bench pays for each.
@@ -46,7 +47,7 @@ impl Searches<'_> {
         let mut reply = self.search_as_is(request, None)?;
         reply.stale = stale;
         if request.no_sync {
-            reply.notes.push("the files were not compared with the index".to_owned());
+            reply.notes.push("the files were not compared with the index".into());
         }
         reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
         Ok(reply)
@@ -66,7 +67,7 @@ impl Searches<'_> {
         let mut mode = asked;
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
-        let mut sought = |query: &Query, notes: &mut Vec<String>| {
+        let mut sought = |query: &Query, notes: &mut Vec<Wording>| {
             let request = Request {
                 query: Some(query),
                 mode: asked,
@@ -87,16 +88,16 @@ impl Searches<'_> {
         let mut found = sought(&query, &mut notes)?;
         if let Some(words) = request.words_of(&query).filter(|_| found.found.is_empty()) {
             notes.clear();
-            notes.push(WORDS_INSTEAD.to_owned());
+            notes.push(WORDS_INSTEAD.into());
             query = words;
             found = sought(&query, &mut notes)?;
         }
         let Sought { mut found, undecided, sifted } = found;
-        notes.extend(undecided);
+        notes.extend(undecided.map(Wording::from));
         self.rerank(asked, &query, &mut found, &mut notes);
         found.truncate(most);
         if mode != Mode::Bm25 {
-            notes.extend(self.pending_notice(&snapshot));
+            notes.extend(self.pending_notice(&snapshot).map(Wording::from));
         }
         let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
         let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
@@ -167,7 +168,7 @@ impl Searches<'_> {
         asked: Mode,
         query: &Query,
         snapshot: &crate::index::Snapshot,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<Wording>,
     ) -> Result<(Mode, QueryVector)> {
         if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
@@ -176,16 +177,16 @@ impl Searches<'_> {
             // Loading a model to compare with nothing would cost time and give nothing.
             let so = if asked == Mode::Hybrid { "words alone answer" } else { "meaning finds nothing" };
             notes.push(match (self.core.index.embedder(), &self.core.state.embed_trouble) {
-                (None, Some(why)) => format!("{so}: {why}"),
-                (None, None) => format!("no embedder is set, so {so}{CHOICE}"),
-                (Some(_), _) => format!("nothing is embedded yet, so {so}{REMEDY}"),
+                (None, Some(why)) => why.clone().led_by(&format!("{so}: ")),
+                (None, None) => self.without_vectors(&format!("no embedder is set, so {so}")),
+                (Some(_), _) => self.without_vectors(&format!("nothing is embedded yet, so {so}")),
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
         match self.core.query_vector(snapshot.model.as_ref(), &query.meaning) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {
-                notes.push(format!("words alone answer: {error}"));
+                notes.push(format!("words alone answer: {error}").into());
                 Ok((Mode::Bm25, None))
             }
             Err(error) => Err(error),
@@ -324,6 +325,15 @@ impl Searches<'_> {
         })
     }
 
+    /// Says what is so where there are no vectors, and to a person how there will be some.
+    pub(in crate::store) fn without_vectors(&self, what: &str) -> Wording {
+        if self.core.index.embedder().is_some() {
+            Wording::new(format!("{what}; `sidenote index` embeds"), what)
+        } else {
+            Wording::new(format!("{what}; `sidenote model use minilm` sets one"), what)
+        }
+    }
+
     /// Reads the bounds of `--created-after` and its kin into a filter.
     ///
     /// # Errors
@@ -335,12 +345,6 @@ impl Searches<'_> {
 
 /// So long a search may take to embed what was written just before.
 const EMBEDDING: Duration = Duration::from_millis(100);
-
-/// What a person can do where nothing is embedded.
-pub(in crate::store) const REMEDY: &str = "; `sidenote index` embeds";
-
-/// What a person can do where no embedder is set, and nothing can be embedded.
-pub(in crate::store) const CHOICE: &str = "; `sidenote model use minilm` sets one";
 
 /// A reply never holds more results than this.
 const MOST_RESULTS: usize = 10_000;
@@ -435,7 +439,7 @@ pub struct SearchReply {
     pub pending: usize,
     /// Sentences about what the reply lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<Wording>,
     /// What was asked, and of what, where that was to be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Explained>,
@@ -533,12 +537,14 @@ impl SearchRequest {
     ///
     /// # Errors
     /// As [`SearchRequest::parsed`].
-    pub(in crate::store) fn understood(&self, now: Timestamp, notes: &mut Vec<String>) -> Result<Query> {
+    pub(in crate::store) fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
         match self.parsed(now) {
             Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
                 // The first line says what is wrong; those below point at the place.
                 let why = error.message().lines().next().unwrap_or_default().trim_end_matches(':');
-                notes.push(format!("the query is taken as plain words, for it is no valid condition: {why}"));
+                notes.push(
+                    format!("the query is taken as plain words, for it is no valid condition: {why}").into(),
+                );
                 Ok(Query::plain(&self.query))
             }
             parsed => parsed,
@@ -554,11 +560,6 @@ impl SearchRequest {
 
 /// Says that the words of a condition answered in its place.
 pub(in crate::store) const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
-
-/// Leaves out of a sentence what only a person at a command line can do.
-pub(in crate::store) fn without_remedy(note: String) -> String {
-    [REMEDY, CHOICE].iter().find_map(|remedy| note.strip_suffix(remedy)).map(str::to_owned).unwrap_or(note)
-}
 
 /// Says how many passages have no vector yet, as the beginning of a sentence.
 fn waiting(passages: usize) -> String {

@@ -177,7 +177,7 @@ impl Searches<'_> {
         };
         let mut said = Vec::new();
         let (mode, vector) = self.vector_for(mode, query, snapshot, &mut said)?;
-        reply.reasons.append(&mut said);
+        reply.reasons.extend(said.iter().map(ToString::to_string));
         if query.asks.is_some() {
             let all = Request {
                 limit: usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX),
@@ -220,9 +220,10 @@ impl Searches<'_> {
                 reply.found = true;
                 reply.reasons.push(format!("it is result {rank} of the {} that are shown", reply.limit));
             }
-            Some(rank) => reply
-                .reasons
-                .push(format!("it comes at place {rank}, and {} are shown; --limit shows more", reply.limit)),
+            Some(rank) => reply.reasons.push(format!(
+                "it comes at place {rank}, and {} are shown; a higher limit shows more",
+                reply.limit
+            )),
             None => {
                 let is_empty = self.core.index.catalog().passages().of(row.id)?.is_empty();
                 let has_none = reply.missing_words.len() == query.words.len();

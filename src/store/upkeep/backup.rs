@@ -162,8 +162,10 @@ impl Upkeep<'_> {
         let given = PathBuf::from(name);
         let path = if given.is_dir() { given } else { self.backup_folder(folder).join(name) };
         if !path.is_dir() {
-            return Err(Error::not_found(format!("there is no backup {name:?}"))
-                .with_hint("`sidenote backups` lists them; or give the path of one"));
+            return Err(Error::not_found(format!("there is no backup {name:?}")).with_hints(
+                "`sidenote backups` lists them; or give the path of one",
+                "ask the user which one is meant",
+            ));
         }
         let manifest = backup::open(&path)?;
         Ok((path, manifest))

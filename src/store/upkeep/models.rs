@@ -264,7 +264,7 @@ impl Models {
             folder: folder
                 .filter(|(id, _)| model.is_some_and(|model| model.model() == id))
                 .map(|(_, folder)| folder),
-            trouble: chosen.why_not,
+            trouble: chosen.why_not.as_ref().map(ToString::to_string),
         };
         let chosen = model_selection::reranker(rerank, embed);
         let reader =
@@ -275,7 +275,7 @@ impl Models {
             max_tokens: reader.as_ref().map(|reader| reader.kept().max_tokens),
             fingerprint: reader.as_ref().map(|reader| reader.kept().fingerprint.clone()),
             folder: reader.map(|reader| reader.kept().folder.clone()),
-            trouble: chosen.why_not,
+            trouble: chosen.why_not.as_ref().map(ToString::to_string),
         };
         Ok(ModelsShown {
             provider: embed.provider.clone(),
@@ -328,7 +328,7 @@ impl Models {
             },
         };
         if want.dimensions.is_some() && !name.starts_with("openai") {
-            return Err(Error::invalid("--dimensions goes with openai:MODEL alone"));
+            return Err(Error::invalid("a number of dimensions goes with openai:MODEL alone"));
         }
         let runs_onnx = changes.iter().any(|change| {
             *change == provider("fastembed") || matches!(change, ("rerank.model", SettingChange::Text(_)))
