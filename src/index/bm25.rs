@@ -9,7 +9,6 @@ mod posting_buffer;
 mod stem_expansion;
 mod substring_candidates;
 mod term_dictionary;
-mod term_lookup;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

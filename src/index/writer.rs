@@ -140,7 +140,7 @@ impl Writer {
 
     fn abandon(&mut self) -> Result<()> {
         if let State::Staging { published } = self.state.take_staging() {
-            self.catalog = published;
+            self.catalog = *published;
             self.give_up_staged();
         }
         self.catalog.rollback()?;
@@ -248,7 +248,7 @@ impl Writer {
         remove_staged(&self.folder)?;
         let staged = self.catalog.stage(&self.folder.join(STAGED))?;
         let published = std::mem::replace(&mut self.catalog, staged);
-        self.state = State::Staging { published };
+        self.state = State::Staging { published: Box::new(published) };
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Writer {
     fn commit_catalog(&mut self) -> Result<()> {
         self.catalog.commit()?;
         let State::Staging { published } = self.state.take_staging() else { return Ok(()) };
-        let staged = std::mem::replace(&mut self.catalog, published);
+        let staged = std::mem::replace(&mut self.catalog, *published);
         let placed = staged.close_staged().and_then(|()| self.place_staged());
         if placed.is_err() {
             self.give_up_staged();

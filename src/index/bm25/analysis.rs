@@ -2,8 +2,10 @@
 //! term once with how often it comes in each field. tantivy's writer takes lists: a term, then how often it comes again,
 //! then a line feed. Terms are made of letters, digits and signs, so counts are written in control characters.
 
+use std::hash::BuildHasher as _;
 use std::mem;
 
+use hashbrown::{DefaultHashBuilder, HashTable};
 use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{Field, Value};
 use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
@@ -11,7 +13,6 @@ use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
 use super::Fields;
 use crate::index::bm25::Entry;
 use crate::index::bm25::substring_candidates::{INCOMPLETE, as_term};
-use crate::index::bm25::term_lookup::Places;
 use crate::index::file_set::FileId;
 use crate::text::terms::Terms;
 
@@ -20,6 +21,9 @@ const END: u8 = b'\n';
 /// The digits of a count are these sixteen control characters, from zero on; the lowest digit comes first.
 const ZERO: u8 = 0x10;
 const DIGITS: u8 = 0x10;
+
+/// The capacity above which the table of a note's terms is not kept for the next note.
+const LARGE_TABLE: usize = 1 << 15;
 
 /// The fields of a note whose terms are listed, as they are counted.
 const TITLE: usize = 0;
@@ -80,7 +84,8 @@ struct TermCounts {
     text: String,
     met: Vec<Met>,
     /// Finds a term in `met`.
-    places: Places,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     /// Cuts one text after another.
     walk: Terms<'static>,
 }
@@ -90,6 +95,12 @@ struct Met {
     start: u32,
     end: u32,
     counts: [u32; FIELDS],
+}
+
+/// Returns the bytes of a term that was met.
+fn written<'t>(text: &'t str, met: &[Met], at: u32) -> &'t [u8] {
+    let span = met.get(at as usize).map(|met| met.start as usize..met.end as usize);
+    span.and_then(|span| text.as_bytes().get(span)).unwrap_or_default()
 }
 
 impl TermCounts {
@@ -124,18 +135,17 @@ impl TermCounts {
     }
 
     fn meet(&mut self, term: &str) -> &mut Met {
-        let Self { text, met, places, .. } = self;
-        let written = |place: u32| {
-            let met = met.get(place as usize);
-            met.and_then(|met| text.as_bytes().get(met.start as usize..met.end as usize)).unwrap_or_default()
-        };
-        let place = places.of(term.as_bytes(), written) as usize;
-        if place == met.len() {
-            let start = text.len() as u32;
+        let Self { text, met, table, hasher, .. } = self;
+        let hash = hasher.hash_one(term.as_bytes());
+        let known = table.find(hash, |&at| written(text, met, at) == term.as_bytes()).copied();
+        let at = known.unwrap_or_else(|| {
+            let (at, start) = (met.len() as u32, text.len() as u32);
             text.push_str(term);
             met.push(Met { start, end: text.len() as u32, counts: [0; FIELDS] });
-        }
-        &mut met[place]
+            table.insert_unique(hash, at, |&at| hasher.hash_one(written(text, met, at)));
+            at
+        });
+        &mut met[at as usize]
     }
 
     /// Gives the terms with their counts, and forgets them.
@@ -159,7 +169,11 @@ impl TermCounts {
     fn clear(&mut self) {
         self.text.clear();
         self.met.clear();
-        self.places.clear();
+        // Clearing takes as long as the table is large, so one that a very large note needed is dropped.
+        if self.table.capacity() > LARGE_TABLE {
+            self.table = HashTable::new();
+        }
+        self.table.clear();
     }
 }
 

@@ -20,7 +20,7 @@ use tantivy::{DocId, Index, TantivyError};
 use crate::index::bm25::Fields;
 use crate::index::bm25::analysis::{Analysed, FIELDS, Listing};
 use crate::index::bm25::posting_buffer::{Column, MOST_NOTES};
-use crate::index::bm25::term_dictionary::{TermId, Words};
+use crate::index::bm25::term_dictionary::{TermDictionary, TermId};
 use crate::index::file_set::FileId;
 
 /// So many postings become a segment: each takes up some 2 bytes, and 4 more of those of the two fields that are sorted and
@@ -126,7 +126,7 @@ fn check(stop: &AtomicBool) -> tantivy::Result<()> {
 
 /// The notes of one segment.
 struct Batch {
-    words: Words,
+    terms: TermDictionary,
     /// The number of each note.
     files: Vec<FileId>,
     columns: [Column; FIELDS],
@@ -140,7 +140,7 @@ struct Batch {
 impl Batch {
     fn new(index: &Index, fields: &Fields) -> Self {
         Self {
-            words: Words::default(),
+            terms: TermDictionary::default(),
             files: Vec::new(),
             columns: Default::default(),
             norms: FieldNormsWriter::for_schema(&index.schema()),
@@ -152,14 +152,14 @@ impl Batch {
 
     fn is_full(&self) -> bool {
         self.postings >= MOST_POSTINGS
-            || self.words.bytes() >= MOST_BYTES
+            || self.terms.bytes() >= MOST_BYTES
             || self.files.len() + GROUP > MOST_NOTES
     }
 
     fn add(&mut self, note: &Analysed) {
         let doc = self.files.len() as DocId;
         self.files.push(note.file);
-        self.words.number(note.terms().map(str::as_bytes), &mut self.ids);
+        self.terms.number(note.terms().map(str::as_bytes), &mut self.ids);
         for (&id, counts) in self.ids.iter().zip(note.counts()) {
             counts.for_each(|(field, count)| self.columns[field].add(id, count));
         }
@@ -203,11 +203,11 @@ impl Batch {
         postings: &mut InvertedIndexSerializer,
         stop: &AtomicBool,
     ) -> tantivy::Result<()> {
-        let Self { words, columns, fields, .. } = self;
-        let words = words.in_order();
+        let Self { terms, columns, fields, .. } = self;
+        let terms = terms.in_order();
         std::thread::scope(|scope| {
             let (sender, sorted) = sync_channel(0);
-            let ranks = &words.ranks;
+            let ranks = &terms.ranks;
             // While one is written the next is sorted.
             scope.spawn(move || columns.into_iter().try_for_each(|column| sender.send(column.sorted(ranks))));
             for (field, sorted) in fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.is_empty()) {
@@ -215,7 +215,7 @@ impl Batch {
                 let option = schema.get_field_entry(field).field_type().index_record_option();
                 let counts = option.is_some_and(IndexRecordOption::has_freq);
                 let mut field = postings.new_field(field, sorted.tokens, NO_NORMS)?;
-                for (term, docs) in words.terms().zip(sorted.by_rank()).filter(|(_, docs)| docs.len() > 0) {
+                for (term, docs) in terms.terms().zip(sorted.by_rank()).filter(|(_, docs)| docs.len() > 0) {
                     field.new_term(term, if counts { docs.len() as u32 } else { 0 }, counts)?;
                     for (doc, count) in docs {
                         field.write_doc(doc, if counts { count } else { 0 }, &[]);

@@ -15,7 +15,7 @@ pub(crate) enum State {
     /// A batch writes a staged catalog, and readers use the published one.
     Staging {
         /// The catalog that readers use, and that the staged one is to replace.
-        published: CatalogWriter,
+        published: Box<CatalogWriter>,
     },
     /// The catalog file was replaced. Readers have to open it again.
     Replaced,
