@@ -167,7 +167,12 @@ const REPLIES: &[Reply] = &[
         &[],
         "One object a line, a line a batch. With `--stats` a last object, Staleness.",
     ),
-    Reply("mcp config", "ConfigWritten", &[], "With `--write`; without it the settings themselves are printed."),
+    Reply(
+        "mcp config",
+        "ConfigWritten",
+        &[],
+        "With `--write`; without it the settings themselves are printed.",
+    ),
 ];
 
 /// Commands that print no JSON of their own, and what they do instead.
