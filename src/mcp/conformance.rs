@@ -1,5 +1,5 @@
-//! Owns what the official conformance suite calls by name; built with the feature `conformance` alone, and served by the
-//! same server over the same HTTP. What to answer is told by the suite's own descriptions of its scenarios.
+//! Fixtures of the official MCP conformance suite, built with the feature `conformance` and served by the same server over
+//! HTTP. The suite's descriptions of its scenarios define the answers.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! Owns the server over HTTP: who may reach it, how it is listened at, and what it forgets.
+//! The MCP server over HTTP: its endpoint, sessions, token and origins.
 //!
-//! Clients of the newest protocol, and single calls without a session, are answered at once and statelessly; a client
-//! that says `initialize` and accepts streams gets a session (spec/security.md, HTTP).
+//! Clients of the newest protocol, and single calls without a session, are answered statelessly; a client that sends
+//! `initialize` and accepts streams gets a session (spec/security.md, HTTP).
 
 mod cors;
 mod admission;
@@ -39,8 +39,8 @@ use uuid::Uuid;
 
 use super::{Server, asked_to_end};
 use crate::error::{Error, Result};
-pub(super) use crate::mcp::http::admission::Reserved;
-use crate::mcp::http::admission::{ARRIVAL, Intake, LARGEST};
+pub(super) use crate::mcp::http::admission::BodyReservation;
+use crate::mcp::http::admission::{Admission, BODY_TIMEOUT, MAX_BODY};
 use cors::{Cors, origin};
 
 /// The header by which a client names its session.
@@ -48,16 +48,16 @@ const SESSION: &str = "mcp-session-id";
 /// What a client accepts that takes whatever the answer is, as rmcp asks for.
 const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// Told to connections beyond the limit.
-const FULL: &[u8] =
+const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 /// So many sessions are kept; of more, the one that was silent longest ends.
-const MOST_SESSIONS: usize = 128;
+const MAX_SESSIONS: usize = 128;
 /// A session that is silent so long ends.
-const SILENCE: Duration = Duration::from_secs(4 * 3600);
+const SESSION_TIMEOUT: Duration = Duration::from_secs(4 * 3600);
 /// Connections that are open at the end are given so long to get their answers.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 /// Where no connection can be taken, for want of open files, one is tried again after so long.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Web pages of this machine, which may reach us.
 const LOOPBACK_ORIGINS: [&str; 6] = [
     "http://localhost:*",
@@ -89,7 +89,7 @@ const NOT_ACCEPTED: &str =
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonOnly;
 
-/// What answers a request.
+/// The endpoint `/mcp`: its two services and its limits.
 #[derive(Clone)]
 struct Endpoint {
     /// For clients that keep a session.
@@ -101,7 +101,7 @@ struct Endpoint {
     plain: StreamableHttpService<Server, NeverSessionManager>,
     token: Option<blake3::Hash>,
     cors: Cors,
-    intake: Intake,
+    intake: Admission,
 }
 
 /// Serves until the process is asked to end; `told` hears where.
@@ -126,7 +126,7 @@ pub(super) async fn serve(server: Server, http: &Http, told: impl FnOnce(SocketA
     let address = listener.local_addr().map_err(unheard)?;
     let end = asked_to_end()?;
     let _following = server.follow()?;
-    tokio::spawn(server.clone().hear_others());
+    tokio::spawn(server.clone().watch_other_writers());
     let endpoint = Endpoint::new(&server, config, token, Cors::new(origins));
     let intake = endpoint.intake.clone();
     let router = Router::new().route("/mcp", any(answer)).route("/health", get(health)).with_state(endpoint);
@@ -139,22 +139,22 @@ pub(super) async fn serve(server: Server, http: &Http, told: impl FnOnce(SocketA
     drop(listener);
     // Streams end by this; they would stay open for good.
     stop.cancel();
-    if tokio::time::timeout(FAREWELL, open.shutdown()).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_GRACE, open.shutdown()).await.is_err() {
         tracing::debug!("connections that are open still are cut");
     }
     Ok(())
 }
 
 /// Takes connections, and serves each in a task of its own.
-async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown, intake: &Intake) {
+async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown, intake: &Admission) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(ARRIVAL);
+    http.timer(TokioTimer::new()).header_read_timeout(BODY_TIMEOUT);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!("a connection is not taken: {error}");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
             }
         };
@@ -180,7 +180,7 @@ async fn accept(listener: &TcpListener, router: &Router, open: &GracefulShutdown
 /// Tells a client that there are too many connections.
 fn refuse(stream: &TcpStream) {
     tracing::warn!("a connection is refused: there are too many");
-    if let Err(error) = stream.try_write(FULL) {
+    if let Err(error) = stream.try_write(TOO_MANY_CONNECTIONS) {
         tracing::debug!("a client is not told that it is refused: {error}");
     }
 }
@@ -189,7 +189,7 @@ fn config(http: &Http, allowed: &[String]) -> Result<StreamableHttpServerConfig>
     let mut origins = LOOPBACK_ORIGINS.map(str::to_owned).to_vec();
     origins.extend_from_slice(allowed);
     let config = StreamableHttpServerConfig::default()
-        .with_max_request_body_bytes(LARGEST)
+        .with_max_request_body_bytes(MAX_BODY)
         .with_allowed_origins(origins)
         .enforce_origin_validation();
     let ip = http.address.ip();
@@ -223,7 +223,7 @@ impl Endpoint {
         cors: Cors,
     ) -> Self {
         let mut manager = LocalSessionManager::default();
-        manager.session_config.keep_alive = Some(SILENCE);
+        manager.session_config.keep_alive = Some(SESSION_TIMEOUT);
         let manager = Arc::new(manager);
         let (kept, single) = (server.clone(), server.clone());
         let plain = config.clone().with_legacy_session_mode(false).with_json_response(true);
@@ -234,7 +234,7 @@ impl Endpoint {
             plain: StreamableHttpService::new(move || Ok(single.connection()), Arc::default(), plain),
             token,
             cors,
-            intake: Intake::default(),
+            intake: Admission::default(),
         }
     }
 
@@ -272,11 +272,11 @@ impl Endpoint {
             None if is_new => order.push_back(session.into()),
             None => return,
         }
-        if order.len() > MOST_SESSIONS {
+        if order.len() > MAX_SESSIONS {
             // Those that their clients ended take no place.
             order.retain(|session| kept.contains_key(session));
         }
-        if order.len() > MOST_SESSIONS
+        if order.len() > MAX_SESSIONS
             && let Some(oldest) = order.pop_front()
         {
             let manager = Arc::clone(&self.manager);
@@ -290,21 +290,21 @@ impl Endpoint {
     }
 }
 
-/// The fields that tell what a message is.
+/// The field of a message that tells its kind.
 #[derive(Deserialize)]
-struct Peek {
+struct MethodField {
     method: Option<String>,
 }
 
-/// What a client says that it accepts.
-struct Accepts {
+/// The content types that a client accepts.
+struct AcceptHeader {
     json: bool,
     stream: bool,
     /// Whether it names streams, and not only takes anything.
     names_stream: bool,
 }
 
-impl Accepts {
+impl AcceptHeader {
     fn of(headers: &HeaderMap) -> Self {
         let mut accepts = Self { json: false, stream: false, names_stream: false };
         let given = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -371,8 +371,8 @@ async fn handle(endpoint: &Endpoint, request: Request) -> Response {
         let text = format!("the request is no JSON: {error}");
         return wrong(&ErrorData::new(ErrorCode::PARSE_ERROR, text, None), None);
     }
-    let method = serde_json::from_slice::<Peek>(&bytes).ok().and_then(|peek| peek.method);
-    let accepts = Accepts::of(&parts.headers);
+    let method = serde_json::from_slice::<MethodField>(&bytes).ok().and_then(|peek| peek.method);
+    let accepts = AcceptHeader::of(&parts.headers);
     let says_hello = method.as_deref() == Some("initialize") && (accepts.names_stream || !accepts.json);
     if session.is_none() && !says_hello {
         let listens = method.as_deref() == Some("subscriptions/listen");

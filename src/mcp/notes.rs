@@ -1,4 +1,4 @@
-//! Our own toolset, `notes`: a dozen tools, each worth its tokens (spec/toolsets.md). The work is `Store`'s.
+//! Our toolset `notes` (spec/toolsets.md): about a dozen tools with short descriptions. `Store` does the work.
 
 mod change;
 mod find;
@@ -6,7 +6,7 @@ mod graph;
 mod memory;
 pub(super) mod more;
 
-use super::tool::{Does, Tool};
+use super::tool::{Effect, Tool};
 use crate::mcp::reply_limit::LONGEST;
 
 /// Lists its tools.
@@ -14,7 +14,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "search_notes",
-            Does::Reads,
+            Effect::ReadOnly,
             "Search notes by words and meaning; gives passages with path and lines for read_note.",
             r#"{"query": "dragon boat", "limit": 5}"#,
             find::search,
@@ -24,7 +24,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "read_note",
-            Does::Reads,
+            Effect::ReadOnly,
             "Read notes, a section or lines of them, with links both ways and hash.",
             r#"{"notes": "Projects/Boat.md"}"#,
             find::read,
@@ -34,7 +34,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "write_note",
-            Does::Adds,
+            Effect::Additive,
             "Create a note; refuses exact duplicates, links near ones.",
             r#"{"title": "Dragon boat", "content": "We row on Tuesdays.", "tags": ["sport"]}"#,
             change::write,
@@ -44,7 +44,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "edit_note",
-            Does::Changes,
+            Effect::Destructive,
             "Edit a note's text, a section or frontmatter.",
             r#"{"note": "Boat", "action": "replace", "old": "Tuesdays", "text": "Mondays"}"#,
             change::edit,
@@ -54,7 +54,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "move_note",
-            Does::Changes,
+            Effect::Destructive,
             "Rename or move a note or folder; all links follow.",
             r#"{"from": "Boat", "to": "Projects/Dragon boat.md"}"#,
             change::relocate,
@@ -64,7 +64,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "delete_note",
-            Does::Changes,
+            Effect::Destructive,
             "Trash (default), forget, remove or restore a note.",
             r#"{"note": "Boat", "how": "forget"}"#,
             change::delete,
@@ -74,7 +74,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "link_notes",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Link or unlink two notes, both ways.",
             r#"{"a": "Boat", "b": "River"}"#,
             change::link,
@@ -84,7 +84,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "explore_links",
-            Does::Reads,
+            Effect::ReadOnly,
             "Links of a note, notes around it, a path to another; unresolved links, orphans.",
             r#"{"note": "Boat", "depth": 2}"#,
             graph::explore,
@@ -94,7 +94,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "list_notes",
-            Does::Reads,
+            Effect::ReadOnly,
             "List notes, or those around one in time, or all tags or properties.",
             r##"{"folder": "Projects", "tags": ["#open"]}"##,
             find::list,
@@ -103,7 +103,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "set_memory",
-            Does::Changes,
+            Effect::Destructive,
             "Pin, rate, archive, type, vote for or review a note.",
             r#"{"note": "Boat", "pinned": true}"#,
             memory::set,
@@ -113,7 +113,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "recall",
-            Does::Reads,
+            Effect::ReadOnly,
             "What the notes hold that helps with a prompt. Call it first.",
             r#"{"prompt": "When do we row?"}"#,
             memory::recall,
@@ -123,7 +123,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "session",
-            Does::Changes,
+            Effect::Destructive,
             "Store a handoff, set or clear the active context, undo, back up.",
             r#"{"action": "handoff_store", "project": "boat", "summary": "The sail is sewn."}"#,
             memory::session,
@@ -132,7 +132,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "read_session",
-            Does::Reads,
+            Effect::ReadOnly,
             "Last handoff, active context, audit trail, statistics, date.",
             r#"{"action": "handoff_get", "project": "boat"}"#,
             memory::read_session,

@@ -1,4 +1,4 @@
-//! Owns prompts, and the names that complete an argument. What notes say stands in messages of its own, as data.
+//! Prompts, and the completion of their arguments. Text of notes is in messages of its own, as data.
 
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock, GetPromptRequestParams,

@@ -1,4 +1,4 @@
-//! Owns how long replies are: what every tool aims for, and the bound that none exceeds, whatever it was asked for.
+//! Limits of the length of replies: the length that every tool aims for, and the hard limit for all of them.
 
 use serde_json::Value;
 
@@ -15,6 +15,32 @@ const NAME: usize = 200;
 /// Told where something was cut.
 pub(super) const CUT: &str =
     "(cut at about 20000 characters; ask for less: one note, some lines, or a smaller limit)";
+
+/// At least this many characters of each text are shown, however many texts a reply has.
+const MIN_TEXT: usize = 200;
+
+/// The number of characters that the texts of one reply may still have, where nobody asked for each of them whole.
+#[derive(Debug)]
+pub(super) struct TextBudget(usize);
+
+impl Default for TextBudget {
+    fn default() -> Self {
+        Self(LONGEST)
+    }
+}
+
+impl TextBudget {
+    /// Returns a text, cut where the budget is used up, and whether it was cut.
+    pub(super) fn take(&mut self, text: &str) -> (String, bool) {
+        let most = self.0.max(MIN_TEXT);
+        let Some((end, _)) = text.char_indices().nth(most) else {
+            self.0 = self.0.saturating_sub(text.chars().count());
+            return (text.to_owned(), false);
+        };
+        self.0 = 0;
+        (format!("{}…", text.get(..end).unwrap_or("").trim_end()), true)
+    }
+}
 
 /// Counts the characters of a value as JSON.
 pub(super) fn length(value: &Value) -> usize {

@@ -1,6 +1,6 @@
-//! Owns resources: `sidenote:///path` for every note and attachment, and the news of what changed.
+//! Resources: `sidenote:///path` for every note and attachment, and notifications of changes.
 //!
-//! A note gives its text, any other file its bytes with their media type.
+//! A note is given as text, any other file as bytes with their media type.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -35,11 +35,11 @@ const PAGE: usize = 200;
 /// A file of more bytes than this is not sent.
 const LARGEST: u64 = 8 << 20;
 /// A session has at most this many subscriptions.
-pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
+pub(super) const MAX_SUBSCRIPTIONS: usize = 256;
 /// The address of a subscription has at most this many bytes.
 const LONGEST_URI: usize = 4096;
 /// A connection that lags so many steps behind is told of everything it asked for.
-const STEPS: usize = 64;
+const BACKLOG: usize = 64;
 
 /// Gives the address of a file.
 pub(super) fn uri_of(path: &str) -> String {
@@ -144,16 +144,16 @@ pub(super) fn require(store: &Store, uri: &str) -> Result<()> {
     store.reads().require_file(&path)
 }
 
-/// Something that changed in the vault.
+/// One notification that the vault changed.
 #[derive(Debug, Clone)]
-struct Step {
+struct ChangeNotice {
     /// What changed; everything where not given.
     touched: Option<Arc<HashSet<NotePath>>>,
     /// Whether files came or went.
     listing: bool,
 }
 
-impl Step {
+impl ChangeNotice {
     /// Says whether an address names what changed.
     fn concerns(&self, uri: &str) -> bool {
         let Some(touched) = &self.touched else { return true };
@@ -161,45 +161,47 @@ impl Step {
     }
 }
 
-/// News of what changes, for whoever listens.
+/// Broadcasts changes of the vault to all subscriptions.
 #[derive(Debug, Clone)]
-pub(super) struct Changes(broadcast::Sender<Step>);
+pub(super) struct ChangeBroadcast(broadcast::Sender<ChangeNotice>);
 
-impl Default for Changes {
+impl Default for ChangeBroadcast {
     fn default() -> Self {
-        Self(broadcast::Sender::new(STEPS))
+        Self(broadcast::Sender::new(BACKLOG))
     }
 }
 
-impl Changes {
-    /// Tells of what one sync brought.
+impl ChangeBroadcast {
+    /// Broadcasts the changes of one sync.
     pub(super) fn tell(&self, report: &SyncReport) {
         if self.0.receiver_count() == 0 {
             return;
         }
         let touched = Some(Arc::new(report.touched.iter().cloned().collect()));
         let listing = report.added + report.removed + report.moved > 0;
-        if self.0.send(Step { touched, listing }).is_err() {
+        if self.0.send(ChangeNotice { touched, listing }).is_err() {
             tracing::debug!("whoever listened for changes is gone");
         }
     }
 
-    /// Says whether anybody listens.
-    pub(super) fn is_heard(&self) -> bool {
+    /// Reports whether any subscription listens.
+    pub(super) fn has_listeners(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// Tells that anything may have changed.
-    pub(super) fn tell_all(&self) {
-        if self.0.send(Step { touched: None, listing: true }).is_err() {
+    /// Broadcasts that anything may have changed.
+    pub(super) fn send_all(&self) {
+        if self.0.send(ChangeNotice { touched: None, listing: true }).is_err() {
             tracing::debug!("whoever listened for changes is gone");
         }
     }
 
-    async fn next(receiver: &mut broadcast::Receiver<Step>) -> Option<Step> {
+    async fn next(receiver: &mut broadcast::Receiver<ChangeNotice>) -> Option<ChangeNotice> {
         match receiver.recv().await {
             Ok(step) => Some(step),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Step { touched: None, listing: true }),
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                Some(ChangeNotice { touched: None, listing: true })
+            }
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
@@ -240,20 +242,20 @@ pub(super) fn accepted(store: &Store, requested: &SubscriptionFilter) -> Subscri
     accepted.resources_list_changed = requested.resources_list_changed;
     accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(|uris| {
         let mut known = HashSet::new();
-        let granted = uris.iter().take(2 * MOST_SUBSCRIPTIONS).filter(|uri| known.insert(uri.as_str()));
-        granted.filter(|uri| require(store, uri).is_ok()).take(MOST_SUBSCRIPTIONS).cloned().collect()
+        let granted = uris.iter().take(2 * MAX_SUBSCRIPTIONS).filter(|uri| known.insert(uri.as_str()));
+        granted.filter(|uri| require(store, uri).is_ok()).take(MAX_SUBSCRIPTIONS).cloned().collect()
     });
     accepted
 }
 
-/// What a connection of the older era hears of: what it subscribed to, and that files came or went.
+/// The subscriptions of a connection of the older protocol: resources, and changes of the list of files.
 #[derive(Debug, Default)]
-pub(super) struct Subscribed {
+pub(super) struct Subscriptions {
     uris: Arc<Mutex<HashSet<String>>>,
     telling: OnceLock<AbortHandle>,
 }
 
-impl Drop for Subscribed {
+impl Drop for Subscriptions {
     fn drop(&mut self) {
         if let Some(telling) = self.telling.get() {
             telling.abort();
@@ -261,17 +263,17 @@ impl Drop for Subscribed {
     }
 }
 
-impl Subscribed {
+impl Subscriptions {
     fn uris(uris: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
         uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins to tell a client.
-    pub(super) fn begin(&self, changes: &Changes, peer: Peer<RoleServer>) {
+    pub(super) fn begin(&self, changes: &ChangeBroadcast, peer: Peer<RoleServer>) {
         self.telling.get_or_init(|| {
             let (mut receiver, uris) = (changes.0.subscribe(), Arc::clone(&self.uris));
             let telling = tokio::spawn(async move {
-                while let Some(step) = Changes::next(&mut receiver).await {
+                while let Some(step) = ChangeBroadcast::next(&mut receiver).await {
                     if let Err(error) = Self::tell(&peer, &uris, &step).await {
                         tracing::debug!("a subscriber is gone: {error}");
                         return;
@@ -285,7 +287,7 @@ impl Subscribed {
     async fn tell(
         peer: &Peer<RoleServer>,
         uris: &Mutex<HashSet<String>>,
-        step: &Step,
+        step: &ChangeNotice,
     ) -> Result<(), ServiceError> {
         if step.listing {
             peer.notify_resource_list_changed().await?;
@@ -301,7 +303,7 @@ impl Subscribed {
     /// Adds an address; says whether there was room for it.
     pub(super) fn add(&self, uri: String) -> bool {
         let mut uris = Self::uris(&self.uris);
-        let has_room = uris.len() < MOST_SUBSCRIPTIONS || uris.contains(&uri);
+        let has_room = uris.len() < MAX_SUBSCRIPTIONS || uris.contains(&uri);
         if has_room {
             uris.insert(uri);
         }

@@ -1,5 +1,5 @@
-//! Owns the transport over standard input and output: one JSON-RPC message a line. A line that is no message is
-//! answered with an error, and the connection goes on.
+//! The transport over standard input and output: one JSON-RPC message a line. A line that is not a valid message is
+//! answered with an error, and the connection stays open.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Empty, Stdin, Stdout};
 /// The longest message, in bytes.
 const LONGEST: usize = 16 << 20;
 /// A byte order mark, which a reader of JSON may pass over (RFC 8259, 8.1).
-const MARK: &[u8] = "\u{FEFF}".as_bytes();
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// Standard input and output, as rmcp takes them.
 pub(super) struct Stdio {
@@ -27,15 +27,15 @@ pub(super) struct Stdio {
     output: AsyncRwTransport<RoleServer, Empty, Stdout>,
 }
 
-/// What a read of a line gave.
-enum Read {
+/// The result of reading a line.
+enum LineRead {
     Line,
     TooLong,
     End,
 }
 
-/// What a line is that holds no message.
-enum Unread {
+/// A line that is not a valid message.
+enum InvalidLine {
     /// A notification that nobody knows, which is never answered.
     Ignored,
     Wrong(Box<ErrorData>, Option<RequestId>),
@@ -53,11 +53,11 @@ impl Stdio {
     }
 
     /// Reads up to the end of a line; nothing is lost where the read is given up.
-    async fn read_line(&mut self) -> io::Result<Read> {
+    async fn read_line(&mut self) -> io::Result<LineRead> {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
-                return Ok(Read::End);
+                return Ok(LineRead::End);
             }
             let end = memchr::memchr(b'\n', available);
             let taken = end.map_or(available.len(), |end| end + 1);
@@ -71,8 +71,8 @@ impl Stdio {
             let skipped = self.skips;
             self.skips = (skipped || is_too_long) && end.is_none();
             match end {
-                _ if is_too_long => return Ok(Read::TooLong),
-                Some(_) if !skipped => return Ok(Read::Line),
+                _ if is_too_long => return Ok(LineRead::TooLong),
+                Some(_) if !skipped => return Ok(LineRead::Line),
                 _ => {}
             }
         }
@@ -91,16 +91,16 @@ impl Stdio {
 }
 
 /// Reads a line.
-fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unread> {
+fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, InvalidLine> {
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Err(error) => {
             let (error, id) = super::unread(line, &error);
-            Unread::Wrong(Box::new(error), id)
+            InvalidLine::Wrong(Box::new(error), id)
         }
-        Ok(value) if value.get("method").is_some() && value.get("id").is_none() => Unread::Ignored,
+        Ok(value) if value.get("method").is_some() && value.get("id").is_none() => InvalidLine::Ignored,
         Ok(value) => {
             let (error, id) = super::misread(&value);
-            Unread::Wrong(Box::new(error), id)
+            InvalidLine::Wrong(Box::new(error), id)
         }
     })
 }
@@ -118,27 +118,27 @@ impl Transport<RoleServer> for Stdio {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             match self.read_line().await {
-                Ok(Read::Line) => {}
-                Ok(Read::TooLong) => {
+                Ok(LineRead::Line) => {}
+                Ok(LineRead::TooLong) => {
                     let message = format!("the line has more than {LONGEST} bytes");
                     self.answer(ErrorData::invalid_request(message, None), None);
                     continue;
                 }
-                Ok(Read::End) => return None,
+                Ok(LineRead::End) => return None,
                 Err(error) => {
                     tracing::error!("standard input cannot be read: {error}");
                     return None;
                 }
             }
             let line = std::mem::take(&mut self.line);
-            let line = line.strip_prefix(MARK).unwrap_or(&line).trim_ascii();
+            let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line).trim_ascii();
             if line.is_empty() {
                 continue;
             }
             match parse(line) {
                 Ok(message) => return Some(message),
-                Err(Unread::Ignored) => tracing::debug!("a notification is not known"),
-                Err(Unread::Wrong(error, id)) => self.answer(*error, id),
+                Err(InvalidLine::Ignored) => tracing::debug!("a notification is not known"),
+                Err(InvalidLine::Wrong(error, id)) => self.answer(*error, id),
             }
         }
     }

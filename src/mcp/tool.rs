@@ -1,6 +1,7 @@
-//! Owns what a tool is: its name, hints and schemas, how its arguments are read, and what it answers.
+//! The definition of a tool: name, annotations, schemas, parsing of arguments, and the answer.
 //!
-//! A toolset is a list of tools, and a tool is a plain function over `Store`; nothing here waits or speaks a protocol.
+//! A toolset is a list of tools. A tool is a plain function of `Store` and its arguments: not async, and without types of
+//! the protocol.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::mcp::words::{self, Served, sentence};
+use crate::mcp::error_text::{self, Served, sentence};
 use crate::mcp::{reply_limit, resources};
 use crate::store::{EarlierCall, Intent, Store};
 use crate::text::control::plain_lines;
@@ -24,37 +25,42 @@ pub(super) const OPERATION: &str = "operation_id";
 /// Of what an earlier call did, so many files are named.
 const MOST_FILES: usize = 100;
 
-/// What a tool does to the notes, as its annotations tell.
+/// The effect of a tool on the notes, from which its annotations are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Does {
-    /// Nothing; at most a use is written into the journal.
-    Reads,
-    /// Adds something, and leaves what is there.
-    Adds,
-    /// Changes what is there, and loses nothing; the same call again changes nothing more.
-    Marks,
-    /// Changes what is there; the same call again changes nothing more.
-    Sets,
-    /// Changes or removes what is there.
-    Changes,
+pub(super) enum Effect {
+    /// The tool changes no note; at most it records a use in the journal.
+    ReadOnly,
+    /// The tool adds something and keeps what exists. The same call again may add more.
+    Additive,
+    /// The tool changes notes and loses nothing. The same call again changes nothing more.
+    IdempotentAdditive,
+    /// The tool replaces what exists. The same call again changes nothing more.
+    IdempotentDestructive,
+    /// The tool changes or removes what exists. The same call again may do more.
+    Destructive,
 }
 
-impl Does {
+impl Effect {
     fn annotations(self) -> ToolAnnotations {
-        let annotations = ToolAnnotations::new().read_only(self == Self::Reads).open_world(false);
-        if self == Self::Reads {
-            // What else a tool does to the notes means nothing then.
+        let annotations = ToolAnnotations::new().read_only(self == Self::ReadOnly).open_world(false);
+        if self == Self::ReadOnly {
+            // The other hints have no meaning for a tool that only reads.
             return annotations;
         }
-        let annotations = annotations.destructive(matches!(self, Self::Sets | Self::Changes));
-        // Where nothing is said, the same call again may do more.
-        if matches!(self, Self::Marks | Self::Sets) { annotations.idempotent(true) } else { annotations }
+        let annotations =
+            annotations.destructive(matches!(self, Self::IdempotentDestructive | Self::Destructive));
+        // Without the hint, a client assumes that the same call again may do more.
+        if matches!(self, Self::IdempotentAdditive | Self::IdempotentDestructive) {
+            annotations.idempotent(true)
+        } else {
+            annotations
+        }
     }
 }
 
-/// A part of an answer.
+/// One content block of an answer.
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum AnswerPart {
     Text(String),
     /// JSON as text, on one line or indented.
     Json(Value, bool),
@@ -62,10 +68,10 @@ enum Part {
     Image(String, &'static str),
 }
 
-/// What a tool answers.
+/// The answer of a tool: content blocks, and the same as structured data where the tool gives them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Answer {
-    parts: Vec<Part>,
+    parts: Vec<AnswerPart>,
     structured: Option<Value>,
     is_error: bool,
 }
@@ -73,7 +79,7 @@ pub(super) struct Answer {
 impl Answer {
     /// Answers with a text.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Text(text.into())], ..Self::default() }
+        Self { parts: vec![AnswerPart::Text(text.into())], ..Self::default() }
     }
 
     /// Says what was wrong with a call that cannot be done.
@@ -81,9 +87,9 @@ impl Answer {
         Self { is_error: true, ..Self::text(text) }
     }
 
-    /// Adds what there is to say of the answer, each sentence as a text of its own: the first text keeps its shape.
+    /// Appends notices, each as a text block of its own, so that the first block stays as it is.
     pub(super) fn noting(mut self, notices: impl IntoIterator<Item = String>) -> Self {
-        self.parts.extend(notices.into_iter().map(|notice| Part::Text(format!("notice: {notice}"))));
+        self.parts.extend(notices.into_iter().map(|notice| AnswerPart::Text(format!("notice: {notice}"))));
         self
     }
 
@@ -93,7 +99,7 @@ impl Answer {
     /// `Internal` for a value that JSON cannot hold.
     pub(super) fn json(value: &impl Serialize) -> Result<Self> {
         let value = serde_json::to_value(value).map_err(unwritten)?;
-        Ok(Self { parts: vec![Part::Json(value, false)], ..Self::default() })
+        Ok(Self { parts: vec![AnswerPart::Json(value, false)], ..Self::default() })
     }
 
     /// Answers with JSON as text, indented by two spaces.
@@ -102,10 +108,10 @@ impl Answer {
     /// `Internal` for a value that JSON cannot hold.
     pub(super) fn pretty(value: &impl Serialize) -> Result<Self> {
         let value = serde_json::to_value(value).map_err(unwritten)?;
-        Ok(Self { parts: vec![Part::Json(value, true)], ..Self::default() })
+        Ok(Self { parts: vec![AnswerPart::Json(value, true)], ..Self::default() })
     }
 
-    /// Adds the answer as data.
+    /// Adds the structured data of the answer.
     ///
     /// # Errors
     /// `Internal` for a value that JSON cannot hold.
@@ -114,15 +120,15 @@ impl Answer {
         Ok(self)
     }
 
-    /// Adds another text behind the answer.
+    /// Appends a text block.
     pub(super) fn and_text(mut self, text: impl Into<String>) -> Self {
-        self.parts.push(Part::Text(text.into()));
+        self.parts.push(AnswerPart::Text(text.into()));
         self
     }
 
-    /// Adds an image.
+    /// Appends an image block.
     pub(super) fn and_image(mut self, bytes: &[u8], media_type: &'static str) -> Self {
-        self.parts.push(Part::Image(STANDARD.encode(bytes), media_type));
+        self.parts.push(AnswerPart::Image(STANDARD.encode(bytes), media_type));
         self
     }
 
@@ -140,25 +146,27 @@ impl Answer {
         Ok(Self { is_error: true, ..Self::json(value)? })
     }
 
-    /// Gives it as it is kept for a repetition of the call.
+    /// Encodes the answer as the journal keeps it, for a repetition of the call.
     fn kept(&self) -> Value {
         let parts = self.parts.iter().map(|part| match part {
-            Part::Text(text) => json!({ "text": text }),
-            Part::Json(value, is_pretty) => json!({ "json": value, "pretty": is_pretty }),
-            Part::Image(_, media_type) => json!({ "text": format!("an image ({media_type}) stood here") }),
+            AnswerPart::Text(text) => json!({ "text": text }),
+            AnswerPart::Json(value, is_pretty) => json!({ "json": value, "pretty": is_pretty }),
+            AnswerPart::Image(_, media_type) => {
+                json!({ "text": format!("an image ({media_type}) stood here") })
+            }
         });
         json!({ "parts": parts.collect::<Vec<_>>(), "structured": self.structured })
     }
 
-    /// Answers a repetition as the first call was answered; where that has no answer, by what was done.
+    /// Answers a repeated call as the first one was answered, or, where that answer is lost, says what was done.
     fn of_earlier(earlier: EarlierCall) -> Self {
         match earlier {
             EarlierCall::Answered(mut answer) => {
                 let kept = answer.get("parts").and_then(Value::as_array).into_iter().flatten();
                 let part = |kept: &Value| match (kept.get("text").and_then(Value::as_str), kept.get("json")) {
-                    (Some(text), _) => Some(Part::Text(text.to_owned())),
+                    (Some(text), _) => Some(AnswerPart::Text(text.to_owned())),
                     (None, Some(value)) => {
-                        Some(Part::Json(value.clone(), kept.get("pretty") == Some(&Value::Bool(true))))
+                        Some(AnswerPart::Json(value.clone(), kept.get("pretty") == Some(&Value::Bool(true))))
                     }
                     (None, None) => None,
                 };
@@ -180,32 +188,32 @@ impl Answer {
         }
     }
 
-    /// Writes the answer for the protocol. What is longer than any reply is cut here, and says so.
+    /// Converts the answer into a result of the protocol. A reply beyond the limit is cut here, and a block says so.
     pub(super) fn into_result(mut self) -> CallToolResult {
         if self.is_error {
             for part in &mut self.parts {
                 match part {
-                    Part::Text(text) => *text = plain_lines(text),
-                    Part::Json(value, _) => words::clean(value),
-                    Part::Image(..) => {}
+                    AnswerPart::Text(text) => *text = plain_lines(text),
+                    AnswerPart::Json(value, _) => error_text::clean(value),
+                    AnswerPart::Image(..) => {}
                 }
             }
-            self.structured.iter_mut().for_each(words::clean);
+            self.structured.iter_mut().for_each(error_text::clean);
         }
         let mut is_cut = self.structured.as_mut().is_some_and(reply_limit::fit);
         let mut content = Vec::new();
         for part in self.parts {
             match part {
-                Part::Text(mut text) => {
+                AnswerPart::Text(mut text) => {
                     is_cut |= reply_limit::fit_text(&mut text);
                     content.push(ContentBlock::text(text));
                 }
-                Part::Json(mut value, is_pretty) => {
+                AnswerPart::Json(mut value, is_pretty) => {
                     is_cut |= reply_limit::fit(&mut value);
                     let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
                     content.push(ContentBlock::text(text));
                 }
-                Part::Image(data, media_type) => content.push(ContentBlock::image(data, media_type)),
+                AnswerPart::Image(data, media_type) => content.push(ContentBlock::image(data, media_type)),
             }
         }
         if is_cut {
@@ -244,9 +252,9 @@ type Run = dyn Fn(&Store, JsonObject) -> Result<Answer> + Send + Sync;
 
 /// A tool that an agent may call.
 pub(super) struct Tool {
-    /// Its name, which no other tool of any set has.
+    /// The name of the tool, which no other tool of any set has.
     pub(super) name: &'static str,
-    pub(super) does: Does,
+    pub(super) effect: Effect,
     description: &'static str,
     example: &'static str,
     input: Arc<JsonObject>,
@@ -261,7 +269,7 @@ impl Tool {
     /// Makes a tool. `example` is a valid call's arguments, as JSON: what a wrong call is answered with.
     pub(super) fn new<I: DeserializeOwned + JsonSchema + 'static>(
         name: &'static str,
-        does: Does,
+        effect: Effect,
         description: &'static str,
         example: &'static str,
         run: fn(&Store, I) -> Result<Answer>,
@@ -270,7 +278,7 @@ impl Tool {
         let schema = Arc::clone(&input);
         let read = move |store: &Store, arguments: JsonObject| {
             let input = I::deserialize(&arguments).map_err(|_| {
-                let why = words::mismatch(&schema, &arguments);
+                let why = error_text::mismatch(&schema, &arguments);
                 let why = why.unwrap_or_else(|| "the arguments do not have the right form".to_owned());
                 Error::invalid(format!("{name}: {why}")).with_hint(format!("A valid call: {example}"))
             })?;
@@ -279,7 +287,7 @@ impl Tool {
         let run = Box::new(read);
         let (output, aliases, is_strict) = (None, [].as_slice(), false);
         let refuse = Answer::of_error;
-        Self { name, does, description, example, input, output, aliases, is_strict, refuse, run }
+        Self { name, effect, description, example, input, output, aliases, is_strict, refuse, run }
     }
 
     /// Says that an answer is an object. More is not told: a schema is paid for in every conversation, and the answer shows
@@ -308,16 +316,16 @@ impl Tool {
         self
     }
 
-    /// Describes it to a client.
+    /// Describes the tool to a client.
     pub(super) fn describe(&self) -> rmcp::model::Tool {
         let mut tool = rmcp::model::Tool::new(self.name, self.description, Arc::clone(&self.input));
         tool.title = Some(title_of(self.name));
         tool.output_schema.clone_from(&self.output);
-        tool.annotations = Some(self.does.annotations());
+        tool.annotations = Some(self.effect.annotations());
         tool
     }
 
-    /// Does what is asked for; a failure is an answer, too. `name` is what the caller calls the operation by, so that it
+    /// Carries a call out; a failure is an answer, too. `name` is what the caller calls the operation by, so that it
     /// may repeat the call: the repetition gets the first answer.
     pub(super) fn call(
         &self,
@@ -328,19 +336,19 @@ impl Tool {
     ) -> Answer {
         // What is not given and what is null are the same to many clients.
         arguments.retain(|_, value| !value.is_null());
-        let given = if self.does == Does::Reads { None } else { arguments.remove(OPERATION) };
+        let given = if self.effect == Effect::ReadOnly { None } else { arguments.remove(OPERATION) };
         let name = match given {
             Some(Value::String(name)) => Some(name),
             Some(other) => {
                 return Answer::refusal(format!("{OPERATION} is {other}. Give a text, such as a UUID"));
             }
-            None => name.filter(|_| self.does != Does::Reads),
+            None => name.filter(|_| self.effect != Effect::ReadOnly),
         };
         let Some(name) = name else {
             let store = store.for_call(None);
             let mut answer = self.answer(&store, arguments, served);
-            if self.does == Does::Reads && store.lookup().behind() > 0 && !answer.is_error {
-                answer.parts.push(Part::Text(behind(store.lookup().behind())));
+            if self.effect == Effect::ReadOnly && store.lookup().behind() > 0 && !answer.is_error {
+                answer.parts.push(AnswerPart::Text(behind(store.lookup().behind())));
             }
             return answer;
         };

@@ -1,4 +1,5 @@
-//! The toolset `longterm` (spec/toolsets.md): importance and decay. Names, arguments and texts; the work is `Store`'s.
+//! The toolset `longterm` (spec/toolsets.md): memories with importance and decay.
+//! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::mcp::reply_limit::{LONGEST, cost, json_length, length};
-use crate::mcp::tool::{Answer, Does, Tool, within};
+use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::memory::preview::preview;
 use crate::memory::state::DEFAULT_IMPORTANCE;
 use crate::store::{
@@ -208,76 +209,83 @@ struct BackupOutput {
 }
 
 /// Lists its tools.
+// size: a table with one entry for each tool.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     const ID: &str = r#"{"id": "550e8400-e29b-41d4-a716-446655440000"}"#;
     vec![
         Tool::new(
             "save_memory",
-            Does::Adds,
+            Effect::Additive,
             "Save a fact, decision, preference or other text to long-term memory, for later sessions. Gives its id.",
             r#"{"content": "Anna prefers tea", "tags": ["anna"], "importance": 7, "memory_type": "preference"}"#,
             save,
         ),
         Tool::new(
             "search_memory",
-            Does::Reads,
+            Effect::ReadOnly,
             "Search long-term memory by meaning: the memories most like the query, best first.",
             r#"{"query": "what does Anna drink", "limit": 5, "threshold": 0.3}"#,
             search,
         ),
         Tool::new(
             "get_all_memories",
-            Does::Reads,
+            Effect::ReadOnly,
             "List all memories, the newest first, a page at a time.",
             r#"{"limit": 50, "offset": 0}"#,
             all,
         ),
         Tool::new(
             "update_memory",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Change a memory's content, metadata, tags, importance or type; what is not given stays.",
             r#"{"id": "550e8400-e29b-41d4-a716-446655440000", "importance": 8}"#,
             update,
         ),
         Tool::new(
             "search_by_type",
-            Does::Reads,
+            Effect::ReadOnly,
             "List the memories of one type, the most important first.",
             r#"{"memory_type": "fact", "limit": 20}"#,
             by_type,
         ),
         Tool::new(
             "search_by_tags",
-            Does::Reads,
+            Effect::ReadOnly,
             "List the memories with any of some tags, the most important first.",
             r#"{"tags": ["anna", "tea"], "limit": 20}"#,
             by_tags,
         ),
         Tool::new(
             "search_by_date_range",
-            Does::Reads,
+            Effect::ReadOnly,
             "List the memories made between two dates, the newest first.",
             r#"{"date_from": "2026-11-01", "date_to": "2026-11-30"}"#,
             by_dates,
         ),
         Tool::new(
             "delete_memory",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Delete one memory: it goes to the trash. Only when the user asks for it, or it is known to be wrong.",
             ID,
             delete,
         ),
         Tool::new(
             "delete_all_memories",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Delete all saved memories: they go to the trash; other notes stay. Only when the user asks for just this.",
             "{}",
             delete_all,
         ),
-        Tool::new("memory_stats", Does::Reads, "Count the memories, and tell where they are.", "{}", stats),
+        Tool::new(
+            "memory_stats",
+            Effect::ReadOnly,
+            "Count the memories, and tell where they are.",
+            "{}",
+            stats,
+        ),
         Tool::new(
             "create_backup",
-            Does::Adds,
+            Effect::Additive,
             "Back up all memories, with an export as JSON, into the backup folder.",
             "{}",
             backup,

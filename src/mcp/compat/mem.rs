@@ -1,4 +1,5 @@
-//! The toolset `mem` (spec/toolsets.md): a suite of Markdown memories. Names, arguments and texts; the work is `Store`'s.
+//! The toolset `mem` (spec/toolsets.md): Markdown memories.
+//! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::Filter;
-use crate::mcp::tool::{Answer, Does, Tool};
+use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::store::{
     ChangeReply, Memory, MemoryText, NewRequest, Operation, RelateRequest, ReviseRequest, SearchRequest,
     Store, shown,
@@ -181,49 +182,49 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "write_mem",
-            Does::Adds,
+            Effect::Additive,
             "Write a new memory as a Markdown file. Gives its id.",
             r#"{"title": "Boat race", "content": "We start at **nine**.", "tags": ["sport"], "category": "work"}"#,
             write,
         ),
         Tool::new(
             "read_mem",
-            Does::Reads,
+            Effect::ReadOnly,
             "Read a memory by its id, title or slug, with its dates, tags, category and links.",
             r#"{"identifier": "Boat race", "format": "markdown"}"#,
             read,
         ),
         Tool::new(
             "edit_mem",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Change a memory's title, content, tags or category; what is not given stays. Links follow a new title.",
             r#"{"id": "550e8400-e29b-41d4-a716-446655440000", "title": "Dragon boat race"}"#,
             edit,
         ),
         Tool::new(
             "search_mem",
-            Does::Reads,
+            Effect::ReadOnly,
             "Search the memories by words and meaning, best first; read on with read_mem.",
             r#"{"query": "boat race", "limit": 10, "category": "work", "tags": ["sport"]}"#,
             search,
         ),
         Tool::new(
             "link_mem",
-            Does::Adds,
+            Effect::Additive,
             "Link two memories, both ways.",
             r#"{"source_id": "550e8400-e29b-41d4-a716-446655440000", "target_id": "6ba7b810-9dad-11d1-80b4-00c04fd430c8"}"#,
             link,
         ),
         Tool::new(
             "unlink_mem",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Remove the links between two memories, both ways.",
             r#"{"source_id": "550e8400-e29b-41d4-a716-446655440000", "target_id": "6ba7b810-9dad-11d1-80b4-00c04fd430c8"}"#,
             unlink,
         ),
         Tool::new(
             "get_current_date",
-            Does::Reads,
+            Effect::ReadOnly,
             "Tell the current date and time, and the time zone.",
             r#"{"format": "iso"}"#,
             current_date,

@@ -1,4 +1,4 @@
-//! Serves the toolsets of five other memory servers: their names and shapes over the same notes.
+//! The toolsets of five other memory servers, with their tool names and reply formats, over the same notes.
 
 pub(super) mod longterm;
 pub(super) mod mem;

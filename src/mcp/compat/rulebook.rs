@@ -1,4 +1,5 @@
-//! The toolset `rulebook` (spec/toolsets.md): memories disclosed in three layers, as JSON that says whether it went well.
+//! The toolset `rulebook` (spec/toolsets.md): memories in three levels of detail, as JSON with a success flag.
+//! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
-use crate::mcp::tool::{Answer, Does, Tool};
-use crate::mcp::words::{Served, sentence};
+use crate::mcp::error_text::{Served, sentence};
+use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::search::{MatchType, Mode};
 use crate::store::{KeepRequest, Memory, MemoryRanking, SearchRequest, Store};
 
@@ -201,42 +202,42 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     let tools = vec![
         Tool::new(
             "rulebook_memory_search",
-            Does::Reads,
+            Effect::ReadOnly,
             "Search memories, and get a line of each: the first layer. Go on with rulebook_memory_timeline or rulebook_memory_get.",
             r#"{"query": "why plain files", "limit": 5, "type": "decision"}"#,
             |store, input: SearchInput| answer(store, || search(store, input)),
         ),
         Tool::new(
             "rulebook_memory_timeline",
-            Does::Reads,
+            Effect::ReadOnly,
             "List what was remembered before and after a memory: the second layer.",
             r#"{"memoryId": "0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23", "window": 3}"#,
             |store, input: TimelineInput| answer(store, || timeline(store, &input)),
         ),
         Tool::new(
             "rulebook_memory_get",
-            Does::Reads,
+            Effect::ReadOnly,
             "Read memories whole: the third layer. Counts as a use of each.",
             ID_EXAMPLE,
             |store, input: GetInput| answer(store, || get(store, &input)),
         ),
         Tool::new(
             "rulebook_memory_save",
-            Does::Adds,
+            Effect::Additive,
             "Save a memory as a note of its own.",
             r#"{"type": "decision", "title": "Plain files", "content": "We chose plain files over a database."}"#,
             |store, input: SaveInput| answer(store, || save(store, input)),
         ),
         Tool::new(
             "rulebook_memory_stats",
-            Does::Reads,
+            Effect::ReadOnly,
             "Count memories and sessions, and tell how much room they take and how the index is.",
             "{}",
             |store, _: NoInput| answer(store, || stats(store)),
         ),
         Tool::new(
             "rulebook_memory_cleanup",
-            Does::Changes,
+            Effect::Destructive,
             "Move the least used memories to the trash where they take more room than they may.",
             r#"{"force": true}"#,
             |store, input: CleanupInput| answer(store, || cleanup(store, &input)),

@@ -1,5 +1,5 @@
-//! The toolset `tiered` (spec/toolsets.md): memories in tiers, with pins and explanations. Each answer is a text to read,
-//! and the same as data.
+//! The toolset `tiered` (spec/toolsets.md): memories in tiers, with pins and explanations. Each answer is a text, and the
+//! same as structured data. Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
 use crate::mcp::reply_limit::LONGEST;
-use crate::mcp::text_budget::Room;
-use crate::mcp::tool::{Answer, Does, Tool};
+use crate::mcp::reply_limit::TextBudget;
+use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::memory::preview::preview;
 use crate::memory::state::days_between;
 use crate::store::{
@@ -323,57 +323,63 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "memory_store",
-            Does::Adds,
+            Effect::Additive,
             "Store a memory as a note. What a note says already is not stored again, and that note is given instead.",
             STORE_EXAMPLE,
             memory_store,
         ),
         Tool::new(
             "memory_recall",
-            Does::Reads,
+            Effect::ReadOnly,
             "Find memories by words and meaning, those that are near, new and in use first. Counts as a use of each.",
             r#"{"query": "how do we build", "limit": 5, "tier": "HOT"}"#,
             memory_recall,
         ),
         Tool::new(
             "memory_forget",
-            Does::Changes,
+            Effect::Destructive,
             "Take a memory out of recall, which memory_restore undoes; with hard, move it to the trash.",
             FORGET_EXAMPLE,
             memory_forget,
         ),
         Tool::new(
             "memory_restore",
-            Does::Changes,
+            Effect::Destructive,
             "Bring back a memory that was forgotten.",
             ID_EXAMPLE,
             memory_restore,
         ),
         Tool::new(
             "memory_pin",
-            Does::Changes,
+            Effect::Destructive,
             "Pin a memory: it does not fade, and is WARM at least.",
             ID_EXAMPLE,
             |store, input: IdInput| memory_pin(store, &input),
         ),
-        Tool::new("memory_unpin", Does::Changes, "End the pinning of a memory.", ID_EXAMPLE, memory_unpin),
+        Tool::new(
+            "memory_unpin",
+            Effect::Destructive,
+            "End the pinning of a memory.",
+            ID_EXAMPLE,
+            memory_unpin,
+        ),
         Tool::new(
             "memory_explain",
-            Does::Reads,
+            Effect::ReadOnly,
             "Explain how a memory scores, in which tier it is and why, and whether agents are given it.",
             r#"{"memoryId": "0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23", "query": "how do we build"}"#,
             memory_explain,
         ),
         Tool::new(
             "memory_set_context",
-            Does::Marks,
+            Effect::IdempotentAdditive,
             "Say what is being worked on: it stands first in what agents are given. There is one at a time.",
             r#"{"text": "moving the parser to tables", "ttlHours": 4}"#,
             memory_set_context,
         ),
         Tool::new(
             "memory_clear_context",
-            Does::Marks,
+            Effect::IdempotentAdditive,
             "End what memory_set_context said; tells whether there was anything.",
             "{}",
             memory_clear_context,
@@ -486,7 +492,7 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
         filter: store.recalls().scoped(Filter::default()),
     };
     let context = store.memories().context()?;
-    let mut room = Room::default();
+    let mut room = TextBudget::default();
     let mut truncated = false;
     let mut memories = Vec::new();
     let mut besides = 0;

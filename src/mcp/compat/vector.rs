@@ -1,4 +1,5 @@
 //! The toolset `vector` (spec/toolsets.md): memories with intents, votes and handoffs, in plain text.
+//! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,9 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, PutAway};
-use crate::mcp::text_budget::Room;
-use crate::mcp::tool::{Answer, Does, IntentInput, Tool};
-use crate::mcp::words::sentence;
+use crate::mcp::error_text::sentence;
+use crate::mcp::reply_limit::TextBudget;
+use crate::mcp::tool::{Answer, Effect, IntentInput, Tool};
 use crate::store::{
     Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest, SearchRequest,
     Store,
@@ -128,7 +129,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "store_memories",
-            Does::Adds,
+            Effect::Additive,
             "Store one or several memories, each as a note of its own, after a decision or when something worth keeping \
              was learned. One idea each, in one to three sentences that stand alone: name what they are about, with dates \
              and versions. Leave out what holds for this machine or this moment alone. Gives their ids.",
@@ -137,21 +138,21 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         ),
         Tool::new(
             "update_memories",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Change memories: what is given stands in place of the whole old content, embedding text or metadata.",
             UPDATE_EXAMPLE,
             update_memories,
         ),
         Tool::new(
             "delete_memories",
-            Does::Sets,
+            Effect::IdempotentDestructive,
             "Delete memories softly: search finds them only with include_deleted.",
             IDS_EXAMPLE,
             delete_memories,
         ),
         Tool::new(
             "search_memories",
-            Does::Reads,
+            Effect::ReadOnly,
             "Search memories by words and meaning, ranked for what the search is for. Search when a session begins; when \
              the answer depends on the user's tools, preferences or past decisions; when something is referred to but not \
              named (\"the project\", \"that bug\", \"last time\"); before a decision; and before solving what may have been \
@@ -161,28 +162,28 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         ),
         Tool::new(
             "get_memories",
-            Does::Reads,
+            Effect::ReadOnly,
             "Read memories, with their dates. Counts as a use of each.",
             IDS_EXAMPLE,
             get_memories,
         ),
         Tool::new(
             "report_memory_usefulness",
-            Does::Adds,
+            Effect::Additive,
             "Vote for or against a memory after you used it: useful ones are found first.",
             VOTE_EXAMPLE,
             report_memory_usefulness,
         ),
         Tool::new(
             "store_handoff",
-            Does::Changes,
+            Effect::Destructive,
             "Store where a project's work stands, for the next session. It takes the place of the project's last one.",
             HANDOFF_EXAMPLE,
             store_handoff,
         ),
         Tool::new(
             "get_handoff",
-            Does::Reads,
+            Effect::ReadOnly,
             "Read the newest handoff, with the memories that it names.",
             "{}",
             get_handoff,
@@ -320,7 +321,7 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
     };
     let found = store.searches().search(&search)?;
     let notices: Vec<String> = found.notes.iter().map(|note| note.for_agent(|_| false)).collect();
-    let mut room = Room::default();
+    let mut room = TextBudget::default();
     let mut blocks = Vec::new();
     for memory in found.results.iter().filter_map(|result| result.memory.as_ref()) {
         let content = match store.memories().content(memory) {
@@ -354,7 +355,7 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         return Err(none_given("ids", IDS_EXAMPLE));
     }
     let found = all_by_id(store, input.ids.iter())?;
-    let mut room = Room::default();
+    let mut room = TextBudget::default();
     let mut blocks = Vec::new();
     for (id, memory) in input.ids.iter().zip(&found) {
         let Some(memory) = memory else {

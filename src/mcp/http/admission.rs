@@ -1,5 +1,5 @@
-//! Owns the limits of what is under way over HTTP: open connections, and the bytes of request bodies that are held in
-//! memory at once. What is taken goes back when the request has been answered.
+//! Limits of the HTTP server: open connections, and the memory for bodies of requests. What a request takes is released
+//! when it has been answered.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,45 +12,48 @@ use rustix::process::{Resource, getrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The largest request, in bytes.
-pub(super) const LARGEST: usize = 4 << 20;
+pub(super) const MAX_BODY: usize = 4 << 20;
 /// A request that takes longer to arrive is given up, and so is a connection that is silent for so long.
-pub(super) const ARRIVAL: Duration = Duration::from_secs(30);
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// A request of at most so many bytes needs no reservation: the number of connections bounds their sum.
-const SMALL: usize = 64 << 10;
+const UNRESERVED_BODY: usize = 64 << 10;
 /// The bodies of all larger requests that are under way have at most so many bytes together.
-const ROOM: usize = 16 << 20;
+const BODY_MEMORY: usize = 16 << 20;
 /// A larger request waits at most so long for room.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(2);
 /// At most so many connections are open at once, and never more than half of the files that the process may open.
-const CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 
-/// A part of the room for request bodies; dropping it gives the part back.
+/// A reserved share of the memory for request bodies. Dropping it releases the share.
 #[derive(Debug, Clone)]
 #[expect(dead_code, reason = "it is held, and never looked at")]
-pub(in crate::mcp) struct Reserved(Arc<OwnedSemaphorePermit>);
+pub(in crate::mcp) struct BodyReservation(Arc<OwnedSemaphorePermit>);
 
-/// What is left of the limits.
+/// The limits, with what of them is still free.
 #[derive(Debug, Clone)]
-pub(super) struct Intake {
+pub(super) struct Admission {
     room: Arc<Semaphore>,
     connections: Arc<Semaphore>,
 }
 
-impl Default for Intake {
+impl Default for Admission {
     fn default() -> Self {
         let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
-        let connections = files.map_or(CONNECTIONS, |files| (files / 2).clamp(8, CONNECTIONS));
-        Self { room: Arc::new(Semaphore::new(ROOM)), connections: Arc::new(Semaphore::new(connections)) }
+        let connections = files.map_or(MAX_CONNECTIONS, |files| (files / 2).clamp(8, MAX_CONNECTIONS));
+        Self {
+            room: Arc::new(Semaphore::new(BODY_MEMORY)),
+            connections: Arc::new(Semaphore::new(connections)),
+        }
     }
 }
 
-impl Intake {
-    /// Takes a place for one more connection; nothing where there are too many.
+impl Admission {
+    /// Admits one more connection; `None` where there are too many.
     pub(super) fn connection(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.connections).try_acquire_owned().ok()
     }
 
-    /// Reads the body of a request, with the room that it takes.
+    /// Reads the body of a request, and reserves the memory that it takes.
     ///
     /// # Errors
     /// The response that refuses it: too large, too slow, broken off, or no room.
@@ -58,8 +61,8 @@ impl Intake {
         &self,
         headers: &HeaderMap,
         body: Body,
-    ) -> Result<(Bytes, Option<Reserved>), Response> {
-        match tokio::time::timeout(ARRIVAL, self.collect(headers, body)).await {
+    ) -> Result<(Bytes, Option<BodyReservation>), Response> {
+        match tokio::time::timeout(BODY_TIMEOUT, self.collect(headers, body)).await {
             Ok(read) => read,
             Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive\n").into_response()),
         }
@@ -69,15 +72,15 @@ impl Intake {
         &self,
         headers: &HeaderMap,
         mut body: Body,
-    ) -> Result<(Bytes, Option<Reserved>), Response> {
+    ) -> Result<(Bytes, Option<BodyReservation>), Response> {
         let declared =
             headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let largest = declared.unwrap_or(LARGEST);
-        if largest > LARGEST {
+        let largest = declared.unwrap_or(MAX_BODY);
+        if largest > MAX_BODY {
             return Err(too_large());
         }
         let mut reserved = None;
-        if declared.is_some_and(|length| length > SMALL) {
+        if declared.is_some_and(|length| length > UNRESERVED_BODY) {
             reserved = Some(self.reserve(largest).await?);
         }
         let mut bytes = Vec::new();
@@ -87,10 +90,10 @@ impl Intake {
             })?;
             let Ok(data) = frame.into_data() else { continue };
             let length = bytes.len() + data.len();
-            if length > LARGEST {
+            if length > MAX_BODY {
                 return Err(too_large());
             }
-            if length > SMALL && reserved.is_none() {
+            if length > UNRESERVED_BODY && reserved.is_none() {
                 // Its length was not declared.
                 reserved = Some(self.reserve(largest).await?);
             }
@@ -99,7 +102,7 @@ impl Intake {
         Ok((bytes.into(), reserved))
     }
 
-    async fn reserve(&self, bytes: usize) -> Result<Reserved, Response> {
+    async fn reserve(&self, bytes: usize) -> Result<BodyReservation, Response> {
         let busy = || {
             let again = [(header::RETRY_AFTER, "1")];
             let text = "too many large requests are under way; send it again\n";
@@ -107,14 +110,14 @@ impl Intake {
         };
         let permits = u32::try_from(bytes).map_err(|_| too_large())?;
         let room = Arc::clone(&self.room).acquire_many_owned(permits);
-        match tokio::time::timeout(PATIENCE, room).await {
-            Ok(Ok(room)) => Ok(Reserved(Arc::new(room))),
+        match tokio::time::timeout(MEMORY_TIMEOUT, room).await {
+            Ok(Ok(room)) => Ok(BodyReservation(Arc::new(room))),
             Ok(Err(_)) | Err(_) => Err(busy()),
         }
     }
 }
 
 fn too_large() -> Response {
-    let text = format!("the request is longer than {LARGEST} bytes\n");
+    let text = format!("the request is longer than {MAX_BODY} bytes\n");
     (StatusCode::PAYLOAD_TOO_LARGE, text).into_response()
 }

@@ -1,5 +1,5 @@
-//! Owns cross-origin resource sharing (CORS): what a browser is told about pages of other origins that the user's
-//! settings allow. Pages of this machine are answered, but get no CORS headers.
+//! Cross-origin resource sharing (CORS): the headers for pages of other origins that the user's settings allow. Pages of
+//! this machine are answered without them.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

@@ -1,4 +1,4 @@
-//! Tools that change notes. Each is one operation, which `undo` takes back.
+//! The tools that change notes. Each call is one operation, which `undo` takes back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
-//! Tools that find: search, reading, lists.
+//! The tools that find and read notes: `search_notes`, `read_note` and `list_notes`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::super::error_text::sentence;
 use super::super::resources::uri_of;
 use super::super::tool::{Answer, IntentInput, within};
-use super::super::words::sentence;
 use super::LONGEST;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};

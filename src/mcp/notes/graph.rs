@@ -1,4 +1,4 @@
-//! The tool that follows links.
+//! The tool that follows links between notes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

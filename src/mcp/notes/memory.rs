@@ -1,4 +1,4 @@
-//! Tools of memory: what a note is worth, what helps with a prompt, and what one session leaves to the next.
+//! The tools for memories: state and settings of a memory, recall for a prompt, and handoffs between sessions.
 
 use std::collections::BTreeMap;
 

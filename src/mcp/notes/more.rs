@@ -1,5 +1,5 @@
-//! Our toolset `more`, for longer work beside `notes`: batches of edits, renames across the vault, merging and
-//! splitting notes, new notes from templates, outlines, queries of properties, and checks.
+//! Our toolset `more`: batches of edits, renames across the vault, merging and splitting of notes, templates, outlines,
+//! queries of properties, and checks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::change::Changed;
 use super::find::{offset, unmet};
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
-use crate::mcp::tool::{Answer, Does, Tool, within};
+use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
     EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit, Operation,
     PartKind, PartRequest, Problem, RenameRequest, Renamed, SortBy, Store,
@@ -24,7 +24,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "edit_notes",
-            Does::Changes,
+            Effect::Destructive,
             "Make many edits in many notes as one operation: all land, or none. Edits of one note are made in order.",
             r#"{"edits": [{"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}, {"note": "River", "action": "replace_pattern", "old": "(\\d+) m", "text": "$1 metres"}]}"#,
             edit,
@@ -33,7 +33,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "rename_part",
-            Does::Changes,
+            Effect::Destructive,
             "Rename a tag or property in all notes, or a heading or block of one; links follow.",
             r##"{"kind": "tag", "old": "boat", "new": "sport/boat"}"##,
             rename,
@@ -43,7 +43,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "merge_notes",
-            Does::Changes,
+            Effect::Destructive,
             "Put the text of one note behind that of another; links follow, the one goes to the trash.",
             r#"{"from": "Boat draft", "into": "Boat"}"#,
             merge,
@@ -52,7 +52,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "extract_section",
-            Does::Changes,
+            Effect::Destructive,
             "Make a note of a section, which links to it in its place.",
             r#"{"note": "Boat", "section": "Repairs", "title": "Boat repairs"}"#,
             extract,
@@ -62,7 +62,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "new_from_template",
-            Does::Adds,
+            Effect::Additive,
             "Create a note from a template, or today's daily note.",
             r#"{"title": "Regatta", "template": "Event", "content": "On the lake."}"#,
             create,
@@ -71,7 +71,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "outline_note",
-            Does::Reads,
+            Effect::ReadOnly,
             "Headings of a note with their lines, its blocks and its tasks.",
             r#"{"note": "Boat"}"#,
             outline,
@@ -81,7 +81,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "query_properties",
-            Does::Reads,
+            Effect::ReadOnly,
             "List notes with the properties that you choose.",
             r#"{"fields": ["status", "due"], "folder": "Projects", "property": "status=active"}"#,
             query,
@@ -90,7 +90,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         .strict(),
         Tool::new(
             "check_vault",
-            Does::Reads,
+            Effect::ReadOnly,
             "Find broken and ambiguous links, clashing names, unreadable frontmatter and other problems.",
             r#"{"codes": ["broken-link"], "path": "Projects"}"#,
             check,

@@ -1,5 +1,5 @@
-//! Owns the words in which mistakes are told to agents: arguments of the wrong form in terms of JSON, and hints that name
-//! only tools which are served.
+//! Error messages for agents: arguments of the wrong form described in terms of JSON, and hints that name only the tools
+//! that are served.
 
 use std::collections::BTreeSet;
 
