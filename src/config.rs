@@ -128,7 +128,7 @@ pub enum ToolsetScope {
     /// The whole vault.
     #[default]
     Vault,
-    /// Only what lies in the folder of memories.
+    /// Only what is in the folder of memories.
     Memories,
 }
 
@@ -237,7 +237,7 @@ impl RerankConfig {
 pub struct Secret(String);
 
 impl Secret {
-    /// Gives the text, for the request that needs it.
+    /// Returns the text, for the request that needs it.
     pub fn reveal(&self) -> &str {
         self.0.trim()
     }
@@ -512,25 +512,25 @@ impl Config {
     }
 }
 
-/// Gives the place of the user's settings file.
+/// Returns the place of the user's settings file.
 pub fn user_file() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.config_dir().join("sidenote").join("config.toml"))
 }
 
-/// Gives the folder of what the user has for all vaults: models, and which were used.
+/// Returns the folder of what the user has for all vaults: models, and which were used.
 pub fn data_folder() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.data_dir().join("sidenote"))
 }
 
-/// Gives the folder of what can be made again at any time.
+/// Returns the folder of what can be made again at any time.
 pub fn user_cache() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.cache_dir().join("sidenote"))
 }
 
-/// Gives the place for what is derived from a folder that cannot be written to: in `base`, else in the user's cache.
+/// Returns the place for what is derived from a folder that cannot be written to: in `base`, else in the user's cache.
 pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
     let base = match base {
         Some(base) => base.to_owned(),
@@ -567,7 +567,7 @@ pub struct ConfigEdit {
 /// Changes settings in the user's file, and leaves every other byte of it; a dry run only says what would change.
 ///
 /// # Errors
-/// `Invalid` where the file is no TOML; `Io` where it cannot be read or written.
+/// `Invalid` if the file is not TOML; `Io` if it cannot be read or written.
 pub fn edit_user_file(changes: &[(&str, SettingChange)], dry_run: bool) -> Result<ConfigEdit> {
     let file = user_file()
         .ok_or_else(|| Error::not_found("there is no home folder for settings").with_hint("set HOME"))?;
@@ -742,7 +742,7 @@ fn unflatten(values: &BTreeMap<String, (Value, Origin)>) -> Table {
     table
 }
 
-/// Reads a vault's own settings; empty where it has none.
+/// Reads a vault's own settings; empty if it has none.
 fn vault_file(root: &Path) -> Result<String> {
     let path = root.join(VAULT_FILE);
     let bytes = match safe_open::read(root, VAULT_FILE, MAX_VAULT_FILE) {

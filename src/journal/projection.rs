@@ -61,7 +61,7 @@ impl Projection {
     /// `may_write` the file is updated for the next process.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn refresh(
         projection: &mut Option<Self>,
         folder: &Path,

@@ -118,7 +118,7 @@ struct Match<'t> {
     before: &'t str,
     /// The word before the match.
     word: &'t str,
-    /// The two bytes behind the secret.
+    /// The two bytes after the secret.
     after: &'t str,
     is_in_public_block: bool,
 }
@@ -160,7 +160,7 @@ impl Matcher {
 
 /// A word before a match has no more bytes that matter.
 const WORD_BEFORE: usize = 24;
-/// The entropy (Shannon), in bits a character, from which a text behind a known prefix counts as random.
+/// The entropy (Shannon), in bits a character, from which a text after a known prefix counts as random.
 const KNOWN: f64 = 2.5;
 /// The entropy from which a text counts as random if it is assigned to the name of a key.
 const ASSIGNED_BITS: f64 = 3.5;
@@ -589,7 +589,7 @@ fn is_random(word: &str) -> bool {
     mixed && in_words as f64 <= WORDY * word.len() as f64 && bits_per_sign(word) >= RANDOM
 }
 
-/// Gives Shannon's entropy of the signs of a word, in bits.
+/// Returns Shannon's entropy of the signs of a word, in bits.
 fn bits_per_sign(word: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in word.bytes() {

@@ -1,7 +1,7 @@
-//! Owns looking at ASCII eight bytes at a time: which of them are letters and digits, and which are white space.
+//! SWAR classification of ASCII: letters, digits and white space in eight bytes at a time.
 //!
-//! A set is eight bytes of which the highest bit says whether the byte there belongs to it; the first byte is the
-//! lowest. No byte carries into the next, for what is added to its seven lower bits is too small for that.
+//! A set is a `u64` in which the high bit of each byte says whether the byte belongs to the set. The first byte is the
+//! lowest. Additions use seven bits of each byte, so that no byte carries into the next.
 
 /// The set of all eight bytes.
 pub(super) const ALL: u64 = every(0x80);
@@ -10,32 +10,32 @@ const fn every(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// Gives the set of bytes from `first` to `last`, both of which are ASCII.
+/// Returns the set of bytes from `first` to `last`, both of which are ASCII.
 fn within(eight: u64, first: u8, last: u8) -> u64 {
     let low = eight & !ALL;
     let reaches = |first: u8| low + every(0x80 - first);
     reaches(first) & !reaches(last + 1) & !eight & ALL
 }
 
-/// Gives the set of small letters and digits.
+/// Returns the set of small letters and digits.
 pub(super) fn small_letters(eight: u64) -> u64 {
     within(eight, b'a', b'z') | within(eight, b'0', b'9')
 }
 
-/// Gives the set of letters of either case and digits.
+/// Returns the set of letters of either case and digits.
 pub(super) fn letters(eight: u64) -> u64 {
-    // This bit is all that makes a capital small.
+    // Setting this bit turns a capital into a small letter.
     within(eight | every(0x20), b'a', b'z') | within(eight, b'0', b'9')
 }
 
-/// Gives the set of white space, as [`u8::is_ascii_whitespace`] says.
+/// Returns the set of white space, as [`u8::is_ascii_whitespace`] says.
 pub(super) fn spaces(eight: u64) -> u64 {
     within(eight, b' ', b' ') | within(eight, b'\t', b'\n') | within(eight, b'\x0C', b'\r')
 }
 
-/// Gathers a set in the eight bits of one byte, the first byte in the lowest.
+/// Packs a set into the eight bits of one byte, the first byte in the lowest bit.
 pub(super) fn gathered(set: u64) -> u8 {
-    // Each bit is moved to its place in the highest byte; all others are moved beyond it or stay below.
+    // The multiplication moves each bit to its position in the highest byte.
     ((set >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 

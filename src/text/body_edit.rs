@@ -1,7 +1,7 @@
-//! Owns edits of a note's body as plans over its bytes: text at its ends or in a section, text for text, and tags.
+//! Edits of a note's body: append, prepend, replace text or a section, and rename, add or remove tags.
 //!
-//! New lines get the file's own line ending, and the frontmatter keeps its bytes unless its tags are what changes. The
-//! text must be the file's own, byte for byte: a file that is no UTF-8 is the caller's to refuse.
+//! New lines get the file's line ending. The frontmatter changes only with its tags. The text must be identical to the
+//! file's bytes; the caller refuses files that are not UTF-8.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -19,21 +19,21 @@ use crate::text::path;
 use crate::text::span::Span;
 use crate::text::tag::tag_name;
 
-/// How many near texts a refusal names.
+/// The number of similar texts that an error names.
 const NEAREST: usize = 3;
 
-/// A pattern has at most this many bytes, and its compiled form this many.
+/// The maximum length of a pattern in bytes, and the maximum size of its compiled form.
 const LONGEST_PATTERN: (usize, usize) = (1000, 1 << 20);
-/// All replacements of one edit have at most this many bytes: a larger note would not be read.
+/// The maximum size of all replacements of one edit in bytes. A larger note would not be read.
 const MOST_WRITTEN: usize = 100_000_000;
 
-/// How many lines and bytes of a missing text are compared with the note's lines.
+/// The maximum number of lines and bytes of a missing text that are compared with the note's lines.
 const COMPARED: (usize, usize) = (20, 1000);
 
 /// Adds text at the end of a note.
 ///
-/// It starts on a line of its own, behind one blank line unless there is one, or both neighbours are list items or
-/// table rows, which stay together. The file ends as it did: with a line ending or without; an empty file gets one.
+/// It starts on a new line after one blank line, unless both neighbours are list items or table rows, which stay
+/// together. The file keeps its line ending at the end, or the lack of one; an empty file gets one.
 ///
 /// # Errors
 /// Refuses text that would become frontmatter.
@@ -48,9 +48,9 @@ pub fn append(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
     kept(text, vec![added.insert(text.len(), ends, usize::from(ends_with_line_end(text)))])
 }
 
-/// Adds text at the start of a note, behind its frontmatter.
+/// Adds text at the start of a note, after its frontmatter.
 ///
-/// One blank line comes between it and the body, by the rules of [`append`].
+/// One blank line separates it from the body, by the rules of [`append`].
 ///
 /// # Errors
 /// Refuses text that would become frontmatter.
@@ -129,8 +129,7 @@ pub fn prepend_to_section(
     kept(text, vec![added.insert(place, 0, 1 + usize::from(!added.joins_above(below)))])
 }
 
-/// Puts other text in the place of all that stands below a heading, inner sections included. The heading stays, and so
-/// do the blank lines around that text.
+/// Replaces the text below a heading, subsections included. The heading and the blank lines around the text stay.
 ///
 /// # Errors
 /// Refuses a heading that the note does not have (`no-heading`).
@@ -138,7 +137,7 @@ pub fn replace_section(text: &str, note: &Note, heading: usize, new: &str) -> Re
     let (_, end) = section(text, note, heading)?;
     let own = note.headings.get(heading).map_or(end, |heading| heading.span.end);
     let mut at = line_at(text, own).1;
-    // From the start of the first line that holds something to the end of the last one, without its line ending.
+    // From the start of the first nonblank line to the end of the last one, without its line ending.
     let mut old: Option<Span> = None;
     let mut behind = at;
     while at < end {
@@ -158,13 +157,13 @@ pub fn replace_section(text: &str, note: &Note, heading: usize, new: &str) -> Re
     kept(text, vec![Edit::replace(old, format!("{}{line_end}", added.text))])
 }
 
-/// Says whether the heading behind a section spans lines (setext): text right above it would become part of it.
+/// Says whether the heading after a section is a setext heading. Text right above it would become part of it.
 fn is_set_below(text: &str, note: &Note, heading: usize, end: usize) -> bool {
     let next = note.headings.iter().skip(heading + 1).find(|next| next.span.start >= end);
     next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']))
 }
 
-/// Refuses replacements that have more bytes than a note may have (`too-large`).
+/// Fails if the replacements are larger than a note may be (`too-large`).
 fn check_written(start: usize, bytes: usize) -> Result<(), Refusal> {
     if bytes <= MOST_WRITTEN {
         return Ok(());
@@ -173,20 +172,20 @@ fn check_written(start: usize, bytes: usize) -> Result<(), Refusal> {
     Err(Refusal::new("too-large", start, message))
 }
 
-/// Replaces text of the body by other text, everywhere or where it stands `expected` times.
+/// Replaces all occurrences of a text in the body, optionally only if there are `expected` of them.
 ///
-/// Line endings do not matter when it is looked for: what comes in has the file's own. Only the bytes that differ are
-/// planned.
+/// The search ignores the kind of line endings, and the new text gets the file's own. Only the bytes that differ are
+/// edited.
 ///
 /// # Errors
-/// Refuses text that is not there (`text-not-found`), and says what comes near, or not as often as expected
-/// (`count-mismatch`); also a change that would make or end frontmatter.
+/// Refuses a text that is not found (`text-not-found`), with similar lines, or not as often as expected
+/// (`count-mismatch`), and a change that would create or end frontmatter.
 pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Result<Vec<Edit>, Refusal> {
     let (_, start) = frontmatter::read(text);
     let body = text.get(start..).unwrap_or("");
     let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
     if old.is_empty() {
-        return Err(Refusal::new("empty-text", start, "there is no text to look for"));
+        return Err(Refusal::new("empty-text", start, "the text to look for is empty"));
     }
     let unified = LfText::new(body, start);
     let found: Vec<usize> = unified.text.match_indices(old.as_str()).map(|(at, _)| at).collect();
@@ -208,14 +207,14 @@ pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Res
     kept(text, found.iter().map(edit).collect())
 }
 
-/// Replaces what a regular expression matches in the body, everywhere or where it matches `expected` times.
+/// Replaces all matches of a regular expression in the body, optionally only if there are `expected` of them.
 ///
 /// The syntax is that of the `regex` crate, which takes linear time. `^` and `$` match at every line, line endings are
-/// matched as `\n`, and `$1` or `${name}` in `new` stands for what a group matched.
+/// matched as `\n`, and `$1` or `${name}` in `new` refers to a group.
 ///
 /// # Errors
-/// Refuses what is no pattern or too large (`invalid-pattern`), a pattern that matches nowhere (`text-not-found`) or
-/// not as often as expected (`count-mismatch`); also a change that would make or end frontmatter.
+/// Refuses an invalid or too large pattern (`invalid-pattern`), a pattern without a match (`text-not-found`) or with
+/// another number of matches than expected (`count-mismatch`), and a change that would create or end frontmatter.
 pub fn replace_pattern(
     text: &str,
     pattern: &str,
@@ -229,12 +228,16 @@ pub fn replace_pattern(
         return Err(Refusal::new("invalid-pattern", start, message));
     }
     let regex = RegexBuilder::new(pattern).multi_line(true).size_limit(largest).build().map_err(|error| {
-        Refusal::new("invalid-pattern", start, format!("{pattern:?} is no regular expression: {error}"))
+        Refusal::new(
+            "invalid-pattern",
+            start,
+            format!("{pattern:?} is not a valid regular expression: {error}"),
+        )
     })?;
     let unified = LfText::new(text.get(start..).unwrap_or(""), start);
     let mut edits = Vec::new();
     let mut written = 0_usize;
-    // Each reference brings a part of the match at most.
+    // Each reference inserts at most the whole match.
     let references = new.matches('$').count();
     for found in regex.captures_iter(&unified.text) {
         let Some(whole) = found.get(0) else { continue };
@@ -258,7 +261,7 @@ pub fn replace_pattern(
     kept(text, edits)
 }
 
-/// Refuses places that are more or fewer than expected, and names their lines.
+/// Fails if the number of places is not the expected one, and names their lines.
 fn check_count(
     text: &str,
     what: &str,
@@ -279,17 +282,17 @@ fn check_count(
     Err(Refusal::new("count-mismatch", places.clone().next().unwrap_or(0), message))
 }
 
-/// Gives a tag another name, in the body and under `tags`, and with it the start of all tags below it; each keeps its
-/// rest, and its `#` or the lack of one.
+/// Renames a tag in the body and in `tags`, and with it the prefix of its nested tags. Each occurrence keeps its `#` or
+/// the lack of one.
 ///
 /// # Errors
-/// Refuses a new name that is no tag (`invalid-tag`), and tags of the frontmatter that are written in a way that
-/// cannot be spliced (`yaml-style`).
+/// Refuses a new name that is not a legal tag (`invalid-tag`), and frontmatter tags in a style that cannot be edited
+/// (`yaml-style`).
 pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
     let (asked, new) = (old.trim(), legal(new)?);
     let old: Vec<String> = parts(asked.trim_start_matches('#')).map(|(_, part)| path::key(part)).collect();
     let mut edits = Vec::new();
-    // What the `tags` property reads as then, and whether it was renamed.
+    // The new values of the `tags` property, and whether each was renamed.
     let mut listed: Vec<(String, bool)> = Vec::new();
     for property in tag_properties(note) {
         for value in values_of(property) {
@@ -343,10 +346,10 @@ pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<E
     Ok(edits)
 }
 
-/// Adds tags to the `tags` property; those that are there already, without case, do not come twice.
+/// Adds tags to the `tags` property, except those that it already has in any case.
 ///
 /// # Errors
-/// Refuses names that are no tags (`invalid-tag`), and what [`edit::add`] refuses.
+/// Refuses names that are not legal tags (`invalid-tag`), and what [`edit::add`] refuses.
 pub fn add_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
     let (block, _) = frontmatter::read(text);
     let mut held: Vec<String> =
@@ -363,7 +366,7 @@ pub fn add_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
     edit::add(text, "tags", &items)
 }
 
-/// Removes tags from the `tags` property, without case; tags below them stay.
+/// Removes tags from the `tags` property in any case. Their nested tags stay.
 ///
 /// # Errors
 /// Refuses what [`edit::remove_items`] refuses.
@@ -374,7 +377,7 @@ pub fn remove_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
     edit::remove_items(text, "tags", goes)
 }
 
-// Text that comes in.
+// Inserted text.
 
 /// Text to add, without line endings at its end.
 struct InsertedText {
@@ -383,7 +386,7 @@ struct InsertedText {
 }
 
 impl InsertedText {
-    /// Gives the text the file's line endings; `None` where nothing is left to add.
+    /// Converts a text to the file's line endings; `None` if it is empty.
     fn new(text: &str, addition: &str) -> Option<Self> {
         let line_end = line_end(text);
         let trimmed = addition.trim_end_matches(['\n', '\r']);
@@ -391,7 +394,7 @@ impl InsertedText {
         (!added.is_empty()).then_some(Self { text: added, line_end })
     }
 
-    /// Puts line endings around the text.
+    /// Adds line endings around the text.
     fn insert(&self, at: usize, before: usize, behind: usize) -> Edit {
         let (before, behind) = (self.line_end.repeat(before), self.line_end.repeat(behind));
         Edit::insert(at, format!("{before}{}{behind}", self.text))
@@ -420,7 +423,7 @@ fn last_line(text: &str) -> &str {
     text.rfind(['\n', '\r']).and_then(|end| text.get(end + 1..)).unwrap_or(text)
 }
 
-/// Says whether the last line has no end.
+/// Says whether the last line has no line ending.
 fn is_open(text: &str) -> bool {
     !is_empty(text) && !text.ends_with(['\n', '\r'])
 }
@@ -479,7 +482,7 @@ fn is_item(line: &str) -> bool {
     !is_rule && marker.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// Gives the start of a heading's line and the start of the line where its section ends.
+/// Returns the start of a heading's line and the start of the line where its section ends.
 fn section(text: &str, note: &Note, heading: usize) -> Result<(usize, usize), Refusal> {
     let span = note.section_span(text, heading);
     let span =
@@ -492,14 +495,14 @@ fn section(text: &str, note: &Note, heading: usize) -> Result<(usize, usize), Re
     Ok((line_start(span.start), end))
 }
 
-// Text for text.
+// Replacing text.
 
-/// A text whose lines all end with a line feed, and the way back.
+/// A text with LF line endings, with a map back to the file.
 struct LfText {
     text: String,
-    /// Where the original starts in the file.
+    /// The offset of the original in the file.
     at: usize,
-    /// Where line feeds stand that had a carriage return before them.
+    /// The offsets of the line feeds that followed a carriage return.
     dropped: Vec<usize>,
 }
 
@@ -510,13 +513,13 @@ impl LfText {
         Self { text: original.replace("\r\n", "\n"), at, dropped }
     }
 
-    /// Gives the offset in the file; never one between a carriage return and its line feed.
+    /// Returns the offset in the file, which is never between a carriage return and its line feed.
     fn raw(&self, offset: usize) -> usize {
         self.at + offset + self.dropped.partition_point(|place| *place < offset)
     }
 }
 
-/// Measures how much two texts share at their starts and, beyond that, at their ends.
+/// Returns the lengths of the common prefix and suffix of two texts.
 fn equal_ends(a: &str, b: &str) -> (usize, usize) {
     let head = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
     let (a, b) = (a.get(head..).unwrap_or(""), b.get(head..).unwrap_or(""));
@@ -532,7 +535,7 @@ fn times(count: usize) -> String {
     }
 }
 
-/// Says that a text is not there, and which lines come near.
+/// Returns the error for a text that is not found, with similar lines.
 fn not_found(text: &str, body_start: usize, body: &str, wanted: &str) -> String {
     let first_line = Lines::new(text).of(body_start);
     let near: Vec<String> = nearest(body, wanted)
@@ -553,7 +556,7 @@ fn not_found(text: &str, body_start: usize, body: &str, wanted: &str) -> String 
     format!("the text is not in the note{properties}{near}")
 }
 
-/// Finds the runs of lines most like a text, best first, with the index of their first line.
+/// Finds the runs of lines most similar to a text, best first, with the index of their first line.
 fn nearest<'b>(body: &'b str, wanted: &str) -> Vec<(usize, &'b str)> {
     let (max_lines, max_bytes) = COMPARED;
     let wanted = wanted.trim_matches('\n');
@@ -574,7 +577,7 @@ fn nearest<'b>(body: &'b str, wanted: &str) -> Vec<(usize, &'b str)> {
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut found: Vec<(usize, &str)> = Vec::new();
     for (_, index, run) in scored {
-        // Runs that overlap a better one say nothing new.
+        // Runs that overlap a better one are dropped.
         if found.len() < NEAREST && found.iter().all(|(other, _)| other.abs_diff(index) >= count) {
             found.push((index, run));
         }
@@ -584,11 +587,12 @@ fn nearest<'b>(body: &'b str, wanted: &str) -> Vec<(usize, &'b str)> {
 
 // Tags.
 
-/// Gives the name of a tag that may be written.
+/// Returns the name of a legal tag.
 fn legal(tag: &str) -> Result<&str, Refusal> {
     tag_name(tag).ok_or_else(|| {
-        let message =
-            format!("{tag:?} is no tag: a tag has letters, digits, `_`, `-` and `/`, and not digits alone");
+        let message = format!(
+            "{tag:?} is not a legal tag: a tag has letters, digits, `_`, `-` and `/`, and not digits alone"
+        );
         Refusal::new("invalid-tag", 0, message)
     })
 }
@@ -632,7 +636,7 @@ fn values_of(property: &Property) -> &[Value] {
     }
 }
 
-/// Gives the text of a value of `tags`: a number is a text, too.
+/// Returns the text of a value of `tags`: a number is a text, too.
 fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
@@ -641,8 +645,8 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Gives a value of `tags` with its new name, as it is written and as a tag; `None` where it keeps its name. What
-/// Obsidian does not read as a tag is renamed as a whole.
+/// Returns the renamed value of `tags`, as written and as a tag; `None` if it keeps its name. A value that Obsidian
+/// does not read as a tag is renamed as a whole.
 fn renamed_value(said: &str, asked: &str, old: &[String], new: &str) -> Option<(String, String)> {
     let Some(name) = tag_name(said) else {
         let is_asked = path::key(said.trim()) == path::key(asked) && !asked.is_empty();
@@ -675,7 +679,7 @@ fn rename_in_property(
         let read = scalar.and_then(|scalar| scalar.unquote(text)).filter(|read| read.text == said);
         let (Some(scalar), Some(_)) = (scalar, read) else {
             let message = format!(
-                "the tag {said:?} is written in a way that cannot be edited, and is left as it stands"
+                "the tag {said:?} is written in a style that cannot be edited, and was left unchanged"
             );
             return Err(Refusal::new("yaml-style", property.value_span.start, message));
         };
@@ -685,10 +689,11 @@ fn rename_in_property(
     Ok(())
 }
 
-// Proofs.
+// Checks.
 
 fn mismatch(reason: &str) -> Refusal {
-    let message = format!("the edit would not say what was asked for ({reason}), and is not made");
+    let message =
+        format!("the edited text would not be read as requested ({reason}), so the edit was refused");
     Refusal::new("reparse-mismatch", 0, message)
 }
 
@@ -697,7 +702,7 @@ fn carried_out(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
     String::from_utf8(changed).map_err(|_| mismatch("a character is cut"))
 }
 
-/// Gives a plan that leaves the frontmatter, or the lack of it, as it is.
+/// Returns the edits if they leave the frontmatter, or the lack of it, unchanged.
 fn kept(text: &str, edits: Vec<Edit>) -> Result<Vec<Edit>, Refusal> {
     let changed = carried_out(text, &edits)?;
     let bounds = |text: &str| {
@@ -705,7 +710,7 @@ fn kept(text: &str, edits: Vec<Edit>) -> Result<Vec<Edit>, Refusal> {
         (block.map(|block| block.span.of(text).trim_end_matches(['\n', '\r']).to_owned()), start)
     };
     let (before, after) = (bounds(text), bounds(&changed));
-    // A closing line that had no line ending may get one.
+    // The closing line may get a line ending.
     let moved = after.1 != before.1 && !(is_open(text) && before.1 == text.len());
     if before.0 != after.0 || moved {
         return Err(mismatch("the frontmatter changes"));

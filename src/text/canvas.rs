@@ -1,7 +1,7 @@
-//! Owns the reading of `.canvas` files (spec/obsidian.md 2.9): the references, tags and text of their nodes, with
-//! the bytes of each inside the JSON strings.
+//! The parser of `.canvas` files (spec/obsidian.md 2.9): references, tags and text of the nodes, with their spans inside
+//! the JSON strings.
 //!
-//! Pieces are spans of [`searchable`], not of the JSON itself. Never fails: JSON that does not parse says nothing.
+//! Pieces are spans of [`searchable`], not of the JSON itself. Invalid JSON becomes a problem of the note.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,12 +16,12 @@ use crate::text::tag::Tag;
 
 type JsonObject<'a> = HashMap<String, &'a RawValue>;
 
-/// Reads a canvas. Its `pieces` are spans of what [`searchable`] makes of the same text, all others of the text.
+/// Parses a canvas. The `pieces` are spans of the result of [`searchable`], all other spans refer to `text`.
 pub fn parse(text: &str) -> Note {
     let json = text.trim_start_matches('\u{FEFF}');
     let mut reader = CanvasReader { text, note: Note::default(), counted: 0, line: 1 };
     reader.note.body_start = text.len() - json.len();
-    // Obsidian makes a new canvas as an empty file.
+    // Obsidian creates a new canvas as an empty file.
     if json.trim().is_empty() {
         return reader.note;
     }
@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Note {
             reader.note.mentions = crate::text::unlinked_reference::find::in_broken_canvas(text);
             reader.note.problems.push(ParseProblem {
                 code: "json-unparsable",
-                message: format!("the canvas is no JSON: {error}"),
+                message: format!("the canvas is not valid JSON: {error}"),
                 span: None,
             });
         }
@@ -39,8 +39,8 @@ pub fn parse(text: &str) -> Note {
     reader.note
 }
 
-/// Gives the text that the pieces of a canvas are spans of: the JSON with each escape replaced by spaces and the
-/// character that it stands for, so that every offset stays.
+/// Returns the text that the pieces of a canvas refer to: the JSON with each escape replaced by spaces and its
+/// character, so that all offsets stay the same.
 pub fn searchable(json: &str) -> Cow<'_, str> {
     let mut plain = String::new();
     let mut rest = json;
@@ -59,7 +59,7 @@ pub fn searchable(json: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Gives the Markdown of a canvas's text nodes, in order.
+/// Returns the Markdown of a canvas's text nodes, in order.
 pub fn texts(json: &str) -> Vec<String> {
     let json = json.trim_start_matches('\u{FEFF}');
     let Ok(whole) = serde_json::from_str::<&RawValue>(json) else { return Vec::new() };
@@ -72,14 +72,14 @@ pub fn texts(json: &str) -> Vec<String> {
 struct CanvasReader<'t> {
     text: &'t str,
     note: Note,
-    /// Up to where lines are counted.
+    /// The offset up to which lines were counted.
     counted: usize,
-    /// The line of that place.
+    /// The line at that offset.
     line: usize,
 }
 
 impl<'t> CanvasReader<'t> {
-    /// Reads the nodes, then the edges; what has another shape than JSON Canvas says is passed over.
+    /// Reads the nodes, then the edges. Values that do not match the JSON Canvas format are skipped.
     fn canvas(&mut self, whole: &'t RawValue) {
         let canvas = object(whole);
         for node in list(&canvas, "nodes") {
@@ -121,7 +121,7 @@ impl<'t> CanvasReader<'t> {
         }
     }
 
-    /// Reads a field that holds the full vault path of a file, and the subpath beside it.
+    /// Reads a field with the full vault path of a file, and its subpath field.
     fn file(&mut self, node: &JsonObject<'t>, field: &str, form: LinkForm) {
         let Some(path) = self.string(node, field).filter(|path| !path.text.is_empty()) else {
             return;
@@ -152,7 +152,7 @@ impl<'t> CanvasReader<'t> {
         });
     }
 
-    /// Makes a piece of a field that holds plain text.
+    /// Adds a plain text field as a piece.
     fn label(&mut self, item: &JsonObject<'t>, field: &str, kind: PieceKind) {
         if let Some(string) = self.string(item, field) {
             let span = Span::new(0, string.text.len());
@@ -160,7 +160,7 @@ impl<'t> CanvasReader<'t> {
         }
     }
 
-    /// Cuts a piece of a string where escapes push its bytes apart.
+    /// Splits a piece of a string at its escapes.
     fn piece(&mut self, string: &UnquotedString, piece: Piece) {
         for (at, span) in string.runs(piece.span).into_iter().enumerate() {
             let joint = if at == 0 { piece.joint } else { Separator::None };
@@ -168,16 +168,16 @@ impl<'t> CanvasReader<'t> {
         }
     }
 
-    /// Decodes the string in a field; `None` where there is none.
+    /// Decodes the string in a field; `None` if there is none.
     fn string(&self, item: &JsonObject<'t>, field: &str) -> Option<UnquotedString> {
         let raw = item.get(field)?.get();
         let body = raw.strip_prefix('"')?.strip_suffix('"')?;
-        // The raw value is a part of the text, so their addresses tell where it stands.
+        // The raw value is a slice of the text, so the addresses give its offset.
         let at = body.as_ptr().addr().checked_sub(self.text.as_ptr().addr())?;
         UnquotedString::read(body, at, QuoteStyle::Json)
     }
 
-    /// Counts lines up to an offset; offsets come in about rising order.
+    /// Counts lines up to an offset. Offsets mostly increase.
     fn line_of(&mut self, offset: usize) -> usize {
         if offset < self.counted {
             (self.counted, self.line) = (0, 1);

@@ -1,5 +1,5 @@
-//! Owns the patterns by which Obsidian writes dates (Moment's format tokens, <https://momentjs.com/docs/#/displaying/>),
-//! and the variables of templates (spec/obsidian.md 9). Names of months and days are English.
+//! Date formats with Moment's tokens (<https://momentjs.com/docs/#/displaying/>), as Obsidian uses them, and template
+//! variables (spec/obsidian.md 9). The names of months and days are English.
 
 use jiff::civil::DateTime;
 
@@ -19,14 +19,14 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// The tokens, longer ones before those they begin with.
+/// The tokens. A longer token comes before its prefixes.
 const TOKENS: &[&str] = &[
     "YYYY", "YY", "MMMM", "MMM", "MM", "Mo", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "dd", "do",
     "d", "GGGG", "gggg", "WW", "W", "ww", "w", "Q", "E", "e", "HH", "H", "hh", "h", "kk", "k", "mm", "m",
     "ss", "s", "SSS", "A", "a",
 ];
 
-/// Writes a time by a pattern; what stands in `[ ]`, and what is no token, is written as it is.
+/// Formats a time by a pattern. Text in `[ ]` and everything that is not a token is copied.
 pub fn format(pattern: &str, at: DateTime) -> String {
     let mut out = String::new();
     let mut rest = pattern;
@@ -106,8 +106,8 @@ fn ordinal(number: i64) -> String {
     format!("{number}{end}")
 }
 
-/// Fills in a template: `{{title}}`, `{{date}}`, `{{time}}`, and the last two with a pattern of their own behind a
-/// colon; names count without case, and unknown variables stay.
+/// Fills in a template: `{{title}}`, `{{date}}`, `{{time}}`, the last two optionally with a pattern after a colon.
+/// Names are matched in any case, and unknown variables stay.
 pub fn fill(template: &str, title: &str, at: DateTime, date_format: &str, time_format: &str) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;

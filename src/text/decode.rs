@@ -8,19 +8,19 @@ use crate::text::span::Span;
 /// A file's bytes decoded so that every offset in the text is an offset in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodedText<'a> {
-    /// The text; each byte that is not UTF-8 became one U+001A, so that lengths agree.
+    /// The text. Each byte that is not UTF-8 is replaced by one U+001A, so that lengths agree.
     pub text: Cow<'a, str>,
-    /// What was wrong with the bytes, if anything.
+    /// The problem with the bytes, if there is one.
     pub problem: Option<ParseProblem>,
 }
 
 /// Decodes a file's bytes so that every offset in the text is an offset in the file (spec/obsidian.md 1.8).
 ///
-/// UTF-16 gives an empty text and the problem `utf-16`; bytes that are no UTF-8 give `invalid-utf8`.
+/// UTF-16 gives an empty text and the problem `utf-16`. Bytes that are not UTF-8 give the problem `invalid-utf8`.
 pub fn decode(bytes: &[u8]) -> DecodedText<'_> {
     let problem = |code, message: &str, span| Some(ParseProblem { code, message: message.to_owned(), span });
     if is_utf16(bytes) {
-        let message = "the file is UTF-16, which is not read; save it as UTF-8";
+        let message = "the file is UTF-16 and was not read; save it as UTF-8";
         return DecodedText { text: Cow::Borrowed(""), problem: problem("utf-16", message, None) };
     }
     let error = match std::str::from_utf8(bytes) {
@@ -36,11 +36,11 @@ pub fn decode(bytes: &[u8]) -> DecodedText<'_> {
     }
     let at = error.valid_up_to();
     let span = Some(Span::new(at, at + error.error_len().unwrap_or(bytes.len() - at)));
-    let message = "the file holds bytes that are no UTF-8; it is searched but never rewritten";
+    let message = "the file contains bytes that are not UTF-8; it is searched but never rewritten";
     DecodedText { text: Cow::Owned(text), problem: problem("invalid-utf8", message, span) }
 }
 
-/// Decodes like [`decode`], into a text of its own: bytes that are given away become the text as they are.
+/// Decodes like [`decode`] into an owned text. Owned bytes that are valid UTF-8 are not copied.
 pub fn decode_whole(bytes: Cow<'_, [u8]>) -> (String, Option<ParseProblem>) {
     let bytes = match bytes {
         Cow::Owned(bytes) if !is_utf16(&bytes) => match String::from_utf8(bytes) {
@@ -53,7 +53,7 @@ pub fn decode_whole(bytes: Cow<'_, [u8]>) -> (String, Option<ParseProblem>) {
     (text.into_owned(), problem)
 }
 
-/// Recognises UTF-16 by its byte order mark, or by NUL in one half of the byte pairs only.
+/// Recognizes UTF-16 by its byte order mark, or by NUL bytes in only one half of the byte pairs.
 fn is_utf16(bytes: &[u8]) -> bool {
     let sample = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
     let (mut nuls, mut pairs) = ([0usize; 2], 0usize);

@@ -1,6 +1,6 @@
-//! Owns what a change is before it is an act: edits of bytes, and the set of changes that one operation makes.
+//! Plans of changes: [`Edit`] for byte ranges, and [`ChangeSet`] for everything that one operation does.
 //!
-//! Everything here can be computed, printed and thrown away; only `vault/write` turns it into an act.
+//! A plan changes nothing by itself; `vault/apply` carries it out.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,12 +22,12 @@ impl ContentHash {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// Gives the bytes of the hash.
+    /// Returns the bytes of the hash.
     pub fn to_bytes(self) -> [u8; 32] {
         self.0
     }
 
-    /// Takes a hash that was computed before.
+    /// Creates a hash from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -48,10 +48,10 @@ impl fmt::Debug for ContentHash {
 impl FromStr for ContentHash {
     type Err = Error;
 
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
         blake3::Hash::from_hex(text).map(|hash| Self(*hash.as_bytes())).map_err(|_| {
-            Error::invalid(format!("{text:?} is no content hash")).with_hint(
+            Error::invalid(format!("{text:?} is not a content hash")).with_hint(
                 Wording::new(
                     "a hash has 64 hexadecimal digits; `sidenote inspect NOTE` shows a note's",
                     "a hash has 64 hexadecimal digits",
@@ -75,36 +75,36 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
-/// Puts a text in the place of some bytes; an empty span inserts, an empty text removes.
+/// A replacement of a byte range by a text. An empty span inserts, an empty text removes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
-    /// The bytes that go, as offsets in the file before any edit.
+    /// The replaced bytes, as offsets in the file before any edit.
     pub span: Span,
-    /// What comes in their place.
+    /// The new text.
     pub text: String,
 }
 
 impl Edit {
-    /// Replaces the bytes of `span` by `text`.
+    /// Creates an edit that replaces the bytes of `span` by `text`.
     pub fn replace(span: Span, text: impl Into<String>) -> Self {
         Self { span, text: text.into() }
     }
 
-    /// Inserts `text` in front of the byte at `at`.
+    /// Creates an edit that inserts `text` before the byte at `at`.
     pub fn insert(at: usize, text: impl Into<String>) -> Self {
         Self::replace(Span::new(at, at), text)
     }
 
-    /// Removes the bytes of `span`.
+    /// Creates an edit that removes the bytes of `span`.
     pub fn remove(span: Span) -> Self {
         Self::replace(span, "")
     }
 }
 
-/// Makes the edits, which may come in any order; insertions at one place stay in the order given.
+/// Applies edits, which may be in any order. Insertions at the same offset keep their order.
 ///
 /// # Errors
-/// `Internal` where two edits overlap or one lies outside the bytes: a plan like that must not be carried out.
+/// `Internal` if two edits overlap or one is out of bounds.
 pub fn apply(bytes: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
     let mut order: Vec<&Edit> = edits.iter().collect();
     order.sort_by_key(|edit| (edit.span.start, edit.span.end));
@@ -115,7 +115,7 @@ pub fn apply(bytes: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
         let kept = bytes.get(at..edit.span.start).filter(|_| edit.span.start <= edit.span.end);
         let (Some(kept), true) = (kept, edit.span.end <= bytes.len()) else {
             return Err(Error::internal(format!(
-                "the edit of bytes {} to {} overlaps another or lies outside",
+                "the edit of bytes {} to {} overlaps another one or is out of bounds",
                 edit.span.start, edit.span.end
             )));
         };
@@ -127,7 +127,7 @@ pub fn apply(bytes: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
     Ok(changed)
 }
 
-/// Gives the one edit that leads from a text to another, between what both begin and end with; `None` where they are
+/// Returns the single edit that turns one text into another, without their common prefix and suffix; `None` if they are
 /// equal.
 pub fn single_edit(old: &str, new: &str) -> Option<Edit> {
     let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
@@ -140,7 +140,7 @@ pub fn single_edit(old: &str, new: &str) -> Option<Edit> {
     (!gone.is_empty() || !come.is_empty()).then(|| Edit::replace(gone, come))
 }
 
-/// Where a file is: in the vault, or in its bin.
+/// The location of a file: in the vault or in its trash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileLocation {
@@ -151,7 +151,7 @@ pub enum FileLocation {
 }
 
 impl FileLocation {
-    /// Gives the path in the vault, where it is there.
+    /// Returns the path in the vault; `None` for a file in the trash.
     pub fn in_vault(&self) -> Option<&NotePath> {
         match self {
             Self::Vault(path) => Some(path),
@@ -169,20 +169,20 @@ impl fmt::Display for FileLocation {
     }
 }
 
-/// What a file will hold.
+/// The new content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// What it holds now.
+    /// The present content.
     Keep,
-    /// What it holds now, with these edits.
+    /// The present content with these edits.
     Edits(Vec<Edit>),
-    /// This text: a new file, or one that gets its former bytes back.
+    /// These bytes, for a new file or a restored one.
     #[serde(with = "whole")]
     Whole(Vec<u8>),
 }
 
-/// Writes whole bytes as text where they are UTF-8, else as numbers.
+/// Serializes bytes as text if they are UTF-8, otherwise as numbers.
 mod whole {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -208,30 +208,30 @@ mod whole {
     }
 }
 
-/// What happens to one file: made (no `from`), removed (no `to`), moved, or changed where it is.
+/// A change of one file: created (no `from`), removed (no `to`), moved, or changed in place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// Where it is now.
+    /// The present location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<FileLocation>,
-    /// Where it will be.
+    /// The new location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<FileLocation>,
-    /// The hash of its bytes now: other bytes are a conflict, and nothing is written. Files that are only moved may
-    /// go without.
+    /// The hash of the present bytes. Other bytes are a conflict, and nothing is written. It may be missing for a file
+    /// that only moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ContentHash>,
-    /// What it will hold.
+    /// The new content.
     pub content: Content,
 }
 
 impl FileChange {
-    /// Makes a new file.
+    /// Plans a new file.
     pub fn create(path: NotePath, bytes: Vec<u8>) -> Self {
         Self { from: None, to: Some(FileLocation::Vault(path)), before: None, content: Content::Whole(bytes) }
     }
 
-    /// Edits a file where it is.
+    /// Plans edits of a file in place.
     pub fn edit(path: NotePath, before: ContentHash, edits: Vec<Edit>) -> Self {
         let place = FileLocation::Vault(path);
         Self {
@@ -252,28 +252,28 @@ impl FileChange {
     }
 }
 
-/// A folder that goes somewhere else with all that is in it, hidden files too. Files in it that change besides are
-/// listed as [`FileChange`]s from the old path to the new one.
+/// A move of a folder with everything in it, including hidden files. Files in it that also change are listed as
+/// [`FileChange`]s from the old path to the new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderMove {
-    /// The folder's path now.
+    /// The present path of the folder.
     pub from: NotePath,
-    /// The folder's path then.
+    /// The new path of the folder.
     pub to: NotePath,
 }
 
-/// Something that an operation did not do, or that somebody should look at.
+/// A remark of an operation: something that it did not do, or that the user should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// A refusal code (spec/obsidian.md 4.7), or another word for a program to go by.
+    /// A refusal code (spec/obsidian.md 4.7) or another code for programs.
     pub code: String,
     /// The file.
     pub path: NotePath,
-    /// Line, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Column in bytes, counted from 1.
+    /// The column in bytes, counted from 1.
     pub column: usize,
-    /// What it is about.
+    /// The message for the user.
     pub message: String,
 }
 
@@ -283,12 +283,12 @@ impl fmt::Display for Remark {
     }
 }
 
-/// Everything that one operation does to the files, as a plan: it lands whole or not at all.
+/// Everything that one operation does to the files. It is applied atomically.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChangeSet {
-    /// The operation, as the journal names it: `move`, `set`, `undo`.
+    /// The name of the operation in the journal, such as `move`, `set` or `undo`.
     pub operation: String,
-    /// The operation that this one takes back.
+    /// The id of the operation that this one undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
     /// Folders that move.
@@ -296,18 +296,18 @@ pub struct ChangeSet {
     pub folders: Vec<FolderMove>,
     /// What happens to single files.
     pub files: Vec<FileChange>,
-    /// What was left alone, and why.
+    /// Remarks, for example about links that were left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
 }
 
 impl ChangeSet {
-    /// Starts a plan without changes.
+    /// Creates an empty plan.
     pub fn new(operation: impl Into<String>) -> Self {
         Self { operation: operation.into(), ..Self::default() }
     }
 
-    /// Says whether nothing would happen.
+    /// Says whether the plan changes nothing.
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty() && self.files.is_empty()
     }

@@ -1,11 +1,9 @@
-//! Owns the escapes of quoted strings in YAML and JSON: what a string says, and where in the file each part of it
-//! stands, so that a link inside a string can be found and replaced in the raw bytes (spec/obsidian.md 4.5).
-//!
-//! Knows nothing of the documents around the strings.
+//! Escapes of quoted strings in YAML and JSON, with a map from decoded text to raw bytes, so that a link inside a string
+//! can be replaced in the file (spec/obsidian.md 4.5).
 
 use crate::text::span::Span;
 
-/// How a string escapes what it cannot hold as is.
+/// The escaping of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuoteStyle {
     /// Nothing is escaped: the bytes are the text.
@@ -21,28 +19,28 @@ pub enum QuoteStyle {
 /// The text of a quoted string with a map from its offsets back to the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnquotedString {
-    /// What the string says.
+    /// The decoded text.
     pub text: String,
-    /// Where the string's bytes start in the file.
+    /// The offset of the string's bytes in the file.
     at: usize,
-    /// The escapes, in order; between them text and file run in step.
+    /// The escapes, in order. Between them the offsets in text and file advance together.
     escapes: Vec<EscapeSequence>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EscapeSequence {
-    /// Where the character stands in the text.
+    /// The start of the character in the text.
     start: usize,
-    /// Where it ends in the text.
+    /// The end of the character in the text.
     end: usize,
-    /// Where the escape ends in the file.
+    /// The end of the escape in the file.
     raw_end: usize,
 }
 
 impl UnquotedString {
-    /// Decodes `body`, the bytes between the quotes, which stand at `at` in the file.
+    /// Decodes `body`, the bytes between the quotes, which start at `at` in the file.
     ///
-    /// `None` where an escape is unknown or the string runs over a line end, which YAML would fold.
+    /// `None` if an escape is unknown or the string runs over a line end, which YAML would fold.
     pub fn read(body: &str, at: usize, quote: QuoteStyle) -> Option<Self> {
         let escape = match quote {
             QuoteStyle::None => None,
@@ -71,15 +69,15 @@ impl UnquotedString {
         Some(read)
     }
 
-    /// Finds the bytes of the file that carry `span` of the text, whole escapes at both ends.
+    /// Maps a span of the text to the bytes of the file, with whole escapes at both ends.
     pub fn raw(&self, span: Span) -> Span {
         let offset =
             |offset| self.in_step(offset, self.escapes.partition_point(|escape| escape.end <= offset));
         Span::new(offset(span.start), offset(span.end))
     }
 
-    /// Cuts `span` of the text in front of each escape, and gives the bytes of the file where
-    /// [`searchable`](crate::text::canvas::searchable) puts the parts.
+    /// Splits `span` of the text before each escape, and returns the bytes of the file to which
+    /// [`searchable`](crate::text::canvas::searchable) writes the parts.
     pub fn runs(&self, span: Span) -> Vec<Span> {
         let mut runs = Vec::new();
         let mut start = span.start;
@@ -93,7 +91,7 @@ impl UnquotedString {
         runs
     }
 
-    /// Maps an offset that stands behind the start of escape number `next - 1` and before escape `next`.
+    /// Maps an offset that stands after the start of escape number `next - 1` and before escape `next`.
     fn in_step(&self, offset: usize, next: usize) -> usize {
         match next.checked_sub(1).and_then(|last| self.escapes.get(last)) {
             Some(last) => (last.raw_end + offset).saturating_sub(last.end),
@@ -104,7 +102,7 @@ impl UnquotedString {
 
 /// Reads the backslash escape at the start of `text`: the character and the length of the escape in bytes.
 ///
-/// Half a surrogate pair is U+FFFD, as JavaScript prints it.
+/// An unpaired surrogate becomes U+FFFD, as in JavaScript.
 pub fn escaped(text: &str, quote: QuoteStyle) -> Option<(char, usize)> {
     let sign = *text.as_bytes().get(1)?;
     let short = |c| Some((c, 2));

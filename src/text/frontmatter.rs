@@ -1,7 +1,7 @@
-//! Owns the reading of frontmatter (spec/obsidian.md 5): the YAML block at the top of a note, its properties with
-//! the bytes of each, and the tags, aliases and links among them.
+//! The parser of frontmatter (spec/obsidian.md 5): the properties with their spans, and the tags, aliases and links among
+//! them.
 //!
-//! Never fails: a block that cannot be read has an error and no properties. Edits are planned in `edit`.
+//! It never fails. A block that cannot be parsed has an error and no properties. `edit` plans changes.
 
 pub mod edit;
 pub mod link;
@@ -32,15 +32,15 @@ pub struct Frontmatter {
     pub span: Span,
     /// The YAML between the two lines.
     pub yaml_span: Span,
-    /// The properties, in order; none where there is an error.
+    /// The properties in order; empty if there is an error.
     pub properties: Vec<Property>,
-    /// Whether the whole mapping is written in braces, as JSON is, so that edits must be refused.
+    /// Whether the whole mapping is in flow style (braces), so that edits must be refused.
     pub flow: bool,
-    /// Why the YAML cannot be used, with the line of the file; properties must not be edited then.
+    /// The reason why the YAML cannot be parsed, with the line of the file. Properties must not be edited then.
     pub error: Option<String>,
-    /// The legal tags under `tags`, in order; a tag's span is what its value says, without quotes.
+    /// The legal tags in `tags`, in order. The span of a tag is without quotes.
     pub tags: Vec<Tag>,
-    /// The other names under `aliases`, in order.
+    /// The aliases, in order.
     pub aliases: Vec<String>,
     /// The property values that are one link each (spec/obsidian.md 2.7), in order.
     pub links: Vec<Link>,
@@ -55,7 +55,7 @@ pub struct Property {
     pub key_span: Span,
     /// The value by the YAML 1.2 core schema; infinities and not-a-number are strings.
     pub value: Value,
-    /// The value's bytes, quotes and brackets included; empty behind the colon where nothing is written.
+    /// The value's bytes, quotes and brackets included; empty after the colon where nothing is written.
     pub value_span: Span,
     /// How the value is written.
     pub style: Style,
@@ -72,15 +72,15 @@ pub struct Property {
 /// One scalar in the value of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar {
-    /// Where it stands: `title`, `list.0`, `a.b`.
+    /// The path of the scalar, such as `title`, `list.0` or `a.b`.
     pub path: String,
-    /// Its bytes, quotes or block header included; empty where nothing is written.
+    /// Its bytes, quotes or block header included; empty if nothing is written.
     pub span: Span,
-    /// How it is written.
+    /// The style.
     pub style: Style,
 }
 
-/// How a YAML node is written.
+/// The style of a YAML node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
     /// A scalar without quotes, or nothing at all.
@@ -109,7 +109,7 @@ pub enum Style {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PropertyType {
-    /// One line of text, and whatever is nothing else.
+    /// One line of text, and every value of no other type.
     Text,
     /// A list.
     List,
@@ -128,7 +128,7 @@ pub enum PropertyType {
 }
 
 impl PropertyType {
-    /// Reads the name of a widget in `types.json` (spec/obsidian.md 1.2).
+    /// Parses the name of a widget in `types.json` (spec/obsidian.md 1.2).
     pub fn from_widget(name: &str) -> Option<Self> {
         Some(match name {
             "text" => Self::Text,
@@ -143,7 +143,7 @@ impl PropertyType {
         })
     }
 
-    /// Names the type as replies print it.
+    /// Returns the name of the type as replies print it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -158,8 +158,8 @@ impl PropertyType {
     }
 }
 
-/// Decides the type of a property: the reserved names first, then what the vault declares, then the value's own
-/// look (spec/obsidian.md 1.2, 5.3).
+/// Determines the type of a property by its reserved name, then by the vault's declaration, then by its value
+/// (spec/obsidian.md 1.2, 5.3).
 pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> PropertyType {
     let reserved = [
         ("tags", PropertyType::Tags),
@@ -184,13 +184,13 @@ pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> Prop
     })
 }
 
-/// Says whether `text` looks like `shape`, in which `0` stands for any digit.
+/// Says whether `text` matches `shape`, in which `0` matches any digit.
 fn has_shape(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
         && text.bytes().zip(shape.bytes()).all(|(b, s)| if s == b'0' { b.is_ascii_digit() } else { b == s })
 }
 
-/// Reads the frontmatter of a note and says where its body starts, a byte order mark counted.
+/// Parses the frontmatter of a note, and returns it with the offset of the body.
 pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
     let start = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     let Some((yaml_span, end)) = delimit(text, start) else {
@@ -236,7 +236,7 @@ impl Frontmatter {
         self.properties.iter().find(|property| path::has_key(&property.key, &key))
     }
 
-    /// Gives all properties as one JSON object, in order.
+    /// Returns all properties as one JSON object, in order.
     pub fn values(&self) -> Map<String, Value> {
         self.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
     }
@@ -260,7 +260,7 @@ impl Frontmatter {
 }
 
 impl Style {
-    /// Gives the way a scalar is escaped and the length of its quotes; `None` where its lines are folded or no text
+    /// Returns the way a scalar is escaped and the length of its quotes; `None` where its lines are folded or no text
     /// is written.
     fn quote(self) -> Option<(QuoteStyle, usize)> {
         match self {
@@ -273,7 +273,7 @@ impl Style {
 }
 
 impl Scalar {
-    /// Decodes the scalar with a map back into the file, given the file's text; `None` where it runs over several
+    /// Decodes the scalar with a map back into the file, given the file's text; `None` if it runs over several
     /// lines or refers to an anchor.
     pub fn unquote(&self, text: &str) -> Option<UnquotedString> {
         let (quote, margin) = self.style.quote()?;
@@ -303,17 +303,17 @@ fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
         let places: HashMap<&str, &Scalar> =
             property.scalars.iter().map(|scalar| (scalar.path.as_str(), scalar)).collect();
         for (place, value) in texts(property) {
-            let Some(said) = value.as_str() else { continue };
-            let Some(name) = tag_name(said) else { continue };
-            // A value that came through an alias has no scalar of its own: the alias stands for it.
+            let Some(written) = value.as_str() else { continue };
+            let Some(name) = tag_name(written) else { continue };
+            // A value from a YAML alias has no scalar of its own; the alias takes its place.
             let scalar = places.get(place.as_str()).or_else(|| places.get(property.key.as_str()));
             let whole = scalar.map_or(property.span, |scalar| scalar.span);
             let exact = scalar
                 .and_then(|scalar| scalar.unquote(text))
-                .filter(|unquoted| unquoted.text == said)
+                .filter(|unquoted| unquoted.text == written)
                 .map(|unquoted| {
-                    let end = said.find(name).unwrap_or(0) + name.len();
-                    let start = said.len() - said.trim_start().len();
+                    let end = written.find(name).unwrap_or(0) + name.len();
+                    let start = written.len() - written.trim_start().len();
                     unquoted.raw(Span::new(start, end))
                 });
             tags.push(Tag { name: name.to_owned(), span: exact.unwrap_or(whole), in_frontmatter: true });
@@ -322,7 +322,7 @@ fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
     tags
 }
 
-/// Collects the aliases (spec/obsidian.md 5.4): nulls, blanks and nested values are none.
+/// Collects the aliases (spec/obsidian.md 5.4). Nulls, blanks and nested values do not count.
 fn aliases(properties: &[Property]) -> Vec<String> {
     named(properties, "aliases")
         .flat_map(texts)

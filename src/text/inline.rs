@@ -1,5 +1,7 @@
-//! Owns the inline scanner: wikilinks, markdown links, tags, comments, math and searchable pieces of one leaf block
-//! (spec/obsidian.md 2 and 6). It takes the runs that the Markdown parser found and knows nothing of blocks.
+//! The inline scanner: wikilinks, Markdown links, tags, comments, math and searchable pieces of one leaf block
+//! (spec/obsidian.md 2 and 6).
+//!
+//! Its input are the runs of the Markdown parser. It knows nothing about blocks.
 
 use crate::text::link::{Link, LinkContext, LinkForm};
 use crate::text::link_syntax::Destination;
@@ -8,14 +10,14 @@ use crate::text::span::Span;
 use crate::text::tag::Tag;
 use crate::text::tag::{is_tag_char, is_tag_name};
 
-/// A stretch of a leaf block as the Markdown parser sees it; what lies between runs is markup.
+/// A run of a leaf block from the Markdown parser. The bytes between runs are markup.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InlineRun {
     pub(super) kind: RunKind,
     pub(super) span: Span,
 }
 
-/// What a run is.
+/// The kind of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunKind {
     /// Literal text.
@@ -26,30 +28,30 @@ pub(super) enum RunKind {
     Code,
     /// An inline HTML tag or comment.
     Html,
-    /// A character reference; tells whether it stands for a part of a word.
+    /// A character reference, and whether it is part of a word.
     Entity(bool),
     /// A reference to a footnote.
     Footref,
     /// A line end.
     Break,
-    /// The start of the markdown link of this number; the span is the whole link.
+    /// The start of the Markdown link of this number; the span is the whole link.
     Open(usize),
-    /// The end of the markdown link of this number; the span is what follows the label.
+    /// The end of the Markdown link of this number; the span is what follows the label.
     Close(usize),
 }
 
-/// A markdown link or image of the leaf.
+/// A Markdown link or image of the leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MdLink {
     pub(super) span: Span,
     pub(super) label: Span,
     pub(super) kind: MdKind,
     pub(super) embed: bool,
-    /// Whether something further left took a part of it.
+    /// Whether a construct further left overlaps it, so that it is not a link.
     pub(super) dead: bool,
 }
 
-/// How a markdown link names its destination.
+/// How a Markdown link names its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MdKind {
     /// `[label](dest)`.
@@ -63,32 +65,32 @@ pub(super) enum MdKind {
 /// The leaf block being scanned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LeafBlock {
-    /// Where no construct may reach beyond.
+    /// The offset beyond which no construct may extend.
     pub(super) end: usize,
-    /// Where its text begins, behind a callout's marker or a checkbox.
+    /// The start of its text, after a callout's marker or a checkbox.
     pub(super) from: usize,
-    /// What its text is.
+    /// The kind of its pieces.
     pub(super) kind: PieceKind,
-    /// What its links stand in.
+    /// The context of its links.
     pub(super) place: LinkContext,
 }
 
-/// What the scanner has found so far, and the regions that reach over several blocks.
+/// The state of the scanner: what it has found, and the regions that extend over several blocks.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     text: &'a str,
     pub(super) links: Vec<Link>,
     pub(super) tags: Vec<Tag>,
     pub(super) pieces: Vec<Piece>,
-    /// What stands between the last piece and the next.
+    /// The separator between the last piece and the next.
     pub(super) joint: Separator,
-    /// The comment met last; past it once the scan is behind its end.
+    /// The last comment.
     pub(super) comment: Span,
-    /// End of the block math met last, which hides all blocks before it.
+    /// The end of the last block math, which hides all blocks before it.
     pub(super) opaque: usize,
-    /// Runs of the leaf that is being gathered.
+    /// The runs of the present leaf.
     pub(super) runs: Vec<InlineRun>,
-    /// Markdown links of the leaf that is being gathered.
+    /// The Markdown links of the present leaf.
     pub(super) mds: Vec<MdLink>,
     last_wikilink: Option<usize>,
     last_tag_end: usize,
@@ -96,7 +98,7 @@ pub(super) struct Scanner<'a> {
     no_math_end: bool,
 }
 
-/// The bytes at which text may hold more than text.
+/// The bytes that may start a construct.
 const SIGNS: [bool; 256] = {
     let mut signs = [false; 256];
     let bytes = b"[!#%$=:";
@@ -131,12 +133,12 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// Says whether `offset` lies in the comment met last.
+    /// Says whether `offset` is in the last comment.
     pub(super) fn in_comment(&self, offset: usize) -> bool {
         self.comment.contains(offset)
     }
 
-    /// Adds a text run, joined to the one before where they touch.
+    /// Adds a text run, merged with the one before if they are adjacent.
     pub(super) fn add_text(&mut self, span: Span) {
         let escaped = span.start > 0
             && self.byte(span.start - 1) == Some(b'\\')
@@ -154,7 +156,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Scans the gathered runs of one leaf and returns the offset behind the last construct found.
+    /// Scans the gathered runs of one leaf and returns the offset after the last construct found.
     pub(super) fn scan(&mut self, leaf: &LeafBlock) -> usize {
         let runs = std::mem::take(&mut self.runs);
         self.joint = Separator::Block;
@@ -187,7 +189,7 @@ impl<'a> Scanner<'a> {
         if span.is_empty() {
             return;
         }
-        // White space alone is not worth a piece, but it parts what stands around it.
+        // White space is not a piece, but it separates its neighbours.
         let prose = matches!(kind, PieceKind::Prose | PieceKind::Heading | PieceKind::Comment);
         let blank = |text: &str| text.starts_with(char::is_whitespace) && text.trim_start().is_empty();
         if prose && blank(span.of(self.text)) {
@@ -204,14 +206,14 @@ impl<'a> Scanner<'a> {
         self.joint = Separator::None;
     }
 
-    /// Notes that the next piece is not part of the word before it.
+    /// Records that the next piece is not part of the word before it.
     pub(super) fn part(&mut self) {
         if self.joint == Separator::None {
             self.joint = Separator::Line;
         }
     }
 
-    /// Cuts the pieces at `end`, so that nothing behind it is searched.
+    /// Truncates the pieces at `end`.
     fn cut_pieces(&mut self, end: usize) {
         while let Some(last) = self.pieces.last_mut().filter(|last| last.span.end > end) {
             if last.span.start < end {
@@ -255,7 +257,7 @@ impl RunScan<'_> {
             RunKind::Close(number) => return self.close(scan, number, span, pos),
             RunKind::Text | RunKind::Escaped => {}
             _ if span.end <= pos => return pos,
-            // What is left of a run that something further left cut into is text again.
+            // The rest of a run that a construct further left overlaps is text.
             _ if !whole => {}
             RunKind::Code => {
                 let bytes = span.of(scan.text).as_bytes();
@@ -285,7 +287,7 @@ impl RunScan<'_> {
         self.text(scan, pos.max(span.start), span.end, escaped).max(pos)
     }
 
-    /// Enters a markdown link unless something took its start, or a wikilink stands there.
+    /// Enters a Markdown link, unless another construct overlaps its start.
     fn open(self, scan: &mut Scanner<'_>, number: usize, span: Span, pos: usize) -> usize {
         let Some(&md) = scan.mds.get(number) else {
             return pos;
@@ -304,7 +306,7 @@ impl RunScan<'_> {
         end.unwrap_or(pos)
     }
 
-    /// Leaves a markdown link: records it, or treats its tail as text where it turned out to be none.
+    /// Leaves a Markdown link: records it, or treats its tail as text if it is not a link after all.
     fn close(self, scan: &mut Scanner<'_>, number: usize, tail: Span, pos: usize) -> usize {
         let Some(&md) = scan.mds.get(number) else {
             return pos;
@@ -375,7 +377,7 @@ impl RunScan<'_> {
         end
     }
 
-    /// Scans `from..end` as text; returns the offset behind it, or behind a construct that reaches further.
+    /// Scans `from..end` as text; returns the offset after it, or after a construct that reaches further.
     fn text(self, scan: &mut Scanner<'_>, from: usize, end: usize, escaped: Option<usize>) -> usize {
         let (mut at, mut done) = (from, from);
         while at < end {
@@ -420,7 +422,7 @@ impl RunScan<'_> {
                     scan.text.as_bytes().get(at..end)?.iter().take_while(|&&byte| byte == b'=').count();
                 let marks =
                     count == 2 && !(spaced(scan.byte(at.wrapping_sub(1))) && spaced(scan.byte(at + 2)));
-                // Signs of a highlight are no text; a longer run is, and is stepped over as one.
+                // The signs of a highlight are markup. A longer run of them is text.
                 scan.piece(self.leaf.kind, Span::new(done, if marks { at } else { at + count }));
                 Some(at + count)
             }
@@ -469,7 +471,7 @@ impl RunScan<'_> {
             && previous.is_none_or(|previous| match previous.kind {
                 RunKind::Break => true,
                 RunKind::Html => previous.span.end == at,
-                // An emphasis sign is markup only where it lies between runs.
+                // An emphasis sign is markup only between runs.
                 _ => matches!(last, '*' | '~') && previous.span.end < at,
             })
     }
@@ -505,7 +507,7 @@ impl RunScan<'_> {
                 (!spaced(scan.byte(from)) && !spaced(scan.byte(close - 1))).then_some(close)
             }
             Some(close) => Some(close),
-            // Block math runs on over blank lines, so its end may lie beyond this block.
+            // Block math continues over blank lines, so its end may be beyond this block.
             None if sign == "$$" && !scan.no_math_end && scan.at_line_start(at) => {
                 let close = scan.find("$$", self.leaf.end.max(from), scan.text.len());
                 scan.no_math_end = close.is_none();
@@ -525,7 +527,7 @@ impl RunScan<'_> {
         Some(behind)
     }
 
-    /// Finds the next unescaped `sign` in the text of the leaf, within the markdown link around `from`.
+    /// Finds the next unescaped `sign` in the text of the leaf, within the Markdown link around `from`.
     fn math_end(self, scan: &Scanner<'_>, sign: &str, from: usize) -> Option<usize> {
         let mut depth = 0usize;
         for run in self.runs.iter().skip(self.at) {
@@ -567,7 +569,7 @@ fn spaced(byte: Option<u8>) -> bool {
     byte.is_none_or(|byte| byte.is_ascii_whitespace())
 }
 
-/// Cuts punctuation that more likely ends the sentence than the address, and brackets that it does not open.
+/// Removes trailing punctuation, which rather ends the sentence, and unbalanced closing brackets.
 fn trim_address(address: &str) -> &str {
     let count = |sign: char| address.matches(sign).count();
     let mut surplus =

@@ -5,7 +5,7 @@ use crate::text::span::Span;
 /// The starts of a text's lines, so that offsets turn into line numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lines {
-    /// Offset behind each line end.
+    /// The offset after each line end.
     starts: Vec<usize>,
 }
 
@@ -25,12 +25,12 @@ impl Lines {
         starts.zip(self.starts.iter().copied().chain([len])).map(|(start, end)| Span::new(start, end))
     }
 
-    /// Gives the line of `offset`, counted from 1.
+    /// Returns the line of `offset`, counted from 1.
     pub fn of(&self, offset: usize) -> usize {
         1 + self.starts.partition_point(|&start| start <= offset)
     }
 
-    /// Gives the offset of the first byte of a line, counted from 1; behind the last line, one past every offset.
+    /// Returns the offset of the first byte of a line, counted from 1; after the last line, `usize::MAX`.
     pub fn start(&self, line: usize) -> usize {
         match line.checked_sub(2) {
             None => 0,
@@ -39,7 +39,7 @@ impl Lines {
     }
 }
 
-/// Gives the line that starts at `at` without its end, and the offset behind that end; a lone CR ends a line too
+/// Returns the line that starts at `at` without its end, and the offset of the next line. A lone CR ends a line too
 /// (spec/obsidian.md 1.8).
 pub(super) fn line_at(text: &str, at: usize) -> (&str, usize) {
     let rest = text.get(at..).unwrap_or("");

@@ -16,31 +16,31 @@ pub struct Link {
     pub dest_span: Span,
     /// The linkpath's bytes, without spaces around it.
     pub path_span: Span,
-    /// The subpath's bytes from its `#` on; empty behind the path where there is none.
+    /// The subpath's bytes from its `#` on; empty if there is none.
     pub subpath_span: Span,
-    /// The alias behind the bar, or the label between `[` and `]`.
+    /// The alias after the bar, or the label between `[` and `]`.
     pub alias_span: Option<Span>,
-    /// How it is written.
+    /// The form in which it is written.
     pub form: LinkForm,
-    /// How the bytes of the destination decode.
+    /// The encoding of the destination.
     pub escape: Escape,
-    /// What it stands in.
+    /// The context of the link.
     pub place: LinkContext,
     /// The linkpath, decoded and trimmed; empty means the note itself.
     pub path: String,
-    /// The subpath with its `#`, decoded; empty where there is none.
+    /// The subpath with its `#`, decoded; empty if there is none.
     pub subpath: String,
-    /// The text that a reader sees; none for a reference definition.
+    /// The displayed text; `None` for a reference definition.
     pub display: Option<String>,
     /// Whether the target is shown in place.
     pub embed: bool,
-    /// The width, and the height where given, that an embed asks for.
+    /// The width, and the height if given, of an embed.
     pub size: Option<(u32, Option<u32>)>,
     /// The property that holds it, such as `up` or `list.0`.
     pub key: Option<String>,
-    /// Line of its first byte, counted from 1.
+    /// The line of the first byte, counted from 1.
     pub line: usize,
-    /// Whether it stands in a `%% … %%` comment.
+    /// Whether it is in a `%% … %%` comment.
     pub in_comment: bool,
 }
 
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-/// How a reference is written.
+/// The form in which a reference is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkForm {
     /// `[[path#subpath|alias]]`.
@@ -72,7 +72,7 @@ pub enum LinkForm {
     Refdef,
     /// A wikilink that is the whole of a property value.
     FmWiki,
-    /// A markdown link that is the whole of a property value.
+    /// A Markdown link that is the whole of a property value.
     FmMd,
     /// The `file` of a canvas node.
     CanvasFile,
@@ -82,21 +82,21 @@ pub enum LinkForm {
     CanvasText(TextForm),
 }
 
-/// How a link inside the text of a canvas node is written.
+/// The form of a link in the text of a canvas node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextForm {
-    /// As [`LinkForm::Wiki`].
+    /// The form of [`LinkForm::Wiki`].
     Wiki,
-    /// As [`LinkForm::MdPlain`].
+    /// The form of [`LinkForm::MdPlain`].
     MdPlain,
-    /// As [`LinkForm::MdAngle`].
+    /// The form of [`LinkForm::MdAngle`].
     MdAngle,
-    /// As [`LinkForm::Refdef`].
+    /// The form of [`LinkForm::Refdef`].
     Refdef,
 }
 
 impl LinkForm {
-    /// Names the form as spec/obsidian.md 2.3 does.
+    /// Returns the name of the form in spec/obsidian.md 2.3.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wiki => "wiki",
@@ -114,7 +114,7 @@ impl LinkForm {
         }
     }
 
-    /// Gives the form of the same link inside a property value; forms of a body only.
+    /// Returns the form of the same link in a property value. It applies to forms of a body.
     #[must_use]
     pub fn in_property(self) -> Self {
         match self {
@@ -124,7 +124,7 @@ impl LinkForm {
         }
     }
 
-    /// Gives the form of the same link inside the text of a canvas node; forms of a body only.
+    /// Returns the form of the same link in the text of a canvas node. It applies to forms of a body.
     #[must_use]
     pub fn in_canvas(self) -> Self {
         match self {
@@ -138,35 +138,35 @@ impl LinkForm {
 }
 
 impl Serialize for LinkForm {
-    /// Writes the name.
+    /// Serializes the name.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-/// How the bytes of a destination decode: by the link's own rule first from the inside, then by the host's.
+/// The encoding of a destination: first by the link's syntax, then by the host of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Escape {
-    /// What the link's syntax asks for.
+    /// The encoding of the link's syntax.
     pub inner: LinkEscape,
-    /// What the string or file around the link asks for.
+    /// The encoding of the string or file around the link.
     pub host: HostEscape,
 }
 
-/// How a link's own syntax encodes its destination.
+/// The encoding of a destination by the link's syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkEscape {
-    /// As it stands.
+    /// No encoding.
     #[default]
     None,
     /// CommonMark escapes, then percent-encoding.
     Percent,
-    /// As it stands; the bar behind it is written `\|`, its backslash lies outside the destination.
+    /// No encoding, but the bar after the destination is written `\|`. The backslash is outside the destination.
     TableBar,
 }
 
-/// How the text around a link encodes the link's bytes.
+/// The encoding of a link's bytes by the text around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostEscape {
@@ -183,7 +183,7 @@ pub enum HostEscape {
     Json,
 }
 
-/// What a reference stands in; the innermost of these, a comment before all others.
+/// The context of a reference: the innermost of these, except that a comment takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkContext {
@@ -206,6 +206,6 @@ pub enum LinkContext {
     Comment,
     /// A property value.
     Property,
-    /// A field of a canvas node that is no text.
+    /// A field of a canvas node other than text.
     Canvas,
 }

@@ -8,9 +8,9 @@ use crate::text::link::{Escape, HostEscape, Link, LinkContext, LinkEscape, LinkF
 use crate::text::markdown::entity::entity_at;
 use crate::text::span::Span;
 
-/// Reads the wikilink or embed whose first byte is at `at`; `text` ends where the link must (spec/obsidian.md 2.2).
+/// Parses the wikilink or embed whose first byte is at `at`. The link must end within `text` (spec/obsidian.md 2.2).
 ///
-/// `None` where there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
+/// `None` if there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
 pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
     let bytes = text.as_bytes();
     let embed = bytes.get(at) == Some(&b'!');
@@ -19,7 +19,7 @@ pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
         return None;
     }
     let (bar, end) = wikilink_end(bytes, start)?;
-    // The backslash in front of a bar belongs to a table's escape and to neither part.
+    // A backslash before the bar is a table escape and belongs to neither part.
     let escaped = bar.is_some_and(|bar| bytes.get(bar - 1) == Some(&b'\\'));
     let dest = Span::new(start, bar.map_or(end, |bar| bar - usize::from(escaped)));
     let parts = split_subpath(dest.of(text), dest.start, None);
@@ -73,7 +73,7 @@ fn wikilink_end(bytes: &[u8], start: usize) -> Option<(Option<usize>, usize)> {
     }
 }
 
-/// Parts a destination at its first `#` into trimmed path and subpath; `decoded` overrides what the bytes say.
+/// Splits a destination at its first `#` into trimmed path and subpath; `decoded` overrides the raw bytes.
 fn split_subpath(raw: &str, at: usize, decoded: Option<&DecodedDestination<'_>>) -> Link {
     let end = at + raw.len();
     let hash = decoded.map_or_else(|| raw.find('#'), |decoded| decoded.hash.map(|(raw, _)| raw));
@@ -102,7 +102,7 @@ fn split_subpath(raw: &str, at: usize, decoded: Option<&DecodedDestination<'_>>)
     }
 }
 
-/// Gives the text shown for a wikilink without an alias: path and headings joined by ` > `.
+/// Returns the text shown for a wikilink without an alias: path and headings joined by ` > `.
 fn default_display(path: &str, subpath: &str) -> String {
     let parts: Vec<&str> = std::iter::once(path)
         .chain(subpath.split('#').map(str::trim))
@@ -111,7 +111,7 @@ fn default_display(path: &str, subpath: &str) -> String {
     if parts.is_empty() { subpath.to_owned() } else { parts.join(" > ") }
 }
 
-/// Reads the size that the last bar part of an embed's alias or an image's label asks for (spec/obsidian.md 2.8).
+/// Parses the size in the last bar part of an embed's alias or an image's label (spec/obsidian.md 2.8).
 pub fn embed_size(alias: &str) -> Option<(u32, Option<u32>)> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -124,7 +124,7 @@ pub fn embed_size(alias: &str) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// A label and a destination as found in a markdown link or a reference definition.
+/// The parts of a Markdown link or a reference definition.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Destination {
     /// The whole construct.
@@ -133,13 +133,13 @@ pub(crate) struct Destination {
     pub(crate) label: Span,
     /// The destination without angle brackets.
     pub(crate) dest: Span,
-    /// How it is written; [`LinkForm::Refdef`] has no display text.
+    /// The form; [`LinkForm::Refdef`] has no displayed text.
     pub(crate) form: LinkForm,
     /// Whether it is an image.
     pub(crate) embed: bool,
 }
 
-/// Makes a link of a markdown destination; `None` where it is empty or external (spec/obsidian.md 2.4).
+/// Creates a link from a Markdown destination; `None` if it is empty or external (spec/obsidian.md 2.4).
 pub(crate) fn from_destination(text: &str, found: &Destination) -> Option<Link> {
     let raw = found.dest.of(text);
     let unescaped = unescape(raw);
@@ -161,11 +161,11 @@ pub(crate) fn from_destination(text: &str, found: &Destination) -> Option<Link> 
     })
 }
 
-/// Finds the destination in `within`, the bytes behind a link's `](`; also says whether it is in angle brackets.
+/// Finds the destination in `within`, the bytes after a link's `](`, and says whether it is in angle brackets.
 pub(super) fn destination(text: &str, within: Span) -> Option<(Span, bool)> {
     let bytes = text.as_bytes().get(..within.end)?;
     let blank = |byte: &&u8| byte.is_ascii_whitespace() || **byte == b'>';
-    // A line end may stand before the destination, and then the markers of quotes around it.
+    // A line end may precede the destination, followed by quote markers.
     let spaces = bytes.get(within.start..)?.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let lines = bytes.get(within.start..within.start + spaces)?.contains(&b'\n');
     let skip = if lines { bytes.get(within.start..)?.iter().take_while(blank).count() } else { spaces };
@@ -191,7 +191,7 @@ pub(super) fn destination(text: &str, within: Span) -> Option<(Span, bool)> {
     (!angle || bytes.get(end) == Some(&b'>')).then_some((Span::new(from, end), angle))
 }
 
-/// Reads the reference definition that starts `within` a stretch between blocks.
+/// Parses the reference definition at the start of `within`.
 pub(super) fn definition(text: &str, within: Span) -> Option<Destination> {
     let bytes = text.as_bytes().get(..within.end)?;
     let mut close = within.start + 1;
@@ -222,7 +222,7 @@ pub(super) fn definition(text: &str, within: Span) -> Option<Destination> {
     })
 }
 
-/// Finds the end of the title behind a definition's destination, if there is one.
+/// Finds the end of the title after a definition's destination, if there is one.
 fn title_end(text: &str, within: Span) -> Option<usize> {
     let rest = within.of(text);
     let blanks = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '>');
@@ -244,9 +244,9 @@ fn title_end(text: &str, within: Span) -> Option<usize> {
     (tail.is_empty() || tail.starts_with(['\n', '\r'])).then_some(within.start + lead + end + 1)
 }
 
-/// Says whether a destination leads out of the vault: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
+/// Says whether a destination is external: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
 ///
-/// A scheme has two letters or more, so that `C:` is none.
+/// A scheme has two letters or more, so `C:` is not one.
 pub fn is_external(dest: &str) -> bool {
     let scheme = |colon: usize| {
         let bytes = dest.as_bytes().get(..colon).unwrap_or_default();
@@ -256,7 +256,7 @@ pub fn is_external(dest: &str) -> bool {
     dest.starts_with("//") || dest.find(':').is_some_and(scheme)
 }
 
-/// Decodes percent escapes once; those that are malformed or no UTF-8 stay as they are (spec/obsidian.md 2.4).
+/// Decodes percent escapes once. Malformed escapes and those that are not UTF-8 stay as they are (spec/obsidian.md 2.4).
 pub fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -268,7 +268,7 @@ pub fn percent_decode(text: &str) -> Cow<'_, str> {
 /// A destination with its CommonMark escapes resolved.
 struct UnescapedDestination<'a> {
     text: Cow<'a, str>,
-    /// Points (offset in `text`, offset in the raw bytes) behind which the two run in step.
+    /// Pairs of an offset in `text` and the offset in the raw bytes. Between two pairs the offsets advance together.
     steps: Vec<(usize, usize)>,
 }
 
@@ -281,10 +281,10 @@ impl UnescapedDestination<'_> {
     }
 }
 
-/// A destination decoded in full.
+/// A fully decoded destination.
 struct DecodedDestination<'a> {
     text: Cow<'a, str>,
-    /// Where its first `#` stands: offset in the raw bytes, offset in `text`.
+    /// The first `#`: its offset in the raw bytes and in `text`.
     hash: Option<(usize, usize)>,
 }
 
@@ -313,14 +313,14 @@ fn unescape(raw: &str) -> UnescapedDestination<'_> {
         at += len;
         done = at;
         steps.push((text.len(), at));
-        // The character behind a backslash is literal, so it must not be looked at again.
+        // The character after a backslash is literal and is skipped.
         at += usize::from(byte == b'\\');
     }
     text.push_str(raw.get(done..).unwrap_or(""));
     UnescapedDestination { text: Cow::Owned(text), steps }
 }
 
-/// Decodes percent escapes and notes where the first `#` comes from.
+/// Decodes percent escapes and records the raw offset of the first `#`.
 fn percent_decode_mapped<'a>(unescaped: &'a UnescapedDestination<'_>) -> DecodedDestination<'a> {
     let text: &str = &unescaped.text;
     if !text.contains('%') {
@@ -361,7 +361,7 @@ fn percent_decode_mapped<'a>(unescaped: &'a UnescapedDestination<'_>) -> Decoded
     DecodedDestination { text: Cow::Owned(decoded), hash }
 }
 
-/// Reads the byte that the escape at `at` stands for.
+/// Decodes the percent escape at `at`.
 fn percent_byte(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |offset: usize| char::from(*bytes.get(at + offset)?).to_digit(16);
     (bytes.get(at) == Some(&b'%')).then_some(())?;

@@ -1,5 +1,7 @@
-//! Owns the block structure of a note's body: headings, tasks, block ids, footnotes and reference definitions
-//! (spec/obsidian.md 2.11, 3.6, 3.7, 7). The only user of pulldown-cmark; leaf blocks go to the inline scanner.
+//! The block structure of a note's body: headings, tasks, block ids, footnotes and reference definitions
+//! (spec/obsidian.md 2.11, 3.6, 3.7, 7).
+//!
+//! The only user of pulldown-cmark. Leaf blocks are passed to the inline scanner.
 
 mod blocks;
 pub(super) mod entity;
@@ -26,10 +28,10 @@ use crate::text::span::Span;
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);
 
-/// Reads the body of a note from `body_start` on and adds what it says to `note`.
+/// Parses the body of a note from `body_start` on, and adds the result to `note`.
 ///
-/// Math and task markers are read by hand: the parser knows neither Obsidian's statuses nor that a wikilink beats
-/// math (spec/obsidian.md 2.11).
+/// Math and task markers are not left to the parser, because it knows neither Obsidian's task statuses nor that a
+/// wikilink takes precedence over math (spec/obsidian.md 2.11).
 pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);
@@ -49,12 +51,12 @@ pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note
     reader.finish();
 }
 
-/// The byte of a line from which on no list, quote or footnote begins.
+/// The column in bytes from which on no list, quote or footnote begins.
 const DEEPEST: usize = 256;
 
-/// Replaces the markers of blocks nested beyond reason, byte for byte, and says where the first one is.
+/// Replaces the markers of blocks that are nested too deep, byte for byte, and returns the offset of the first.
 ///
-/// The parser walks all open containers at each line, so unbounded nesting would cost depth times lines.
+/// The parser walks all open containers at each line, so deep nesting would take quadratic time.
 fn flattened(text: &str, body_start: usize, lines: &Lines) -> Option<(usize, String)> {
     let mut first = None;
     let mut bytes = Vec::new();
@@ -99,7 +101,7 @@ fn excess_marker(line: &str) -> Option<usize> {
     }
 }
 
-/// Gives the span of a block without line ends before it: below a tab, the parser lets a list and its first item begin
+/// Returns the span of a block without line ends before it: below a tab, the parser lets a list and its first item begin
 /// with the end of the line above.
 fn from_marker(text: &str, event: &Event<'_>, span: Span) -> Span {
     let is_block = match event {
@@ -134,7 +136,7 @@ fn shifted(range: Range<usize>, by: usize) -> Span {
     Span::new(range.start + by, range.end + by)
 }
 
-/// What raw events belong to.
+/// The kind of raw block that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RawBlock {
     None,
@@ -142,7 +144,7 @@ enum RawBlock {
     Html(HtmlState),
 }
 
-/// Where in HTML the text stands.
+/// The state of the HTML scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HtmlState {
     Text,
@@ -486,7 +488,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Tells what a leaf is that was just scanned: a paragraph of nothing but math is math, up to the math's end.
+    /// Determines the kind of the leaf that was just scanned. A paragraph that contains only math is a math block.
     fn block_of(&self, own_heading: bool, span: Span) -> (BlockKind, Span) {
         let len = trimmed(self.text, span).len();
         let math = self.scan.pieces.last().is_some_and(|last| {
@@ -517,7 +519,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Reads the marker of a callout or a task at the start of a container; gives the offset behind it.
+    /// Reads the marker of a callout or a task at the start of a container; returns the offset after it.
     fn behind_marker(&mut self, kind: LeafKind, span: Span) -> usize {
         let inside = self.nesting.inside_mut();
         if kind != LeafKind::Paragraph || inside.last.is_some() {
@@ -633,7 +635,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Says whether a block that starts at `at` may show in outlines and indexes of blocks.
+    /// Says whether a block that starts at `at` is outside comments and block math.
     fn is_visible(&self, at: usize) -> bool {
         at >= self.scan.opaque && !self.scan.in_comment(at)
     }

@@ -1,6 +1,6 @@
-//! Owns the media types of files (IANA), told by their endings: those that Obsidian opens, and text formats.
+//! Media types (IANA) by file extension, for the files that Obsidian opens and for text formats.
 
-/// Names the media type of a file by its ending.
+/// Returns the media type of a file by its extension.
 pub fn media_type(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);

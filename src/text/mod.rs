@@ -1,4 +1,4 @@
-//! What one file says, and edits of it. Pure: strings in, values out; no files, no clock.
+//! Parsing and editing of one note, and link resolution. Pure: strings in, values out; no files, no clock.
 
 pub mod canvas;
 pub mod control;

@@ -10,37 +10,37 @@ use crate::text::span::Span;
 use crate::text::tag::Tag;
 use crate::text::unlinked_reference::UnlinkedReference;
 
-/// Everything that one Markdown note or canvas says.
+/// A parsed Markdown note or canvas.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Note {
-    /// The YAML block at the top, where there is one.
+    /// The YAML block at the top, if there is one.
     pub frontmatter: Option<Frontmatter>,
-    /// Offset of the first byte behind the frontmatter (and behind a byte order mark).
+    /// Offset of the first byte after the frontmatter (and after a byte order mark).
     pub body_start: usize,
-    /// Headings of the note itself, in order; those inside quotes, callouts and lists are not among them.
+    /// The headings in order, except those inside quotes, callouts and lists.
     pub headings: Vec<Heading>,
-    /// Blocks that carry an id, in order of the ids.
+    /// The blocks with an id, in order of the ids.
     pub blocks: Vec<Block>,
-    /// List items with a checkbox.
+    /// The list items with a checkbox.
     pub tasks: Vec<Task>,
     /// Every occurrence of a tag: those of the frontmatter first, then the body's, each in order.
     pub tags: Vec<Tag>,
     /// Every reference: those of the frontmatter first, then the body's, each in order.
     pub links: Vec<Link>,
-    /// What names a file and is no link, in order.
+    /// The unlinked references, in order.
     pub mentions: Vec<UnlinkedReference>,
     /// Footnote definitions.
     pub footnotes: Vec<Footnote>,
     /// The searchable text of the body, in order, without markup.
     pub pieces: Vec<Piece>,
-    /// What we could not read, or would not touch.
+    /// The problems of the file.
     pub problems: Vec<ParseProblem>,
 }
 
 /// A heading, ATX or setext.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Heading {
-    /// 1 to 6.
+    /// The level, 1 to 6.
     pub level: u8,
     /// The raw source between the opening and closing signs, trimmed (spec/obsidian.md 3.6).
     pub text: String,
@@ -50,7 +50,7 @@ pub struct Heading {
     pub span: Span,
 }
 
-/// What kind of block an id names.
+/// The kind of a block with an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockKind {
@@ -70,9 +70,9 @@ pub enum BlockKind {
     Code,
     /// Display math.
     Math,
-    /// A heading line that carries an id.
+    /// A heading with an id.
     Heading,
-    /// Anything else.
+    /// Another kind of block.
     Other,
 }
 
@@ -81,7 +81,7 @@ pub enum BlockKind {
 pub struct Block {
     /// The id as written, without `^`.
     pub id: String,
-    /// What it names.
+    /// The kind of the block.
     pub kind: BlockKind,
     /// The block's bytes, trailing line end excluded.
     pub span: Span,
@@ -96,7 +96,7 @@ pub struct Block {
 pub struct Task {
     /// The character between the brackets; a space means open.
     pub status: char,
-    /// The item's own text on its first line, behind the checkbox, trimmed.
+    /// The item's own text on its first line, after the checkbox, trimmed.
     pub text: String,
     /// Line of the item, counted from 1.
     pub line: usize,
@@ -115,7 +115,7 @@ pub struct Footnote {
     pub span: Span,
 }
 
-/// What a piece of searchable text is.
+/// The kind of a piece of searchable text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieceKind {
@@ -129,26 +129,26 @@ pub enum PieceKind {
     Math,
     /// Addresses of external links.
     Url,
-    /// Text inside `%% … %%`: dropped from search unless asked for.
+    /// Text inside `%% … %%`, which is searched only on request.
     Comment,
 }
 
-/// A run of searchable bytes without markup between them.
+/// A run of searchable bytes without markup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Piece {
-    /// What it is.
+    /// The kind of the piece.
     pub kind: PieceKind,
     /// Its bytes in the file. Line ends, quote markers and list markers lie between pieces, never inside prose.
     pub span: Span,
-    /// What stands between this piece and the one before it.
+    /// The separator between this piece and the one before it.
     pub joint: Separator,
 }
 
-/// What separates a piece from the one before it.
+/// The separator between two pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Separator {
-    /// Nothing but markup: the two are one word where no white space stands at the seam.
+    /// Nothing but markup: the two are one word where no white space is at the boundary.
     None,
     /// A line end inside one block.
     Line,
@@ -156,20 +156,20 @@ pub enum Separator {
     Block,
 }
 
-/// Something in a file that could not be read as meant.
+/// A problem in a file, such as invalid YAML.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParseProblem {
     /// A stable code, such as `invalid-utf8` or `yaml-unparsable`.
     pub code: &'static str,
-    /// One sentence for a person.
+    /// The message for the user.
     pub message: String,
-    /// Where, as far as known.
+    /// The bytes that it refers to, if known.
     pub span: Option<Span>,
 }
 
 impl Note {
-    /// Gives where each section begins: at every heading, and before the first where something stands there
-    /// (spec/obsidian.md 8.2). Each ends where the next begins. `text` is what the note was parsed from.
+    /// Returns the offset of each section: at every heading, and before the first one if there is text
+    /// (spec/obsidian.md 8.2). Each section ends where the next begins. `text` is the text of the note.
     pub fn sections(&self, text: &str) -> Vec<usize> {
         let headings = self.headings.iter().map(|heading| heading.span.start);
         let is_preceded = headings.clone().next().is_none_or(|first| {
@@ -179,7 +179,7 @@ impl Note {
         is_preceded.then_some(self.body_start).into_iter().chain(headings).collect()
     }
 
-    /// Gives the section of a heading: from the heading to the next one of the same or a higher level.
+    /// Returns the section of a heading: from the heading to the next one of the same or a higher level.
     pub fn section_span(&self, text: &str, heading: usize) -> Option<Span> {
         let own = self.headings.get(heading)?;
         let next = self.headings.iter().skip(heading + 1).find(|other| other.level <= own.level);
@@ -187,7 +187,7 @@ impl Note {
     }
 }
 
-/// Gives the form that headings and subpath segments are compared by (spec/obsidian.md 3.6, *hkey*).
+/// Returns the form that headings and subpath segments are compared by (spec/obsidian.md 3.6, *hkey*).
 pub fn heading_key(text: &str) -> String {
     let mut key = String::with_capacity(text.len());
     let kept = |c: char| !c.is_whitespace() && (!c.is_ascii_punctuation() || matches!(c, '\'' | '-' | '_'));

@@ -1,6 +1,6 @@
-//! Owns tags that Obsidian does not read, such as `node.js`: how each is stored as one that it reads, and given back.
+//! Conversion of tags that Obsidian does not read, such as `node.js`, to legal tags and back.
 //!
-//! Where a tag is converted, the property `original_tags` lists all tags of the note as they were given.
+//! If a tag was converted, the property `original_tags` lists all tags of the note in their original form.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::text::tag::{is_tag_char, tag_name};
 /// The property that lists the tags of a note as they were given, where not all of them are tags to Obsidian.
 pub const ORIGINALS: &str = "original_tags";
 
-/// Signs that tell tags apart, and the words that stand for them: `c++` and `c#` are not `c`.
+/// Characters that distinguish tags, and the words that replace them: `c++` and `c#` are not `c`.
 const WORDS: &[(char, &str)] = &[('+', "plus"), ('#', "sharp"), ('&', "and")];
 
 /// The tags of a note as they are written into its frontmatter.
@@ -43,7 +43,7 @@ impl StoredTags {
         Self { tags, originals }
     }
 
-    /// Lists the tags that were converted, each with its new form; `None` where no part of it can stand in a tag.
+    /// Lists the tags that were converted, each with its new form; `None` if no part of it can stand in a tag.
     pub fn converted(&self) -> impl Iterator<Item = (&str, Option<String>)> {
         let both = self.originals.iter().map(|given| (given.as_str(), sanitize(given)));
         both.filter(|(given, tag)| tag.as_deref() != Some(given.trim().trim_start_matches('#')))
@@ -51,7 +51,7 @@ impl StoredTags {
 }
 
 /// Converts a text to a tag that Obsidian reads: what a tag cannot hold becomes a hyphen, and digits alone get a `_`.
-/// `None` where nothing is left.
+/// `None` if nothing is left.
 pub fn sanitize(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(name) = tag_name(text) {
@@ -142,7 +142,7 @@ fn items(value: &Value) -> &[Value] {
 }
 
 /// Lists the values of a `tags` property as texts, without white space around them. One text with a comma or space in it
-/// is no tag (spec/obsidian.md 5.4).
+/// is not a tag (spec/obsidian.md 5.4).
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),

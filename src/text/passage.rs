@@ -1,13 +1,13 @@
-//! Owns passages: how a note is cut into the pieces of text that are embedded and shown (spec/search.md, Unit).
+//! Passages: the chunks of a note that are embedded and shown (spec/search.md, Unit).
 //!
-//! Cutting follows headings and paragraphs. It knows no model: tokens are estimated from characters.
+//! Notes are split at headings and paragraphs. Tokens are estimated from characters, without a model.
 
 use crate::text::ascii;
 use crate::text::note::{Note, Piece, PieceKind, Separator};
 use crate::text::span::Span;
 use crate::text::terms::{ByteClass, is_unspaced};
 
-/// A passage closes before it would grow beyond this many estimated tokens.
+/// The maximum size of a passage in estimated tokens.
 const LONGEST: usize = 220;
 /// A heading opens a new passage once the current one holds this many estimated tokens.
 const SHORTEST: usize = 100;
@@ -17,7 +17,7 @@ const LONG: usize = LONGEST - 20;
 /// A word is looked at in steps of so many characters.
 const STEP: usize = 20;
 
-/// A stretch of a note that is embedded as one.
+/// A chunk of a note that is embedded as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// From its first to its last searchable byte.
@@ -188,7 +188,7 @@ fn short_pieces(text: &str, note: &Note) -> Vec<ShortPiece> {
     short
 }
 
-/// Walks over a text in steps of one word with the space behind it, and of [`STEP`] characters where there is no space.
+/// Walks over a text in steps of one word with the space after it, and of [`STEP`] characters where there is no space.
 fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Owns [`NotePath`], the validated vault-relative path: above `vault` nothing else names a file.
+//! [`NotePath`], the validated vault-relative path. Above `vault`, files are named only by it.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -37,7 +37,7 @@ impl NotePath {
             return Err(refuse(&format!("it has more than {MOST_PARTS} parts")));
         }
         Self::from_disk(text)
-            .ok_or_else(|| refuse("a part of it is empty, starts with a dot, or leads out of the vault"))
+            .ok_or_else(|| refuse("a part of it is empty, starts with a dot, or leads outside the vault"))
     }
 
     /// Takes a path that a scan found; `None` for what is invisible in a vault or could lead out of it.
@@ -58,17 +58,17 @@ impl NotePath {
         Ok(path)
     }
 
-    /// Gives the path as written on disk.
+    /// Returns the path as written on disk.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Gives the file name with its extension.
+    /// Returns the file name with its extension.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// Gives the file name without its extension.
+    /// Returns the file name without its extension.
     pub fn stem(&self) -> &str {
         let name = self.name();
         match name.rfind('.') {
@@ -77,7 +77,7 @@ impl NotePath {
         }
     }
 
-    /// Gives the extension as spelled, without the dot; empty where there is none.
+    /// Returns the extension as spelled, without the dot; empty if there is none.
     pub fn extension(&self) -> &str {
         let name = self.name();
         match name.rfind('.') {
@@ -86,7 +86,7 @@ impl NotePath {
         }
     }
 
-    /// Gives the folder, without a trailing slash; empty for the root.
+    /// Returns the folder, without a trailing slash; empty for the root.
     pub fn folder(&self) -> &str {
         self.0.rfind('/').map_or("", |slash| &self.0[..slash])
     }
@@ -101,7 +101,7 @@ impl NotePath {
         self.extension().eq_ignore_ascii_case("canvas")
     }
 
-    /// Gives the lower-cased NFC form that lookups compare by (spec/obsidian.md 0.2, *key*).
+    /// Returns the lower-cased NFC form that lookups compare by (spec/obsidian.md 0.2, *key*).
     pub fn key(&self) -> String {
         key(&self.0)
     }
@@ -177,7 +177,7 @@ pub fn clean(text: &str) -> String {
     }
 }
 
-/// Gives the form that names are compared by: lower-cased [`clean`] (spec/obsidian.md 0.2, *key*).
+/// Returns the form that names are compared by: lower-cased [`clean`] (spec/obsidian.md 0.2, *key*).
 pub fn key(text: &str) -> String {
     let mut cleaned = clean(text);
     if cleaned.is_ascii() {
@@ -222,11 +222,11 @@ impl<'de> Deserialize<'de> for NotePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::from_disk(&text)
-            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no path in a vault")))
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a path in a vault")))
     }
 }
 
-/// Gives the form of a text in which case does not count.
+/// Returns the form of a text in which case does not count.
 pub fn caseless(text: &str) -> String {
     lowered(&composed(text)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Owns the limits of regular expressions that somebody else wrote: compilers recurse by the depth of groups, and
+//! Limits for untrusted regular expressions: compilers recurse by the depth of groups, and
 //! multiply the counts of repetitions.
 
 /// The most bytes of a pattern.

@@ -24,7 +24,7 @@ impl TablePiece {
         }
     }
 
-    /// Cuts the piece in two, `at` bytes behind its start.
+    /// Cuts the piece in two, `at` bytes after its start.
     fn split(self, original: &str, at: usize) -> Result<(Self, Self)> {
         let within = || Error::internal("an edit cuts a character in two");
         match self {
@@ -60,7 +60,7 @@ impl<'a> PieceTable<'a> {
     /// Carries out edits, whose spans are offsets in the text as it is now; they may come in any order.
     ///
     /// # Errors
-    /// `Internal` where two of them overlap, lie outside the text or cut a character in two; the table is not to be
+    /// `Internal` if two of them overlap, lie outside the text or cut a character in two; the table is not to be
     /// used any more then.
     pub fn apply(&mut self, edits: &[Edit]) -> Result<()> {
         let mut order: Vec<&Edit> = edits.iter().collect();
@@ -101,7 +101,7 @@ impl<'a> PieceTable<'a> {
         Ok(taken)
     }
 
-    /// Gives the text as it is now.
+    /// Returns the text as it is now.
     pub fn text(&self) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             TablePiece::Original(span) => span.of(self.original),
@@ -110,7 +110,7 @@ impl<'a> PieceTable<'a> {
         pieces.collect()
     }
 
-    /// Gives the edits of the original, in order, that lead to the text as it is now.
+    /// Returns the edits of the original, in order, that lead to the text as it is now.
     pub fn edits(&self) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut at = 0;

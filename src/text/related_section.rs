@@ -24,7 +24,7 @@ impl RelatedSection {
         if self.bold { format!("**{}:**", self.name) } else { format!("## {}", self.name) }
     }
 
-    /// Finds the section: its opening line, and what lies behind that line up to the next heading or the end.
+    /// Finds the section: its opening line, and what lies after that line up to the next heading or the end.
     fn find(&self, text: &str, note: &Note, lines: &Lines) -> Option<(Span, Span)> {
         let heading = note.headings.iter().rposition(|heading| key(&heading.text) == key(&self.name));
         let line_of = |at: usize| {
@@ -94,8 +94,8 @@ pub fn alone<'n>(text: &str, note: &'n Note, section: &RelatedSection) -> Vec<&'
     for line in inside.of(text).split_inclusive('\n') {
         let span = Span::new(at, at + line.len());
         at = span.end;
-        let said = line.trim().get(1..).map(str::trim).filter(|_| is_bullet(line));
-        found.extend(within(&links, span).find(|link| said == Some(link.span.of(text))));
+        let written = line.trim().get(1..).map(str::trim).filter(|_| is_bullet(line));
+        found.extend(within(&links, span).find(|link| written == Some(link.span.of(text))));
     }
     found
 }
@@ -107,7 +107,7 @@ fn in_order(note: &Note) -> Vec<&Link> {
     links
 }
 
-/// Gives those of ordered links that stand in a part of the text.
+/// Returns those of ordered links that stand in a part of the text.
 fn within<'l, 'n>(links: &'l [&'n Link], part: Span) -> impl Iterator<Item = &'n Link> + 'l {
     let first = links.partition_point(|link| link.span.start < part.start);
     let links = links.get(first..).unwrap_or_default().iter().copied();
@@ -126,13 +126,13 @@ pub fn remove(text: &str, note: &Note, section: &RelatedSection, goes: impl Fn(&
     for line in inside.of(text).split_inclusive('\n') {
         let span = Span::new(at, at + line.len());
         at = span.end;
-        let said = line.trim();
+        let written = line.trim();
         let alone =
-            within(&links, span).find(|link| said.get(1..).map(str::trim) == Some(link.span.of(text)));
+            within(&links, span).find(|link| written.get(1..).map(str::trim) == Some(link.span.of(text)));
         if is_bullet(line) && alone.is_some_and(&goes) {
             edits.push(Edit::remove(span));
         } else {
-            is_left |= !said.is_empty();
+            is_left |= !written.is_empty();
         }
     }
     if edits.is_empty() || is_left {

@@ -1,6 +1,6 @@
-//! Owns [`FileNames`]: which file a link means (spec/obsidian.md 3).
+//! Link resolution: [`FileNames`] finds the file that a link means (spec/obsidian.md 3).
 //!
-//! Knows paths only: aliases, titles and headings take no part. Reads no file.
+//! Only paths count; aliases, titles and headings do not.
 
 use hashbrown::HashMap;
 use std::slice;
@@ -32,7 +32,7 @@ pub struct Resolved<'a> {
 
 /// The files of a vault, found by name (spec/obsidian.md 3.2).
 ///
-/// Paths are looked up among the files of their name, so that each file stands in one table only.
+/// Paths are looked up among the files of their name, so that each file is in one table only.
 #[derive(Debug, Default)]
 pub struct FileNames {
     files: Vec<NamedFile>,
@@ -298,7 +298,7 @@ pub fn name_keys(linkpath: &str) -> Vec<String> {
     spellings(&cleaned).map(|want| last(&want).to_owned()).collect()
 }
 
-/// Gives the paths that a cleaned linkpath may mean, in order: as it stands where its name holds a dot, then with
+/// Returns the paths that a cleaned linkpath may mean, in order: as it stands where its name holds a dot, then with
 /// `.md`, which is appended before lower-casing because of the final sigma (spec/obsidian.md 3.3, steps 2 and 3).
 fn spellings(cleaned: &str) -> impl Iterator<Item = String> {
     let literal = last(cleaned).contains('.').then(|| key(cleaned));

@@ -1,5 +1,4 @@
-//! Takes an edit back from a text that others have changed since: the bytes that it wrote, where nobody touched them.
-//! Pure: strings in, edits out.
+//! Reverting an edit in a text that has changed since: three-way merge of the edit's inverse.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -54,7 +53,7 @@ pub fn take_back(before: &str, patch: &[Edit], after: &str, now: &str) -> Option
 }
 
 /// Says whether what was written is a part of a longer word or path now: `E/A.md` is not the `A.md` that was written.
-/// Given are the texts before and behind it, then and now.
+/// The arguments are the texts before and after it, at the time of the edit and now.
 fn is_joined(written: &str, then: (&str, &str), now: (&str, &str)) -> bool {
     let joins = |then: Option<char>, now: Option<char>| {
         then != now && now.is_some_and(|sign| sign.is_alphanumeric() || JOINING.contains(&sign))
@@ -64,7 +63,7 @@ fn is_joined(written: &str, then: (&str, &str), now: (&str, &str)) -> bool {
     before && !written.starts_with(char::is_whitespace) || behind && !written.ends_with(char::is_whitespace)
 }
 
-/// Finds where a part of the old text stands in the new one; `None` where it is not there as it was.
+/// Finds where a part of the old text is in the new one; `None` if it is not there as it was.
 fn placed(runs: &[CommonRun], start: usize, end: usize, lengths: (usize, usize)) -> Option<Span> {
     let holds = |run: &&CommonRun| run.old <= start && end <= run.old + run.len;
     if start < end {
@@ -131,7 +130,7 @@ fn push(runs: &mut Vec<CommonRun>, run: CommonRun) {
     }
 }
 
-/// Gives where a part begins in its text; behind the last one, the text ends.
+/// Returns where a part begins in its text; behind the last one, the text ends.
 fn offset(text: &str, parts: &[&str], index: usize) -> usize {
     parts.get(index).map_or(text.len(), |part| part.as_ptr() as usize - text.as_ptr() as usize)
 }

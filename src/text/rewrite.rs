@@ -1,7 +1,6 @@
-//! Owns the one rewrite rule (spec/obsidian.md 4): which links are written anew when files move or parts of a note
-//! get other names, and the bytes that this takes.
+//! Link rewriting (spec/obsidian.md 4): the edits of links when files move or parts of a note are renamed.
 //!
-//! A link whose text still means the right file keeps every byte. What cannot be written for certain is refused.
+//! A link whose text still resolves to the right file keeps every byte. A link that cannot be written safely is refused.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,7 +24,7 @@ pub fn parse(path: &NotePath, text: &str) -> Note {
     if path.is_canvas() { canvas::parse(text) } else { Note::parse(text) }
 }
 
-/// Where files were and where they will be.
+/// The file moves of an operation.
 #[derive(Debug, Clone, Default)]
 pub struct Moves {
     to: BTreeMap<NotePath, NotePath>,
@@ -37,7 +36,7 @@ impl Moves {
         self.to.insert(from, to);
     }
 
-    /// Gives the place of a file afterwards.
+    /// Returns the place of a file afterwards.
     pub fn of<'a>(&'a self, path: &'a NotePath) -> &'a NotePath {
         self.to.get(path).unwrap_or(path)
     }
@@ -53,7 +52,7 @@ impl Moves {
     }
 }
 
-/// What the user may ask for beside the rule (spec/obsidian.md 4.1).
+/// The options of link rewriting (spec/obsidian.md 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RewriteOptions {
     /// The form of the link texts that we write.
@@ -81,7 +80,7 @@ pub struct RenameContext<'a> {
     pub options: RewriteOptions,
 }
 
-/// What becomes of one file's links.
+/// The link edits of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkRewrite {
     /// The bytes to change.
@@ -94,7 +93,7 @@ pub struct LinkRewrite {
     pub work: usize,
 }
 
-/// A file whose links are looked at.
+/// A file whose links are checked.
 struct LinkingFile<'t> {
     path: &'t NotePath,
     text: &'t str,
@@ -111,30 +110,30 @@ impl<'t> LinkingFile<'t> {
         Self { path, text, note, lines: Lines::new(text), shared }
     }
 
-    /// Says whether a link stands in such a property.
+    /// Says whether a link is in such a property.
     fn is_shared(&self, link: Span) -> bool {
         let behind = self.shared.partition_point(|span| span.start <= link.start);
         behind.checked_sub(1).and_then(|at| self.shared.get(at)).is_some_and(|span| span.encloses(link))
     }
 }
 
-/// How careful a destination of a Markdown link is encoded.
+/// How much of a Markdown link destination is percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EncodingLevel {
-    /// As Obsidian does: readable.
+    /// As little as possible, like Obsidian.
     Usual,
-    /// Every ASCII sign that could mean anything as a percent code.
+    /// All ASCII punctuation.
     Strict,
 }
 
-/// What is wrong with an edited text that was read back.
+/// The result of parsing an edited text again.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadBack {
-    /// All is as it should be.
+    /// All links resolve as expected.
     Nothing,
-    /// These links, by their places before, do not read as they should.
+    /// These links, by their old spans, do not resolve as expected.
     Links(HashSet<Span>),
-    /// More than that: other links are there, or some are not.
+    /// The text has other links than expected.
     Text,
 }
 
@@ -147,7 +146,7 @@ impl RenameContext<'_> {
         lookup(self.before, link, source).map(|(path, _)| path)
     }
 
-    /// Gives the place that links are written for.
+    /// Returns the place that links are written for.
     fn place_of<'n>(&'n self, source: &'n NotePath) -> &'n NotePath {
         self.place.unwrap_or_else(|| self.moves.of(source))
     }
@@ -192,7 +191,7 @@ impl RenameContext<'_> {
         }
         kept.edits.sort_by_key(|edit| edit.span);
         refused.sort_unstable();
-        let message = "the link could not be written so that it reads back";
+        let message = "the link could not be written in a form that is read back correctly";
         let refusal = |span| remark("reparse-mismatch", file.path, file.text, &file.lines, span, message);
         kept.remarks.extend(refused.into_iter().map(refusal));
         kept.remarks.extend(self.left(file));
@@ -295,24 +294,24 @@ impl RenameContext<'_> {
         };
         let raw_path = link.path_span.of(text);
         if link.escape.inner == LinkEscape::Percent && raw_path.contains("%23") {
-            return refuse("percent-hash", "the link holds a percent-coded `#`");
+            return refuse("percent-hash", "the link contains a percent-encoded `#`");
         }
         if file.is_shared(link.span) {
             return refuse("yaml-style", "the value has an anchor, alias or tag");
         }
         let Some(linktext) = self.linktext(link, wanted, place) else {
-            return refuse("name-not-linkable", "no link text finds the new name");
+            return refuse("name-not-linkable", "no link text resolves to the new name");
         };
         let inner = match syntax(link, text) {
             DestinationSyntax::Wiki if !stands_in_wikilink(&linktext) => {
-                return refuse("name-not-linkable", "the new name cannot stand in a wikilink");
+                return refuse("name-not-linkable", "a wikilink cannot contain the new name");
             }
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => linktext.clone(),
             DestinationSyntax::Plain => percent_encode(&linktext, care, link.place == LinkContext::Table),
             DestinationSyntax::Angle => angle_encode(&linktext, care),
         };
         let Some(raw) = encode_in(link.escape.host, &inner) else {
-            return refuse("yaml-style", "the new name cannot stand in this value without quotes");
+            return refuse("yaml-style", "this value cannot contain the new name without quotes");
         };
         rewritten.edits.push(Edit::replace(link.path_span, raw.clone()));
         rewritten.links += 1;
@@ -339,7 +338,7 @@ impl RenameContext<'_> {
         led(source, target) && !led(place, self.moves.of(target))
     }
 
-    /// Gives the text by which a link in `source` finds `target` (spec/obsidian.md 4.3); `None` where none does.
+    /// Returns the text by which a link in `source` finds `target` (spec/obsidian.md 4.3); `None` where none does.
     fn linktext(&self, link: &Link, target: &NotePath, source: &NotePath) -> Option<String> {
         if is_canvas_path(link) {
             return Some(target.as_str().to_owned());
@@ -347,7 +346,7 @@ impl RenameContext<'_> {
         linktext(self.after, target, source, self.options.format, link.escape.inner == LinkEscape::Percent)
     }
 
-    /// Gives the change of alias or label that goes with a new destination (spec/obsidian.md 4.4).
+    /// Returns the change of alias or label that goes with a new destination (spec/obsidian.md 4.4).
     fn label(&self, link: &Link, text: &str, old: &NotePath, new: &NotePath, raw: &str) -> Option<Edit> {
         let span = link.alias_span.filter(|span| !span.is_empty())?;
         let label = span.of(text);
@@ -413,7 +412,7 @@ fn lookup<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option
     found.map(|found| (found.path, found.unstable))
 }
 
-/// Gives the text by which a link in `source` finds `target` (spec/obsidian.md 4.3), without a subpath; `None` where
+/// Returns the text by which a link in `source` finds `target` (spec/obsidian.md 4.3), without a subpath; `None` where
 /// none does.
 ///
 /// `with_extension` is for Markdown links, which keep `.md`.
@@ -441,7 +440,7 @@ pub fn linktext(
     })
 }
 
-/// Gives the way from a folder to a path, both from the root of the vault.
+/// Returns the way from a folder to a path, both from the root of the vault.
 fn relative(folder: &str, path: &str) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     let to: Vec<&str> = path.split('/').collect();
@@ -451,7 +450,7 @@ fn relative(folder: &str, path: &str) -> String {
     up.chain(to.iter().skip(shared).copied()).collect::<Vec<_>>().join("/")
 }
 
-/// What a destination is written as.
+/// The syntax of a link destination.
 enum DestinationSyntax {
     Wiki,
     Plain,
@@ -544,7 +543,7 @@ fn is_balanced(path: &str) -> bool {
     open == 0
 }
 
-/// Gives the text that names a heading in a link (spec/obsidian.md 3.6, *heading_linktext*).
+/// Returns the text that names a heading in a link (spec/obsidian.md 3.6, *heading_linktext*).
 pub fn heading_linktext(heading: &str) -> String {
     let mut plain = heading.to_owned();
     for pair in ["%%", "[[", "]]"] {
@@ -554,7 +553,7 @@ pub fn heading_linktext(heading: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A part of a note that gets another name.
+/// A part of a note with its new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartRename {
     /// The heading of this index, and its new text.
@@ -592,7 +591,7 @@ pub fn rename_part(
                 rewritten.links += 1;
             }
             None => {
-                let message = "the new name cannot stand in this value without quotes";
+                let message = "this value cannot contain the new name without quotes";
                 rewritten.remarks.push(remark("yaml-style", source, text, &lines, link.span, message));
             }
         }

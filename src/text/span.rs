@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Span {
     /// Offset of the first byte.
     pub start: usize,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: usize,
 }
 
@@ -37,7 +37,7 @@ impl Span {
         self.start <= inner.start && inner.end <= self.end
     }
 
-    /// Cuts the span out of `text`; empty where it does not fit.
+    /// Cuts the span out of `text`; empty if it does not fit.
     pub fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or("")
     }

@@ -1,23 +1,24 @@
-//! Owns [`SubpathTable`]: what a subpath names in a note. The headings, blocks and footnotes are put in tables once, so that
-//! many links into one note take time in their number, and not in its square.
+//! Subpaths: the heading, block or footnote that a subpath names in a note.
+//!
+//! [`SubpathTable`] indexes the parts of a note once, so that resolving many links takes linear time.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
 use crate::text::note::{Note, heading_key};
 
-/// What a subpath names in a note.
+/// The part of a note that a subpath names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubpathTarget {
-    /// The heading of this index.
+    /// The heading with this index.
     Heading(usize),
-    /// The block of this index.
+    /// The block with this index.
     Block(usize),
-    /// The footnote of this index.
+    /// The footnote with this index.
     Footnote(usize),
 }
 
-/// There are so many levels of headings, and each segment of a subpath is deeper than the one before.
+/// The number of heading levels, which limits the segments of a subpath.
 const LEVELS: usize = 6;
 
 /// Headings below one another, outermost first, by the numbers of their keys.
@@ -44,7 +45,7 @@ struct HeadingTable {
 }
 
 impl<'n> SubpathTable<'n> {
-    /// Looks at a note; tables are made when they are asked for.
+    /// Creates an index of a note. Its tables are built on first use.
     pub fn new(note: &'n Note) -> Self {
         Self {
             note,
@@ -56,7 +57,7 @@ impl<'n> SubpathTable<'n> {
         }
     }
 
-    /// Counts the parts and links that were looked at so far: it grows with their sum.
+    /// Returns the number of steps so far, by which tests check that the time is linear.
     pub fn work(&self) -> usize {
         self.work.get()
     }
@@ -65,8 +66,8 @@ impl<'n> SubpathTable<'n> {
         self.work.set(self.work.get() + steps);
     }
 
-    /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
-    /// before (spec/obsidian.md 3.6, 3.7). Of several parts of one name it is the first.
+    /// Resolves a subpath: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
+    /// before (spec/obsidian.md 3.6, 3.7). The first part with a name counts.
     pub fn find(&self, subpath: &str) -> Option<SubpathTarget> {
         self.count(1);
         let parts: Vec<&str> = subpath.split('#').map(str::trim).filter(|part| !part.is_empty()).collect();
@@ -123,7 +124,7 @@ impl<'n> SubpathTable<'n> {
         })
     }
 
-    /// Gives the first heading of every chain of so many.
+    /// Returns the first heading of every chain of so many.
     fn chains(&self, length: usize) -> &HashMap<Chain, usize> {
         static NONE: std::sync::OnceLock<HashMap<Chain, usize>> = std::sync::OnceLock::new();
         let Some(chains) = length.checked_sub(1).and_then(|at| self.chains.get(at)) else {
@@ -154,8 +155,8 @@ impl<'n> SubpathTable<'n> {
 }
 
 impl Note {
-    /// Finds what a subpath names: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
-    /// before (spec/obsidian.md 3.6, 3.7). [`SubpathTable`] answers for many links at once.
+    /// Resolves a subpath: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
+    /// before (spec/obsidian.md 3.6, 3.7). Use [`SubpathTable`] for many links.
     pub fn subpath(&self, subpath: &str) -> Option<SubpathTarget> {
         SubpathTable::new(self).find(subpath)
     }

@@ -11,11 +11,11 @@ pub struct Tag {
     pub name: String,
     /// The bytes that carry it: `#` included in a body, as written in frontmatter.
     pub span: Span,
-    /// Whether it stands in the frontmatter.
+    /// Whether it is in the frontmatter.
     pub in_frontmatter: bool,
 }
 
-/// Gives the name of the tag that `text` is as a whole, with or without `#`, a trailing slash cut; `None` where it
+/// Returns the name of the tag that `text` is as a whole, with or without `#`, a trailing slash cut; `None` if it
 /// is no legal tag (spec/obsidian.md 6).
 pub fn tag_name(text: &str) -> Option<&str> {
     let text = text.trim();

@@ -1,4 +1,4 @@
-//! Owns text analysis: how a run of text becomes the terms that BM25, snippets and queries compare.
+//! Text analysis: the tokenizer that turns text into the terms of BM25, snippets and queries.
 //!
 //! Rules are those of spec/search.md (Text analysis): lower-cased, diacritics folded, unspaced scripts by bigrams,
 //! identifiers whole and by part. One analysis serves index and query, so the two can never disagree.
@@ -16,7 +16,7 @@ const LONGEST_WORD: usize = 128;
 /// An identifier of more parts than this is found by its parts alone.
 const MOST_PARTS: usize = 12;
 
-/// How a term came out of the text.
+/// The kind of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TermKind {
     /// A plain word.
@@ -32,18 +32,18 @@ pub enum TermKind {
     Tail,
 }
 
-/// One term and where it stands.
+/// One term with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Term {
     /// The folded text.
     pub text: String,
     /// Byte offset of its first character in the analysed text.
     pub start: usize,
-    /// Byte offset behind its last character.
+    /// Byte offset after its last character.
     pub end: usize,
-    /// Ordinal for phrases.
+    /// The position for phrase queries.
     pub position: usize,
-    /// How it came about.
+    /// The kind of the term.
     pub kind: TermKind,
 }
 
@@ -71,7 +71,7 @@ pub struct Terms<'a> {
     runs: bool,
 }
 
-/// Gives every term of `text`.
+/// Returns every term of `text`.
 pub fn terms(text: &str) -> Vec<Term> {
     let mut walk = Terms::new(text);
     let mut found = Vec::new();
@@ -99,7 +99,7 @@ impl<'a> Terms<'a> {
         Self { runs: true, ..self }
     }
 
-    /// Gives the term that the last [`Terms::advance`] reached.
+    /// Returns the term that the last [`Terms::advance`] reached.
     pub fn term(&self) -> &Term {
         &self.current
     }
@@ -361,8 +361,8 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Gives the end of the word at `at` where it is the usual kind: ASCII letters and digits, a capital at most in front,
-/// and nothing behind it that could join it to more. `None` where [`Terms::cut_word`] has to look closer.
+/// Returns the end of the word at `at` where it is the usual kind: ASCII letters and digits, a capital at most in front,
+/// and nothing after it that could join it to more. `None` where [`Terms::cut_word`] has to look closer.
 fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric())?;
     let rest = bytes.get(at + 1..)?;
@@ -379,7 +379,7 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     (!is_open).then_some(at + 1 + length)
 }
 
-/// Gives the end of the run of letters and digits at `at` where all of them are ASCII; `None` where [`Terms::cut_run`]
+/// Returns the end of the run of letters and digits at `at` where all of them are ASCII; `None` where [`Terms::cut_run`]
 /// has to look closer.
 fn plain_run(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
@@ -387,7 +387,7 @@ fn plain_run(bytes: &[u8], at: usize) -> Option<usize> {
     (length > 0 && rest.get(length).is_none_or(u8::is_ascii)).then_some(at + length)
 }
 
-/// What a byte is to a word.
+/// The class of a byte for the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteClass {
     /// A small letter of ASCII, or a digit.
@@ -546,7 +546,7 @@ const REMEMBERED_BRIEFLY: usize = 16;
 /// It remembers the words that it met last, for a text uses few words many times.
 pub struct CachedStemmer {
     stemmer: Stemmer,
-    /// Each word has one place, by its hash; the last that came there stands in it.
+    /// Each word has one place, by its hash; the last that came there is in it.
     met: Vec<Option<Box<StemCacheEntry>>>,
 }
 
@@ -578,7 +578,7 @@ impl CachedStemmer {
         Self { stemmer: Stemmer::new(Algorithm::English), met: vec![None; places] }
     }
 
-    /// Gives the stem of a folded term.
+    /// Returns the stem of a folded term.
     pub fn of<'a>(&'a mut self, term: &'a str) -> &'a str {
         let is_english = term.len() > 2 && term.bytes().all(|byte| byte.is_ascii_lowercase());
         let places = self.met.len();
@@ -596,7 +596,7 @@ impl CachedStemmer {
     }
 }
 
-/// Gives the beginnings of English words by which all words with a stem are found: each of them has one, and few others
+/// Returns the beginnings of English words by which all words with a stem are found: each of them has one, and few others
 /// do. None where no English word has the stem.
 ///
 /// Porter2 takes endings away, and changes the last letters of what is left in a few ways only: `y` to `i` (happy),

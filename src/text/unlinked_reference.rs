@@ -7,16 +7,16 @@ pub mod find;
 
 use crate::text::link::Link;
 
-/// A name of a file that is no link.
+/// A name of a file that is not a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnlinkedReference {
-    /// What it is instead.
+    /// The kind of the reference.
     pub kind: UnlinkedReferenceKind,
-    /// The link that it would be, with its bytes.
+    /// The link that it would be, with its spans.
     pub link: Link,
 }
 
-/// Why a name of a file is no link.
+/// The reason why a name of a file is not a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnlinkedReferenceKind {
     /// A wikilink that is a part of a property value, decoded in full.
@@ -25,14 +25,14 @@ pub enum UnlinkedReferenceKind {
     FoldedProperty,
     /// A node of a Mermaid diagram of the class `internal-link`.
     MermaidNode,
-    /// A wikilink in frontmatter that is no YAML.
+    /// A wikilink in frontmatter that is not YAML.
     BrokenYaml,
-    /// A wikilink or path in a canvas that is no JSON.
+    /// A wikilink or path in a canvas that is not JSON.
     BrokenJson,
 }
 
 impl UnlinkedReferenceKind {
-    /// Gives the code of spec/obsidian.md 4.7.
+    /// Returns the code of spec/obsidian.md 4.7.
     pub fn code(self) -> &'static str {
         match self {
             Self::PartialProperty | Self::FoldedProperty => "partial-property",
@@ -42,7 +42,7 @@ impl UnlinkedReferenceKind {
         }
     }
 
-    /// Says for a person why it was left as it is.
+    /// Returns the message for the user on why it was left unchanged.
     pub fn why(self) -> &'static str {
         match self {
             Self::PartialProperty => "a link beside other text in a property was not followed",

@@ -1,8 +1,7 @@
-//! Owns backups: whole copies of a vault beside it, with a list of what they hold by which they are checked.
+//! Backups: full copies of a vault outside it, with a manifest by which they are verified.
 //!
-//! A backup is made under another name and gets its own at the end, so that one that was cut short is never taken for
-//! one. Files are copied while others may write; at the end, with the write lock held, all that changed meanwhile is
-//! copied again.
+//! A backup gets its final name last, so that an incomplete one is never taken for a backup. Files are copied without the
+//! write lock; at the end, all that changed meanwhile is copied again under the lock.
 #![expect(clippy::disallowed_methods, reason = "a backup lies outside of the notes, in a folder of its own")]
 
 use std::collections::{BTreeMap, HashSet};
@@ -18,9 +17,9 @@ use crate::vault::write_lock::WriteLock;
 use crate::vault::{STATE_DIR, Vault, canonical_path_of};
 use crate::{parallel, safe_open};
 
-/// Names of backups begin so; the time follows.
+/// The prefix of backup names, followed by the time.
 pub const PREFIX: &str = "memory_backup_";
-/// The list of what a backup holds; it is written last.
+/// The name of the manifest, which is written last.
 const LIST: &str = "manifest.json";
 /// The folder of what is in the vault.
 const NOTES: &str = "notes";
@@ -30,13 +29,13 @@ const JOURNAL: &str = "journal";
 const EXPORT: &str = "memories_export.json";
 /// The vault's own settings of sidenote.
 const CONFIG: &str = "config.toml";
-/// What is never copied: our own state, which is told apart, and histories of another kind.
+/// Folders that are never copied: sidenote's state, which is copied separately, and git repositories.
 const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
-/// What stands there is no file of anybody's.
+/// What stands there is not a file of anybody's.
 const SPECIAL: &[&str] = &["/proc", "/sys", "/dev"];
-/// How many bytes that list may have.
+/// The maximum size of the manifest in bytes.
 const MAX_LIST: u64 = 1 << 30;
-/// A file that changes while it is copied is copied so often.
+/// The number of attempts to copy a file that changes meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// One file of a backup.
@@ -52,7 +51,7 @@ pub struct BackupFile {
     pub link: Option<PathBuf>,
 }
 
-/// What a backup holds, by path from its folder.
+/// The manifest of a backup, with paths relative to its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// When it was made, as RFC 3339.
@@ -104,7 +103,7 @@ struct SourceTree {
     left_out: Vec<String>,
 }
 
-/// A backup that is being made. Dropped before its end, it goes.
+/// A backup in progress. Dropping it before [`UnfinishedBackup::end`] removes it.
 #[derive(Debug)]
 pub struct UnfinishedBackup<'a> {
     vault: &'a Vault,
@@ -127,7 +126,7 @@ impl Drop for UnfinishedBackup<'_> {
     }
 }
 
-/// Gives the place of backups in a vault.
+/// Returns the place of backups in a vault.
 pub fn own_folder() -> PathBuf {
     Path::new(STATE_DIR).join("backups")
 }
@@ -140,7 +139,7 @@ impl<'a> UnfinishedBackup<'a> {
     /// Begins a backup in a folder, and removes what one that was cut short left there.
     ///
     /// # Errors
-    /// `Conflict` where another process makes one there; `Invalid` where the folder lies among the notes; `Io` where it
+    /// `Conflict` if another process makes one there; `Invalid` if the folder lies among the notes; `Io` if it
     /// cannot be written.
     pub fn begin(vault: &'a Vault, folder: &Path) -> Result<Self> {
         let failed = |error| Error::io("write the backup in", folder, error);
@@ -169,7 +168,7 @@ impl<'a> UnfinishedBackup<'a> {
             Err(fs::TryLockError::WouldBlock) => {
                 return Err(Error::new(
                     ErrorKind::Conflict,
-                    format!("another sidenote makes a backup in {}", folder.display()),
+                    format!("another process is making a backup in {}", folder.display()),
                 )
                 .with_hint("wait until it is done"));
             }
@@ -230,7 +229,7 @@ impl<'a> UnfinishedBackup<'a> {
     /// Adds a file in which other programs read what is in the vault.
     ///
     /// # Errors
-    /// Those of `write`; `Io` where the file cannot be written.
+    /// Those of `write`; `Io` if the file cannot be written.
     pub fn export(&mut self, write: impl FnOnce(&mut dyn io::Write) -> Result<()>) -> Result<()> {
         let path = self.aside.join(EXPORT);
         let failed = |error| Error::io("write", &path, error);
@@ -249,7 +248,7 @@ impl<'a> UnfinishedBackup<'a> {
     /// disk, gives it its name, and removes all but the newest `keep` of this vault. Gives its folder and what it holds.
     ///
     /// # Errors
-    /// As [`UnfinishedBackup::copy`].
+    /// The errors of [`UnfinishedBackup::copy`].
     pub fn end(
         mut self,
         lock: &WriteLock,
@@ -372,7 +371,7 @@ fn collect(vault: &Vault, backups: &Path) -> Result<SourceTree> {
             };
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
-                tracing::warn!("{} is not backed up: its name is no text", entry.path().display());
+                tracing::warn!("{} is not backed up: its name is not UTF-8", entry.path().display());
                 continue;
             };
             if name == STATE_DIR || (path.is_empty() && LEFT_OUT.contains(&name)) {
@@ -469,9 +468,9 @@ fn copy_item(item: &SourceFile, to: &Path, buffer: &mut [u8]) -> Result<CopyResu
     }
     Err(Error::new(
         ErrorKind::Conflict,
-        format!("{} changes all the time, so it cannot be copied", item.disk.display()),
+        format!("{} keeps changing, so it cannot be copied", item.disk.display()),
     )
-    .with_hint("try again when nobody writes it"))
+    .with_hint("try again when no other program writes it"))
 }
 
 fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Result<(FileStamp, BackupFile)> {
@@ -499,7 +498,7 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
 /// Lists the backups of a vault in a folder, the newest first, with what they hold. Those that were cut short are none.
 ///
 /// # Errors
-/// `Io` where the folder cannot be listed.
+/// `Io` if the folder cannot be listed.
 pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, BackupManifest)>> {
     let failed = |error| Error::io("list", folder, error);
     let entries = match fs::read_dir(folder) {
@@ -526,7 +525,7 @@ pub fn list(folder: &Path, vault: &Path) -> Result<Vec<(PathBuf, BackupManifest)
 /// Reads what a backup holds.
 ///
 /// # Errors
-/// `NotFound` where there is none, `Corrupt` where its list cannot be read.
+/// `NotFound` if there is none, `Corrupt` if its list cannot be read.
 pub fn open(backup: &Path) -> Result<BackupManifest> {
     let path = backup.join(LIST);
     let bytes = safe_open::read_in_place(&path, MAX_LIST)
@@ -551,7 +550,7 @@ fn prune(folder: &Path, vault: &Path, keep: usize, made: &Path) -> Result<()> {
 /// Reads one file of a backup, and checks it.
 ///
 /// # Errors
-/// `Corrupt` where it is not what was copied.
+/// `Corrupt` if it is not what was copied.
 pub fn read(backup: &Path, path: &str, file: &BackupFile) -> Result<Vec<u8>> {
     let disk = backup.join(path);
     regular(&disk, file)?;
@@ -588,7 +587,7 @@ pub fn journal(manifest: &BackupManifest) -> impl Iterator<Item = (&str, &str, &
 /// Makes a vault of a backup in a folder that is empty or not there yet, and not in `vault`; all of it, or nothing.
 ///
 /// # Errors
-/// `Invalid` where the folder lies in the vault; `Exists` where something is in it; `Corrupt` where a file is not what was copied; `Io` where it cannot be
+/// `Invalid` if the folder is in the vault; `Exists` if something is in it; `Corrupt` if a file is not what was copied; `Io` if it cannot be
 /// written.
 pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest> {
     let manifest = open(backup)?;

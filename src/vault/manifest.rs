@@ -142,7 +142,7 @@ pub(crate) fn patch_of(content: &Content, before: &[u8]) -> Vec<Edit> {
     if length <= MAX_PATCH_LEN { edits } else { Vec::new() }
 }
 
-/// Says whether `path` lies below `folder`.
+/// Says whether `path` is below `folder`.
 pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -190,7 +190,7 @@ impl Vault {
     /// on the way.
     ///
     /// # Errors
-    /// `Invalid` if it is behind a symbolic link; `Io` if it cannot be opened.
+    /// `Invalid` if it is after a symbolic link; `Io` if it cannot be opened.
     pub(crate) fn open_records(&self, records: &Path) -> Result<Option<Dir>> {
         let opened = match records.strip_prefix(&self.root) {
             Ok(inner) => safe_open::folder(&self.root, inner).map(Dir::from),

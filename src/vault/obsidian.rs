@@ -1,6 +1,6 @@
-//! Owns the settings of Obsidian that we obey (spec/obsidian.md 1.2–1.4), as far as the vault stores them.
+//! Obsidian's settings, as far as sidenote follows them (spec/obsidian.md 1.2–1.4).
 //!
-//! Reads the configuration folder and never writes it. What is malformed is warned of and taken as not there.
+//! The configuration folder is read and never written. A malformed value causes a warning and is ignored.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,12 +20,12 @@ use crate::vault::symlinks::HOW_TO_FOLLOW;
 /// How many bytes a file of settings may have.
 const MAX_SIZE: u64 = 10_000_000;
 
-/// What the vault asks for.
+/// The settings of a vault.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The form of the links that we write (`newLinkFormat`).
+    /// The format of new links (`newLinkFormat`).
     pub link_format: LinkFormat,
-    /// Whether links that we create are Markdown links (`useMarkdownLinks`).
+    /// Whether new links are Markdown links (`useMarkdownLinks`).
     pub use_markdown_links: bool,
     /// Whether Obsidian updates links without asking (`alwaysUpdateLinks`).
     pub always_update_links: bool,
@@ -39,13 +39,13 @@ pub struct Settings {
     pub daily_notes: DailyNotes,
     /// The settings of templates.
     pub templates: Templates,
-    /// What was malformed, one sentence each.
+    /// One sentence for each malformed value.
     pub warnings: Vec<String>,
     types: HashMap<String, PropertyType>,
     filters: Vec<IgnoreFilter>,
 }
 
-/// A folder that depends on the note at hand.
+/// A folder setting, which may be relative to the note.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum FolderSetting {
     /// The root of the vault.
@@ -53,21 +53,21 @@ pub enum FolderSetting {
     Root,
     /// The folder of the note.
     Beside,
-    /// A folder beside the note.
+    /// A subfolder of the note's folder.
     BelowNote(String),
     /// A folder of the vault, as a path from the root.
     Folder(String),
 }
 
-/// What becomes of a deleted file.
+/// What deleting a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Trash {
-    /// It goes to the operating system's bin.
+    /// It moves to the operating system's trash.
     #[default]
     System,
-    /// It goes to `.trash` in the vault.
+    /// It moves to `.trash` in the vault.
     Local,
-    /// It is gone.
+    /// It is deleted permanently.
     None,
 }
 
@@ -145,13 +145,13 @@ pub(super) fn bookmarks(root: &Path, config_dir: &str, follow: bool) -> HashSet<
         Ok(text) => text,
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
-                tracing::warn!("bookmarks.json cannot be read, so no bookmark is told of: {error}");
+                tracing::warn!("bookmarks.json cannot be read, so bookmarks are ignored: {error}");
             }
             return HashSet::new();
         }
     };
     let whole = serde_json::from_slice::<Value>(&text).inspect_err(|error| {
-        tracing::warn!("bookmarks.json is malformed, so no bookmark is told of: {error}")
+        tracing::warn!("bookmarks.json is malformed, so bookmarks are ignored: {error}")
     });
     let mut open: Vec<Value> = whole.into_iter().collect();
     let mut found = HashSet::new();
@@ -237,12 +237,12 @@ impl Settings {
         let folded = fold(path.as_str());
         self.filters.iter().any(|filter| match filter {
             IgnoreFilter::Prefix(prefix) => folded.starts_with(prefix),
-            // Where a pattern gives up, nobody knows that the file may be shown.
+            // If a pattern fails at run time, the file is hidden to be safe.
             IgnoreFilter::Pattern(pattern) => pattern.is_match(path.as_str()).unwrap_or(true),
         })
     }
 
-    /// Gives the type that the vault declares for a property, whose name is compared without case.
+    /// Returns the type that the vault declares for a property, whose name is compared without case.
     pub fn declared_type(&self, property: &str) -> Option<PropertyType> {
         self.types.get(&path::key(property)).copied()
     }
@@ -269,7 +269,7 @@ fn fold(text: &str) -> String {
     spaced.nfc().collect::<String>().to_lowercase()
 }
 
-/// One file of settings and what is wrong with it.
+/// One settings file with its warnings.
 struct SettingsFile {
     name: &'static str,
     values: Map<String, Value>,
@@ -295,8 +295,8 @@ impl SettingsFile {
         }
         match serde_json::from_slice(json) {
             Ok(Value::Object(values)) => source.values = values,
-            Ok(_) => source.warn("holds no JSON object; its defaults are used"),
-            Err(error) => source.warn(format!("is no JSON ({error}); its defaults are used")),
+            Ok(_) => source.warn("is not a JSON object; its defaults are used"),
+            Err(error) => source.warn(format!("is not valid JSON ({error}); its defaults are used")),
         }
         source
     }
@@ -310,7 +310,7 @@ impl SettingsFile {
         let value = self.values.get(key).filter(|value| !value.is_null())?;
         let read = read(value);
         if read.is_none() {
-            let what = format!("has no value for {key:?} that we know: {value}; its default is used");
+            let what = format!("has an unknown value for {key:?}: {value}; its default is used");
             self.warn(what);
         }
         read
@@ -339,7 +339,7 @@ impl SettingsFile {
         let mut filters = Vec::new();
         for entry in entries {
             let Some(text) = entry.as_str() else {
-                self.warn(format!("has an excluded file that is no text: {entry}"));
+                self.warn(format!("has an excluded file that is not a string: {entry}"));
                 continue;
             };
             let pattern = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
@@ -360,7 +360,7 @@ impl SettingsFile {
     fn types(&mut self) -> HashMap<String, PropertyType> {
         let types = self.value("types", |value| value.as_object().cloned()).unwrap_or_default();
         let known = |(name, widget): (String, Value)| {
-            // Widgets of plug-ins are none of ours and no mistake.
+            // Widgets of plug-ins are ignored without a warning.
             Some((path::key(&name), PropertyType::from_widget(widget.as_str()?)?))
         };
         types.into_iter().filter_map(known).collect()

@@ -232,7 +232,7 @@ fn leaves_vault(root: &Path, link: &Path, follow_outside: bool) -> io::Result<Op
     })
 }
 
-/// Says whether a path is `folder` or lies below it. Both are paths from the root; an empty `folder` contains nothing.
+/// Says whether a path is `folder` or is below it. Both are paths from the root; an empty `folder` contains nothing.
 pub(super) fn lies_in(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder).filter(|_| !folder.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

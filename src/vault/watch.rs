@@ -226,7 +226,7 @@ impl Watcher {
     }
 
     /// Takes the next batch if it is complete: if there were no events for a moment, or if it is old enough. Of more than
-    /// `most` files the newest come first, so that an edit does not wait behind a bulk copy.
+    /// `most` files the newest come first, so that an edit does not wait for a bulk copy.
     pub fn next(&self, most: usize) -> Option<WatchBatch> {
         let mut pending = self.shared.lock();
         let is_due = pending.due().is_some_and(|due| due <= Instant::now());

@@ -54,7 +54,7 @@ impl Vault {
     /// `.gitignore` and `.gitattributes`.
     ///
     /// # Errors
-    /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is behind a symbolic link;
+    /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is after a symbolic link;
     /// `Io` if it cannot be written.
     pub fn lock(&self, records: &Path) -> Result<WriteLock> {
         self.lock_with_timeout(records, LOCK_TIMEOUT)

@@ -395,7 +395,7 @@ fn a_refusal_says_where() {
     let refusal = set(text, "b", &json!(3)).unwrap_err();
     let path = sidenote::text::path::NotePath::parse("n.md").unwrap();
     let remark = refusal.remark(path, text).to_string();
-    insta::assert_snapshot!(remark, @r#"n.md:3:1: the property "b" uses an anchor, an alias, a merge or a YAML tag, and is left as it stands (yaml-style)"#);
+    insta::assert_snapshot!(remark, @r#"n.md:3:1: the property "b" uses an anchor, an alias, a merge or a YAML tag, and was left unchanged (yaml-style)"#);
 }
 
 #[test]

@@ -153,8 +153,8 @@ fn anchors_aliases_and_merges() {
 
 #[test]
 fn what_is_invalid_says_so_by_line() {
-    check_error("a: 1\na: 2", "line 3: the key \"a\" stands here twice");
-    check_error("a:\n  b: 1\n  b: 2", "line 4: the key \"b\" stands here twice");
+    check_error("a: 1\na: 2", "line 3: the key \"a\" occurs twice");
+    check_error("a:\n  b: 1\n  b: 2", "line 4: the key \"b\" occurs twice");
     check_error("a: 1\n\tb: 2", "line");
     check_error("a: [1", "line");
     check_error("a: b: c", "line 2:");

@@ -226,7 +226,7 @@ const TICKETS: &[&str] = &[
     "zone",
 ];
 
-/// Says whether the name before an assignment is one of a key: one of its words is, and no noun behind it makes a thing
+/// Says whether the name before an assignment is one of a key: one of its words is, and no noun after it makes a thing
 /// of another kind of it.
 pub(super) fn names_key(before: &str) -> bool {
     let words = words(before);
@@ -247,7 +247,7 @@ pub(super) fn names_ticket(before: &str, word: &str) -> bool {
     last == "pass" && TICKETS.contains(&qualifier.as_str())
 }
 
-/// Gives the words of a name in small letters: signs, and a capital behind a small letter, end one.
+/// Returns the words of a name in small letters: signs, and a capital after a small letter, end one.
 fn words(name: &str) -> Vec<String> {
     let (mut words, mut was_small) = (vec![String::new()], false);
     for c in name.chars() {

@@ -53,7 +53,7 @@ pub(super) fn pem_blocks(text: &str) -> (Vec<Range<usize>>, ByteRanges) {
     (private, ByteRanges(public))
 }
 
-/// Reads a label up to its dashes; gives it with the place behind them.
+/// Reads a label up to its dashes; gives it with the place after them.
 fn label(text: &str, start: usize) -> Option<(&str, usize)> {
     let rest = text.get(start..text.floor_char_boundary(start.saturating_add(LABEL)))?;
     let length = rest.find("-----")?;
@@ -199,7 +199,7 @@ fn is_text(value: &str) -> bool {
 /// The least width of a line of wrapped base64.
 const WRAPPED: usize = 56;
 
-/// Says whether a token is a line of base64 that goes on in the line before or behind it, as files in mails do.
+/// Says whether a token is a line of base64 that goes on in the line before or after it, as files in mails do.
 pub(super) fn is_wrapped(text: &str, start: usize, end: usize) -> bool {
     let bytes = text.as_bytes();
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);

@@ -1,8 +1,7 @@
-//! Owns the edits of one property with the smallest diff (spec/obsidian.md 5.6), as plans over a note's bytes.
+//! Edits of properties with the smallest diff (spec/obsidian.md 5.6).
 //!
-//! Each plan is carried out in memory and read again before it is given: the property has its new value, all others
-//! the old ones, the body its bytes. The text must be the file's own, byte for byte: a file that is no UTF-8 is the
-//! caller's to refuse.
+//! Each result is parsed again and checked before it is returned: only the property may differ. The text must be
+//! identical to the file's bytes; the caller refuses files that are not UTF-8.
 
 use serde_json::Value;
 
@@ -14,24 +13,24 @@ use crate::text::line::{Lines, line_at};
 use crate::text::path::{self, NotePath};
 use crate::text::span::Span;
 
-/// Why an edit was not planned; nothing of it must be carried out.
+/// The reason why an edit was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// A refusal code (spec/obsidian.md 4.7), or another word for a program to go by.
+    /// A refusal code (spec/obsidian.md 4.7) or another code for programs.
     pub code: &'static str,
-    /// One sentence for a person.
+    /// The message for the user.
     pub message: String,
-    /// The byte that it is about.
+    /// The offset of the byte that it refers to.
     pub at: usize,
 }
 
 impl Refusal {
-    /// Makes a refusal that is about the byte at `at`.
+    /// Creates a refusal for the byte at `at`.
     pub fn new(code: &'static str, at: usize, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), at }
     }
 
-    /// Says it of a file with this text.
+    /// Converts the refusal to a remark for a file with this text.
     pub fn remark(&self, path: NotePath, text: &str) -> Remark {
         let lines = Lines::new(text);
         let line = lines.of(self.at);
@@ -40,15 +39,15 @@ impl Refusal {
     }
 }
 
-/// Sets a property; one that is not there comes in before the closing line, a block that is not there at the top.
+/// Sets a property. A new property is added before the closing line, and a new block at the top of the note.
 ///
 /// A scalar keeps its quotes where the new value may stand in them, and a list its style and the bytes of the items
-/// that stay. A list over something else is written one item a line; a mapping, and a list without items, stands in
+/// that stay. A list over something else is written one item a line; a mapping, and a list without items, is in
 /// brackets. Strings are quoted where they need it; dates of the two shapes that Obsidian writes do not. Nothing is
 /// planned where the property has this value already.
 ///
 /// # Errors
-/// Refuses what spec/obsidian.md 5.6 says, and entries with anchors, aliases or tags.
+/// Refuses the cases of spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
 pub fn set(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
     let Some(block) = open(text)? else {
         return create(text, key, value);
@@ -64,10 +63,10 @@ pub fn set(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
     }
 }
 
-/// Removes a property with all its lines; comments above it stay. Nothing is planned where it is not there.
+/// Removes a property with all its lines. Comments above it stay. There are no edits if the property does not exist.
 ///
 /// # Errors
-/// Refuses what spec/obsidian.md 5.6 says, and entries with anchors, aliases or tags.
+/// Refuses the cases of spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
 pub fn unset(text: &str, key: &str) -> Result<Vec<Edit>, Refusal> {
     let Some(block) = open(text)? else {
         return Ok(Vec::new());
@@ -80,15 +79,15 @@ pub fn unset(text: &str, key: &str) -> Result<Vec<Edit>, Refusal> {
     let indent = Span::new(start, property.key_span.start).of(text);
     let (tail, end) = line_at(text, property.span.end);
     if !indent.trim().is_empty() || !tail.trim().is_empty() {
-        return Err(style(property, "shares its lines with something else"));
+        return Err(style(property, "shares its lines with another value"));
     }
     let mut expected = values(&block);
     expected.retain(|(name, _)| *name != property.key);
     verified(text, &block, vec![Edit::remove(Span::new(start, end))], expected)
 }
 
-/// Adds items to the end of a list. A single value becomes a list with that value first, null a list of the items
-/// alone; a property that is not there comes in. Items that are in the list already come in once more.
+/// Adds items to the end of a list. A single value becomes the first item of a new list, and null an empty list; a
+/// missing property is created. Items are added even if the list already contains them.
 ///
 /// # Errors
 /// Refuses mappings and text of several lines, and what [`set`] refuses.
@@ -118,8 +117,8 @@ pub fn add(text: &str, key: &str, items: &[Value]) -> Result<Vec<Edit>, Refusal>
     verified(text, &block, edits, with(&block, property, &new))
 }
 
-/// Removes every item of a list that has this value; a single value that has it becomes a list without items.
-/// Nothing is planned where there is none.
+/// Removes every item of a list that has this value. A single value that has it becomes an empty list. There are no
+/// edits if there is none.
 ///
 /// # Errors
 /// Refuses what [`set`] refuses.
@@ -127,7 +126,7 @@ pub fn remove_item(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Re
     remove_items(text, key, |item| same(item, value))
 }
 
-/// Removes every item of a list that `goes`, as [`remove_item`] does.
+/// Removes every item of a list for which `goes` holds, like [`remove_item`].
 ///
 /// # Errors
 /// Refuses what [`set`] refuses.
@@ -156,15 +155,15 @@ pub fn remove_items(text: &str, key: &str, goes: impl Fn(&Value) -> bool) -> Res
     verified(text, &block, edits, with(&block, property, &new))
 }
 
-/// Renames a property; a change of case alone is one too.
+/// Renames a property. The new name may differ only in case.
 ///
 /// # Errors
-/// Refuses where the old name is not there (`not-found`) or the new one is (`target-exists`), and what [`set`] refuses.
+/// Refuses a missing old name (`not-found`) and an existing new one (`target-exists`), and what [`set`] refuses.
 pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
     legal(new)?;
     let block = open(text)?.unwrap_or_default();
     let Some(property) = find(&block, old)? else {
-        let message = format!("there is no property {old:?}");
+        let message = format!("the property {old:?} does not exist");
         return Err(Refusal::new("not-found", block.span.start, message));
     };
     if property.key == new {
@@ -172,7 +171,7 @@ pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
     }
     let taken = named(&block.properties, &path::key(new)).find(|other| other.key != property.key);
     if let Some(taken) = taken {
-        let message = format!("there is a property {:?} already", taken.key);
+        let message = format!("the property {:?} already exists", taken.key);
         return Err(Refusal::new("target-exists", taken.key_span.start, message));
     }
     editable(property)?;
@@ -185,7 +184,7 @@ pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
     let body = Span::new(property.key_span.start + margin, property.key_span.end.saturating_sub(margin));
     let said = UnquotedString::read(body.of(text), body.start, quote);
     if said.is_none_or(|said| said.text != property.key) {
-        return Err(style(property, "has a key that is no simple name"));
+        return Err(style(property, "has a key that is not a simple name"));
     }
     let renamed = |(name, value)| (if name == property.key { new.to_owned() } else { name }, value);
     let expected = values(&block).into_iter().map(renamed).collect();
@@ -193,7 +192,7 @@ pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
     verified(text, &block, vec![edit], expected)
 }
 
-/// Gives the line ending that new lines of a file get: that of its first line, or a line feed.
+/// Returns the line ending that new lines of a file get: that of its first line, or a line feed.
 ///
 /// A carriage return alone ends lines only where the file has no line feed at all.
 pub fn line_end(text: &str) -> &'static str {
@@ -236,7 +235,7 @@ fn open(text: &str) -> Result<Option<Frontmatter>, Refusal> {
             Err(Refusal::new("yaml-unparsable", at, format!("the frontmatter cannot be read: {error}")))
         }
         None if block.flow => {
-            let message = "the frontmatter is written in braces, as JSON is, and is left as it stands";
+            let message = "the frontmatter is written in braces (flow style), and was left unchanged";
             Err(Refusal::new("yaml-style", at, message))
         }
         None => Ok(Some(block)),
@@ -267,14 +266,14 @@ fn editable(property: &Property) -> Result<(), Refusal> {
 }
 
 fn style(property: &Property, reason: &str) -> Refusal {
-    let message = format!("the property {:?} {reason}, and is left as it stands", property.key);
+    let message = format!("the property {:?} {reason}, and was left unchanged", property.key);
     Refusal::new("yaml-style", property.span.start, message)
 }
 
 /// Says whether a new property may have this name.
 fn legal(key: &str) -> Result<(), Refusal> {
     if path::key(key).is_empty() || key.contains(char::is_control) {
-        return Err(Refusal::new("invalid-key", 0, format!("{key:?} is no name for a property")));
+        return Err(Refusal::new("invalid-key", 0, format!("{key:?} is not a valid name for a property")));
     }
     Ok(())
 }
@@ -307,7 +306,7 @@ fn create(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
 /// Plans an entry before the closing line.
 fn insert(text: &str, block: &Frontmatter, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
     legal(key)?;
-    // All keys of a mapping stand in one column.
+    // All keys of a mapping have the same indentation.
     let first = block.properties.first().map(|first| first.key_span.start);
     let indent = first.map_or("", |first| Span::new(list::line_start(text, first), first).of(text));
     let indent = if indent.trim().is_empty() { indent } else { "" };
@@ -320,7 +319,7 @@ fn insert(text: &str, block: &Frontmatter, key: &str, value: &Value) -> Result<V
 /// Plans another value for an entry.
 fn replace(text: &str, property: &Property, value: &Value) -> Result<Vec<Edit>, Refusal> {
     let end = line_end(text);
-    let unclear = || style(property, "is written in a way that cannot be edited safely");
+    let unclear = || style(property, "is written in a style that cannot be edited safely");
     let start = property.value_span;
     match (property.style, value) {
         (Style::BlockList | Style::FlowList, Value::Array(items)) => {
@@ -344,7 +343,7 @@ fn replace(text: &str, property: &Property, value: &Value) -> Result<Vec<Edit>, 
             let colon = list::colon(text, property).ok_or_else(unclear)?;
             let said = spell(value, Style::Plain, false);
             let (tail, _) = line_at(text, colon);
-            // A blank that stands behind the colon already will do.
+            // An existing space after the colon is enough.
             let blank = tail.starts_with(' ') && tail.trim().is_empty();
             Ok(vec![if blank {
                 Edit::insert(colon + 1, said)
@@ -383,25 +382,25 @@ fn extend_single(text: &str, property: &Property, items: &[Value]) -> Result<Vec
     Ok(vec![Edit::replace(gap, format!("{end}{indent}- ")), Edit::insert(next, lines)])
 }
 
-/// Gives what stands before the dashes of a new list under a key: two spaces more than before the key.
+/// Returns what stands before the dashes of a new list under a key: two spaces more than before the key.
 fn item_indent(text: &str, property: &Property) -> String {
     let line = Span::new(list::line_start(text, property.key_span.start), property.key_span.start);
     format!("{}  ", line.of(text))
 }
 
-// Proofs.
+// Checks.
 
 fn values(block: &Frontmatter) -> Vec<(String, Value)> {
     block.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
 }
 
-/// Gives the values of a block in which one property has another.
+/// Returns the values of a block in which one property has another.
 fn with(block: &Frontmatter, property: &Property, value: &Value) -> Vec<(String, Value)> {
     let changed = |(name, old)| if name == property.key { (name, value.clone()) } else { (name, old) };
     values(block).into_iter().map(changed).collect()
 }
 
-/// Carries a plan out in memory and gives it where the result says what it should.
+/// Applies the edits in memory, and returns them if the parsed result is as expected.
 pub(super) fn verified(
     text: &str,
     block: &Frontmatter,
@@ -409,7 +408,9 @@ pub(super) fn verified(
     expected: Vec<(String, Value)>,
 ) -> Result<Vec<Edit>, Refusal> {
     let mismatch = |reason: &str| {
-        let message = format!("the edit would not say what was asked for ({reason}), and is not made");
+        let message = format!(
+            "the edited frontmatter would not be read as requested ({reason}), so the edit was refused"
+        );
         Refusal::new("reparse-mismatch", block.span.start, message)
     };
     let changed = apply(text.as_bytes(), &edits).map_err(|error| mismatch(error.message()))?;

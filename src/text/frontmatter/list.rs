@@ -1,5 +1,4 @@
-//! Owns lists as they are written: where each item stands, and the edits that make other items of them
-//! (spec/obsidian.md 5.6).
+//! Edits of lists in frontmatter: the position of each item, and a minimal diff of the items (spec/obsidian.md 5.6).
 
 use serde_json::Value;
 
@@ -9,32 +8,32 @@ use crate::text::edit::Edit;
 use crate::text::line::line_at;
 use crate::text::span::Span;
 
-/// More pairs than this are not compared one by one, but replaced as they stand.
+/// The maximum number of pairs of items that the diff compares.
 const MAX_PAIRS: usize = 1 << 20;
 
-/// What becomes of the items of a list.
+/// One step of the diff of a list.
 #[derive(Debug, PartialEq, Eq)]
 enum ListStep {
     /// The old item stays.
     Keep,
     /// The old item becomes the new one of this index.
     Replace(usize),
-    /// The old item goes.
+    /// The old item is removed.
     Remove,
-    /// The new item of this index comes in.
+    /// The new item of this index is inserted.
     Insert(usize),
 }
 
 /// An item of a list with one item a line.
 #[derive(Debug)]
 struct BlockItem<'p> {
-    /// Its lines with their ends, without the comments and blank lines behind it.
+    /// Its lines with their ends, without the comments and blank lines after it.
     lines: Span,
     /// Its value, where that is one written scalar.
     scalar: Option<&'p Scalar>,
 }
 
-/// Plans the edits that turn the items of a written list into `new`; `None` where an item cannot be told from what
+/// Plans the edits that turn the items of a written list into `new`; `None` if an item cannot be told from what
 /// stands around it.
 ///
 /// Items that stay keep their bytes, as do the comments beside them.
@@ -53,7 +52,7 @@ pub(super) fn change(text: &str, property: &Property, new: &[Value], line_end: &
     change_block(text, &items, new, &steps, line_end)
 }
 
-/// Finds the offset behind the colon of a property.
+/// Finds the offset after the colon of a property.
 pub(super) fn colon(text: &str, property: &Property) -> Option<usize> {
     let rest = text.get(property.key_span.end..)?;
     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -174,7 +173,7 @@ fn change_block(
     Some(edits)
 }
 
-/// Gives what stands before an item's dash and between the dash and its value.
+/// Returns what stands before an item's dash and between the dash and its value.
 fn dash<'t>(text: &'t str, item: &BlockItem<'_>) -> (&'t str, &'t str) {
     let (line, _) = line_at(text, item.lines.start);
     let (indent, value) = line.split_once('-').unwrap_or(("", ""));

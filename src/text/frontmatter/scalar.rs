@@ -1,6 +1,4 @@
-//! Owns how values are spelled in YAML and JSON: which strings may stand in which style, and their bytes there.
-//!
-//! Knows nothing of the documents around the scalars.
+//! Formatting of values in YAML and JSON: which style a string allows, and its bytes in that style.
 
 use serde_json::Value;
 
@@ -8,7 +6,7 @@ use super::yaml::core;
 use super::{Style, has_shape};
 use crate::text::link::HostEscape;
 
-/// Spells a string in a style, quotes included; `None` where it may not stand in that style outside brackets, or
+/// Spells a string in a style, quotes included; `None` if it may not stand in that style outside brackets, or
 /// would not be a string there.
 ///
 /// A string that reads as a number, a truth value, null or a date needs quotes; dates of the two shapes that Obsidian
@@ -17,7 +15,7 @@ pub fn encode_scalar(value: &str, style: Style) -> Option<String> {
     in_style(value, style, false)
 }
 
-/// Encodes text for the inside of what holds it, without the quotes around; `None` where it cannot stand there.
+/// Encodes text for the inside of what holds it, without the quotes around; `None` if it cannot stand there.
 ///
 /// In a plain scalar the text may be a part of the whole, so what it reads as does not matter there; as the scalar
 /// may stand in a list in brackets, the signs of such lists are refused.
@@ -71,13 +69,13 @@ fn in_style(text: &str, style: Style, flow: bool) -> Option<String> {
     }
 }
 
-/// Says whether a plain scalar of this text is a string, for us and for readers of YAML 1.1 dates and floats.
+/// Says whether a plain scalar of this text is a string, also for readers of YAML 1.1 dates and floats.
 fn is_string(text: &str) -> bool {
     let float = text.trim_start_matches(['-', '+']).to_ascii_lowercase();
     core(text).is_none() && !matches!(float.as_str(), ".inf" | ".nan") && !looks_like_date(text)
 }
 
-/// Recognises the timestamps of YAML 1.1 in any shape but the two that Obsidian writes.
+/// Recognizes the timestamps of YAML 1.1 in any format except the two that Obsidian writes.
 fn looks_like_date(text: &str) -> bool {
     if ["0000-00-00", "0000-00-00T00:00", "0000-00-00T00:00:00"].iter().any(|shape| has_shape(text, shape)) {
         return false;

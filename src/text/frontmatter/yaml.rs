@@ -1,7 +1,7 @@
-//! Owns the way from YAML text to properties; the only user of the YAML parser.
+//! The conversion of YAML to properties. The only user of the YAML parser.
 //!
-//! Reads the event stream with a stack of its own, so that no input makes it recurse, and bounds what aliases
-//! may expand to. Knows nothing of notes: spans are offset by where the YAML starts.
+//! It reads the event stream with an explicit stack, so that no input causes recursion, and limits the expansion of
+//! aliases. Spans are offset by the start of the YAML.
 
 use std::mem;
 
@@ -14,13 +14,13 @@ use crate::text::escapes::{QuoteStyle, UnquotedString};
 use crate::text::link::{Escape, HostEscape, Link};
 use crate::text::span::Span;
 
-/// How deep collections may nest, those behind aliases included. JSON readers stop at 128.
+/// The maximum depth of collections, including those of aliases. JSON readers stop at 128.
 const MAX_DEPTH: usize = 100;
 
-/// How much the anchored nodes and their copies may weigh beside the text itself, in bytes and nodes.
+/// The maximum size of anchored nodes and their copies, relative to the text, in bytes and nodes.
 const MAX_EXPANSION: usize = 1 << 18;
 
-/// What a block of YAML says.
+/// The result of parsing a block of YAML.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct YamlBlock {
     pub(super) properties: Vec<Property>,
@@ -29,7 +29,7 @@ pub(super) struct YamlBlock {
     pub(super) flow: bool,
 }
 
-/// Reads the mapping in `yaml`, which stands at `at` in the file.
+/// Reads the mapping in `yaml`, which is at `at` in the file.
 ///
 /// The error is a sentence that starts with the line in the file.
 pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
@@ -57,7 +57,7 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
     Ok(reader.block)
 }
 
-/// Where an event stands in the file.
+/// Where an event is in the file.
 #[derive(Debug, Clone, Copy)]
 struct Token {
     span: Span,
@@ -250,7 +250,7 @@ impl YamlReader<'_> {
         let Some(parent) = self.frames.last_mut() else {
             return match node.value {
                 Value::Object(_) => Ok(()),
-                _ => Err("the block is no mapping of keys to values".to_owned()),
+                _ => Err("the block is not a mapping of keys to values".to_owned()),
             };
         };
         parent.depth = parent.depth.max(node.depth);
@@ -259,7 +259,7 @@ impl YamlReader<'_> {
             Items::List(items) => items.push(node.value),
             Items::Map { map, merged, key: key @ None } => {
                 if map.contains_key(&node.name) && !merged.contains(&node.name) {
-                    return Err(format!("the key {:?} stands here twice", node.name));
+                    return Err(format!("the key {:?} occurs twice", node.name));
                 }
                 let is_merge = node.style == Style::Plain && node.name == "<<";
                 *key = Some(YamlKey { name: node.name, span: node.span, is_merge });
@@ -331,7 +331,7 @@ impl YamlReader<'_> {
         self.budget = self
             .budget
             .checked_sub(weight)
-            .ok_or_else(|| "aliases or long keys expand to far more than the text itself".to_owned())?;
+            .ok_or_else(|| "aliases or long keys expand to far more than the text".to_owned())?;
         Ok(())
     }
 
@@ -339,7 +339,7 @@ impl YamlReader<'_> {
         source(self.yaml, self.at, span)
     }
 
-    /// Looks behind the last token, over white space, comments, anchors, tags and the signs in `skip`, for one of
+    /// Looks after the last token, over white space, comments, anchors, tags and the signs in `skip`, for one of
     /// the signs in `wanted`.
     fn ahead(&self, skip: &[u8], wanted: &[u8]) -> Option<usize> {
         let from = self.end.max(self.at);
@@ -366,7 +366,7 @@ impl YamlReader<'_> {
         Span::new(at, at)
     }
 
-    /// Widens the content of a block scalar to its header, and cuts the blank lines behind it.
+    /// Widens the content of a block scalar to its header, and cuts the blank lines after it.
     fn block_scalar(&self, content: Span) -> Span {
         let start = self.ahead(b":-?", b"|>").unwrap_or(content.start).min(content.start);
         let whole = self.source(Span::new(start, content.end));
@@ -394,7 +394,7 @@ impl YamlReader<'_> {
     }
 }
 
-/// Gives the link that a value is as a whole (spec/obsidian.md 2.7), without its key and line. `span` is where it stands
+/// Returns the link that a value is as a whole (spec/obsidian.md 2.7), without its key and line. `span` is where it stands
 /// in the file, and `yaml` stands there at `at`.
 pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usize) -> Option<Link> {
     if !text.trim_start().starts_with(['[', '!']) {
@@ -429,12 +429,12 @@ pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usiz
     })
 }
 
-/// Gives the bytes of a span of the file in `yaml`, which stands there at `at`.
+/// Returns the bytes of a span of the file in `yaml`, which stands there at `at`.
 fn source(yaml: &str, at: usize, span: Span) -> &str {
     Span::new(span.start.saturating_sub(at), span.end.saturating_sub(at)).of(yaml)
 }
 
-/// Gives the entries that a key and its value bring to a mapping: one, or those of a merge that are not there yet.
+/// Returns the entries that a key and its value bring to a mapping: one, or those of a merge that are not there yet.
 fn entries(
     key: &YamlKey,
     value: Value,
@@ -473,7 +473,7 @@ fn resolve(text: &str, style: Style, tag: Option<&Tag>) -> Value {
     }
 }
 
-/// Reads what a plain scalar means beside a string; `None` where it is one.
+/// Reads what a plain scalar means beside a string; `None` if it is one.
 pub(super) fn core(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),

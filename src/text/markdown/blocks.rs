@@ -1,5 +1,5 @@
-//! Owns the blocks that `block:` looks into (spec/obsidian.md 8.2): paragraphs, list items without what is nested in
-//! them, tables, code blocks and quotes.
+//! The blocks for the query operator `block:` (spec/obsidian.md 8.2): paragraphs, list items without nested lists,
+//! tables, code blocks and quotes.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
@@ -8,9 +8,9 @@ use super::{OPTIONS, flattened, from_marker, shifted};
 use crate::text::line::Lines;
 use crate::text::span::Span;
 
-/// Lists the blocks of a body that begins at `body_start`, in order, without the line end behind each.
+/// Lists the blocks of a body that begins at `body_start`, in order, without the line end after each.
 ///
-/// A quote is one block, and so is a list item up to the first list nested in it; what stands behind that is another.
+/// A quote is one block, and so is a list item up to the first list nested in it; what stands after that is another.
 pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);

@@ -1,12 +1,11 @@
-//! Owns the stack of open blocks around the place being read, and decides which block an id names
-//! (spec/obsidian.md 3.7). Reads markers of lines; records nothing.
+//! The stack of open container blocks, and the choice of the block that an id names (spec/obsidian.md 3.7).
 
 use crate::text::line::Lines;
 use crate::text::link::LinkContext;
 use crate::text::note::BlockKind;
 use crate::text::span::Span;
 
-/// What may hold other blocks.
+/// The kind of a container block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContainerKind {
     Note,
@@ -31,7 +30,7 @@ impl ContainerKind {
     }
 }
 
-/// What kind of block holds text itself.
+/// The kind of a leaf block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeafKind {
     /// A paragraph, or the text of an item without one.
@@ -40,7 +39,7 @@ pub(super) enum LeafKind {
     Cell,
 }
 
-/// A block that is open around the place being read.
+/// An open container block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container {
     pub(super) holder: ContainerKind,
@@ -59,7 +58,7 @@ impl Container {
     }
 }
 
-/// The open blocks, the note itself outermost.
+/// The stack of open containers, with the note itself at the bottom.
 #[derive(Debug)]
 pub(super) struct ContainerStack<'a> {
     text: &'a str,
@@ -73,7 +72,7 @@ impl<'a> ContainerStack<'a> {
         Self { text, root, stack: Vec::new() }
     }
 
-    /// Gives the innermost open block.
+    /// Returns the innermost open block.
     pub(super) fn inside(&self) -> &Container {
         self.stack.last().unwrap_or(&self.root)
     }
@@ -110,7 +109,7 @@ impl<'a> ContainerStack<'a> {
         self.inside_mut().last = Some((kind, span));
     }
 
-    /// Gives the markers of the open list items, the innermost first.
+    /// Returns the markers of the open list items, the innermost first.
     pub(super) fn item_markers(&self) -> impl Iterator<Item = usize> + '_ {
         let items = self.stack.iter().rev().filter(|inside| inside.holder == ContainerKind::Item);
         items.map(|inside| marker_start(self.text, inside.span))
@@ -202,7 +201,7 @@ pub(super) fn trimmed(text: &str, span: Span) -> Span {
     Span::new(span.start, span.start + span.of(text).trim_end().len())
 }
 
-/// Gives the offset of an item's marker: the parser lets some items begin with their indent.
+/// Returns the offset of an item's marker: the parser lets some items begin with their indent.
 fn marker_start(text: &str, item: Span) -> usize {
     let raw = item.of(text);
     item.start + raw.len() - raw.trim_start_matches([' ', '\t']).len()

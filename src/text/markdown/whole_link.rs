@@ -6,7 +6,7 @@ use crate::text::link::LinkForm;
 use crate::text::link_syntax::{self, Destination};
 use crate::text::span::Span;
 
-/// Reads `text` as one inline markdown link or image that takes up all of it.
+/// Reads `text` as one inline Markdown link or image that takes up all of it.
 pub(in crate::text) fn whole_link(text: &str) -> Option<Destination> {
     let mut inner = 0;
     for (event, range) in Parser::new(text).into_offset_iter() {

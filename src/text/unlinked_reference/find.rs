@@ -29,7 +29,7 @@ pub fn in_note(text: &str, note: &Note, lines: &Lines) -> Vec<UnlinkedReference>
     found
 }
 
-/// Finds the mentions of a canvas that is no JSON, in order.
+/// Finds the mentions of a canvas that is not JSON, in order.
 pub fn in_broken_canvas(text: &str) -> Vec<UnlinkedReference> {
     let mut found = Vec::new();
     wikilinks(text, Span::new(0, text.len()), UnlinkedReferenceKind::BrokenJson, &mut found);
@@ -172,7 +172,7 @@ fn in_diagram(text: &str, within: Span, found: &mut Vec<UnlinkedReference>) {
 
 struct MermaidNode<'c> {
     id: &'c str,
-    /// Its offset behind the id's start, and its text.
+    /// Its offset after the id's start, and its text.
     label: Option<(usize, &'c str)>,
     class: Option<&'c str>,
 }
