@@ -161,7 +161,7 @@ fn what_is_invalid_says_so_by_line() {
     check_error("a: @x", "line 2:");
     check_error("a: *nowhere", "line 2:");
     check_error("a: &x [*x]", "line 2: an alias refers to the node that it is part of");
-    check_error("just text", "line 2: the block is no mapping");
+    check_error("just text", "line 2: the block is not a mapping");
     check_error("- a\n- b", "line");
     check_error("a: 1\n...\nb: 2", "line 4: a second YAML document");
     check_error("k: %foo", "line 2:");

@@ -455,18 +455,18 @@ fn malformed_settings_are_warned_of() {
     let starts: Vec<_> = found
         .warnings
         .iter()
-        .map(|warning| warning.split(' ').take(3).collect::<Vec<_>>().join(" "))
+        .map(|warning| warning.split(' ').take(4).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(
         starts,
         [
-            "app.json has no",
-            "app.json has no",
-            "app.json excludes nothing",
-            "app.json has an",
-            "types.json is no",
-            "daily-notes.json holds no",
-            "templates.json has no"
+            "app.json has an unknown",
+            "app.json has an unknown",
+            "app.json excludes nothing by",
+            "app.json has an excluded",
+            "types.json is not valid",
+            "daily-notes.json is not a",
+            "templates.json has an unknown"
         ]
     );
     let root = vault(&[]);
