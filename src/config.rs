@@ -1,7 +1,7 @@
-//! Owns settings: their layers, their types, and where each value came from.
+//! Settings: their layers, their types, and the origin of each value.
 //!
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
-//! for a vault can be a download.
+//! because a vault can be a download.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Owns the piece table: a text under successive edits, which gives the edits of the original that have the same
-//! effect as all of them. Bytes that no edit touched stay pieces of the original.
+//! A piece table: the composition of several successive edits of a text into one list of edits.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,4 @@
-//! Owns the section of related notes at the end of a note: one bullet for each link that sidenote keeps there.
-//!
-//! Only bullets that are one link and nothing else are ever taken away.
+//! The related section: the bullets with links that sidenote keeps at the end of a note.
 
 use crate::text::edit::Edit;
 use crate::text::frontmatter::edit::line_end;

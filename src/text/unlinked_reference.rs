@@ -1,7 +1,5 @@
-//! Owns what names a file and is no link: a wikilink beside other text in a property, a node of a Mermaid diagram, and
-//! whatever stands in YAML or JSON that cannot be read (spec/obsidian.md 2.7, 4.6, 4.7).
-//!
-//! Obsidian follows none of these, so a rename tells of them; the first alone can be rewritten, where that is wished.
+//! Unlinked references: names of files that Obsidian does not treat as links, such as a wikilink next to other text in a
+//! property, or a node of a Mermaid diagram (spec/obsidian.md 2.7, 4.6, 4.7).
 
 pub mod find;
 

@@ -1,5 +1,5 @@
-//! Owns the judgement of names before an assignment: whether `access_key` or `Access point` speaks of a key, and
-//! whether `pass` speaks of a ticket.
+//! The judgement of names before an assignment: whether `access_key` or `Access point` means a key, and whether `pass`
+//! means a ticket.
 
 /// Names that keys are assigned to.
 pub(super) const KEY_NAMES: &[&str] =
