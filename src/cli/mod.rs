@@ -217,7 +217,7 @@ impl Session {
     /// Opens the store and brings the index up to date, as far as this process may.
     fn fresh_store(&self) -> Result<Store> {
         let store = self.store()?;
-        let behind = store.index().freshen()?;
+        let behind = store.index().refresh()?;
         if behind > 0 {
             let why = if store.lookup().is_index_written_elsewhere() {
                 "another sidenote writes the index"

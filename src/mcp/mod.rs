@@ -264,7 +264,7 @@ impl Server {
         work.await.unwrap_or_else(|_| Err(Error::internal("it failed; the message is in the server's log")))
     }
 
-    /// As [`Server::run`], for answers that are no tool's.
+    /// Runs a request as [`Server::run`] does, for answers that no tool gives.
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,

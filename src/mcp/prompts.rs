@@ -93,7 +93,7 @@ fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
 }
 
 fn handoff(store: &Store, project: Option<&str>) -> Result<Vec<PromptMessage>> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let reply = match store.handoffs().handoff(project) {
         Ok(reply) => reply,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -112,7 +112,7 @@ fn handoff(store: &Store, project: Option<&str>) -> Result<Vec<PromptMessage>> {
 }
 
 fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let since = Timestamp::from_millis(store.now().millis() - WEEK);
     let hidden = PutAway { archived: true, forgotten: true };
     let filter = Filter { updated_after: Some(since), hidden, ..Filter::default() };
@@ -148,7 +148,7 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
 }
 
 fn link_suggestions(store: &Store, name: &str, can_link: bool) -> Result<Vec<PromptMessage>> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let note = store.reads().read(&ReadRequest { note: name.to_owned(), section: None, lines: None })?;
     let (outgoing, backlinks) = store.reads().neighbours(&note.path)?;
     let found = store.searches().search(&SearchRequest {

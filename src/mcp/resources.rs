@@ -83,7 +83,7 @@ pub(super) fn unaddress(value: &mut Value) {
 /// Lists files, a page at a time; the cursor is the last path of the page before.
 pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult> {
     if cursor.is_none() {
-        store.index().freshen()?;
+        store.index().refresh()?;
     }
     let after = cursor.map(path_of).transpose()?;
     let mut files = store.reads().files_after(after.as_ref().map_or("", NotePath::as_str), PAGE + 1)?;
@@ -114,7 +114,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// Reads a file: the text of a note or canvas, and the bytes of anything else.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse> {
     let path = path_of(uri)?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let (file, content) = store.reads().file(&path, LARGEST)?;
     let kind = media_type(&file.path);
     let contents = match content {
@@ -140,7 +140,7 @@ pub(super) fn require(store: &Store, uri: &str) -> Result<()> {
         return Err(Error::invalid(format!("the address has more than {LONGEST_URI} bytes")));
     }
     let path = path_of(uri)?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     store.reads().require_file(&path)
 }
 

@@ -138,7 +138,7 @@ impl Answer {
         Self::refusal(sentence(error, |tool| served.has(tool)))
     }
 
-    /// As [`Answer::json`], of a call that cannot be done.
+    /// Answers a call that cannot be done with JSON as text.
     ///
     /// # Errors
     /// `Internal` for a value that JSON cannot hold.

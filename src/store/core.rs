@@ -16,7 +16,7 @@ use crate::index::{Index, Snapshot};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::store::call::Call;
-use crate::store::unindexed::Unseen;
+use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
@@ -122,7 +122,7 @@ pub(super) struct SharedState {
     /// When this process last looked whether a backup is due.
     pub(in crate::store) backed_up: AtomicI64,
     /// Files that the index did not hold as they are when this process looked last.
-    pub(in crate::store) unseen: Mutex<Arc<Unseen>>,
+    pub(in crate::store) unindexed_files: Mutex<Arc<UnindexedFiles>>,
     /// Held while a call is carried out that its caller may repeat.
     pub(in crate::store) repeated: Mutex<()>,
 }

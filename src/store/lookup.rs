@@ -11,7 +11,7 @@ use crate::index::catalog::{FileKind, FileRow, Filter, Hash, path_id};
 use crate::parallel;
 use crate::store::core::Core;
 use crate::store::source::Source;
-use crate::store::unindexed::Unseen;
+use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::{NotePath, key};
 use crate::vault::applied::Applied;
 use crate::wording::Wording;
@@ -59,7 +59,7 @@ impl Lookup<'_> {
         }
         drop(catalog);
         let folded = key(wanted);
-        let mut rows = self.with_unseen(rows, |source| source.answers(&folded))?;
+        let mut rows = self.with_unindexed(rows, |source| source.answers(&folded))?;
         match rows.len() {
             1 => {
                 let row = rows.pop().ok_or_else(|| Error::internal("a row vanished"))?;
@@ -82,7 +82,7 @@ impl Lookup<'_> {
     ///
     /// # Errors
     /// As [`Vault::canonical_path`](crate::vault::Vault::canonical_path).
-    pub(in crate::store) fn settled(&self, filter: &Filter) -> Result<Filter> {
+    pub(in crate::store) fn with_canonical_folder(&self, filter: &Filter) -> Result<Filter> {
         let mut filter = filter.clone();
         if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
             && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
@@ -93,23 +93,23 @@ impl Lookup<'_> {
     }
 
     /// Remembers what a comparison of the files with the index found; nothing where the index is in line with them.
-    pub(super) fn set_unseen(&self, drift: Option<&Drift>) {
-        let mut unseen = self.core.state.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn set_unindexed(&self, drift: Option<&Drift>) {
+        let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
         match drift.filter(|drift| !drift.is_empty()) {
-            Some(drift) => *unseen = Arc::new(Unseen::of(drift)),
-            None if unseen.is_empty() => {}
-            None => *unseen = Arc::default(),
+            Some(drift) => *unindexed = Arc::new(UnindexedFiles::of(drift)),
+            None if unindexed.is_empty() => {}
+            None => *unindexed = Arc::default(),
         }
     }
 
-    pub(super) fn unseen(&self) -> Arc<Unseen> {
-        Arc::clone(&self.core.state.unseen.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn unindexed_files(&self) -> Arc<UnindexedFiles> {
+        Arc::clone(&self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds files as an operation left them: with the hash of their bytes, or gone.
-    pub(super) fn add_unseen(&self, files: &[(NotePath, Option<Hash>)]) {
-        let mut unseen = self.core.state.unseen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut more = Unseen { there: unseen.there.clone(), gone: unseen.gone.clone() };
+    pub(super) fn add_unindexed(&self, files: &[(NotePath, Option<Hash>)]) {
+        let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut more = UnindexedFiles { there: unindexed.there.clone(), gone: unindexed.gone.clone() };
         for (path, hash) in files {
             let (to, from) = match hash {
                 Some(_) => (&mut more.there, &mut more.gone),
@@ -118,7 +118,7 @@ impl Lookup<'_> {
             from.remove(path);
             to.insert(path.clone());
         }
-        *unseen = Arc::new(more);
+        *unindexed = Arc::new(more);
     }
 
     /// Notes how many files the index is behind.
@@ -138,26 +138,26 @@ impl Lookup<'_> {
 
     /// Finds the file at a path: as the index has it, or as it is on the disk where the index is behind.
     pub(super) fn row_at(&self, path: &str) -> Result<Option<FileRow>> {
-        let unseen = self.unseen();
-        match NotePath::from_disk(path).filter(|path| unseen.covers(path)) {
+        let unindexed = self.unindexed_files();
+        match NotePath::from_disk(path).filter(|path| unindexed.covers(path)) {
             Some(path) => self.core.index.look_at(&path, &self.core.vault.settings()),
             None => self.core.index.catalog().row_at(path),
         }
     }
 
     /// Puts in the place of what the index says of files those that answer on the disk, where it is behind.
-    pub(super) fn with_unseen(
+    pub(super) fn with_unindexed(
         &self,
         mut rows: Vec<FileRow>,
         answers: impl Fn(&Source) -> bool + Sync,
     ) -> Result<Vec<FileRow>> {
-        let unseen = self.unseen();
-        if unseen.is_empty() {
+        let unindexed = self.unindexed_files();
+        if unindexed.is_empty() {
             return Ok(rows);
         }
-        rows.retain(|row| !unseen.covers(&row.path));
+        rows.retain(|row| !unindexed.covers(&row.path));
         let settings = self.core.vault.settings();
-        for path in self.unseen_where(&answers)? {
+        for path in self.unindexed_where(&answers)? {
             rows.extend(self.core.index.look_at(&path, &settings)?);
         }
         rows.sort_by(|one, other| one.path.cmp(&other.path));
@@ -165,9 +165,9 @@ impl Lookup<'_> {
     }
 
     /// Lists the notes that the index does not hold as they are and that answer; those that cannot be read do not.
-    fn unseen_where(&self, answers: &(impl Fn(&Source) -> bool + Sync)) -> Result<Vec<NotePath>> {
-        let unseen = self.unseen();
-        let paths: Vec<&NotePath> = unseen.notes().collect();
+    fn unindexed_where(&self, answers: &(impl Fn(&Source) -> bool + Sync)) -> Result<Vec<NotePath>> {
+        let unindexed = self.unindexed_files();
+        let paths: Vec<&NotePath> = unindexed.notes().collect();
         let read = |(): &mut (), path: &&NotePath| match self.core.vault.read(path) {
             Ok(bytes) => Ok(answers(&Source::unplaced((*path).clone(), &bytes)).then(|| (*path).clone())),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
@@ -180,7 +180,7 @@ impl Lookup<'_> {
     pub(super) fn rows_with_id(&self, id: &str) -> Result<Vec<FileRow>> {
         let wanted = key(id);
         let rows = self.core.index.catalog().names().with_id(id)?;
-        self.with_unseen(rows, |source| key(&source.id()) == wanted)
+        self.with_unindexed(rows, |source| key(&source.id()) == wanted)
     }
 
     /// Remembers to which note a name was resolved, for whoever goes on by its path.

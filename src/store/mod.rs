@@ -57,7 +57,7 @@ pub use crate::store::idempotency::{Calls, EarlierCall};
 pub use crate::store::lookup::Lookup;
 pub use crate::store::memory::content::MemoryContent;
 pub use crate::store::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
-pub use crate::store::memory::insert::{KeepRequest, Kept};
+pub use crate::store::memory::insert::{InsertOutcome, InsertRequest};
 pub use crate::store::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use crate::store::memory::memories::{
     MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem,
@@ -65,7 +65,7 @@ pub use crate::store::memory::memories::{
 pub use crate::store::memory::recall::{
     ExplainReply, MemoryRecallRequest, RecallReply, RecallRequest, Recalled, RecalledReply,
 };
-pub use crate::store::memory::save::{Alike, SaveReply, SaveRequest};
+pub use crate::store::memory::save::{NearDuplicate, SaveReply, SaveRequest};
 pub use crate::store::memory::texts::{MemoryText, MostLike, TextOrder, TextsRequest};
 pub use crate::store::memory::write_note::{WriteReply, WriteRequest};
 pub use crate::store::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
@@ -78,11 +78,11 @@ pub use crate::store::query::related::{
 pub use crate::store::query::search::{
     Explained, Fallback, SearchReply, SearchRequest, SearchResult, WordWeight,
 };
-pub use crate::store::query::verify::Sifted;
+pub use crate::store::query::verify::Verification;
 pub use crate::store::query::why::{Condition, WhyReply, WhyRequest};
 pub use crate::store::read::Reads;
 pub use crate::store::read::files::{FileContent, FileItem};
-pub use crate::store::read::graph::{Backlink, LinkItem, LinksReply, PathReply, Place, UnresolvedItem};
+pub use crate::store::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
 pub use crate::store::read::list::{FieldsItem, ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
 pub use crate::store::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use crate::store::read::tasks::{TaskItem, TasksRequest};
@@ -181,7 +181,7 @@ impl Store {
             tended: AtomicI64::new(0),
             backed_up: AtomicI64::new(0),
             projection: Mutex::new(None),
-            unseen: Mutex::default(),
+            unindexed_files: Mutex::default(),
             repeated: Mutex::default(),
         };
         if !open.read_only {

@@ -75,7 +75,7 @@ impl Source {
     }
 }
 
-pub(in crate::store) fn without_frontmatter(text: &str) -> &str {
+fn without_frontmatter(text: &str) -> &str {
     text.get(frontmatter::read(text).1..).unwrap_or("").trim()
 }
 

@@ -40,8 +40,9 @@ impl IndexSync<'_> {
         self.core.index.files().catch_up()
     }
 
-    /// As [`Self::freshen`], for whoever must not wait: what takes longer is left to others, or to the next time.
-    pub(super) fn freshen_within(&self, patience: Duration) -> Result<()> {
+    /// Brings the index in line with the files for a caller that must not wait. What takes longer than `patience` is left
+    /// to other processes, or to the next call.
+    pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
         if self.core.index.promote()? {
             self.core.index.sync_within(SyncScope::All, silent(), patience)?;
             self.note_moves();
@@ -56,8 +57,9 @@ impl IndexSync<'_> {
     /// # Errors
     /// `Io` where the vault cannot be listed.
     #[tracing::instrument(skip_all)]
-    pub fn freshen(&self) -> Result<usize> {
-        let behind = if self.core.index.promote()? { self.freshen_own()? } else { self.freshen_of_other()? };
+    pub fn refresh(&self) -> Result<usize> {
+        let behind =
+            if self.core.index.promote()? { self.refresh_as_writer()? } else { self.refresh_as_reader()? };
         Lookup::of(self.core).set_behind(behind);
         Ok(behind)
     }
@@ -67,13 +69,13 @@ impl IndexSync<'_> {
         Ok(if self.core.index.generation()? == 0 { FIRST } else { patience })
     }
 
-    /// As [`Self::freshen`], where this process writes the index.
-    fn freshen_own(&self) -> Result<usize> {
+    /// Brings the index in line with the files where this process writes it; gives the number of changes that it lacks.
+    fn refresh_as_writer(&self) -> Result<usize> {
         match self.patience(SEARCH).and_then(|limit| self.core.index.files().catch_up_within(limit)) {
             // A full disk, for instance: the index can still be read.
             Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
                 let drift = self.core.index.drift(&self.core.vault)?;
-                Lookup::of(self.core).set_unseen(Some(&drift));
+                Lookup::of(self.core).set_unindexed(Some(&drift));
                 tracing::warn!("the index cannot be brought up to date, so it answers as it is: {error}");
                 Ok(drift.len())
             }
@@ -85,20 +87,20 @@ impl IndexSync<'_> {
                     }
                     CatchUp::Behind(changes) => changes,
                 };
-                Lookup::of(self.core).set_unseen(None);
+                Lookup::of(self.core).set_unindexed(None);
                 self.note_moves();
                 Ok(behind)
             }
         }
     }
 
-    /// As [`Self::freshen`], where another process writes the index.
-    fn freshen_of_other(&self) -> Result<usize> {
+    /// Waits a moment for the process that writes the index; gives the number of files that the index lacks.
+    fn refresh_as_reader(&self) -> Result<usize> {
         let end = Instant::now() + self.patience(PATIENCE)?;
         loop {
             let generation = self.core.index.generation()?;
             let drift = self.core.index.drift(&self.core.vault)?;
-            Lookup::of(self.core).set_unseen(Some(&drift));
+            Lookup::of(self.core).set_unindexed(Some(&drift));
             if drift.is_empty() || !self.core.index.wait_for_commit(generation, end)? {
                 return Ok(drift.len());
             }

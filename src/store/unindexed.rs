@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use crate::index::Drift;
 use crate::text::path::NotePath;
 
-/// Files that the index did not hold as they are when this process looked last.
+/// The files that the index did not hold as they are when this process looked last.
 #[derive(Debug, Default)]
-pub(super) struct Unseen {
+pub(super) struct UnindexedFiles {
     /// Those that are new or changed.
     pub(in crate::store) there: BTreeSet<NotePath>,
     /// Those that are gone.
     pub(in crate::store) gone: BTreeSet<NotePath>,
 }
 
-impl Unseen {
+impl UnindexedFiles {
     pub(in crate::store) fn of(drift: &Drift) -> Self {
         let there = drift.added.iter().chain(&drift.changed).cloned().collect();
         Self { there, gone: drift.removed.iter().cloned().collect() }

@@ -38,7 +38,7 @@ impl<'a> View<'a> {
         } else {
             core.index.drift(&core.vault)?
         };
-        Lookup::of(core).set_unseen(Some(&drift));
+        Lookup::of(core).set_unindexed(Some(&drift));
         Lookup::of(core).set_behind(drift.len());
         let gone = drift.removed.iter().cloned().collect();
         Ok(Self { core, drift, gone, linked: Mutex::default() })

@@ -69,7 +69,7 @@ impl Memory {
 }
 
 /// Lists the tags of a note as they were given, from all names that it is found by and its properties.
-pub(in crate::store) fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
+fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
     let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
     original_tags::as_given(names, value("tags"), value(original_tags::ORIGINALS))
 }
@@ -145,7 +145,7 @@ impl Weighing<'_> {
 
     /// Tells what a note is worth that was just written: where the journal cannot be read, as if nothing had been done
     /// with it yet, for the change itself landed.
-    pub(in crate::store) fn weigh_landed(&self, row: FileRow) -> Result<Memory> {
+    pub(in crate::store) fn weigh_written(&self, row: FileRow) -> Result<Memory> {
         let now = self.core.clock.now();
         let weighed = match self.weigh(vec![row.clone()], now) {
             Ok(mut memories) => memories.pop(),
@@ -164,7 +164,7 @@ impl Weighing<'_> {
         weighed.ok_or_else(|| Error::internal("a row vanished"))
     }
 
-    /// As [`Self::weigh`], for scores, which do not ask for importance and tags: those are left out.
+    /// Weighs notes as [`Self::weigh`] does, for scores: importance and tags, which scores do not need, are left out.
     pub(in crate::store) fn weigh_roughly(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
         self.weigh_by(rows, now, false)
     }
@@ -192,12 +192,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    pub(in crate::store) fn weigh_by(
-        &self,
-        rows: Vec<FileRow>,
-        now: Timestamp,
-        with_tags: bool,
-    ) -> Result<Vec<Memory>> {
+    fn weigh_by(&self, rows: Vec<FileRow>, now: Timestamp, with_tags: bool) -> Result<Vec<Memory>> {
         let (kinds, thresholds) = (self.kinds(), self.thresholds());
         let catalog = self.core.index.catalog();
         let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
@@ -268,7 +263,7 @@ pub(in crate::store) fn own_id(row: &FileRow) -> Option<&str> {
 }
 
 /// Makes a memory of a row: with the tags and properties of the catalog, unless the row brings its own.
-pub(in crate::store) fn memory_of(
+fn memory_of(
     row: FileRow,
     details: Details,
     usage: Usage,
@@ -300,7 +295,7 @@ pub(in crate::store) fn memory_of(
 }
 
 /// So many notes are looked up one by one; more are read in one pass.
-pub(in crate::store) const FEW: usize = 200;
+const FEW: usize = 200;
 
 /// Reads what a note's properties say of its weight.
 pub(in crate::store) fn said(

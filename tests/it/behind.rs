@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Barrier;
 
 use serde_json::{Value, json};
-use sidenote::store::{DeleteRequest, EditRequest, KeepRequest, MoveRequest, NoteEdit, Operation, Store};
+use sidenote::store::{DeleteRequest, EditRequest, InsertRequest, MoveRequest, NoteEdit, Operation, Store};
 
 use crate::client::Client;
 use crate::support::{TestVault, json as said, run, text_of};
@@ -221,10 +221,10 @@ fn of_many_who_save_one_text_one_does() {
                 let (store, texts, begin) = (stores[number % 2].for_call(None), &texts, &begin);
                 scope.spawn(move || {
                     let request =
-                        |text: &String| KeepRequest { text: text.clone(), ..KeepRequest::default() };
+                        |text: &String| InsertRequest { text: text.clone(), ..InsertRequest::default() };
                     begin.wait();
-                    store.memory_writes().keep_unless_said(&request(&texts[0])).unwrap();
-                    store.memory_writes().keep_new(&request(&texts[1])).unwrap();
+                    store.memory_writes().insert_unless_duplicate(&request(&texts[0])).unwrap();
+                    store.memory_writes().insert_unless_similar(&request(&texts[1])).unwrap();
                 });
             }
         });

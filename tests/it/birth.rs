@@ -5,7 +5,7 @@ use std::fs;
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
 use sidenote::store::{
-    KeepRequest, ListRequest, MemoryListRequest, MoveRequest, Open, Operation, SortBy, Store, TextsRequest,
+    InsertRequest, ListRequest, MemoryListRequest, MoveRequest, Open, Operation, SortBy, Store, TextsRequest,
 };
 
 use crate::support::TestVault;
@@ -23,12 +23,12 @@ fn at(vault: &TestVault, millis: &str) -> Store {
 }
 
 fn keep(store: &Store, title: &str) {
-    let request = KeepRequest {
+    let request = InsertRequest {
         text: format!("What is known of the {title} and of nothing else."),
         title: Some(title.to_owned()),
-        ..KeepRequest::default()
+        ..InsertRequest::default()
     };
-    store.memory_writes().keep(&[request]).unwrap();
+    store.memory_writes().insert(&[request]).unwrap();
 }
 
 /// Checks every list that goes by time.

@@ -541,7 +541,7 @@ fn names_mean_the_same_before_and_after_a_note_is_indexed() {
         vault.write("n.md", format!("---\n{properties}\n---\n{body}\n"));
         let reader = vault.open("none");
         assert!(keeper.is_writer() && !reader.is_writer());
-        reader.index().freshen().unwrap();
+        reader.index().refresh().unwrap();
         let check = |when: &str| {
             for name in names {
                 let path = reader.lookup().find(name).map(|row| row.path.to_string());
@@ -558,7 +558,7 @@ fn names_mean_the_same_before_and_after_a_note_is_indexed() {
         };
         check("before");
         keeper.index().sync(silent()).unwrap();
-        reader.index().freshen().unwrap();
+        reader.index().refresh().unwrap();
         check("after");
     }
 }

@@ -109,7 +109,7 @@ fn what_is_given_stands_in_place_of_all_that_was() {
     let vault = TestVault::new(&[
         ("Plain.md", "# Heading\r\n\r\nold\r\n"),
         (
-            "Kept.md",
+            "InsertOutcome.md",
             "---\nid: 11111111-1111-4111-8111-111111111111\n# a comment\nsummary: old\nmetadata: {a: 1, b: 2}\nupdated_at: 2026-01-01\n---\n\nold text\n",
         ),
     ]);
@@ -122,17 +122,17 @@ fn what_is_given_stands_in_place_of_all_that_was() {
             { "id": kept, "content": "new text", "metadata": { "c": 3 } },
             { "id": NOBODY, "content": "x" },
             { "id": plain, "content": "---\nx: 1\n---\nnew", "embedding_text": null },
-            { "id": "Kept", "content": "by its title" },
+            { "id": "InsertOutcome", "content": "by its title" },
         ] }),
     );
     assert_eq!(
         text,
         format!(
-            "Memory {kept} updated successfully\nMemory {NOBODY} not found\nMemory {plain} updated successfully\nMemory Kept not found"
+            "Memory {kept} updated successfully\nMemory {NOBODY} not found\nMemory {plain} updated successfully\nMemory InsertOutcome not found"
         )
     );
     assert_eq!(
-        text_of(&vault, "Kept.md"),
+        text_of(&vault, "InsertOutcome.md"),
         format!(
             "---\nid: {kept}\n# a comment\nsummary: old\nmetadata: {{c: 3}}\nupdated_at: \"2026-11-21T00:00:00Z\"\n---\n\nnew text\n"
         )
@@ -148,7 +148,7 @@ fn what_is_given_stands_in_place_of_all_that_was() {
         "update_memories",
         json!({ "updates": [{ "id": kept, "embedding_text": "", "metadata": {} }] }),
     );
-    let written = text_of(&vault, "Kept.md");
+    let written = text_of(&vault, "InsertOutcome.md");
     assert!(!written.contains("summary") && !written.contains("metadata"), "{written}");
     let before = vault.contents();
     let text = client.text("update_memories", json!({ "updates": [{ "id": kept }] }));
@@ -164,7 +164,7 @@ fn what_is_given_stands_in_place_of_all_that_was() {
         "update_memories",
         json!({ "updates": [{ "id": kept, "content": "a <private>b</private>c", "embedding_text": "said" }] }),
     );
-    assert!(text_of(&vault, "Kept.md").ends_with("summary: said\n---\n\na c\n"));
+    assert!(text_of(&vault, "InsertOutcome.md").ends_with("summary: said\n---\n\na c\n"));
     client.finish();
     assert_eq!((uses(&vault, kept), uses(&vault, &plain)), (0, 1));
 }

@@ -61,8 +61,8 @@ fn ids_are_for_notes_that_want_them() {
     assert!(!has_id("book/src/Page.md", &["Page", "--folder", "book/src"]));
     vault.write(".sidenote/config.toml", "[notes]\nids = \"never\"\n");
     assert!(!has_id("Never.md", &["Never", "--tag", "x"]));
-    run(&vault, NOW, &["memory", "save", "Kept for long"]);
-    assert!(text_of(&vault, "Memories/Kept for long.md").contains("id: "));
+    run(&vault, NOW, &["memory", "save", "InsertOutcome for long"]);
+    assert!(text_of(&vault, "Memories/InsertOutcome for long.md").contains("id: "));
     vault.write(".sidenote/config.toml", "[notes]\nids = \"always\"\n");
     assert!(has_id("Again.md", &["Again", "--template", "T"]));
 }

@@ -793,7 +793,7 @@ fn a_backup_is_made_by_itself_where_settings_say_so() {
     let vault = TestVault::new(&[("a.md", "A.\n")]);
     let tend = |now: &str, auto: &str| {
         let store = at(&vault, now, &[("backup.auto", auto)]);
-        store.upkeep().tend().unwrap();
+        store.upkeep().run_due_maintenance().unwrap();
         store.upkeep().backups(None).unwrap().len()
     };
     assert_eq!(tend("2026-05-01", "false"), 0);

@@ -57,7 +57,7 @@ impl Place {
             ..Open::default()
         });
         let store = store.unwrap();
-        store.index().freshen().unwrap();
+        store.index().refresh().unwrap();
         store
     }
 

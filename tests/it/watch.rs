@@ -72,7 +72,7 @@ fn find(store: &Store, query: &str) -> Vec<String> {
 
 /// The index says what a new one of the same files would.
 fn check_rebuild(vault: &TestVault, store: &Store) {
-    until("all is taken in", || store.index().freshen().unwrap() == 0);
+    until("all is taken in", || store.index().refresh().unwrap() == 0);
     let fresh = TestVault::new(&[]);
     for (path, (bytes, _)) in vault.contents() {
         let name = path.strip_prefix(vault.root()).unwrap().to_owned();
@@ -253,7 +253,7 @@ fn what_becomes_a_dangling_link_is_not_taken_for_deleted() {
     fs::remove_file(outside.path().join("d/y.md")).unwrap();
     fs::remove_file(vault.root().join("a.md")).unwrap();
     until("what is deleted goes", || {
-        following.store.index().freshen().unwrap();
+        following.store.index().refresh().unwrap();
         !catalog("a.md")
     });
     until("what is deleted behind the link goes", || {

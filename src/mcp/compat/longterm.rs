@@ -12,8 +12,8 @@ use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::memory::preview::preview;
 use crate::memory::state::DEFAULT_IMPORTANCE;
 use crate::store::{
-    DeleteRequest, KeepRequest, Kept, Memory, MemoryText, Operation, ReviseRequest, Store, TextOrder,
-    TextsRequest, number,
+    DeleteRequest, InsertOutcome, InsertRequest, Memory, MemoryText, Operation, ReviseRequest, Store,
+    TextOrder, TextsRequest, number,
 };
 
 /// Where there is no room for all of a text, at least so many characters of it are shown.
@@ -322,17 +322,17 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     if !input.metadata.is_empty() {
         properties.insert("metadata".to_owned(), Value::Object(input.metadata));
     }
-    let request = KeepRequest {
+    let request = InsertRequest {
         text: input.content,
         kind: Some(input.memory_type.map_or(GENERAL, TypeInput::name).to_owned()),
         tags: input.tags,
         importance: Some(importance),
         properties,
-        ..KeepRequest::default()
+        ..InsertRequest::default()
     };
-    let memory = match store.memory_writes().keep_unless_said(&request)? {
-        Kept::New(memory) => *memory,
-        Kept::Known(known, _) => return Ok(duplicate("saving", &known)),
+    let memory = match store.memory_writes().insert_unless_duplicate(&request)? {
+        InsertOutcome::New(memory) => *memory,
+        InsertOutcome::Known(known, _) => return Ok(duplicate("saving", &known)),
     };
     let content = store.memories().content(&memory)?;
     Answer::pretty(&SaveOutput {
@@ -466,7 +466,7 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         content_of(content)?;
     }
     let importance = input.importance.map(|given| within("importance", given, 1.0, 10.0)).transpose()?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let Some(memory) = store.recalls().memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };
@@ -485,8 +485,8 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         ..ReviseRequest::default()
     };
     let memory = match store.memory_writes().revise_unless_said(&request)? {
-        Kept::New(memory) => *memory,
-        Kept::Known(known, _) => return Ok(duplicate("updating", &known)),
+        InsertOutcome::New(memory) => *memory,
+        InsertOutcome::Known(known, _) => return Ok(duplicate("updating", &known)),
     };
     let text =
         store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
@@ -549,7 +549,7 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
 
 fn delete(store: &Store, input: IdInput) -> Result<Answer> {
     let id = id_of(&input.id)?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let Some(memory) = store.recalls().memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };

@@ -267,7 +267,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let title = said(Some(input.title))
         .ok_or_else(|| Error::invalid("title is empty").with_hint("Say what the memory is called"))?;
     content_of(&input.content)?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let is_flat = store.config().vault.layout == Layout::Memories;
     let folder = store.config().memory.folder.trim_matches('/').to_owned();
     let updated = ("updated_at".to_owned(), Value::from(store.now().rfc3339()));
@@ -290,7 +290,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
 }
 
 fn read(store: &Store, input: ReadInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let mut found = store.recalls().memories_called(&input.identifier)?.into_iter();
     let Some(memory) = found.next() else {
         return Err(Error::not_found(format!("Memory not found: {}", input.identifier))
@@ -329,7 +329,7 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
     if let Some(content) = &input.content {
         content_of(content)?;
     }
-    store.index().freshen()?;
+    store.index().refresh()?;
     let memory = memory_of(store, &input.id)?;
     let request = ReviseRequest {
         note: memory.path,
@@ -394,7 +394,7 @@ fn remarks(done: &ChangeReply) -> Option<String> {
 }
 
 fn link(store: &Store, input: LinkInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
     let stem = target.path.rsplit('/').next().unwrap_or(&target.path).trim_end_matches(".md").to_owned();
     let given = said(input.link_text).as_deref().and_then(shown);
@@ -413,7 +413,7 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
 }
 
 fn unlink(store: &Store, input: UnlinkInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
     let request = RelateRequest { a: source.path.clone(), b: target.path.clone(), text: None };
     let done = store.changes().change(&Operation::Unlink(request), false)?;

@@ -11,7 +11,7 @@ use crate::index::catalog::Filter;
 use crate::mcp::error_text::{Served, sentence};
 use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::search::{MatchType, Mode};
-use crate::store::{KeepRequest, Memory, MemoryRanking, SearchRequest, Store};
+use crate::store::{InsertRequest, Memory, MemoryRanking, SearchRequest, Store};
 
 /// Told by every tool while memory is off.
 const DISABLED: &str = "Memory system is not enabled. Set memory.enabled=true in .rulebook";
@@ -298,7 +298,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
 }
 
 fn known(store: &Store, id: &str) -> Result<Memory> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
@@ -323,7 +323,7 @@ fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
 }
 
 fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let found = input.ids.iter().map(|id| store.recalls().memory_of_id(id)).collect::<Result<Vec<_>>>()?;
     let found: Vec<Memory> = found.into_iter().flatten().collect();
     let mut memories = Vec::new();
@@ -360,20 +360,20 @@ fn save(store: &Store, input: SaveInput) -> Result<SaveOutput> {
             return Err(Error::invalid(format!("{name} is empty")).with_hint("Give a word or more"));
         }
     }
-    let request = KeepRequest {
+    let request = InsertRequest {
         text: input.content,
         title: Some(input.title),
         kind: Some(input.kind),
         tags: input.tags.unwrap_or_default(),
-        ..KeepRequest::default()
+        ..InsertRequest::default()
     };
-    let made = store.memory_writes().keep(std::slice::from_ref(&request))?.pop();
+    let made = store.memory_writes().insert(std::slice::from_ref(&request))?.pop();
     let memory = made.ok_or_else(|| Error::internal("a new note is not there"))?;
     Ok(SaveOutput { memory: SavedOutput { id: memory.id, kind: memory.kind, title: memory.title } })
 }
 
 fn stats(store: &Store) -> Result<StatsOutput> {
-    let behind = store.index().freshen()?;
+    let behind = store.index().refresh()?;
     let stats = store.memories().memory_stats_among(&store.recalls().scoped(Filter::default()))?;
     let (missing, all) = store.memories().missing()?;
     let index_health = match missing {

@@ -14,7 +14,8 @@ use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::memory::preview::preview;
 use crate::memory::state::days_between;
 use crate::store::{
-    ChangeReply, KeepRequest, Kept, Memory, MemoryRecallRequest, RecalledReply, Store, Tier, WorkContext,
+    ChangeReply, InsertOutcome, InsertRequest, Memory, MemoryRecallRequest, RecalledReply, Store, Tier,
+    WorkContext,
 };
 
 /// A context counts so many hours where nothing is said.
@@ -409,7 +410,7 @@ fn show_share(cosine: f32) -> f64 {
 }
 
 fn found(store: &Store, id: &str) -> Result<Memory> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
@@ -444,17 +445,17 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     let kind = input.memory_type.or(input.kind);
     let source = input.source.filter(|source| !source.trim().is_empty());
     properties.extend(source.map(|source| ("source".to_owned(), Value::from(source))));
-    let request = KeepRequest {
+    let request = InsertRequest {
         text: input.text,
         kind: Some(kind.as_deref().map(KindInput::of).unwrap_or_default().name().to_owned()),
         tags: input.tags.unwrap_or_default(),
         importance: input.importance.map(|share| from_share(share.clamp(0.0, 1.0))),
         properties,
-        ..KeepRequest::default()
+        ..InsertRequest::default()
     };
-    let (memory, similarity) = match store.memory_writes().keep_new(&request)? {
-        Kept::New(memory) => (memory, None),
-        Kept::Known(memory, cosine) => (memory, Some(show_share(cosine))),
+    let (memory, similarity) = match store.memory_writes().insert_unless_similar(&request)? {
+        InsertOutcome::New(memory) => (memory, None),
+        InsertOutcome::Known(memory, cosine) => (memory, Some(show_share(cosine))),
     };
     let content = store.memories().content(&memory)?;
     let tier = memory.state.tier;

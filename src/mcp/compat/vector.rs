@@ -11,8 +11,8 @@ use crate::mcp::error_text::sentence;
 use crate::mcp::reply_limit::TextBudget;
 use crate::mcp::tool::{Answer, Effect, IntentInput, Tool};
 use crate::store::{
-    Handoff, HandoffRequest, KeepRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest, SearchRequest,
-    Store,
+    Handoff, HandoffRequest, InsertRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest,
+    SearchRequest, Store,
 };
 
 /// Stands between memories.
@@ -202,7 +202,7 @@ fn not_found(id: &str) -> String {
 
 /// Finds memories by their ids; nothing for an id that no note has.
 fn all_by_id<'a>(store: &Store, ids: impl Iterator<Item = &'a String>) -> Result<Vec<Option<Memory>>> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     ids.map(|id| store.recalls().memory_of_id(id)).collect()
 }
 
@@ -214,10 +214,10 @@ fn store_memories(store: &Store, input: StoreInput) -> Result<Answer> {
         let mut properties = Map::new();
         properties.extend(summary(new.embedding_text).map(|text| (SUMMARY.to_owned(), Value::from(text))));
         properties.extend(filled(new.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
-        KeepRequest { text: new.content, properties, ..KeepRequest::default() }
+        InsertRequest { text: new.content, properties, ..InsertRequest::default() }
     };
-    let requests: Vec<KeepRequest> = input.memories.into_iter().map(keep).collect();
-    let kept = store.memory_writes().keep(&requests)?;
+    let requests: Vec<InsertRequest> = input.memories.into_iter().map(keep).collect();
+    let kept = store.memory_writes().insert(&requests)?;
     Ok(Answer::text(match kept.as_slice() {
         [one] => format!("Memory stored with ID: {}", one.id),
         several => {
@@ -392,7 +392,7 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
 }
 
 fn report_memory_usefulness(store: &Store, input: VoteInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let id = input.memory_id;
     let Some(memory) = store.recalls().memory_of_id(&id)? else { return Ok(Answer::refusal(not_found(&id))) };
     let score = store.memories().vote(&memory.path, input.useful)?.state.usefulness;
@@ -419,7 +419,7 @@ fn store_handoff(store: &Store, input: HandoffInput) -> Result<Answer> {
 }
 
 fn get_handoff(store: &Store, _: NoInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     match store.handoffs().handoff(None) {
         Ok(handoff) => {
             let mut text = handoff.text.trim_end().to_owned();

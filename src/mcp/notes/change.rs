@@ -249,7 +249,7 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
 }
 
 pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let needs = |name: &str| {
         Error::invalid(format!("edit_note needs {name} for this action")).with_hint(
             r#"A valid call: {"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}"#,
@@ -284,7 +284,7 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
 }
 
 pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let request = MoveRequest {
         from: input.from,
         to: input.to,
@@ -302,7 +302,7 @@ pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
 }
 
 pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     if input.restore {
         let reply = store.memory_writes().restore_memory(&input.note, input.dry_run)?;
         let back = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
@@ -338,7 +338,7 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
 }
 
 pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let request = RelateRequest { a: input.a, b: input.b, text: input.text };
     let operation = if input.remove { Operation::Unlink(request) } else { Operation::Link(request) };
     Changed::of(&store.changes().change(&operation, false)?).answer()

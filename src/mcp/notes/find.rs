@@ -416,7 +416,7 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
         OneOrMany::One(name) => vec![name],
         OneOrMany::Many(names) => names,
     };
-    store.index().freshen()?;
+    store.index().refresh()?;
     let lines = match (input.first_line, input.last_line) {
         (None, None) => None,
         (first, last) => {
@@ -663,7 +663,7 @@ fn show_read(output: &ReadOutput) -> String {
 pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(50), 1, 500)?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let counts = |counts: Vec<CountOutput>| {
         let total = counts.len();
         let counts =

@@ -83,7 +83,7 @@ impl End {
 
 pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let note = || {
         input.note.as_deref().ok_or_else(|| {
             Error::invalid("explore_links needs a note").with_hint(r#"A valid call: {"note": "Boat"}"#)

@@ -65,7 +65,7 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
         return Err(Error::invalid(format!("{kind:?} is no type")).with_hint("Give a word, such as decision"));
     }
     refuse_long_label("type", input.kind.as_deref())?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let path = store.lookup().find(&input.note)?.path.to_string();
     let importance =
         input.importance.map(|importance| within("importance", importance, 1.0, 10.0)).transpose()?;
@@ -249,7 +249,7 @@ fn look(
 ) -> Result<(String, Value)> {
     Ok(match action {
         ReadAction::HandoffGet => {
-            store.index().freshen()?;
+            store.index().refresh()?;
             match store.handoffs().handoff(project) {
                 Ok(handoff) => (
                     handoff.with_memories(),
@@ -359,7 +359,7 @@ fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Valu
 }
 
 fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let mut events = store.memories().audit(note)?;
     let total = events.len();
     events.truncate(TRAIL);
@@ -422,7 +422,7 @@ fn taken_back(replies: &[ChangeReply]) -> (String, Value) {
 }
 
 fn stats(store: &Store) -> Result<(String, Value)> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let status = store.index().status()?;
     let memory = store.memories().memory_stats()?;
     let text = format!(

@@ -194,7 +194,7 @@ impl BatchEdit {
 }
 
 fn edit(store: &Store, input: BatchInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     if input.edits.is_empty() || input.edits.len() > MOST_EDITS {
         return Err(Error::invalid(format!("edit_notes got {} edits", input.edits.len()))
             .with_hint(format!("Give 1 to {MOST_EDITS} in one call")));
@@ -225,7 +225,7 @@ struct RenameInput {
 }
 
 fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let RenameInput { kind, old, new, note, dry_run } = input;
     let operation = match kind {
         PartName::Tag | PartName::Property => {
@@ -259,7 +259,7 @@ struct MergeInput {
 }
 
 fn merge(store: &Store, input: MergeInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let request = MergeRequest { from: input.from, into: input.into };
     Changed::of(&store.changes().change(&Operation::Merge(request), input.dry_run)?).answer()
 }
@@ -275,7 +275,7 @@ struct ExtractInput {
 }
 
 fn extract(store: &Store, input: ExtractInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let request = ExtractRequest { note: input.note, section: input.section, title: input.title };
     Changed::of(&store.changes().change(&Operation::Extract(request), input.dry_run)?).answer()
 }
@@ -296,7 +296,7 @@ struct CreateInput {
 }
 
 fn create(store: &Store, input: CreateInput) -> Result<Answer> {
-    store.index().freshen()?;
+    store.index().refresh()?;
     let valid = r#"A valid call: {"title": "Regatta", "template": "Event"}, or {"daily": true}"#;
     let title = match (input.daily, input.title) {
         (true, None) => String::new(),
@@ -352,7 +352,7 @@ struct OutlineOutput {
 
 fn outline(store: &Store, input: OutlineInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let note = store.reads().inspect(&input.note)?;
     let headings = note.headings.into_iter().map(|heading| {
         (
@@ -424,7 +424,7 @@ struct QueryOutput {
 fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     let start = offset(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(100), 1, 500)?;
-    store.index().freshen()?;
+    store.index().refresh()?;
     let named = input.property.clone();
     let property = input.property.map(|text| match text.split_once('=') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),

@@ -41,8 +41,8 @@ impl Changes<'_> {
         self.plan_clean(&self.clean_operation(operation).0)
     }
 
-    /// As [`Self::plan`], of an operation that brings nothing private.
-    pub(in crate::store) fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
+    /// Plans an operation, as [`Self::plan`] does, whose texts are clean already.
+    fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
         self.plan_in(&View::new(self.core)?, operation)
     }
 
@@ -155,7 +155,7 @@ impl Changes<'_> {
         match self.show_change(&plan, &applied) {
             Ok(told) => notices.extend(told),
             Err(error) => {
-                Lookup::of(self.core).add_unseen(&left_behind(&applied));
+                Lookup::of(self.core).add_unindexed(&left_behind(&applied));
                 notices.push(format!("the index does not show the change yet: {error}"));
             }
         }
@@ -172,11 +172,11 @@ impl Changes<'_> {
         }
         let left = left_behind(applied);
         if self.core.index.wait_for(&left, PATIENCE)?
-            && (applied.folders.is_empty() || IndexSync::of(self.core).freshen()? == 0)
+            && (applied.folders.is_empty() || IndexSync::of(self.core).refresh()? == 0)
         {
             return Ok(Vec::new());
         }
-        Lookup::of(self.core).add_unseen(&left);
+        Lookup::of(self.core).add_unindexed(&left);
         let holder =
             self.core.index.holder().map_or_else(String::new, |holder| format!(" of process {}", holder.pid));
         Ok(vec![format!("the index{holder} does not show the change yet")])
@@ -238,7 +238,7 @@ fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec
     Ok(notices)
 }
 
-/// As [`end_unfinished`], where there is anything to end; called before the files are first looked at.
+/// Ends what a crash left unfinished, where there is anything. It is called before the files are first looked at.
 pub(in crate::store) fn end_unfinished_at_start(vault: &Vault, now: Timestamp) -> Vec<String> {
     let records = vault.records();
     if !vault.has_pending_transactions(&records) {

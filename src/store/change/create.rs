@@ -63,7 +63,7 @@ impl Planner<'_> {
     /// # Errors
     /// `Exists` where a note is there already; `Invalid` for a title that gives no file name, and for a type or category
     /// that is too long; `NotFound` for a template that is not there.
-    pub(in crate::store) fn plan_new(
+    pub(super) fn plan_new(
         &self,
         view: &View<'_>,
         request: &NewRequest,
@@ -256,7 +256,7 @@ impl Planner<'_> {
     }
 
     /// Finds a path in a folder for a note of this name: where others have it, with a number behind it.
-    pub(in crate::store) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
+    pub(super) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
         let mut path = NotePath::parse_new(&placed(folder, name), false)?;
         let taken = names_in(&self.core.vault, path.folder())?;
         let mut number = 1;

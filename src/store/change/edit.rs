@@ -100,7 +100,7 @@ impl Planner<'_> {
     /// # Errors
     /// `Conflict` where the note has other bytes than expected; `Invalid`, with the code of spec/obsidian.md 4.7, where
     /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
-    pub(in crate::store) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
+    pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
         let source = editable(view, request)?;
         let path = source.path.clone();
         let edits = edits_of(&source, &request.edit)?;
@@ -133,11 +133,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Self::plan_edit`], with the number of the edit that cannot be made.
-    pub(in crate::store) fn plan_edits(
-        &self,
-        view: &View<'_>,
-        requests: &[EditRequest],
-    ) -> Result<ChangeSet> {
+    pub(super) fn plan_edits(&self, view: &View<'_>, requests: &[EditRequest]) -> Result<ChangeSet> {
         let mut sources: Vec<(Source, Vec<(usize, &NoteEdit)>)> = Vec::new();
         let numbered = |at: usize, error: Error| error.of(&format!("edit {} of {}", at + 1, requests.len()));
         for (at, request) in requests.iter().enumerate() {

@@ -52,7 +52,7 @@ impl Changes<'_> {
         Calls::of(self.core).sign(&mut event);
         self.core.journal().record(&event)?;
         drop(lock);
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         Ok(Edited { changed: true, operation: Some(id) })
     }
 }

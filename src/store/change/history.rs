@@ -18,7 +18,7 @@ impl Changes<'_> {
         self.history_of(note, usize::MAX)
     }
 
-    /// As [`Self::history`], `limit` at most; no more of the journal is read than that takes.
+    /// Lists the last operations as [`Self::history`] does, `limit` at most. No more of the journal is read than that takes.
     ///
     /// # Errors
     /// As [`Self::history`].
@@ -53,7 +53,7 @@ impl Changes<'_> {
 }
 
 /// Tells of lines of the journal that could not be read, and were passed over.
-pub(in crate::store) fn warn_of_damage(events: &Events) {
+fn warn_of_damage(events: &Events) {
     if events.corrupt() > 0 {
         tracing::warn!("{} lines of the journal cannot be read and are left out", events.corrupt());
     }

@@ -51,7 +51,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Lookup::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
-    pub(in crate::store) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
+    pub(super) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
         let (from, into) = (view.find(&request.from)?, view.find(&request.into)?);
         if from == into || !from.is_note() || !into.is_note() {
             return Err(Error::invalid(format!("{from} cannot be merged into {into}"))
@@ -134,7 +134,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Lookup::find`]; `NotFound` for a heading that is not there; `Exists` where a note has the new name.
-    pub(in crate::store) fn plan_extract(
+    pub(super) fn plan_extract(
         &self,
         view: &View<'_>,
         request: &ExtractRequest,

@@ -39,12 +39,12 @@ const SINGLE: &[&str] = &[
 ];
 
 /// Says whether a property holds a list in every note.
-pub(in crate::store) fn is_list(name: &str) -> bool {
+fn is_list(name: &str) -> bool {
     LISTS.contains(&key(name).as_str())
 }
 
 /// Says whether a value says nothing.
-pub(in crate::store) fn is_blank(value: &Value) -> bool {
+pub(super) fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
@@ -55,7 +55,7 @@ pub(in crate::store) fn is_blank(value: &Value) -> bool {
 }
 
 /// Gives the value of a property of a text.
-pub(in crate::store) fn value_of(text: &str, name: &str) -> Option<Value> {
+pub(super) fn value_of(text: &str, name: &str) -> Option<Value> {
     let (block, _) = frontmatter::read(text);
     block?.get(name).map(|property| property.value.clone())
 }
@@ -132,7 +132,7 @@ impl<'a> Uniting<'a> {
     }
 
     /// Writes a property unless the text has it.
-    pub(in crate::store) fn offer(&mut self, name: &str, value: &Value) -> Result<()> {
+    pub(super) fn offer(&mut self, name: &str, value: &Value) -> Result<()> {
         match value_of(&self.text, name) {
             Some(held) if !is_blank(&held) => Ok(()),
             _ => self.set(name, value),

@@ -74,7 +74,7 @@ impl Planner<'_> {
     /// # Errors
     /// `NotFound` for what is not there; `Exists` where something is at the new place; `Invalid` for a name that is
     /// none.
-    pub(in crate::store) fn plan_move(&self, view: &View<'_>, request: &MoveRequest) -> Result<ChangeSet> {
+    pub(super) fn plan_move(&self, view: &View<'_>, request: &MoveRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("move");
         let (moves, moved) = match self.folder_named(&request.from) {
             Some(folder) => {
@@ -202,7 +202,7 @@ impl Planner<'_> {
     }
 
     /// Finds a file: a note by any of its names, any other by its path.
-    pub(in crate::store) fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
+    pub(super) fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
         if let Ok(path) = NotePath::parse(name)
             && view.holds(&path)?
         {
@@ -253,7 +253,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// `NotFound` for a part that is not there; `Exists` where the new name is that of another part.
-    pub(in crate::store) fn plan_part(&self, view: &View<'_>, request: &PartRequest) -> Result<ChangeSet> {
+    pub(super) fn plan_part(&self, view: &View<'_>, request: &PartRequest) -> Result<ChangeSet> {
         let path = view.find(&request.note)?;
         let own = view.source(&path)?;
         let (part, definition) = part_of(&own, request)?;

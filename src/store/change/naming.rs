@@ -11,7 +11,7 @@ pub(in crate::store) fn placed(folder: &str, name: &str) -> String {
 }
 
 /// Gives the file name, without its ending, of a note in the layout `memories`.
-pub(in crate::store) fn memory_stem(category: Option<&str>, title: &str) -> Result<String> {
+pub(super) fn memory_stem(category: Option<&str>, title: &str) -> Result<String> {
     let parts = category.filter(|category| !category.trim().is_empty()).into_iter().chain([title]);
     Ok(parts.map(slug).collect::<Result<Vec<_>>>()?.join("-"))
 }
@@ -50,12 +50,12 @@ pub(in crate::store) fn file_name(title: &str) -> Result<String> {
 }
 
 /// A title made of a text has so many characters at most.
-pub(in crate::store) const TITLE: usize = 60;
+const TITLE: usize = 60;
 
 /// The title of a text that gives no name for a file.
 pub(in crate::store) const UNNAMED: &str = "Memory";
 
-/// As [`title_of`], where a file can be called so.
+/// Gives the title of a text, or [`UNNAMED`] where no file can have that name.
 pub(in crate::store) fn named_after(text: &str) -> String {
     let title = title_of(text);
     let is_name =

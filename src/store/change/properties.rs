@@ -17,7 +17,7 @@ pub(in crate::store) fn originals(tags: &StoredTags) -> Option<(String, Value)> 
 }
 
 /// Tells of tags that are stored in another form.
-pub(in crate::store) fn converted(path: &NotePath, stored: &StoredTags) -> Vec<Remark> {
+pub(super) fn converted(path: &NotePath, stored: &StoredTags) -> Vec<Remark> {
     let remark = |(given, tag): (&str, Option<String>)| Remark {
         code: "tag-converted".to_owned(),
         path: path.clone(),
@@ -49,7 +49,7 @@ pub(in crate::store) fn with_properties(
 }
 
 /// Gives a text the title that was made of it, which is said only where the name of the file does not say it.
-pub(in crate::store) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
+pub(super) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
     let value = if path.stem() == title { Value::Null } else { Value::from(title) };
     put(&mut text, path, "title", &value)?;
     Ok(text)

@@ -6,7 +6,7 @@ use crate::store::change::operation::Operation;
 use crate::store::redaction::Cleaned;
 
 impl Changes<'_> {
-    /// As [`Core::clean`], of all texts that an operation brings into notes.
+    /// Removes secrets and private passages from all texts that an operation brings into notes, as [`Core::clean`] does.
     pub(in crate::store) fn clean_operation(&self, operation: &Operation) -> (Operation, Cleaned) {
         let mut operation = operation.clone();
         let cleaned = match &mut operation {

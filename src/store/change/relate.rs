@@ -64,7 +64,7 @@ pub fn shown(text: &str) -> Option<String> {
 }
 
 impl Planner<'_> {
-    pub(in crate::store) fn related_section(&self) -> RelatedSection {
+    pub(super) fn related_section(&self) -> RelatedSection {
         let config = &self.core.config.links;
         let is_memories = self.core.config.vault.layout == Layout::Memories;
         let name = match config.section.as_str() {
@@ -80,7 +80,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Lookup::find`]; `Invalid` for a note and itself.
-    pub(in crate::store) fn plan_link(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
+    pub(super) fn plan_link(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("link");
         let (a, b, names, ids) = self.pair(view, request)?;
         let settings = self.core.vault.settings();
@@ -128,11 +128,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Lookup::find`].
-    pub(in crate::store) fn plan_unlink(
-        &self,
-        view: &View<'_>,
-        request: &RelateRequest,
-    ) -> Result<ChangeSet> {
+    pub(super) fn plan_unlink(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("unlink");
         let (a, b, names, ids) = self.pair(view, request)?;
         for (source, target, id) in [(&a, &b, &ids.1), (&b, &a, &ids.0)] {
@@ -176,11 +172,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// As [`Lookup::find`].
-    pub(in crate::store) fn plan_delete(
-        &self,
-        view: &View<'_>,
-        request: &DeleteRequest,
-    ) -> Result<ChangeSet> {
+    pub(super) fn plan_delete(&self, view: &View<'_>, request: &DeleteRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("delete");
         let path = self.file_named(view, &request.note)?;
         let to = if request.permanent {
@@ -263,7 +255,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// `NotFound` where the bin has no such file, `Exists` where something took its place.
-    pub(in crate::store) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
+    pub(super) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("restore");
         let bin = self.core.vault.root().join(".trash");
         let wanted = name.trim_start_matches(".trash/");

@@ -65,11 +65,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// `NotFound` where no note has it; `Invalid` for a name that is none.
-    pub(in crate::store) fn plan_rename(
-        &self,
-        view: &View<'_>,
-        request: &RenameRequest,
-    ) -> Result<ChangeSet> {
+    pub(super) fn plan_rename(&self, view: &View<'_>, request: &RenameRequest) -> Result<ChangeSet> {
         let (old, new) = (request.old.trim_start_matches('#'), request.new.trim_start_matches('#'));
         let what = match request.kind {
             Renamed::Tag => "tag",

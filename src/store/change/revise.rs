@@ -78,7 +78,7 @@ impl Planner<'_> {
 
     /// Plans a note's other place, with the links that follow it, and its other text, which is made of the text in which
     /// its own links have followed.
-    pub(in crate::store) fn plan_text(
+    pub(super) fn plan_text(
         &self,
         view: &View<'_>,
         plan: &mut ChangeSet,
@@ -148,7 +148,7 @@ impl Planner<'_> {
     }
 
     /// Gives the new title of a memory whose title was made of its text, where the new text gives another one.
-    pub(in crate::store) fn retitled(&self, source: &Source, content: Option<&str>) -> Option<String> {
+    pub(super) fn retitled(&self, source: &Source, content: Option<&str>) -> Option<String> {
         let folder = self.core.config.memory.folder.trim_matches('/');
         let is_kept = source.path.as_str().strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let new = named_after(content?.trim());
@@ -166,7 +166,7 @@ impl Planner<'_> {
     }
 
     /// Says where a memory with a new title goes: where it is, if the name fits, else where it is free.
-    pub(in crate::store) fn retitled_place(&self, path: &NotePath, title: &str) -> Result<NotePath> {
+    pub(super) fn retitled_place(&self, path: &NotePath, title: &str) -> Result<NotePath> {
         let name = file_name(title)?;
         let number = path.stem().strip_prefix(&name).map(|rest| rest.trim_start());
         let fits = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));

@@ -30,7 +30,7 @@ const LOOKED_AT: usize = 10;
 const AS_GOOD: f32 = 0.1;
 
 /// A note that was read for a text.
-pub(in crate::store) struct Weighed {
+pub(in crate::store) struct JudgedNote {
     /// What speaks for it.
     pub(in crate::store) evidence: MatchEvidence,
     /// The part of it that matches.
@@ -43,27 +43,27 @@ impl Recalls<'_> {
     ///
     /// # Errors
     /// `Corrupt` where the index cannot be read.
-    pub(in crate::store) fn weighed(
+    pub(super) fn judge_notes(
         &self,
         hits: &[Found],
         words: &[Word],
         length: usize,
-    ) -> Result<Vec<Option<Weighed>>> {
+    ) -> Result<Vec<Option<JudgedNote>>> {
         let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
         let weigh =
-            |stem: &mut CachedStemmer, hit: &Found| self.weighed_one(hit, words, &weights, length, stem);
+            |stem: &mut CachedStemmer, hit: &Found| self.judge_note(hit, words, &weights, length, stem);
         Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
     }
 
-    fn weighed_one(
+    fn judge_note(
         &self,
         hit: &Found,
         words: &[Word],
         weights: &[f32],
         length: usize,
         stem: &mut CachedStemmer,
-    ) -> Option<Weighed> {
+    ) -> Option<JudgedNote> {
         if hit.row.kind == FileKind::Attachment {
             return None;
         }
@@ -90,7 +90,7 @@ impl Recalls<'_> {
         let (cosine, words) = (evidence.cosine, evidence.words);
         tracing::debug!("{}: cosine {cosine:?}, words {words:.3} ({})", hit.row.path, evidence.count);
         let passage = if shown.is_cut { format!("{} …", shown.snippet) } else { shown.snippet };
-        Some(Weighed { evidence, passage })
+        Some(JudgedNote { evidence, passage })
     }
 
     /// Finds the memory that a name or, failing that, a query means; only one that the query is clearly about. Says
@@ -128,18 +128,18 @@ impl Recalls<'_> {
         if is_name(query) {
             return Ok(None);
         }
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let query = Query::plain(query);
         Searches::of(self.core).embed_recent(None, &query)?;
         let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
-        let weighed = self.weighed(&found, &query.words, 0)?;
+        let weighed = self.judge_notes(&found, &query.words, 0)?;
         let Some(row) = only_certain(&weighed).map(|at| found.swap_remove(at).row) else { return Ok(None) };
         Ok(Weighing::of(self.core).weigh(vec![row], self.core.clock.now())?.pop())
     }
 }
 
 /// Finds the one note that a text is certainly about; nothing where it could as well be another.
-fn only_certain(weighed: &[Option<Weighed>]) -> Option<usize> {
+fn only_certain(weighed: &[Option<JudgedNote>]) -> Option<usize> {
     let evidence = |at: &usize| weighed.get(*at).and_then(Option::as_ref).map(|weighed| weighed.evidence);
     // What the text names holds all of it.
     let weight = |evidence: MatchEvidence| {

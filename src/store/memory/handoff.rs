@@ -116,7 +116,7 @@ impl Handoffs<'_> {
         let name = file_name(&handoff.project)?;
         let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
         let path = self.core.vault.canonical_path(&NotePath::parse_new(&path, false)?)?;
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let mut notices = Vec::new();
         let mut named: Vec<FileRow> = Vec::new();
         for id in &mut handoff.memories {
@@ -137,7 +137,10 @@ impl Handoffs<'_> {
             return Ok(HandoffReply { memory: None, change });
         }
         Weighing::of(self.core).note_use(named.iter(), KIND);
-        Ok(HandoffReply { memory: Some(Memories::of(self.core).landed(&change, path.as_str())?), change })
+        Ok(HandoffReply {
+            memory: Some(Memories::of(self.core).written_memory(&change, path.as_str())?),
+            change,
+        })
     }
 
     fn plan_handoff(&self, request: &HandoffRequest, path: &NotePath, now: Timestamp) -> Result<ChangeSet> {

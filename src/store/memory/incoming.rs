@@ -40,7 +40,7 @@ pub(in crate::store) struct Incoming {
 }
 
 impl MemoryWrites<'_> {
-    /// As [`Core::clean`], of everything that a memory brings.
+    /// Removes secrets and private passages from everything that a memory brings, as [`Core::clean`] does.
     pub(in crate::store) fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
         let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
         let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);

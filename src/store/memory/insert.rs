@@ -16,9 +16,9 @@ use crate::store::view::View;
 use crate::store::weighing::Memory;
 use crate::text::path::{NotePath, key};
 
-/// A memory that is to be kept as it is given.
+/// A memory to insert as it is given.
 #[derive(Debug, Clone, Default)]
-pub struct KeepRequest {
+pub struct InsertRequest {
     /// Its text.
     pub text: String,
     /// Its title; else its first heading, or its first words.
@@ -33,9 +33,9 @@ pub struct KeepRequest {
     pub properties: Map<String, Value>,
 }
 
-/// What became of a memory that is kept unless a note says the same.
+/// What became of a memory that is inserted unless a note says the same.
 #[derive(Debug, Clone)]
-pub enum Kept {
+pub enum InsertOutcome {
     /// It is a note now.
     New(Box<Memory>),
     /// This note says it already, and how alike they are: 1 where they are the same.
@@ -49,20 +49,20 @@ impl MemoryWrites<'_> {
     /// # Errors
     /// `Invalid` for a text without anything to keep, or an importance out of range.
     #[tracing::instrument(skip_all)]
-    pub fn keep(&self, requests: &[KeepRequest]) -> Result<Vec<Memory>> {
+    pub fn insert(&self, requests: &[InsertRequest]) -> Result<Vec<Memory>> {
         let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
-        IndexSync::of(self.core).freshen()?;
-        self.keep_all(incoming, |_| Ok(()))
+        IndexSync::of(self.core).refresh()?;
+        self.insert_all(incoming, |_| Ok(()))
     }
 
     /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
     ///
     /// # Errors
-    /// As [`Self::keep`].
+    /// As [`Self::insert`].
     #[tracing::instrument(skip_all)]
-    pub fn keep_new(&self, request: &KeepRequest) -> Result<Kept> {
+    pub fn insert_unless_similar(&self, request: &InsertRequest) -> Result<InsertOutcome> {
         let incoming = self.incoming(request)?;
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let text = incoming.content.clone();
         let mut alike = self.alike(&text)?;
         let known = |alike: &Comparison| match (&alike.same, &alike.near) {
@@ -71,9 +71,9 @@ impl MemoryWrites<'_> {
             (None, None) => None,
         };
         if let Some((path, cosine)) = known(&alike) {
-            return Ok(Kept::Known(Box::new(Memories::of(self.core).memory(&path)?), cosine));
+            return Ok(InsertOutcome::Known(Box::new(Memories::of(self.core).memory(&path)?), cosine));
         }
-        self.keep_one(incoming, || {
+        self.insert_one(incoming, || {
             self.renew(&mut alike, &text)?;
             match known(&alike) {
                 Some((path, cosine)) => Ok(Some((Memories::of(self.core).memory(&path)?, cosine))),
@@ -85,23 +85,23 @@ impl MemoryWrites<'_> {
     /// Keeps a memory, unless a note that is not forgotten says exactly the same.
     ///
     /// # Errors
-    /// As [`Self::keep`].
+    /// As [`Self::insert`].
     #[tracing::instrument(skip_all)]
-    pub fn keep_unless_said(&self, request: &KeepRequest) -> Result<Kept> {
+    pub fn insert_unless_duplicate(&self, request: &InsertRequest) -> Result<InsertOutcome> {
         let incoming = self.incoming(request)?;
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let text = incoming.content.clone();
-        self.keep_one(incoming, || Ok(self.duplicate_of(&text, None)?.map(|memory| (memory, 1.0))))
+        self.insert_one(incoming, || Ok(self.duplicate_of(&text, None)?.map(|memory| (memory, 1.0))))
     }
 
     /// Keeps one memory, unless `known` finds the note that says it, asked under the write lock.
-    fn keep_one(
+    fn insert_one(
         &self,
         incoming: Incoming,
         known: impl FnOnce() -> Result<Option<(Memory, f32)>>,
-    ) -> Result<Kept> {
+    ) -> Result<InsertOutcome> {
         let mut held = None;
-        let made = self.keep_all(vec![incoming], |incoming| {
+        let made = self.insert_all(vec![incoming], |incoming| {
             held = known()?;
             if held.is_some() {
                 incoming.clear();
@@ -109,14 +109,14 @@ impl MemoryWrites<'_> {
             Ok(())
         })?;
         match (held, made.into_iter().next()) {
-            (Some((memory, likeness)), _) => Ok(Kept::Known(Box::new(memory), likeness)),
-            (None, Some(memory)) => Ok(Kept::New(Box::new(memory))),
+            (Some((memory, likeness)), _) => Ok(InsertOutcome::Known(Box::new(memory), likeness)),
+            (None, Some(memory)) => Ok(InsertOutcome::New(Box::new(memory))),
             (None, None) => Err(Error::internal("a new note is not there")),
         }
     }
 
     /// Takes what is private out of a memory, and refuses what cannot be kept.
-    fn incoming(&self, request: &KeepRequest) -> Result<Incoming> {
+    fn incoming(&self, request: &InsertRequest) -> Result<Incoming> {
         check_importance(request.importance)?;
         let mut memory = Incoming {
             title: request.title.clone(),
@@ -144,7 +144,7 @@ impl MemoryWrites<'_> {
     }
 
     /// Keeps memories, all of them or none; `checked` may take some out, under the write lock.
-    fn keep_all(
+    fn insert_all(
         &self,
         mut incoming: Vec<Incoming>,
         checked: impl FnOnce(&mut Vec<Incoming>) -> Result<()>,
@@ -169,7 +169,7 @@ impl MemoryWrites<'_> {
         for notice in &change.notices {
             tracing::info!("{notice}");
         }
-        made.iter().map(|(path, _)| Memories::of(self.core).landed(&change, path.as_str())).collect()
+        made.iter().map(|(path, _)| Memories::of(self.core).written_memory(&change, path.as_str())).collect()
     }
 
     /// Says whether a file has this path, also under another spelling of it.

@@ -121,7 +121,7 @@ impl Maintenance<'_> {
     /// `Conflict` where another process writes; `Io` where the journal or the notes cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn maintain(&self, request: MaintainRequest) -> Result<MaintainReply> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let now = self.core.clock.now();
         let mut reply = if request.dry_run {
             self.look_at_tiers(request, None, now)?
@@ -275,7 +275,7 @@ impl Maintenance<'_> {
     }
 
     /// Tells the journal what importance was written into notes, so that what happened before does not count again.
-    pub(in crate::store) fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
+    pub(super) fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
         let mut events = Vec::new();
         for ((importance, tenths), rows) in written {
             for rows in rows.chunks(NAMED) {
@@ -295,7 +295,7 @@ impl Maintenance<'_> {
     /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
     #[tracing::instrument(skip_all)]
     pub fn cleanup(&self, force: bool, dry_run: bool) -> Result<CleanupReply> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let mut memories = Weighing::of(self.core).all_memories(self.core.clock.now())?;
         memories.retain(|memory| Weighing::of(self.core).is_own(memory));
         let ours = self.made_in_session()?;
@@ -364,7 +364,7 @@ impl Maintenance<'_> {
     /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
     #[tracing::instrument(skip_all)]
     pub fn discard_memories(&self) -> Result<usize> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let mut memories = Weighing::of(self.core).all_memories(self.core.clock.now())?;
         let made = self.made_as_memories()?;
         // What sidenote makes says its id; another note may stand where one was that somebody else removed.

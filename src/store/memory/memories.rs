@@ -156,7 +156,7 @@ impl Memories<'_> {
         self.memory_stats_among(&Filter::default())
     }
 
-    /// As [`Self::memory_stats`], of the notes that pass a filter.
+    /// Adds up the memories of the notes that pass a filter.
     ///
     /// # Errors
     /// As [`Self::memories`].
@@ -212,7 +212,7 @@ impl Memories<'_> {
         self.timeline_among(name, window, &Filter::default())
     }
 
-    /// As [`Self::timeline`], of the notes that pass a filter.
+    /// Lists notes around one of them, as [`Self::timeline`] does, among the notes that pass a filter.
     ///
     /// # Errors
     /// As [`Lookup::find`].
@@ -224,7 +224,7 @@ impl Memories<'_> {
         };
         let is_among =
             |source: &Source| filter.folder.as_ref().is_none_or(|folder| lies_there(folder, &source.path));
-        let mut rows = Lookup::of(self.core).with_unseen(rows, is_among)?;
+        let mut rows = Lookup::of(self.core).with_unindexed(rows, is_among)?;
         Weighing::of(self.core).sort_by_birth(&mut rows, false, |row| row)?;
         let at = rows.iter().position(|row| row.path == anchor.path).ok_or_else(|| {
             Error::not_found(format!("{} is in no list of notes", anchor.path))
@@ -257,7 +257,7 @@ impl Memories<'_> {
         let mut event = Calls::of(self.core).event_of("vote", self.core.clock.now(), std::iter::once(&row));
         event.more.insert("useful".to_owned(), Value::from(useful));
         self.core.journal().append(&event)?;
-        Weighing::of(self.core).weigh_landed(row)
+        Weighing::of(self.core).weigh_written(row)
     }
 
     /// Gives what somebody works on, unless that has expired.
@@ -363,7 +363,7 @@ impl Memories<'_> {
     ///
     /// # Errors
     /// `NotFound` where the operation left nothing there, and nothing is there.
-    pub(super) fn landed(&self, change: &ChangeReply, path: &str) -> Result<Memory> {
+    pub(super) fn written_memory(&self, change: &ChangeReply, path: &str) -> Result<Memory> {
         let row = match change.rows.iter().find(|row| *row.path.as_str() == *path) {
             Some(row) => Some(row.clone()),
             None => match NotePath::from_disk(path) {
@@ -373,7 +373,7 @@ impl Memories<'_> {
         };
         let row = row.ok_or_else(|| Error::not_found(format!("{path} is gone again")))?;
         Lookup::of(self.core).resolved(&row);
-        Weighing::of(self.core).weigh_landed(row)
+        Weighing::of(self.core).weigh_written(row)
     }
 
     /// Tells what a note is now that was found at a path, after the last operation on it, where there was one.
@@ -382,14 +382,14 @@ impl Memories<'_> {
     /// As [`Lookup::find`], where there was no operation.
     pub fn memory_after(&self, last: Option<&ChangeReply>, path: &str) -> Result<Memory> {
         match last {
-            Some(change) => self.landed(change, &change.changed().unwrap_or_else(|| path.to_owned())),
+            Some(change) => self.written_memory(change, &change.changed().unwrap_or_else(|| path.to_owned())),
             None => self.memory(path),
         }
     }
 
     /// Gives path, id and hash of the note that an operation left, or found as it should be.
     pub fn left(&self, change: &ChangeReply, path: &str) -> Option<(String, String, Option<String>)> {
-        let memory = self.landed(change, path).ok()?;
+        let memory = self.written_memory(change, path).ok()?;
         let hash = memory.row.hash.map(|hash| blake3::Hash::from_bytes(hash).to_hex().to_string());
         Some((memory.path, memory.id, hash))
     }

@@ -205,8 +205,8 @@ impl Recalls<'_> {
         most: usize,
     ) -> Result<(Vec<RecallItem>, Vec<String>)> {
         match request.patience {
-            Some(patience) => IndexSync::of(self.core).freshen_within(patience)?,
-            None => drop(IndexSync::of(self.core).freshen()?),
+            Some(patience) => IndexSync::of(self.core).refresh_within(patience)?,
+            None => drop(IndexSync::of(self.core).refresh()?),
         }
         let query = Query::plain(&words.join(" "));
         if request.patience.is_none() {
@@ -215,7 +215,7 @@ impl Recalls<'_> {
         let filter = hide(&Filter::default(), PutAway::default());
         let Candidates { found, notices } =
             self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
-        let mut weighed = self.weighed(&found, &query.words, LONGEST)?;
+        let mut weighed = self.judge_notes(&found, &query.words, LONGEST)?;
         let floor = self.recall_floor()?;
         let scored = self.compose(found, self.core.clock.now())?;
         let about: Vec<usize> = (0..scored.len())
@@ -291,7 +291,7 @@ impl Recalls<'_> {
     /// As [`Searches::search`].
     #[tracing::instrument(skip_all)]
     pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<RecalledReply> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let now = self.core.clock.now();
         let filter = hide(&request.filter, request.include);
         let query = Query::plain(&request.query);

@@ -5,7 +5,7 @@ use crate::store::change::operation::Operation;
 use crate::store::change::revise::ReviseRequest;
 use crate::store::change::{Changes, Planner};
 use crate::store::lookup::Lookup;
-use crate::store::memory::insert::Kept;
+use crate::store::memory::insert::InsertOutcome;
 use crate::store::memory::maintain::Written;
 use crate::store::memory::{Maintenance, Memories, MemoryWrites};
 use crate::store::view::View;
@@ -21,7 +21,7 @@ impl MemoryWrites<'_> {
     #[tracing::instrument(skip_all)]
     pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
         match self.revise_if(request, || Ok(None))? {
-            Kept::New(memory) | Kept::Known(memory, _) => Ok(*memory),
+            InsertOutcome::New(memory) | InsertOutcome::Known(memory, _) => Ok(*memory),
         }
     }
 
@@ -30,7 +30,7 @@ impl MemoryWrites<'_> {
     /// # Errors
     /// As [`Self::revise`].
     #[tracing::instrument(skip_all)]
-    pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<Kept> {
+    pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<InsertOutcome> {
         let own = Lookup::of(self.core).find(&request.note)?.note_id;
         self.revise_if(request, || match &request.content {
             Some(content) => self.duplicate_of(content, Some(&own)),
@@ -39,11 +39,11 @@ impl MemoryWrites<'_> {
     }
 
     /// As [`Self::revise`], unless `known` finds the note that says the same, asked under the write lock.
-    pub(in crate::store) fn revise_if(
+    fn revise_if(
         &self,
         request: &ReviseRequest,
         known: impl FnOnce() -> Result<Option<Memory>>,
-    ) -> Result<Kept> {
+    ) -> Result<InsertOutcome> {
         let (operation, _) = Changes::of(self.core).clean_operation(&Operation::Revise(request.clone()));
         let Operation::Revise(clean) = operation else {
             return Err(Error::internal("a cleaned revision is none any more"));
@@ -74,11 +74,11 @@ impl MemoryWrites<'_> {
             false,
         )?;
         if let Some(held) = held {
-            return Ok(Kept::Known(Box::new(held), 1.0));
+            return Ok(InsertOutcome::Known(Box::new(held), 1.0));
         }
         let own = done.plan.files.iter().find(|change| change.from == place);
         let now = own.and_then(|change| change.to.as_ref()).or(place.as_ref());
         let now = now.ok_or_else(|| Error::internal("a revised note has no place"))?;
-        Ok(Kept::New(Box::new(Memories::of(self.core).landed(&done, &now.to_string())?)))
+        Ok(InsertOutcome::New(Box::new(Memories::of(self.core).written_memory(&done, &now.to_string())?)))
     }
 }

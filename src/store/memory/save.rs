@@ -73,7 +73,7 @@ pub struct SaveRequest {
 
 /// A note that says nearly the same as a new one.
 #[derive(Debug, Clone, Serialize)]
-pub struct Alike {
+pub struct NearDuplicate {
     /// Its id.
     pub id: String,
     /// Its path.
@@ -94,7 +94,7 @@ pub struct SaveReply {
     pub preview: String,
     /// The note that says nearly the same, which is linked to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<Alike>,
+    pub near: Option<NearDuplicate>,
     /// How many keys were taken out of the text.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: usize,
@@ -112,7 +112,7 @@ pub(in crate::store) struct Comparison {
     /// The note that says exactly the same.
     pub(in crate::store) same: Option<FileRow>,
     /// The note that says nearly the same.
-    pub(in crate::store) near: Option<Alike>,
+    pub(in crate::store) near: Option<NearDuplicate>,
     generation: i64,
 }
 
@@ -128,7 +128,7 @@ impl Comparison {
     }
 
     /// Refuses what a note says already, unless that is allowed; `what` is the word for a note.
-    pub(in crate::store) fn refuse(&self, is_allowed: bool, what: &str) -> Result<()> {
+    pub(super) fn refuse(&self, is_allowed: bool, what: &str) -> Result<()> {
         let Some(same) = self.same.as_ref().filter(|_| !is_allowed) else { return Ok(()) };
         Err(Error::new(
             ErrorKind::Exists,
@@ -159,7 +159,7 @@ impl MemoryWrites<'_> {
                 .with_hint("give the text, or - for standard input"));
         }
         check_importance(request.importance)?;
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         // Looked up first, so that no model is asked under the lock; and there again, if anything changed meanwhile.
         let mut alike = self.alike(&text)?;
         alike.refuse(request.allow_duplicate, "memory")?;
@@ -214,7 +214,7 @@ impl MemoryWrites<'_> {
             }
         }
         Ok(SaveReply {
-            memory: Some(Memories::of(self.core).landed(&change, &made)?),
+            memory: Some(Memories::of(self.core).written_memory(&change, &made)?),
             preview,
             near,
             redacted,
@@ -237,7 +237,7 @@ impl MemoryWrites<'_> {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let mut room = MOST_CAPTURED.saturating_sub(self.captured_in(session)?);
         let now = self.core.clock.now();
         let mut parts_left: Vec<(String, Comparison)> = Vec::new();
@@ -269,7 +269,7 @@ impl MemoryWrites<'_> {
             self.plan_notes(&view, "capture", &made)
         };
         let change = Changes::of(self.core).carry_out(plan, false)?;
-        made.iter().map(|(path, _)| Memories::of(self.core).landed(&change, path.as_str())).collect()
+        made.iter().map(|(path, _)| Memories::of(self.core).written_memory(&change, path.as_str())).collect()
     }
 
     /// Makes the note of what was captured, beside those that were `made`.
@@ -313,7 +313,7 @@ impl MemoryWrites<'_> {
     ///
     /// # Errors
     /// `Corrupt` where the index cannot be read.
-    pub(in crate::store) fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
+    pub(super) fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
         let mut text = text.to_owned();
         self.core.clean(&mut text);
         let wanted = digest(&text);
@@ -325,7 +325,7 @@ impl MemoryWrites<'_> {
         );
         let found = Recalls::of(self.core).candidates(&query, Some(Mode::Bm25), live, SAME)?.found;
         let mut rows: Vec<FileRow> = found.into_iter().map(|hit| hit.row).collect();
-        rows = Lookup::of(self.core).with_unseen(rows, |source| digest(source.body()) == wanted)?;
+        rows = Lookup::of(self.core).with_unindexed(rows, |source| digest(source.body()) == wanted)?;
         for row in rows {
             let is_other = except.is_none_or(|except| row.note_id != except);
             let is_live =
@@ -356,13 +356,13 @@ impl MemoryWrites<'_> {
             let is_far = hit.components.cosine.is_some_and(|cosine| cosine < threshold - TITLED);
             found.push((hit.row, is_far));
         }
-        if !Lookup::of(self.core).unseen().is_empty() {
+        if !Lookup::of(self.core).unindexed_files().is_empty() {
             // Of what the index has not seen, only what says about the same is worth a closer look.
             let far: HashMap<NotePath, bool> =
                 found.iter().map(|(row, is_far)| (row.path.clone(), *is_far)).collect();
             let rows = found.into_iter().map(|(row, _)| row).collect();
             let answers = |source: &Source| digest(source.body()) == wanted || agree(source.body(), text);
-            let mut rows = Lookup::of(self.core).with_unseen(rows, answers)?;
+            let mut rows = Lookup::of(self.core).with_unindexed(rows, answers)?;
             rows.retain(|row| !row.put_away.forgotten && !row.excluded);
             let is_far = |row: &FileRow| far.get(&row.path).copied().unwrap_or(false);
             found = rows.into_iter().map(|row| (is_far(&row), row)).map(|(far, row)| (row, far)).collect();
@@ -379,7 +379,7 @@ impl MemoryWrites<'_> {
                 && let Some(cosine) =
                     self.likeness(model.as_ref(), &body, text)?.filter(|cosine| *cosine >= threshold)
             {
-                near = Some(Alike {
+                near = Some(NearDuplicate {
                     id: row.note_id.clone(),
                     path: row.path.to_string(),
                     title: row.title.clone(),
@@ -392,9 +392,9 @@ impl MemoryWrites<'_> {
 
     /// Compares a text again where something changed since it was compared. Asked under the write lock, when the index is
     /// in line with the files, or what it has not seen is known.
-    pub(in crate::store) fn renew(&self, comparison: &mut Comparison, text: &str) -> Result<()> {
+    pub(super) fn renew(&self, comparison: &mut Comparison, text: &str) -> Result<()> {
         if self.core.index.generation()? != comparison.generation
-            || !Lookup::of(self.core).unseen().is_empty()
+            || !Lookup::of(self.core).unindexed_files().is_empty()
         {
             *comparison = self.alike(text)?;
         }

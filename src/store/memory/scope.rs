@@ -24,7 +24,7 @@ impl Recalls<'_> {
     }
 
     /// Says whether other servers' toolsets see a note.
-    pub(in crate::store) fn is_in_scope(&self, row: &FileRow) -> bool {
+    pub(super) fn is_in_scope(&self, row: &FileRow) -> bool {
         let Some(folder) = self.scoped(Filter::default()).folder else { return true };
         row.path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
     }
@@ -45,7 +45,7 @@ impl Recalls<'_> {
         Ok(Weighing::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
-    /// As [`Self::memory_of_id`], by the UUID that [`crate::store::MemoryText::uuid`] gives.
+    /// Finds the memory that has a UUID, as [`crate::store::MemoryText::uuid`] gives it.
     ///
     /// # Errors
     /// As [`Self::memory_of_id`].
@@ -56,7 +56,7 @@ impl Recalls<'_> {
         let wanted = uuid.to_ascii_lowercase();
         let row = self.core.index.catalog().names().with_path_id(&wanted)?;
         let rows = Lookup::of(self.core)
-            .with_unseen(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
+            .with_unindexed(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
         // One with a UUID of its own answers to that alone.
         let is_meant = |row: &FileRow| self.is_in_scope(row) && !is_uuid(&row.note_id);
         let rows: Vec<FileRow> = rows.into_iter().filter(is_meant).collect();
@@ -74,7 +74,7 @@ impl Recalls<'_> {
             return Ok(vec![memory]);
         }
         let rows = self.core.index.catalog().select(&self.scoped(Filter::default()))?;
-        let mut rows = Lookup::of(self.core).with_unseen(rows, |_| true)?;
+        let mut rows = Lookup::of(self.core).with_unindexed(rows, |_| true)?;
         rows.retain(|row| row.path.is_note() && !row.excluded && self.is_in_scope(row));
         let wanted = key(name);
         let slugged = slug(name).ok();
@@ -101,6 +101,6 @@ impl Recalls<'_> {
     }
 }
 
-pub(in crate::store) fn is_uuid(id: &str) -> bool {
+pub(super) fn is_uuid(id: &str) -> bool {
     id.len() == 36 && uuid::Uuid::try_parse(id).is_ok()
 }

@@ -138,7 +138,7 @@ impl Recalls<'_> {
     /// `Corrupt` where the catalog cannot be read; `Io` where a note cannot.
     #[tracing::instrument(skip_all)]
     pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let hidden = PutAway { forgotten: true, archived: false };
         let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
         let mut rows = self.with_any_tag(&self.scoped(filter), &request.any_tag)?;
@@ -185,7 +185,7 @@ impl Recalls<'_> {
     /// As [`Searches::search`].
     #[tracing::instrument(skip_all)]
     pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<MostLike> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let query = query.trim();
         if query.is_empty() {
             return Ok(MostLike::default());
@@ -284,9 +284,9 @@ impl Recalls<'_> {
         let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
         let mut names = FileNames::default();
         let known = self.core.index.catalog().paths().named(&keys)?;
-        let unseen = Lookup::of(self.core).unseen();
-        let known = known.iter().map(|(path, _)| path).filter(|path| !unseen.is_gone(path));
-        known.chain(unseen.notes()).for_each(|path| names.insert(path));
+        let unindexed = Lookup::of(self.core).unindexed_files();
+        let known = known.iter().map(|(path, _)| path).filter(|path| !unindexed.is_gone(path));
+        known.chain(unindexed.notes()).for_each(|path| names.insert(path));
         let found = links.filter_map(|link| Some(names.resolve(&link.path, path)?.path.clone()));
         let found: BTreeSet<NotePath> = found.collect();
         Ok(found.into_iter().collect())

@@ -8,7 +8,7 @@ use crate::store::change::create::NewRequest;
 use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::change::relate::RelateRequest;
 use crate::store::memory::MemoryWrites;
-use crate::store::memory::save::{Alike, Comparison};
+use crate::store::memory::save::{Comparison, NearDuplicate};
 use crate::store::sync::IndexSync;
 
 /// A note that is to be written.
@@ -27,7 +27,7 @@ pub struct WriteReply {
     pub path: String,
     /// The note that says nearly the same, which is linked to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<Alike>,
+    pub near: Option<NearDuplicate>,
     /// What changed, or would.
     pub change: ChangeReply,
 }
@@ -39,7 +39,7 @@ impl MemoryWrites<'_> {
     /// `Exists` where a note is there already, or says exactly the same; as [`Changes::change`] otherwise.
     #[tracing::instrument(skip_all)]
     pub fn write_note(&self, request: &WriteRequest, dry_run: bool) -> Result<WriteReply> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let mut text = request.new.content.clone();
         self.core.clean(&mut text);
         let text = text.trim().to_owned();

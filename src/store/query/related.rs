@@ -132,7 +132,7 @@ pub struct MentionsReply {
 }
 
 /// Notes that are linked with one, and how much each says about what it joins.
-type Shared = HashMap<FileId, Vec<(FileId, f32)>>;
+type SharedNeighbours = HashMap<FileId, Vec<(FileId, f32)>>;
 
 impl Searches<'_> {
     /// Finds the notes that belong to a note: by the meaning of their passages, and by the notes that both are linked
@@ -142,7 +142,7 @@ impl Searches<'_> {
     /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn related(&self, request: &RelatedRequest) -> Result<RelatedReply> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let row = Lookup::of(self.core).find(&request.note)?;
         let snapshot = self.core.index.snapshot()?;
         let mut notes = Vec::new();
@@ -165,7 +165,8 @@ impl Searches<'_> {
             }
             near.unwrap_or_default()
         };
-        let shared = if request.by == Kinship::Vector { Shared::new() } else { shared(&catalog, row.id)? };
+        let shared =
+            if request.by == Kinship::Vector { SharedNeighbours::new() } else { shared(&catalog, row.id)? };
         let linked: HashSet<FileId> = catalog.links().neighbours(row.id)?.into_iter().collect();
         let mut joined: Vec<Ranked> = shared
             .iter()
@@ -191,7 +192,7 @@ impl Searches<'_> {
     /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
     pub fn unlinked_mentions(&self, note: &str, limit: usize) -> Result<MentionsReply> {
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let row = Lookup::of(self.core).find(note)?;
         let names = self.names_of(&row)?;
         let terms: Vec<Term> = names.iter().map(|name| Term::new(TermKind::Phrase, name, false)).collect();
@@ -332,8 +333,8 @@ fn sum(joints: &[(FileId, f32)]) -> f32 {
 }
 
 /// Finds the notes two links away, and what lies in between.
-fn shared(catalog: &CatalogReader, id: FileId) -> Result<Shared> {
-    let mut found = Shared::new();
+fn shared(catalog: &CatalogReader, id: FileId) -> Result<SharedNeighbours> {
+    let mut found = SharedNeighbours::new();
     for between in catalog.links().neighbours(id)? {
         let around = catalog.links().neighbours(between)?;
         if around.len() > HUB {
@@ -350,7 +351,7 @@ fn shared(catalog: &CatalogReader, id: FileId) -> Result<Shared> {
 fn item(
     catalog: &CatalogReader,
     hit: &Fused,
-    shared: &Shared,
+    shared: &SharedNeighbours,
     linked: &HashSet<FileId>,
 ) -> Result<Option<RelatedItem>> {
     let Some(row) = catalog.rows(&[hit.file])?.pop() else { return Ok(None) };

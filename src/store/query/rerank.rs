@@ -15,7 +15,7 @@ use crate::wording::Wording;
 
 impl Searches<'_> {
     /// Says how many hits a search needs so that `limit` are left when the best were read once more.
-    pub(in crate::store) fn rerank_depth(&self, asked: Mode, query: &Query, limit: usize) -> usize {
+    pub(super) fn rerank_depth(&self, asked: Mode, query: &Query, limit: usize) -> usize {
         if self.reranks(asked, query) { limit.max(self.core.config.rerank.top) } else { limit }
     }
 

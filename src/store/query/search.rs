@@ -21,7 +21,7 @@ use crate::store::core::former_of;
 use crate::store::lookup::Lookup;
 use crate::store::query::Searches;
 use crate::store::query::memory_ranking::MemoryRanking;
-use crate::store::query::verify::{Sifted, Sought};
+use crate::store::query::verify::{SearchHits, Verification};
 use crate::store::sync::IndexSync;
 use crate::store::weighing::Memory;
 use crate::text::terms::{CachedStemmer, is_stop_word, terms};
@@ -40,7 +40,7 @@ impl Searches<'_> {
     #[tracing::instrument(skip_all)]
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let started = std::time::Instant::now();
-        let stale = !request.no_sync && IndexSync::of(self.core).freshen()? > 0;
+        let stale = !request.no_sync && IndexSync::of(self.core).refresh()? > 0;
         if !request.no_sync {
             self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
         }
@@ -54,7 +54,7 @@ impl Searches<'_> {
     }
 
     /// Searches what the index holds, without looking at the files' times.
-    pub(in crate::store) fn search_as_is(
+    fn search_as_is(
         &self,
         request: &SearchRequest,
         among: Option<&crate::index::file_set::FileSet>,
@@ -75,7 +75,10 @@ impl Searches<'_> {
                 limit: self.rerank_depth(asked, query, most),
                 // A ranking that orders all candidates anew need not look deeper.
                 depth: (most > limit).then_some(most),
-                filter: hide(&Lookup::of(self.core).settled(&request.filter)?, request.included()),
+                filter: hide(
+                    &Lookup::of(self.core).with_canonical_folder(&request.filter)?,
+                    request.included(),
+                ),
                 path: request.path.clone(),
                 among,
             };
@@ -92,7 +95,7 @@ impl Searches<'_> {
             query = words;
             found = sought(&query, &mut notes)?;
         }
-        let Sought { mut found, undecided, sifted } = found;
+        let SearchHits { mut found, undecided, sifted } = found;
         notes.extend(undecided.map(Wording::from));
         self.rerank(asked, &query, &mut found, &mut notes);
         found.truncate(most);
@@ -224,7 +227,7 @@ impl Searches<'_> {
         request: &SearchRequest,
         query: &Query,
         mode: Mode,
-        sifted: Option<Sifted>,
+        sifted: Option<Verification>,
         snapshot: &crate::index::Snapshot,
     ) -> Result<Explained> {
         let mut words = Vec::new();
@@ -326,7 +329,7 @@ impl Searches<'_> {
     }
 
     /// Says what is so where there are no vectors, and to a person how there will be some.
-    pub(in crate::store) fn without_vectors(&self, what: &str) -> Wording {
+    pub(super) fn without_vectors(&self, what: &str) -> Wording {
         if self.core.index.embedder().is_some() {
             Wording::new(format!("{what}; `sidenote index` embeds"), what)
         } else {
@@ -465,7 +468,7 @@ pub struct Explained {
     pub condition: Option<String>,
     /// How the condition was met.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sifted: Option<Sifted>,
+    pub sifted: Option<Verification>,
     /// Filters beside the query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
@@ -524,7 +527,7 @@ impl SearchRequest {
     ///
     /// # Errors
     /// `Invalid` with the place of a mistake.
-    pub(in crate::store) fn parsed(&self, now: Timestamp) -> Result<Query> {
+    pub(super) fn parsed(&self, now: Timestamp) -> Result<Query> {
         if self.plain && !self.all {
             Ok(Query::plain(&self.query))
         } else {
@@ -532,12 +535,12 @@ impl SearchRequest {
         }
     }
 
-    /// As [`SearchRequest::parsed`], but takes a text that is no valid query as plain words where the request allows
-    /// that, and says so in `notes`.
+    /// Reads the query as [`SearchRequest::parsed`] does. A text that is no valid query is taken as plain words where the
+    /// request allows that, and `notes` says so.
     ///
     /// # Errors
     /// As [`SearchRequest::parsed`].
-    pub(in crate::store) fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
+    fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
         match self.parsed(now) {
             Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
                 // The first line says what is wrong; those below point at the place.
@@ -552,14 +555,14 @@ impl SearchRequest {
     }
 
     /// Gives the plain words of a condition that nothing met, where they are to answer.
-    pub(in crate::store) fn words_of(&self, query: &Query) -> Option<Query> {
+    fn words_of(&self, query: &Query) -> Option<Query> {
         let applies = self.fallback != Fallback::Never && query.asks.is_some() && !self.all;
         (applies && !query.words.is_empty()).then(|| Query { asks: None, ..query.clone() })
     }
 }
 
 /// Says that the words of a condition answered in its place.
-pub(in crate::store) const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
+const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
 
 /// Says how many passages have no vector yet, as the beginning of a sentence.
 fn waiting(passages: usize) -> String {

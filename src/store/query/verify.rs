@@ -34,20 +34,20 @@ const MOST: usize = 1_024;
 /// The search ends where a regular expression has taken too many steps in this many files: it would do so in most.
 const MOST_UNDECIDED: usize = 64;
 
-/// What answers a request.
+/// The notes that answer a request.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Sought {
+pub(in crate::store) struct SearchHits {
     /// Best first.
     pub(in crate::store) found: Vec<Found>,
     /// What could not be decided, as a sentence.
     pub(in crate::store) undecided: Option<String>,
     /// How a condition was met, where the query is one.
-    pub(in crate::store) sifted: Option<Sifted>,
+    pub(in crate::store) sifted: Option<Verification>,
 }
 
-/// How the files were sifted by a condition.
+/// How a condition was verified on the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Sifted {
+pub struct Verification {
     /// Files that hold it for sure, as far as the index tells.
     pub sure: usize,
     /// Files that may hold it, those included.
@@ -64,7 +64,7 @@ pub struct Sifted {
 const NAMED: usize = 5;
 
 /// The files that a query is about, before any was read.
-struct Scope {
+struct Narrowed {
     bounds: Bounds,
     /// Attachments that their name brings in.
     attachments: FileSet,
@@ -81,16 +81,16 @@ impl Searches<'_> {
         snapshot: &Snapshot,
         request: &Request<'_>,
         meaning: impl FnOnce() -> Result<QueryVector>,
-    ) -> Result<Sought> {
+    ) -> Result<SearchHits> {
         let Some(asks) = request.query.and_then(|query| query.asks.as_ref()) else {
             let found = run(&self.core.index, snapshot, request, meaning)?;
-            return Ok(Sought { found, ..Sought::default() });
+            return Ok(SearchHits { found, ..SearchHits::default() });
         };
         let table = self.core.index.file_table(snapshot)?;
         let scope = self.narrowed(asks, request, snapshot, &table)?;
         let among = Request { among: Some(&scope.bounds.maybe), ..request.clone() };
         let ranking = rank(&self.core.index, snapshot, &among, meaning)?;
-        self.made_sure(asks, &scope, &ranking, &table, request.limit)
+        self.verify_candidates(asks, &scope, &ranking, &table, request.limit)
     }
 
     fn narrowed(
@@ -99,7 +99,7 @@ impl Searches<'_> {
         request: &Request<'_>,
         snapshot: &Snapshot,
         table: &FileTable,
-    ) -> Result<Scope> {
+    ) -> Result<Narrowed> {
         let known = self.known(asks, snapshot)?;
         let catalog = self.core.index.catalog();
         let selector = Selector::new(snapshot, &catalog, table, &known);
@@ -122,7 +122,7 @@ impl Searches<'_> {
             bounds = Bounds { sure: kept(&bounds.sure), maybe: kept(&bounds.maybe) };
         }
         drop(catalog);
-        Ok(Scope { bounds, attachments, known })
+        Ok(Narrowed { bounds, attachments, known })
     }
 
     /// Looks up what the catalog tells about links and states.
@@ -169,13 +169,8 @@ impl Searches<'_> {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub(in crate::store) fn judged(
-        &self,
-        asks: &Node,
-        row: &FileRow,
-        snapshot: &Snapshot,
-    ) -> Result<(bool, bool)> {
-        let scope = Scope {
+    pub(super) fn judged(&self, asks: &Node, row: &FileRow, snapshot: &Snapshot) -> Result<(bool, bool)> {
+        let scope = Narrowed {
             bounds: Bounds::default(),
             attachments: FileSet::default(),
             known: self.known(asks, snapshot)?,
@@ -188,14 +183,14 @@ impl Searches<'_> {
     }
 
     /// Goes through the files in the order of the results and keeps those that hold what is asked.
-    fn made_sure(
+    fn verify_candidates(
         &self,
         asks: &Node,
-        scope: &Scope,
+        scope: &Narrowed,
         ranking: &Merged,
         table: &FileTable,
         limit: usize,
-    ) -> Result<Sought> {
+    ) -> Result<SearchHits> {
         let ranked: FileSet = ranking.fused.iter().map(|hit| hit.file).collect();
         let unranked = table.entries().iter().map(|entry| entry.id).filter(|&id| {
             !ranked.contains(id) && (scope.bounds.maybe.contains(id) || scope.attachments.contains(id))
@@ -203,10 +198,10 @@ impl Searches<'_> {
         let by_name = unranked.map(|file| Fused { file, score: 0.0, components: Components::default() });
         let mut order = ranking.fused.iter().copied().chain(by_name);
         let (sure, maybe) = (&scope.bounds.sure, &scope.bounds.maybe);
-        let mut sifted = Sifted {
+        let mut sifted = Verification {
             sure: sure.len() + scope.attachments.len(),
             maybe: maybe.len() + scope.attachments.len(),
-            ..Sifted::default()
+            ..Verification::default()
         };
         let mut found = Vec::new();
         let mut gave_up: Vec<NotePath> = Vec::new();
@@ -251,11 +246,11 @@ impl Searches<'_> {
             let rest = if stopped { "; the remaining files were not searched" } else { "" };
             format!("a regular expression takes too many steps in {files}, such as {first}{rest}")
         });
-        Ok(Sought { found, undecided, sifted: Some(sifted) })
+        Ok(SearchHits { found, undecided, sifted: Some(sifted) })
     }
 
     /// Gathers what the catalog tells of files, as far as the query asks.
-    fn candidates_of(&self, asks: &Node, hits: &[Fused], scope: &Scope) -> Result<Vec<Candidate>> {
+    fn candidates_of(&self, asks: &Node, hits: &[Fused], scope: &Narrowed) -> Result<Vec<Candidate>> {
         let asks_property = asks.has(&|node| matches!(node, Node::Property(..)));
         let asks_tag = asks.has(&|node| matches!(node, Node::Text(Place::Tag, _)));
         let asks_section = asks.has(&|node| matches!(node, Node::Within(Part::Section, _)));
@@ -316,7 +311,7 @@ struct Candidate {
 
 impl Candidate {
     /// Says whether the file holds what is asked, and whether that could not be decided.
-    fn verdict(&self, core: &Core, asks: &Node, scope: &Scope) -> Result<(bool, bool)> {
+    fn verdict(&self, core: &Core, asks: &Node, scope: &Narrowed) -> Result<(bool, bool)> {
         if self.is_sure {
             return Ok((true, false));
         }

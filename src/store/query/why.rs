@@ -68,7 +68,7 @@ impl Searches<'_> {
     #[tracing::instrument(skip_all)]
     pub fn why(&self, request: &WhyRequest) -> Result<WhyReply> {
         let search = &request.search;
-        let stale = !search.no_sync && IndexSync::of(self.core).freshen()? > 0;
+        let stale = !search.no_sync && IndexSync::of(self.core).refresh()? > 0;
         let row = Lookup::of(self.core).find(&request.note)?;
         let query = search.parsed(self.core.clock.now())?;
         let snapshot = self.core.index.snapshot()?;
@@ -101,7 +101,7 @@ impl Searches<'_> {
     }
 
     /// Says whether the note may be found at all, and else why not.
-    pub(in crate::store) fn filters(
+    pub(super) fn filters(
         &self,
         search: &SearchRequest,
         row: &FileRow,
@@ -214,7 +214,7 @@ impl Searches<'_> {
     }
 
     /// Says where the note stands among what is shown.
-    pub(in crate::store) fn verdict(&self, query: &Query, row: &FileRow, reply: &mut WhyReply) -> Result<()> {
+    pub(super) fn verdict(&self, query: &Query, row: &FileRow, reply: &mut WhyReply) -> Result<()> {
         match reply.rank {
             Some(rank) if rank <= reply.limit => {
                 reply.found = true;

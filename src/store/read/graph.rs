@@ -57,7 +57,7 @@ pub struct LinksReply {
 }
 
 /// Where something stands: a vault path and a line, counted from 1.
-pub type Place = (String, usize);
+pub type LineRef = (String, usize);
 
 /// A link text that means nothing, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,7 +65,7 @@ pub struct UnresolvedItem {
     /// The link's path part as first met; spellings that differ by case count as one.
     pub link: String,
     /// Where: path and line.
-    pub places: Vec<Place>,
+    pub places: Vec<LineRef>,
 }
 
 /// The shortest chain of links between two notes.
@@ -189,7 +189,7 @@ impl Reads<'_> {
     /// # Errors
     /// As [`Lookup::find`].
     #[tracing::instrument(skip_all)]
-    pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<Place>)> {
+    pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<LineRef>)> {
         let row = Lookup::of(self.core).find(name)?;
         let catalog = self.core.index.catalog();
         let path_of = |id: FileId| -> Result<Option<String>> {

@@ -110,7 +110,7 @@ impl Reads<'_> {
     /// Lists notes, a page at a time.
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
-        let filter = Lookup::of(self.core).settled(&request.filter)?;
+        let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
         let rows = self.selected(&filter, request)?;
         let total = rows.len();
         let catalog = self.core.index.catalog();
@@ -150,7 +150,7 @@ impl Reads<'_> {
     /// property.
     #[tracing::instrument(skip_all)]
     pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
-        let filter = Lookup::of(self.core).settled(&request.filter)?;
+        let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
         let rows = self.selected(&filter, request)?;
         let catalog = self.core.index.catalog();
         let total = rows.len();
@@ -187,7 +187,7 @@ impl Reads<'_> {
     pub fn random(&self, filter: &Filter, limit: usize, seed: Option<u64>) -> Result<Vec<NoteItem>> {
         let seed =
             seed.map_or_else(|| *uuid::Uuid::new_v4().as_bytes(), |seed| u128::from(seed).to_le_bytes());
-        let filter = Lookup::of(self.core).settled(filter)?;
+        let filter = Lookup::of(self.core).with_canonical_folder(filter)?;
         let catalog = self.core.index.catalog();
         let mut rows = catalog.select(&filter)?;
         // Hashes of a seed and each path are in an order that nobody can foresee, and each order is as likely.
@@ -237,7 +237,7 @@ impl Reads<'_> {
     }
 }
 
-pub(in crate::store) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
+pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
     NoteItem {
         path: row.path.as_str().to_owned(),
         id: row.note_id,

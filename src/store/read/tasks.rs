@@ -48,7 +48,7 @@ impl Reads<'_> {
         let rows = match &request.note {
             Some(name) => vec![Lookup::of(self.core).find(name)?],
             None => {
-                let filter = Lookup::of(self.core).settled(&request.filter)?;
+                let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
                 self.core.index.catalog().select(&filter)?
             }
         };

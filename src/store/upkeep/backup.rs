@@ -98,7 +98,7 @@ impl Upkeep<'_> {
     #[tracing::instrument(skip_all)]
     pub fn backup(&self, folder: Option<&Path>) -> Result<BackupItem> {
         self.core.vault.refuse_read_only()?;
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let folder = self.backup_folder(folder);
         let mut draft = UnfinishedBackup::begin(&self.core.vault, &folder)?;
         draft.copy()?;

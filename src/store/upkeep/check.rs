@@ -166,7 +166,7 @@ impl Upkeep<'_> {
         let is_new = self.core.index.generation()? == 0;
         let behind = self.core.index.drift(&self.core.vault)?.len();
         // What is wrong is told of the files as they are, so the index is brought in step wherever that may be.
-        let is_in_step = behind == 0 || IndexSync::of(self.core).freshen()? == 0;
+        let is_in_step = behind == 0 || IndexSync::of(self.core).refresh()? == 0;
         let catalog = self.core.index.catalog();
         let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
         let all: Vec<NotePath> = catalog.paths().all()?.into_iter().map(|(path, _)| path).collect();

@@ -15,10 +15,10 @@ use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
 
 /// How often a process that does not keep the index looks whether it may.
-pub(in crate::store) const TURN: Duration = Duration::from_secs(1);
+const TURN: Duration = Duration::from_secs(1);
 
 /// How often the process that follows the files looks whether maintenance is due.
-pub(in crate::store) const TENDING: Duration = Duration::from_secs(60);
+const MAINTENANCE_CHECK: Duration = Duration::from_secs(60);
 
 /// Follows the files until it is dropped.
 #[derive(Debug)]
@@ -81,12 +81,12 @@ impl Upkeep<'_> {
             .name("sidenote-tend".to_owned())
             .spawn(move || {
                 // A backup that is due is made at the start: many servers do not run for long.
-                let mut pause = if core.config.backup.auto { TURN } else { TENDING };
+                let mut pause = if core.config.backup.auto { TURN } else { MAINTENANCE_CHECK };
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::park_timeout(pause);
                     if !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following() {
-                        pause = TENDING;
-                        if let Err(error) = Upkeep::of(&core).tend() {
+                        pause = MAINTENANCE_CHECK;
+                        if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
                             tracing::warn!("maintenance is put off: {error}");
                         }
                     }
@@ -101,7 +101,7 @@ impl Upkeep<'_> {
     ///
     /// # Errors
     /// As [`Maintenance::maintain`] and [`Self::backup`].
-    pub fn tend(&self) -> Result<()> {
+    pub fn run_due_maintenance(&self) -> Result<()> {
         if self.core.vault.is_read_only() {
             return Ok(());
         }
@@ -125,6 +125,6 @@ impl Upkeep<'_> {
     }
 }
 
-pub(in crate::store) fn unstarted(error: std::io::Error) -> Error {
+fn unstarted(error: std::io::Error) -> Error {
     Error::internal("cannot start a thread that follows the files").with_source(error)
 }

@@ -225,7 +225,7 @@ impl Upkeep<'_> {
             let wrong = |error: Error| Error::invalid(format!("memory {}: {error}", at + 1));
             incoming.push(read(record).map_err(wrong)?);
         }
-        IndexSync::of(self.core).freshen()?;
+        IndexSync::of(self.core).refresh()?;
         let mut reply = ImportReply::default();
         let mut known = self.known_texts(&mut reply.notices)?;
         let catalog = self.core.index.catalog();
@@ -344,7 +344,7 @@ impl Upkeep<'_> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
         // What came in while another process kept the index, and was behind, is known, too.
         let memories = Weighing::of(self.core)
-            .weigh(Lookup::of(self.core).with_unseen(rows, |_| true)?, self.core.clock.now())?;
+            .weigh(Lookup::of(self.core).with_unindexed(rows, |_| true)?, self.core.clock.now())?;
         let own = memories.into_iter().filter(|memory| Weighing::of(self.core).is_own(memory));
         let mut known = HashSet::new();
         for memory in own {

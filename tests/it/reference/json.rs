@@ -192,7 +192,7 @@ const LEAVES: [(&str, &str, &str); 10] = [
     ("Origin", "any", "string or object"),
     ("Span", "any", "span"),
     ("FileLocation", "any", "object with `vault` or `trash`, a path"),
-    ("Place", "any", "array of a vault path and a line"),
+    ("LineRef", "any", "array of a vault path and a line"),
     ("Content", "any", "`keep`, or object with `edits` (array of [Edit](#edit)) or `whole` (string)"),
     ("Value", "any", "any"),
 ];
