@@ -17,11 +17,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::analysis::Listing;
-use self::directory::Unwaited;
+use self::directory::UnsyncedDirectory;
 pub use self::ranking::Ranking;
 use self::ranking::Scored;
 use self::statistics::Lengths;
-use crate::index::bm25::bulk_inverter::Inverter;
+use crate::index::bm25::bulk_inverter::BulkInverter;
 use crate::index::bm25::stem_expansion::Inflections;
 use crate::index::bm25::substring_candidates::{Held, Vocabulary, nothing_held};
 use tantivy::Directory as _;
@@ -270,7 +270,7 @@ impl Bm25 {
             return Err(Error::not_found(format!("there is no full-text index in {}", folder.display()))
                 .with_hints("run: sidenote index", "ask the user to build the index"));
         }
-        let directory = Unwaited::open(folder)
+        let directory = UnsyncedDirectory::open(folder)
             .map_err(|error| failed("open")(TantivyError::OpenDirectoryError(error)))?;
         let index = if create {
             tantivy::Index::open_or_create(directory, schema)
@@ -374,7 +374,7 @@ fn bulk_threads() -> usize {
 pub struct Bm25Writer {
     writer: IndexWriter<Listing>,
     /// Takes all notes while a load is under way.
-    inverter: Option<Inverter>,
+    inverter: Option<BulkInverter>,
     fields: Fields,
 }
 
@@ -391,7 +391,7 @@ impl Bm25Writer {
     /// # Errors
     /// `Io` where the system gives no thread.
     pub fn load(&mut self) -> Result<()> {
-        let start = || Inverter::start(self.writer.index(), self.fields);
+        let start = || BulkInverter::start(self.writer.index(), self.fields);
         let inverter = start().map_err(|error| failed("write")(TantivyError::from(error)))?;
         self.inverter = Some(inverter);
         Ok(())

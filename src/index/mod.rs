@@ -44,7 +44,7 @@ use crate::index::follow::Following;
 use crate::index::open::{Opened, Sides, can_pass, open_to_read, open_to_write};
 use crate::index::recent_vectors::Urgent;
 use crate::index::vectors::Vectors;
-use crate::index::writer_thread::Worker;
+use crate::index::writer_thread::WriterThread;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
@@ -155,7 +155,7 @@ impl Snapshot {
     }
 }
 
-struct Shared {
+struct IndexState {
     folder: PathBuf,
     bm25: RwLock<Arc<Bm25>>,
     catalog: RwLock<Arc<ReaderPool>>,
@@ -170,7 +170,7 @@ struct Shared {
 
 type Hearer = Box<dyn FnMut(&SyncReport) + Send>;
 
-impl Shared {
+impl IndexState {
     fn seen(&self) -> MutexGuard<'_, Vec<(NotePath, NotePath)>> {
         self.moves.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -265,7 +265,7 @@ enum Job {
 
 /// An open index.
 pub struct Index {
-    shared: Arc<Shared>,
+    shared: Arc<IndexState>,
     vault: Arc<Vault>,
     options: Options,
     /// What only the process has that holds the lock.
@@ -370,7 +370,7 @@ impl Index {
     /// Starts the thread that owns the write side.
     fn start(&self, writer: Writer, lock: File) -> Result<Writing> {
         let (jobs, receiver) = channel();
-        let worker = Worker {
+        let worker = WriterThread {
             writer,
             shared: Arc::clone(&self.shared),
             embedder: self.options.embedder.clone(),
@@ -431,7 +431,7 @@ impl Index {
         let served = serving.now(named(&catalog.read())?);
         let snapshot = take_snapshot(&bm25, Arc::clone(&catalog), Arc::new(served.open()?), served)?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(IndexState {
                 identity,
                 folder,
                 bm25: RwLock::new(bm25),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::directory::{kept_folder, own_folder, take_lock};
 use crate::index::open::{Opened, open_to_write};
-use crate::index::{Index, Options, Shared};
+use crate::index::{Index, IndexState, Options};
 use crate::vault::Vault;
 
 impl Index {
@@ -49,7 +49,7 @@ impl Index {
     /// Takes the lock and opens the index for writing; nothing where another process has it, or where it cannot be written
     /// now.
     pub(super) fn reopen_to_write(&self) -> Result<Option<(File, Opened)>> {
-        let Shared { folder, identity, serving, .. } = &*self.shared;
+        let IndexState { folder, identity, serving, .. } = &*self.shared;
         let options = Options { rebuild: false, ..self.options.clone() };
         let open = || -> Result<Option<(File, Opened)>> {
             let Some(lock) = take_lock(self.vault.root(), folder, &options.verb)? else { return Ok(None) };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::index::catalog::{CatalogReader, FileId};
 use crate::index::embed::Effort;
-use crate::index::writer_thread::Worker;
+use crate::index::writer_thread::WriterThread;
 use crate::index::{Index, Job, Snapshot, passages_of};
 use crate::text::path::NotePath;
 
@@ -105,7 +105,7 @@ fn waiting(catalog: &CatalogReader, snapshot: &Snapshot) -> Result<Vec<FileId>> 
     Ok(files)
 }
 
-impl Worker {
+impl WriterThread {
     /// Embeds what a search waits for, and shows it.
     pub(super) fn hurry(&mut self, urgent: Urgent) {
         let Urgent { files, end, reply } = urgent;

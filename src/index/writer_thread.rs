@@ -10,7 +10,7 @@ use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::writer::{State, Writer};
-use crate::index::{Job, Phase, Progress, Shared, SyncScope};
+use crate::index::{IndexState, Job, Phase, Progress, SyncScope};
 
 /// Where so long nothing is asked for, there is time to merge and to tidy.
 const LULL: Duration = Duration::from_millis(100);
@@ -19,16 +19,16 @@ const LULL: Duration = Duration::from_millis(100);
 const REST: Duration = Duration::from_secs(600);
 
 /// The thread that owns the write side.
-pub(super) struct Worker {
+pub(super) struct WriterThread {
     pub(super) writer: Writer,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<IndexState>,
     pub(super) embedder: Option<Arc<dyn Embed>>,
     pub(super) fill: bool,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) urgent: Arc<AtomicBool>,
 }
 
-impl Worker {
+impl WriterThread {
     /// Does what it is asked until it is told to stop; merges and embeds where there is nothing else to do.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         let mut waiting: Option<Vec<i64>> = None;

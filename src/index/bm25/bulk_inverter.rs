@@ -19,7 +19,7 @@ use tantivy::{DocId, Index, TantivyError};
 
 use crate::index::bm25::Fields;
 use crate::index::bm25::analysis::{Analysed, FIELDS, Listing};
-use crate::index::bm25::posting_buffer::{Column, MOST_NOTES};
+use crate::index::bm25::posting_buffer::{MOST_NOTES, PostingBuffer};
 use crate::index::bm25::term_dictionary::{TermDictionary, TermId};
 use crate::index::file_set::FileId;
 
@@ -39,9 +39,9 @@ const NO_NORMS: Option<FieldNormReader> = None;
 
 /// A thread that turns notes into segments.
 ///
-/// Where it is dropped before [`Inverter::finish`], it is stopped, and what it wrote is named by no commit.
+/// Where it is dropped before [`BulkInverter::finish`], it is stopped, and what it wrote is named by no commit.
 #[derive(Debug)]
-pub(super) struct Inverter {
+pub(super) struct BulkInverter {
     group: Vec<Analysed>,
     group_bytes: usize,
     /// None once all are handed over.
@@ -50,7 +50,7 @@ pub(super) struct Inverter {
     stop: Arc<AtomicBool>,
 }
 
-impl Inverter {
+impl BulkInverter {
     /// Starts the thread.
     pub(super) fn start(index: &Index, fields: Fields) -> std::io::Result<Self> {
         let (groups, receiver) = sync_channel(WAITING);
@@ -62,7 +62,7 @@ impl Inverter {
         Ok(Self { group: Vec::new(), group_bytes: 0, groups: Some(groups), thread: Some(thread), stop })
     }
 
-    /// Hands over a note; `false` where the thread is gone, and [`Inverter::finish`] says why.
+    /// Hands over a note; `false` where the thread is gone, and [`BulkInverter::finish`] says why.
     pub(super) fn add(&mut self, note: Analysed) -> bool {
         self.group_bytes += note.bytes();
         self.group.push(note);
@@ -86,7 +86,7 @@ impl Inverter {
     }
 }
 
-impl Drop for Inverter {
+impl Drop for BulkInverter {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.groups = None;
@@ -129,7 +129,7 @@ struct Batch {
     terms: TermDictionary,
     /// The number of each note.
     files: Vec<FileId>,
-    columns: [Column; FIELDS],
+    columns: [PostingBuffer; FIELDS],
     norms: FieldNormsWriter,
     /// The terms of the note at hand.
     ids: Vec<TermId>,

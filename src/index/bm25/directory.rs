@@ -21,19 +21,19 @@ use crate::index::vectors::remove_if_there;
 
 /// A folder that is read through memory maps and written without waiting for the disk.
 #[derive(Debug, Clone)]
-pub(super) struct Unwaited {
+pub(super) struct UnsyncedDirectory {
     reading: MmapDirectory,
     folder: PathBuf,
 }
 
-impl Unwaited {
+impl UnsyncedDirectory {
     /// Opens a folder that is there.
     pub(super) fn open(folder: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { reading: MmapDirectory::open(folder)?, folder: folder.to_owned() })
     }
 }
 
-impl Directory for Unwaited {
+impl Directory for UnsyncedDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         self.reading.get_file_handle(path)
     }

@@ -20,7 +20,7 @@ pub(super) const MOST_NOTES: usize = 1 << (32 - COUNT_BITS);
 
 /// The postings of one field, in the order of notes.
 #[derive(Debug, Default)]
-pub(super) struct Column {
+pub(super) struct PostingBuffer {
     /// Each posting is the number of its term, doubled, and one more where it comes more than once; then by how much
     /// more than two times it comes. All in LEB128.
     pieces: Vec<Vec<u8>>,
@@ -34,7 +34,7 @@ pub(super) struct Column {
     tokens: u64,
 }
 
-impl Column {
+impl PostingBuffer {
     /// Adds a term of the note at hand, and how often it comes there.
     pub(super) fn add(&mut self, term: TermId, count: u32) {
         if self.pieces.last().is_none_or(|piece| piece.len() + WIDEST > PIECE) {
@@ -60,7 +60,7 @@ impl Column {
     }
 
     /// Brings the postings into the order of terms, and notes into theirs below each.
-    pub(super) fn sorted(self, ranks: &[u32]) -> Sorted {
+    pub(super) fn sorted(self, ranks: &[u32]) -> SortedPostings {
         let rank_of = |term: TermId| ranks.get(term as usize).map_or(0, |&rank| rank as usize);
         let mut ends = vec![0u32; ranks.len() + 1];
         for piece in &self.pieces {
@@ -92,12 +92,12 @@ impl Column {
                 ends[rank] += 1;
             }
         }
-        Sorted { postings, many, ends, tokens: self.tokens }
+        SortedPostings { postings, many, ends, tokens: self.tokens }
     }
 }
 
 /// The postings of one field, in the order of terms.
-pub(super) struct Sorted {
+pub(super) struct SortedPostings {
     postings: Vec<u32>,
     /// The counts that are too large to stand there, by their place.
     many: HashMap<usize, u32>,
@@ -107,7 +107,7 @@ pub(super) struct Sorted {
     pub(super) tokens: u64,
 }
 
-impl Sorted {
+impl SortedPostings {
     /// Says whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.postings.is_empty()
