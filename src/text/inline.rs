@@ -185,7 +185,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Adds a piece. Prose and headings are one piece a line: the rest of an HTML comment that a wikilink overlaps may
+    /// hold line ends.
     fn push(&mut self, kind: PieceKind, span: Span) {
+        let mut start = span.start;
+        if matches!(kind, PieceKind::Prose | PieceKind::Heading) {
+            while let Some(at) = self.find("\n", start, span.end) {
+                self.push_line(kind, Span::new(start, at));
+                self.part();
+                start = at + 1;
+            }
+        }
+        self.push_line(kind, Span::new(start, span.end));
+    }
+
+    fn push_line(&mut self, kind: PieceKind, span: Span) {
         if span.is_empty() {
             return;
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::{Strategy, any, prop, prop_oneof, proptest};
 use sidenote::text::decode::decode;
 use sidenote::text::frontmatter::link::parse_property;
-use sidenote::text::note::Note;
+use sidenote::text::note::{Note, PieceKind};
 
 use super::{check_links, checked};
 
@@ -32,6 +32,13 @@ fn any_note_parses_and_its_spans_hold() {
         assert!(decoded.text.is_empty() || decoded.text.len() == bytes.len());
         checked(&decoded.text);
     });
+}
+
+#[test]
+fn the_rest_of_a_comment_that_a_wikilink_overlaps_is_one_piece_a_line() {
+    let note = checked("[[<!--]]|a|\n|-|\n-->");
+    let lines = note.pieces.iter().filter(|piece| piece.kind == PieceKind::Prose).count();
+    assert!(lines >= 2, "{:?}", note.pieces);
 }
 
 fn nested_too_deep(text: &str) -> bool {

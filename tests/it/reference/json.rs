@@ -184,7 +184,7 @@ const OTHERS: [(&str, &str); 4] = [
 ];
 
 /// Types that write themselves, with the kind of JSON value that they are and what it says.
-const LEAVES: [(&str, &str, &str); 10] = [
+const LEAVES: [(&str, &str, &str); 11] = [
     ("Timestamp", "string", "string (RFC 3339)"),
     ("NotePath", "string", "string"),
     ("ContentHash", "string", "string"),
@@ -193,6 +193,7 @@ const LEAVES: [(&str, &str, &str); 10] = [
     ("Span", "any", "span"),
     ("FileLocation", "any", "object with `vault` or `trash`, a path"),
     ("LineRef", "any", "array of a vault path and a line"),
+    ("Wording", "string", "string"),
     ("Content", "any", "`keep`, or object with `edits` (array of [Edit](#edit)) or `whole` (string)"),
     ("Value", "any", "any"),
 ];
