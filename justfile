@@ -36,6 +36,10 @@ fuzz target runs="10000000":
     mkdir -p fuzz/corpus/{{target}}
     cargo +nightly fuzz run -s none {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -runs={{runs}} -max_len=256
 
+# Build the release binary with debug information in a file of its own, target/release-debug/sidenote.dwp.
+release-debug:
+    cargo build --profile release-debug
+
 # Check formatting and lints.
 lint:
     cargo fmt --check

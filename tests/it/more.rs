@@ -117,7 +117,7 @@ fn a_batch_with_one_wrong_edit_changes_nothing() {
         (json!({ "note": "Boat", "action": "add_tags" }), "edit 2 needs tags"),
         (
             json!({ "note": "Boat", "action": "replace_pattern", "old": "(", "text": "" }),
-            "no regular expression",
+            "is not a valid regular expression",
         ),
         (
             json!({ "note": "Boat", "action": "replace_pattern", "old": "o", "text": "", "expected_replacements": 1 }),
