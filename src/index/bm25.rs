@@ -15,6 +15,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use self::analysis::Listing;
 use self::directory::UnsyncedDirectory;
@@ -42,6 +43,9 @@ use crate::index::bitset::Bitset;
 use crate::index::file_set::{FileId, FileSet};
 
 pub use analysis::{Analysed, Analysis};
+
+/// How long the lock of tantivy's writer is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The name of the one tokenizer: terms come as lists that [`Analysis`] made.
 const LISTED: &str = "listed";
@@ -339,13 +343,24 @@ impl Bm25 {
         let threads = if bulk { bulk_threads() } else { 1 };
         // Fewer and larger segments keep fewer copies of a term.
         let budget = if bulk { 220_000_000 / threads } else { 20_000_000 };
-        let options = IndexWriterOptions::builder()
-            .num_worker_threads(threads)
-            .memory_budget_per_thread(budget)
-            .num_merge_threads(1)
-            .build();
-        let writer: IndexWriter<Listing> =
-            self.index.writer_with_options(options).map_err(failed("write"))?;
+        let options = || {
+            IndexWriterOptions::builder()
+                .num_worker_threads(threads)
+                .memory_budget_per_thread(budget)
+                .num_merge_threads(1)
+                .build()
+        };
+        // The index lock is held here, so no other writer is at work. A process that was forked a moment ago can still
+        // hold tantivy's lock of the writer before, until it runs its own program.
+        let end = Instant::now() + LOCK_PATIENCE;
+        let writer: IndexWriter<Listing> = loop {
+            match self.index.writer_with_options(options()) {
+                Err(TantivyError::LockFailure(..)) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                opened => break opened.map_err(failed("write"))?,
+            }
+        };
         // Merging behind a batch would outlive a command; `Bm25Writer::tidy` merges when it is due.
         writer.set_merge_policy(Box::new(NoMergePolicy));
         Ok(Bm25Writer { writer, inverter: None, fields: self.fields })
