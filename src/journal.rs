@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::text::edit::{ChangeSet, FileLocation};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 use crate::vault::dir::Dir;
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;

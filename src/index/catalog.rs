@@ -7,7 +7,6 @@ mod filter;
 mod inserts;
 mod links;
 mod names;
-mod packed;
 mod passages;
 mod paths;
 mod pool;
@@ -15,6 +14,7 @@ mod properties;
 mod rows;
 mod schema;
 mod writer;
+mod delta_encoding;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,9 +26,9 @@ use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::path::{NotePath, is_segment};
 
+use crate::index::catalog::delta_encoding::unpack_ascending;
 pub use filter::Filter;
 pub use names::path_id_query;
-use packed::unpack_ascending;
 pub use pool::ReadTransaction;
 pub(super) use pool::ReaderPool;
 pub use rows::{

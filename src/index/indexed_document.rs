@@ -18,10 +18,10 @@ use crate::text::line::Lines;
 use crate::text::link::LinkForm;
 use crate::text::note::{Note, Piece, PieceKind};
 use crate::text::note_names::{own_id, property_text, title_of};
-use crate::text::original_tags::unread;
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
 use crate::text::span::Span;
+use crate::text::tag_conversion::unread;
 
 /// A file's bytes, read and understood.
 #[derive(Debug, Clone)]

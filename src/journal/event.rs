@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::clock::{Timestamp, event_id};
 use crate::text::edit::{ContentHash, FileLocation, FolderMove};
 use crate::text::path::NotePath;
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 
 /// The operation name for files that another program moved.
 pub const OP_MOVED: &str = "moved";

@@ -178,7 +178,7 @@ impl Toolset {
     fn tools(self) -> Vec<Tool> {
         match self {
             Self::Notes => notes::tools(),
-            Self::More => notes::more::tools(),
+            Self::More => notes::toolset_more::tools(),
             Self::Mem => compat::mem::tools(),
             Self::Longterm => compat::longterm::tools(),
             Self::Vector => compat::vector::tools(),

@@ -4,7 +4,7 @@ mod change;
 mod find;
 mod graph;
 mod memory;
-pub(super) mod more;
+pub(super) mod toolset_more;
 
 use super::tool::{Effect, Tool};
 use crate::mcp::reply_limit::LONGEST;

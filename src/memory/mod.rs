@@ -15,5 +15,5 @@ pub mod state;
 pub mod usage;
 pub mod eviction;
 pub mod privacy;
-pub mod similarity;
 pub mod types;
+pub mod lexical_similarity;

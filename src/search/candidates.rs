@@ -11,7 +11,7 @@ use crate::index::catalog::{CatalogReader, FileEntry};
 use crate::index::file_set::FileSet;
 use crate::index::file_table::{FileTable, PathPart};
 use crate::search::predicate::{has_tag, is_named};
-use crate::search::syntax::{Node, Own, Place};
+use crate::search::query_parser::{Node, Own, Place};
 use crate::search::text_match::{Haystack, Term, TermKind};
 use crate::text::path::key;
 

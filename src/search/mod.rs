@@ -3,13 +3,13 @@
 pub mod fuse;
 pub mod query;
 pub mod snippet;
-pub mod syntax;
 pub mod candidates;
 mod javascript_regex;
 pub mod out_of_vocabulary;
 pub mod predicate;
 pub mod text_match;
 pub mod tie_order;
+pub mod query_parser;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::search::javascript_regex::TooManySteps;
-use crate::search::syntax::{Node, Order, Own, Part, Place};
+use crate::search::query_parser::{Node, Order, Own, Part, Place};
 use crate::search::text_match::{CaselessInPlace, Haystack, Term, TermKind};
 use crate::text::decode::decode;
 use crate::text::line::Lines;

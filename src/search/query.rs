@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::bm25::Word;
-use crate::search::syntax::{self, Node};
+use crate::search::query_parser;
+use crate::search::query_parser::Node;
 use crate::text::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
 
 /// A query.
@@ -50,7 +51,7 @@ impl Query {
     /// # Errors
     /// `Invalid` with the place of the mistake and a valid form.
     pub fn parse_at(text: &str, all: bool, now: Timestamp) -> Result<Self> {
-        let Some(node) = syntax::parse(text, now)? else { return Ok(Self::default()) };
+        let Some(node) = query_parser::parse(text, now)? else { return Ok(Self::default()) };
         if node.is_plain() && !all {
             return Ok(Self::plain(text));
         }

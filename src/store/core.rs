@@ -15,7 +15,7 @@ use crate::index::embed::{Embed, Rerank};
 use crate::index::{Index, Snapshot};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
-use crate::store::call::Call;
+use crate::store::call_context::Call;
 use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::NotePath;
 use crate::vault::Vault;

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, path_id};
 use crate::journal::event::Event;
 use crate::journal::reader::ReadOrder;
-use crate::store::call::ANSWER;
+use crate::store::call_context::ANSWER;
 use crate::store::core::Core;
 
 /// The property of events that names the operation of the caller.

@@ -13,7 +13,7 @@ use crate::store::core::Core;
 use crate::store::source::Source;
 use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::{NotePath, key};
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 use crate::wording::Wording;
 
 impl Lookup<'_> {

@@ -2,7 +2,6 @@
 //!
 //! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
 
-mod call;
 mod change;
 mod core;
 mod idempotency;
@@ -15,8 +14,9 @@ mod source;
 mod sync;
 mod unindexed;
 mod upkeep;
-mod view;
-mod weighing;
+mod call_context;
+mod catalog_overlay;
+mod memory_weights;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
 use crate::index::embed::model_selection::{Chosen, Earlier};
 use crate::index::{Index, Options};
-use crate::store::call::{Call, Once};
+use crate::store::call_context::{Call, Once};
 use crate::store::change::apply::end_unfinished_at_start;
 use crate::store::core::{Core, SharedState};
 use crate::store::idempotency::LONGEST;
@@ -66,9 +66,10 @@ pub use crate::store::memory::recall::{
     ExplainReply, MemoryRecallRequest, RecallReply, RecallRequest, Recalled, RecalledReply,
 };
 pub use crate::store::memory::save::{NearDuplicate, SaveReply, SaveRequest};
-pub use crate::store::memory::texts::{MemoryText, MostLike, TextOrder, TextsRequest};
+pub use crate::store::memory::text_search::{MemoryText, MostLike, TextOrder, TextsRequest};
 pub use crate::store::memory::write_note::{WriteReply, WriteRequest};
 pub use crate::store::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
+pub use crate::store::memory_weights::{Memory, MemoryWeights};
 pub use crate::store::query::Searches;
 pub use crate::store::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
 pub use crate::store::query::memory_ranking::MemoryRanking;
@@ -97,7 +98,6 @@ pub use crate::store::upkeep::models::{
     ModelsShown, Verified,
 };
 pub use crate::store::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
-pub use crate::store::weighing::{Memory, Weighing};
 
 impl Store {
     /// Gives the same store for one call, which its caller may have named: then by `(name, what is called)`. A name with
@@ -362,7 +362,7 @@ impl Store {
     }
 
     /// Gives the weights of notes.
-    pub fn weighing(&self) -> Weighing<'_> {
-        Weighing::of(&self.core)
+    pub fn memory_weights(&self) -> MemoryWeights<'_> {
+        MemoryWeights::of(&self.core)
     }
 }

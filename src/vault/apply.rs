@@ -13,7 +13,7 @@ use crate::parallel;
 use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, FolderMove};
 use crate::text::path::key;
 use crate::vault::Vault;
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 use crate::vault::commit::{CommitError, changed_on_disk, close, commit, roll_back, with_rollback_result};
 use crate::vault::dir::{
     Dir, DirEntry, DirTree, FileContents, MIN_FILES_PER_THREAD, copy_metadata, parallel_in_tree,
@@ -23,7 +23,7 @@ use crate::vault::manifest::{
     ChangedFile, Manifest, MovedFolder, is_below, patch_of, path_after_moves, path_before_moves,
     temporary_name,
 };
-use crate::vault::records::{COMMITTED, IMAGES, MANIFEST, PENDING};
+use crate::vault::transaction_records::{COMMITTED, IMAGES, MANIFEST, PENDING};
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 

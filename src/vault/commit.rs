@@ -10,7 +10,7 @@ use crate::text::edit::ContentHash;
 use crate::vault::Vault;
 use crate::vault::dir::{Dir, DirEntry, DirTree, parallel_in_tree, remove_if_empty, split_path};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
-use crate::vault::records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
+use crate::vault::transaction_records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
 use crate::vault::write_lock::WriteLock;
 
 /// More folders than this are flushed by one call for the whole file system.

@@ -8,14 +8,14 @@ pub mod obsidian;
 pub mod recover;
 pub mod scan;
 pub mod watch;
-pub mod applied;
 pub mod apply;
 mod commit;
 pub(crate) mod dir;
-mod records;
 mod symlinks;
 pub mod undo_log;
 pub mod write_lock;
+pub mod apply_result;
+mod transaction_records;
 
 use std::collections::HashSet;
 use std::io::{self, Read as _};

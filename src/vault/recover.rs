@@ -2,11 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::vault::Vault;
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 use crate::vault::commit::{CommitError, close, commit, roll_back};
 use crate::vault::dir::{Dir, DirTree};
 use crate::vault::manifest::Manifest;
-use crate::vault::records::{COMMITTED, CONFLICTS, MANIFEST, PENDING, read_manifest, remove_transaction};
+use crate::vault::transaction_records::{
+    COMMITTED, CONFLICTS, MANIFEST, PENDING, read_manifest, remove_transaction,
+};
 use crate::vault::write_lock::WriteLock;
 
 /// The result of a recovery.

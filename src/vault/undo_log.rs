@@ -8,10 +8,12 @@ use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use crate::text::path::NotePath;
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 use crate::vault::dir::Dir;
 use crate::vault::manifest::{ChangedFile, Manifest, patch_of};
-use crate::vault::records::{COMMITTED, IMAGES, MANIFEST, UNDO, read_manifest, remove_transaction};
+use crate::vault::transaction_records::{
+    COMMITTED, IMAGES, MANIFEST, UNDO, read_manifest, remove_transaction,
+};
 use crate::vault::write_lock::WriteLock;
 
 /// One file of an operation, with what is needed to undo the change.

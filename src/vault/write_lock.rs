@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::vault::dir::{Dir, split_path, symlink_error};
-use crate::vault::records::PENDING;
+use crate::vault::transaction_records::PENDING;
 use crate::vault::{STATE_DIR, Vault};
 
 /// How long [`Vault::lock`] waits for another process.

@@ -16,7 +16,7 @@ use sidenote::journal::event::Event;
 use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
-use sidenote::vault::applied::Applied;
+use sidenote::vault::apply_result::Applied;
 use tempfile::TempDir;
 
 use crate::support::{TestVault, needed, say, under_permissions};

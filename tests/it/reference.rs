@@ -13,7 +13,7 @@ use std::fs;
 
 use sidenote::cli::{self, EXIT_CODES};
 use sidenote::error::ErrorKind;
-use sidenote::search::syntax::OPERATORS;
+use sidenote::search::query_parser::OPERATORS;
 use sidenote::store::PROBLEM_CODES;
 use similar::TextDiff;
 

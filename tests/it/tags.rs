@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sidenote::index::catalog::Filter;
 use sidenote::store::{ListRequest, Operation, RenameRequest, Renamed, SearchRequest};
-use sidenote::text::original_tags::{StoredTags, sanitize};
+use sidenote::text::tag_conversion::{StoredTags, sanitize};
 
 use crate::client::Client;
 use crate::support::{TestVault, found, json as told, run, stderr, text_of};

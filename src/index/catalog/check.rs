@@ -10,12 +10,12 @@ use rusqlite::{Connection, Row};
 use serde::de::IgnoredAny;
 
 use super::links::link_key;
-use super::packed::{unpack_ascending, unpack_places};
 use super::properties::unpack;
 use super::rows::{no_path, path_uuid};
 use super::schema::{INDEXES, SCHEMA};
 use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, sql};
 use crate::error::{Error, Result};
+use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_places};
 use crate::index::file_set::FileSet;
 use crate::safe_open::is_regular;
 use crate::text::path::{NotePath, key};

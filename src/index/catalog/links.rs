@@ -7,10 +7,10 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::inserts::Inserts;
-use super::packed::{pack_places, unpack_places};
 use super::{CatalogReader, CatalogWriter, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
+use crate::index::catalog::delta_encoding::{pack_places, unpack_places};
 use crate::text::path::{NotePath, key};
 
 static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 
 use crate::clock::Timestamp;
 use crate::error::Result;
+use crate::index::catalog::delta_encoding::pack_ascending;
 use crate::index::catalog::inserts::Inserts;
-use crate::index::catalog::packed::pack_ascending;
 use crate::index::catalog::rows::path_uuid_of;
 use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
 use crate::index::catalog::{CACHE, CatalogReader, FileId, FileKind, LAST_ID, Record, Stat, check, sql};

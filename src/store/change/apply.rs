@@ -12,16 +12,16 @@ use crate::index::catalog::{FileKind, Hash};
 use crate::index::{SyncScope, silent};
 use crate::journal::Journal;
 use crate::journal::event::Event;
+use crate::store::catalog_overlay::{GROUP, View};
 use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::change::{Changes, Planner};
 use crate::store::idempotency::Calls;
 use crate::store::lookup::Lookup;
 use crate::store::sync::IndexSync;
-use crate::store::view::{GROUP, View};
 use crate::text::edit::{ChangeSet, Content, FileLocation, apply};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
-use crate::vault::applied::Applied;
+use crate::vault::apply_result::Applied;
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 

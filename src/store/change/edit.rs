@@ -3,21 +3,21 @@
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::headings::heading;
 use crate::store::change::merge_properties::value_of;
 use crate::store::change::move_files::add_edits;
 use crate::store::change::properties::{converted, titled};
 use crate::store::source::{Source, body_of};
-use crate::store::view::View;
 use crate::text::body_edit;
 use crate::text::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
 use crate::text::frontmatter::edit;
 use crate::text::frontmatter::edit::Refusal;
 use crate::text::note::{Note, Task};
-use crate::text::original_tags::{ORIGINALS, StoredTags, sanitize};
 use crate::text::path::{NotePath, key};
 use crate::text::piece_table::PieceTable;
+use crate::text::tag_conversion::{ORIGINALS, StoredTags, sanitize};
 
 /// What changes in a note.
 #[derive(Debug, Clone)]

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::store::catalog_overlay::{View, table};
 use crate::store::change::Planner;
 use crate::store::change::create::NewRequest;
 use crate::store::change::headings::heading;
 use crate::store::change::merge_properties::Uniting;
 use crate::store::change::move_files::add_edits;
 use crate::store::source::Source;
-use crate::store::view::{View, table};
 use crate::text::body_edit;
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, Remark, apply, single_edit};
 use crate::text::frontmatter::{edit as property, encode_in};

@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 use crate::text::edit::{Remark, apply};
 use crate::text::frontmatter;
 use crate::text::frontmatter::{Property, PropertyType, edit, kind_of};
-use crate::text::original_tags::ORIGINALS;
 use crate::text::path::{NotePath, key};
 use crate::text::tag::tag_name;
+use crate::text::tag_conversion::ORIGINALS;
 
 /// Properties that hold a list in every note.
 const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS];

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
+use crate::store::catalog_overlay::{GROUP, View, table};
 use crate::store::change::Planner;
 use crate::store::change::headings::heading;
 use crate::store::source::Source;
-use crate::store::view::{GROUP, View, table};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, FolderMove, Remark, apply};
 use crate::text::frontmatter::edit;
 use crate::text::frontmatter::edit::Refusal;

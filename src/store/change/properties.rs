@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::edit::{Refusal, set, unset};
-use crate::text::original_tags::{ORIGINALS, StoredTags};
 use crate::text::path::NotePath;
+use crate::text::tag_conversion::{ORIGINALS, StoredTags};
 
 pub(in crate::store) type Properties = Vec<(String, Value)>;
 

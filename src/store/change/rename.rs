@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
+use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::move_files::add_edits;
 use crate::store::source::Source;
-use crate::store::view::View;
 use crate::text::body_edit::rename_tag;
 use crate::text::edit::{ChangeSet, Edit, apply, single_edit};
 use crate::text::frontmatter;
 use crate::text::frontmatter::edit::Refusal;
 use crate::text::note::Note;
-use crate::text::original_tags::{ORIGINALS, sanitize};
 use crate::text::path::{NotePath, key};
 use crate::text::tag::tag_name;
+use crate::text::tag_conversion::{ORIGINALS, sanitize};
 use crate::wording::Wording;
 
 /// A tag or property that gets another name.

@@ -7,18 +7,18 @@ use serde_json::Value;
 use crate::clock::Timestamp;
 use crate::config::Layout;
 use crate::error::{Error, Result};
+use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::move_files::follow;
 use crate::store::change::naming::{file_name, memory_stem, named_after, title_of};
 use crate::store::change::properties::{applied, converted, originals, put, titled};
 use crate::store::source::Source;
-use crate::store::view::View;
 use crate::text::edit::{ChangeSet, Content, FileChange, FileLocation, single_edit};
 use crate::text::frontmatter::edit::line_end;
-use crate::text::original_tags::{ORIGINALS, StoredTags};
 use crate::text::path::NotePath;
 use crate::text::related_section::RelatedSection;
 use crate::text::rewrite::{Moves, RewriteOptions, parse};
+use crate::text::tag_conversion::{ORIGINALS, StoredTags};
 use crate::text::{frontmatter, related_section};
 
 /// Properties that say when a note was changed.

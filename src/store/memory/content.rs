@@ -9,8 +9,8 @@ use crate::index::catalog::Filter;
 use crate::journal::reader::ReadOrder;
 use crate::store::lookup::Lookup;
 use crate::store::memory::Memories;
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::source::Source;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::key;
 
 /// What a memory says, whole.
@@ -57,7 +57,7 @@ impl Memories<'_> {
 
     /// Writes down that memories were used, all at once; a failure is logged and harms nobody.
     pub fn used_all<'a>(&self, memories: impl Iterator<Item = &'a Memory>, by: &str) {
-        Weighing::of(self.core).note_use(memories.map(|memory| &memory.row), by);
+        MemoryWeights::of(self.core).note_use(memories.map(|memory| &memory.row), by);
     }
 
     /// Says whether settings, and the file by which another program says so, leave memory on.

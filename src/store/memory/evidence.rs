@@ -15,10 +15,10 @@ use crate::search::snippet::{excerpt_of, words_met};
 use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
 use crate::store::memory::{Memories, Recalls};
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::Searches;
 use crate::store::query::search::hide;
 use crate::store::sync::IndexSync;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::{NotePath, key};
 use crate::text::terms::CachedStemmer;
 use crate::wording::Wording;
@@ -134,7 +134,7 @@ impl Recalls<'_> {
         let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
         let weighed = self.judge_notes(&found, &query.words, 0)?;
         let Some(row) = only_certain(&weighed).map(|at| found.swap_remove(at).row) else { return Ok(None) };
-        Ok(Weighing::of(self.core).weigh(vec![row], self.core.clock.now())?.pop())
+        Ok(MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop())
     }
 }
 

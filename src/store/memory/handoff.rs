@@ -8,17 +8,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
 use crate::journal::reader::ReadOrder;
 use crate::memory::handoff::markdown;
+use crate::store::catalog_overlay::View;
 use crate::store::change::naming::file_name;
 use crate::store::change::operation::ChangeReply;
 use crate::store::change::properties::with_properties;
 use crate::store::change::{Changes, Planner};
 use crate::store::lookup::Lookup;
 use crate::store::memory::{Handoffs, Memories};
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::redaction::Cleaned;
 use crate::store::source::{Source, body_of};
 use crate::store::sync::IndexSync;
-use crate::store::view::View;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use crate::text::frontmatter;
 use crate::text::frontmatter::edit::unset;
@@ -136,7 +136,7 @@ impl Handoffs<'_> {
         if dry_run {
             return Ok(HandoffReply { memory: None, change });
         }
-        Weighing::of(self.core).note_use(named.iter(), KIND);
+        MemoryWeights::of(self.core).note_use(named.iter(), KIND);
         Ok(HandoffReply {
             memory: Some(Memories::of(self.core).written_memory(&change, path.as_str())?),
             change,

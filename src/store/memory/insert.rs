@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::memory::state::check_importance;
+use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
 use crate::store::change::naming::{UNNAMED, title_of};
-use crate::store::memory::incoming::Incoming;
+use crate::store::memory::note_from_memory::Incoming;
 use crate::store::memory::save::Comparison;
 use crate::store::memory::{Memories, MemoryWrites};
+use crate::store::memory_weights::Memory;
 use crate::store::sync::IndexSync;
-use crate::store::view::View;
-use crate::store::weighing::Memory;
 use crate::text::path::{NotePath, key};
 
 /// A memory to insert as it is given.

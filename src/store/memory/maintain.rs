@@ -14,16 +14,16 @@ use crate::journal::reader::ReadOrder as Reading;
 use crate::memory::eviction::{EvictionCandidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, MemoryProperties, fold_with};
 use crate::memory::tier::Tier;
+use crate::store::catalog_overlay::View;
 use crate::store::change::move_files::add_edits;
 use crate::store::change::naming::number;
 use crate::store::change::operation::ChangeReply;
 use crate::store::change::{Changes, Planner};
 use crate::store::idempotency::Calls;
 use crate::store::memory::Maintenance;
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::source::Source;
 use crate::store::sync::IndexSync;
-use crate::store::view::View;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, apply, single_edit};
 use crate::text::frontmatter::edit::{Refusal, set};
 use crate::text::path::NotePath;
@@ -169,7 +169,7 @@ impl Maintenance<'_> {
         if !ran {
             return Ok(reply);
         }
-        let memories = Weighing::of(self.core).all_memories(now)?;
+        let memories = MemoryWeights::of(self.core).all_memories(now)?;
         let changes = self.tier_changes(&memories, last)?;
         let mut events = Vec::new();
         let mut steps: BTreeMap<(Tier, Tier), Vec<&FileRow>> = BTreeMap::new();
@@ -211,7 +211,7 @@ impl Maintenance<'_> {
         memories: &'a [Memory],
         last: Option<Timestamp>,
     ) -> Result<Vec<(&'a Memory, Tier)>> {
-        let kinds = Weighing::of(self.core).kinds();
+        let kinds = MemoryWeights::of(self.core).kinds();
         let begin =
             self.core.projection()?.as_ref().and_then(|projection| projection.ledger().first_event_at());
         let before = |memory: &Memory| {
@@ -224,7 +224,7 @@ impl Maintenance<'_> {
             };
             let said = MemoryProperties { pinned: false, archived: false, ..memory.said.clone() };
             fold_with(
-                &Weighing::of(self.core).thresholds(),
+                &MemoryWeights::of(self.core).thresholds(),
                 &said,
                 &kinds.get(&memory.kind),
                 &memory.usage,
@@ -241,13 +241,13 @@ impl Maintenance<'_> {
     /// and what it writes. A note that does not say when it was made says so then, for its file's time goes.
     fn plan_write_back(&self, now: Timestamp) -> Result<(ChangeSet, Written)> {
         let view = View::new(self.core)?;
-        let memories = Weighing::of(self.core).all_memories(now)?;
+        let memories = MemoryWeights::of(self.core).all_memories(now)?;
         let mut plan = ChangeSet::new("importance");
         let mut written: BTreeMap<(u64, u8), Vec<&FileRow>> = BTreeMap::new();
         for memory in &memories {
             let given = memory.said.importance;
             let is_told =
-                given.is_some() || (Weighing::of(self.core).is_own(memory) && !memory.said.is_garbled);
+                given.is_some() || (MemoryWeights::of(self.core).is_own(memory) && !memory.said.is_garbled);
             let is_same = (memory.state.importance - given.unwrap_or(DEFAULT_IMPORTANCE)).abs() < 0.5;
             if !is_told || is_same || memory.said.is_protected() {
                 continue;
@@ -296,10 +296,10 @@ impl Maintenance<'_> {
     #[tracing::instrument(skip_all)]
     pub fn cleanup(&self, force: bool, dry_run: bool) -> Result<CleanupReply> {
         IndexSync::of(self.core).refresh()?;
-        let mut memories = Weighing::of(self.core).all_memories(self.core.clock.now())?;
-        memories.retain(|memory| Weighing::of(self.core).is_own(memory));
+        let mut memories = MemoryWeights::of(self.core).all_memories(self.core.clock.now())?;
+        memories.retain(|memory| MemoryWeights::of(self.core).is_own(memory));
         let ours = self.made_in_session()?;
-        let kinds = Weighing::of(self.core).kinds();
+        let kinds = MemoryWeights::of(self.core).kinds();
         let candidates: Vec<EvictionCandidate> = memories
             .iter()
             .map(|memory| EvictionCandidate {
@@ -365,12 +365,12 @@ impl Maintenance<'_> {
     #[tracing::instrument(skip_all)]
     pub fn discard_memories(&self) -> Result<usize> {
         IndexSync::of(self.core).refresh()?;
-        let mut memories = Weighing::of(self.core).all_memories(self.core.clock.now())?;
+        let mut memories = MemoryWeights::of(self.core).all_memories(self.core.clock.now())?;
         let made = self.made_as_memories()?;
         // What sidenote makes says its id; another note may stand where one was that somebody else removed.
         let says_its_id = |memory: &Memory| memory.id != path_id(&memory.row.path);
         memories.retain(|memory| {
-            Weighing::of(self.core).is_own(memory) && says_its_id(memory) && made.contains(&memory.path)
+            MemoryWeights::of(self.core).is_own(memory) && says_its_id(memory) && made.contains(&memory.path)
         });
         let all: Vec<&Memory> = memories.iter().collect();
         let mut gone = 0;

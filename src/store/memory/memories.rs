@@ -12,13 +12,13 @@ use crate::journal::event::Event;
 use crate::journal::projection::Projection;
 use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
-use crate::store::call::is_answer;
+use crate::store::call_context::is_answer;
 use crate::store::change::operation::ChangeReply;
 use crate::store::idempotency::Calls;
 use crate::store::lookup::Lookup;
 use crate::store::memory::Memories;
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::source::Source;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::NotePath;
 
 /// What a list of memories is ordered by.
@@ -117,7 +117,7 @@ impl Memories<'_> {
     /// As [`Lookup::find`].
     pub fn memory(&self, name: &str) -> Result<Memory> {
         let row = Lookup::of(self.core).find(name)?;
-        let found = Weighing::of(self.core).weigh(vec![row], self.core.clock.now())?.pop();
+        let found = MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop();
         found.ok_or_else(|| Error::internal("a row vanished"))
     }
 
@@ -128,7 +128,7 @@ impl Memories<'_> {
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &MemoryListRequest) -> Result<Vec<Memory>> {
         let rows = self.core.index.catalog().select(&request.filter)?;
-        let mut found = Weighing::of(self.core).weigh(rows, self.core.clock.now())?;
+        let mut found = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
         found.retain(|memory| {
             request.tier.is_none_or(|tier| memory.state.tier == tier)
                 && memory.state.forgotten == request.forgotten
@@ -162,8 +162,8 @@ impl Memories<'_> {
     /// As [`Self::memories`].
     pub fn memory_stats_among(&self, filter: &Filter) -> Result<MemoryStats> {
         let rows = self.core.index.catalog().select(filter)?;
-        let memories = Weighing::of(self.core).weigh(rows, self.core.clock.now())?;
-        let own = memories.iter().filter(|memory| Weighing::of(self.core).is_own(memory));
+        let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
+        let own = memories.iter().filter(|memory| MemoryWeights::of(self.core).is_own(memory));
         let bytes: u64 = own.map(|memory| memory.row.size).sum();
         let mut types: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tiers: BTreeMap<Tier, usize> = Tier::ALL.into_iter().map(|tier| (tier, 0)).collect();
@@ -225,7 +225,7 @@ impl Memories<'_> {
         let is_among =
             |source: &Source| filter.folder.as_ref().is_none_or(|folder| lies_there(folder, &source.path));
         let mut rows = Lookup::of(self.core).with_unindexed(rows, is_among)?;
-        Weighing::of(self.core).sort_by_birth(&mut rows, false, |row| row)?;
+        MemoryWeights::of(self.core).sort_by_birth(&mut rows, false, |row| row)?;
         let at = rows.iter().position(|row| row.path == anchor.path).ok_or_else(|| {
             Error::not_found(format!("{} is in no list of notes", anchor.path))
                 .with_hint("excluded files and attachments have no place in time")
@@ -235,14 +235,14 @@ impl Memories<'_> {
             rows.into_iter().skip(from).take((at - from + 1).saturating_add(window)).collect();
         Ok(TimelineReply {
             anchor: at - from,
-            memories: Weighing::of(self.core).weigh(near, self.core.clock.now())?,
+            memories: MemoryWeights::of(self.core).weigh(near, self.core.clock.now())?,
         })
     }
 
     /// Writes down that the note at a path was read, which is a use; a failure is logged and harms nobody.
     pub fn used(&self, path: &str, by: &str) {
         match Lookup::of(self.core).find(path) {
-            Ok(row) => Weighing::of(self.core).note_use(std::iter::once(&row), by),
+            Ok(row) => MemoryWeights::of(self.core).note_use(std::iter::once(&row), by),
             Err(error) => tracing::debug!("a use is not written down: {error}"),
         }
     }
@@ -257,7 +257,7 @@ impl Memories<'_> {
         let mut event = Calls::of(self.core).event_of("vote", self.core.clock.now(), std::iter::once(&row));
         event.more.insert("useful".to_owned(), Value::from(useful));
         self.core.journal().append(&event)?;
-        Weighing::of(self.core).weigh_written(row)
+        MemoryWeights::of(self.core).weigh_written(row)
     }
 
     /// Gives what somebody works on, unless that has expired.
@@ -373,7 +373,7 @@ impl Memories<'_> {
         };
         let row = row.ok_or_else(|| Error::not_found(format!("{path} is gone again")))?;
         Lookup::of(self.core).resolved(&row);
-        Weighing::of(self.core).weigh_written(row)
+        MemoryWeights::of(self.core).weigh_written(row)
     }
 
     /// Tells what a note is now that was found at a path, after the last operation on it, where there was one.

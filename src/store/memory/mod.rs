@@ -3,7 +3,6 @@
 pub(super) mod content;
 pub(super) mod evidence;
 pub(super) mod handoff;
-pub(super) mod incoming;
 pub(super) mod insert;
 pub(super) mod maintain;
 pub(super) mod memories;
@@ -11,8 +10,9 @@ pub(super) mod recall;
 pub(super) mod revise;
 pub(super) mod save;
 pub(super) mod scope;
-pub(super) mod texts;
 pub(super) mod write_note;
+pub(super) mod note_from_memory;
+pub(super) mod text_search;
 
 use crate::store::core::Core;
 

@@ -17,10 +17,10 @@ use crate::search::query::Query;
 use crate::search::{Found, Mode, Request};
 use crate::store::memory::content::MemoryContent;
 use crate::store::memory::{Memories, Recalls};
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::Searches;
 use crate::store::query::search::hide;
 use crate::store::sync::IndexSync;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::NotePath;
 use crate::wording::Wording;
 
@@ -193,7 +193,7 @@ impl Recalls<'_> {
             let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
             paths.map(row).collect::<Result<Vec<_>>>()?
         };
-        Weighing::of(self.core).note_use(rows.iter().flatten(), "recall");
+        MemoryWeights::of(self.core).note_use(rows.iter().flatten(), "recall");
         Ok(RecallReply { context, memories, notices })
     }
 
@@ -233,7 +233,7 @@ impl Recalls<'_> {
             .map(|(memory, score)| (share(memory), score.total))
             .collect();
         let mut items = Vec::new();
-        for at in select_by_quotas(&Weighing::of(self.core).shares(), &shares, most)
+        for at in select_by_quotas(&MemoryWeights::of(self.core).shares(), &shares, most)
             .into_iter()
             .filter_map(|at| about.get(at).copied())
         {
@@ -273,9 +273,9 @@ impl Recalls<'_> {
     /// Gives the composite score of each note found.
     fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
         let likeness = likeness(&found);
-        let memories =
-            Weighing::of(self.core).weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
-        let kinds = Weighing::of(self.core).kinds();
+        let memories = MemoryWeights::of(self.core)
+            .weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let kinds = MemoryWeights::of(self.core).kinds();
         let weights = self.core.config.memory.weights;
         let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
             let kind = kinds.get(&memory.kind);
@@ -302,14 +302,14 @@ impl Recalls<'_> {
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
         scored.truncate(request.limit);
         let (mut memories, scores): (Vec<Memory>, Vec<CompositeScore>) = scored.into_iter().unzip();
-        Weighing::of(self.core).complete(&mut memories, now)?;
+        MemoryWeights::of(self.core).complete(&mut memories, now)?;
         let mut given = Vec::new();
         for (memory, score) in memories.into_iter().zip(scores) {
             // What is gone since is not given.
             let Ok(content) = Memories::of(self.core).content(&memory) else { continue };
             given.push(Recalled { memory, score, content });
         }
-        Weighing::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
+        MemoryWeights::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
         Ok(RecalledReply { memories: given, notices })
     }
 
@@ -320,7 +320,7 @@ impl Recalls<'_> {
     #[tracing::instrument(skip_all)]
     pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
         let memory = Memories::of(self.core).memory(name)?;
-        let kind: MemoryType = Weighing::of(self.core).kind_of(&memory);
+        let kind: MemoryType = MemoryWeights::of(self.core).kind_of(&memory);
         let now = self.core.clock.now();
         let similarity = match query {
             None => 0.0,

@@ -1,6 +1,7 @@
 //! Revises a memory: title, text and properties at once.
 
 use crate::error::{Error, Result};
+use crate::store::catalog_overlay::View;
 use crate::store::change::operation::Operation;
 use crate::store::change::revise::ReviseRequest;
 use crate::store::change::{Changes, Planner};
@@ -8,8 +9,7 @@ use crate::store::lookup::Lookup;
 use crate::store::memory::insert::InsertOutcome;
 use crate::store::memory::maintain::Written;
 use crate::store::memory::{Maintenance, Memories, MemoryWrites};
-use crate::store::view::View;
-use crate::store::weighing::Memory;
+use crate::store::memory_weights::Memory;
 use crate::text::edit::{ChangeSet, FileLocation};
 
 impl MemoryWrites<'_> {

@@ -18,6 +18,7 @@ use crate::memory::recall::{key_terms, without_injected};
 use crate::memory::state::{DEFAULT_IMPORTANCE, check_importance};
 use crate::search::Mode;
 use crate::search::query::Query;
+use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
 use crate::store::change::create::{NewRequest, number_title};
 use crate::store::change::edit::{EditRequest, NoteEdit};
@@ -25,13 +26,12 @@ use crate::store::change::naming::{named_after, number, title_of};
 use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::change::relate::{DeleteRequest, RelateRequest};
 use crate::store::lookup::Lookup;
-use crate::store::memory::incoming::Incoming;
+use crate::store::memory::note_from_memory::Incoming;
 use crate::store::memory::{Memories, MemoryWrites, Recalls};
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::search::hide;
 use crate::store::source::{Source, body_of};
 use crate::store::sync::IndexSync;
-use crate::store::view::View;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::path::{NotePath, key};
 use crate::wording::Wording;
 
@@ -166,7 +166,7 @@ impl MemoryWrites<'_> {
         let folder = self.core.config.memory.folder.trim_matches('/').to_owned();
         let kind = match &request.kind {
             Some(kind) => kind.clone(),
-            None => Weighing::of(self.core).kinds().classify(&text).to_owned(),
+            None => MemoryWeights::of(self.core).kinds().classify(&text).to_owned(),
         };
         let session = request.session.clone().or_else(|| self.core.session.clone());
         let mut properties: Vec<(String, Value)> = Vec::new();
@@ -334,7 +334,7 @@ impl MemoryWrites<'_> {
                 && is_live
                 && self.core.read_bytes(&row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
             {
-                return Ok(Weighing::of(self.core).weigh(vec![row], self.core.clock.now())?.pop());
+                return Ok(MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop());
             }
         }
         Ok(None)

@@ -6,7 +6,7 @@ use crate::index::catalog::{FileRow, Filter, path_id};
 use crate::store::change::naming::slug;
 use crate::store::lookup::Lookup;
 use crate::store::memory::Recalls;
-use crate::store::weighing::{Memory, Weighing};
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::text::path::key;
 
 impl Recalls<'_> {
@@ -42,7 +42,7 @@ impl Recalls<'_> {
                 .with_hint(format!("change the id in all but one of {}", paths.join(", "))));
         }
         rows.iter().for_each(|row| Lookup::of(self.core).resolved(row));
-        Ok(Weighing::of(self.core).weigh(rows, self.core.clock.now())?.pop())
+        Ok(MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
     /// Finds the memory that has a UUID, as [`crate::store::MemoryText::uuid`] gives it.
@@ -61,7 +61,7 @@ impl Recalls<'_> {
         let is_meant = |row: &FileRow| self.is_in_scope(row) && !is_uuid(&row.note_id);
         let rows: Vec<FileRow> = rows.into_iter().filter(is_meant).collect();
         rows.iter().for_each(|row| Lookup::of(self.core).resolved(row));
-        Ok(Weighing::of(self.core).weigh(rows, self.core.clock.now())?.pop())
+        Ok(MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
     /// Finds the memories that an id, a title or the slug of one names, the newest first.
@@ -96,8 +96,8 @@ impl Recalls<'_> {
             let is_seen = |row: &FileRow| row.path.is_note() && !row.excluded && self.is_in_scope(row);
             found.extend(Lookup::of(self.core).find(name).ok().filter(is_seen));
         }
-        Weighing::of(self.core).sort_by_birth(&mut found, true, |row| row)?;
-        Weighing::of(self.core).weigh(found, self.core.clock.now())
+        MemoryWeights::of(self.core).sort_by_birth(&mut found, true, |row| row)?;
+        MemoryWeights::of(self.core).weigh(found, self.core.clock.now())
     }
 }
 

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::memory::score::{Intent, IntentScore, SplitMix64, intent_score, min_max_normalized};
 use crate::memory::tier::Tier;
 use crate::search::Found;
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::Searches;
-use crate::store::weighing::{Memory, Weighing};
 
 /// A ranking by intent or tier looks at this many times as many notes as are asked for.
 const DEPTH: usize = 5;
@@ -47,7 +47,7 @@ impl Searches<'_> {
         let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
         let relevances = min_max_normalized(&found.iter().map(unnamed).collect::<Vec<_>>());
         let rows = found.iter().map(|hit| hit.row.clone()).collect();
-        let memories = Weighing::of(self.core).weigh_roughly(rows, now)?;
+        let memories = MemoryWeights::of(self.core).weigh_roughly(rows, now)?;
         let mut chance = SplitMix64::new(ranking.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
         let mut hits: Vec<(Found, RankedMemory)> = Vec::with_capacity(found.len());
         for ((mut hit, memory), relevance) in std::mem::take(found).into_iter().zip(memories).zip(relevances)
@@ -79,7 +79,7 @@ impl Searches<'_> {
     pub(super) fn complete_memories(&self, ranked: Vec<RankedMemory>) -> Result<Vec<RankedMemory>> {
         let (mut memories, scores): (Vec<Memory>, Vec<Option<IntentScore>>) =
             ranked.into_iter().map(|ranked| (ranked.memory, ranked.intent_score)).unzip();
-        Weighing::of(self.core).complete(&mut memories, self.core.clock.now())?;
+        MemoryWeights::of(self.core).complete(&mut memories, self.core.clock.now())?;
         let pairs = memories.into_iter().zip(scores);
         Ok(pairs.map(|(memory, intent_score)| RankedMemory { memory, intent_score }).collect())
     }

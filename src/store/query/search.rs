@@ -19,11 +19,11 @@ use crate::search::snippet::{excerpt, excerpt_of_parts};
 use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
 use crate::store::core::former_of;
 use crate::store::lookup::Lookup;
+use crate::store::memory_weights::Memory;
 use crate::store::query::Searches;
 use crate::store::query::memory_ranking::MemoryRanking;
 use crate::store::query::verify::{SearchHits, Verification};
 use crate::store::sync::IndexSync;
-use crate::store::weighing::Memory;
 use crate::text::terms::{CachedStemmer, is_stop_word, terms};
 use crate::wording::Wording;
 

@@ -18,12 +18,12 @@ use crate::parallel;
 use crate::search::candidates::{Bounds, Known, Selector, is_within};
 use crate::search::fuse::Fused;
 use crate::search::predicate::{Content, Judge, Subject};
-use crate::search::syntax::{Node, Own, Part, Place};
+use crate::search::query_parser::{Node, Own, Part, Place};
 use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_files, path_glob, rank, run};
 use crate::store::core::Core;
 use crate::store::lookup::Lookup;
+use crate::store::memory_weights::MemoryWeights;
 use crate::store::query::Searches;
-use crate::store::weighing::Weighing;
 use crate::text::path::{NotePath, key};
 
 /// So many files are looked at at once; twice as many the next time.
@@ -286,7 +286,7 @@ impl Searches<'_> {
         if asks.has(&|node| matches!(node, Node::Own(Own::Tier(_)))) {
             let rows = candidates.iter().map(|candidate| candidate.row.clone());
             let notes = rows.filter(|row| row.kind == FileKind::Note).collect();
-            let weighed = Weighing::of(self.core).weigh_roughly(notes, self.core.clock.now())?;
+            let weighed = MemoryWeights::of(self.core).weigh_roughly(notes, self.core.clock.now())?;
             let tiers: HashMap<FileId, Tier> =
                 weighed.into_iter().map(|memory| (memory.row.id, memory.state.tier)).collect();
             for candidate in &mut candidates {

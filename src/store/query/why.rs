@@ -7,7 +7,7 @@ use crate::index::Snapshot;
 use crate::index::catalog::FileRow;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
-use crate::search::syntax::Node;
+use crate::search::query_parser::Node;
 use crate::search::{Components, Mode, Request, allowed_files, rank};
 use crate::store::SearchRequest;
 use crate::store::lookup::Lookup;

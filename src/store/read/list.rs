@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::{FileId, FileRow, Filter};
 use crate::store::lookup::Lookup;
+use crate::store::memory_weights::MemoryWeights;
 use crate::store::read::Reads;
-use crate::store::weighing::Weighing;
 use crate::text::path::key;
 
 /// What a list is ordered by.
@@ -134,7 +134,7 @@ impl Reads<'_> {
         }
         drop(catalog);
         if matches!(request.sort, SortBy::Created | SortBy::Updated) {
-            Weighing::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
+            MemoryWeights::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
         }
         match request.sort {
             SortBy::Path | SortBy::Created => {}

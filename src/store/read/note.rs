@@ -13,10 +13,10 @@ use crate::store::read::Reads;
 use crate::text::link::Link;
 use crate::text::media_type::media_type;
 use crate::text::note::{Block, Heading, Note, ParseProblem, Task};
-use crate::text::original_tags;
 use crate::text::path::key;
 use crate::text::span::Span;
 use crate::text::subpath::SubpathTarget;
+use crate::text::tag_conversion;
 
 /// Which part of which note to read.
 #[derive(Debug, Clone, Default)]
@@ -289,7 +289,7 @@ impl Reads<'_> {
 
 /// Lists the tags of a note, each in the spelling that comes first; what is no tag to Obsidian comes last.
 fn tags_once(note: &Note) -> Vec<String> {
-    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, original_tags::unread);
+    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, tag_conversion::unread);
     let mut known = HashSet::new();
     let names = note.tags.iter().map(|tag| tag.name.clone()).chain(unread);
     names.filter(|name| known.insert(key(name))).collect()

@@ -11,16 +11,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::Filter;
 use crate::memory::duplicate::digest;
 use crate::memory::state::{MAX_IMPORTANCE, MIN_IMPORTANCE};
+use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
 use crate::store::lookup::Lookup;
 use crate::store::memory::MemoryWrites;
-use crate::store::memory::incoming::{Incoming, LONGEST_ID};
+use crate::store::memory::note_from_memory::{Incoming, LONGEST_ID};
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::redaction::Cleaned;
 use crate::store::source::{Source, body_of};
 use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
-use crate::store::view::View;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::frontmatter;
 use crate::text::path::{NotePath, key};
 
@@ -162,7 +162,7 @@ impl Upkeep<'_> {
     #[tracing::instrument(skip_all)]
     pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<ExportReply> {
         let now = self.core.clock.now();
-        let memories = Weighing::of(self.core).all_memories(now)?;
+        let memories = MemoryWeights::of(self.core).all_memories(now)?;
         let failed = |error| Error::io("write", "the export", error);
         let unserial = |error| Error::internal("a memory cannot be written").with_source(error);
         let mut left_out = Vec::new();
@@ -343,9 +343,9 @@ impl Upkeep<'_> {
     fn known_texts(&self, notices: &mut Vec<String>) -> Result<HashSet<String>> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
         // What came in while another process kept the index, and was behind, is known, too.
-        let memories = Weighing::of(self.core)
+        let memories = MemoryWeights::of(self.core)
             .weigh(Lookup::of(self.core).with_unindexed(rows, |_| true)?, self.core.clock.now())?;
-        let own = memories.into_iter().filter(|memory| Weighing::of(self.core).is_own(memory));
+        let own = memories.into_iter().filter(|memory| MemoryWeights::of(self.core).is_own(memory));
         let mut known = HashSet::new();
         for memory in own {
             match self.bytes_of(&memory.row.path) {

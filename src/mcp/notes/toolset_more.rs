@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::LONGEST;
-use super::change::Changed;
-use super::find::{offset, unmet};
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
+use crate::mcp::notes::LONGEST;
+use crate::mcp::notes::change::Changed;
+use crate::mcp::notes::find::{offset, unmet};
 use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
     EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit, Operation,

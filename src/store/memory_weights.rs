@@ -18,8 +18,8 @@ use crate::memory::types::{GENERAL, MemoryType, MemoryTypes};
 use crate::memory::usage::{EventId, Usage};
 use crate::store::core::Core;
 use crate::store::idempotency::Calls;
-use crate::text::original_tags;
 use crate::text::path::{has_key, key};
+use crate::text::tag_conversion;
 
 /// A note and what it is worth.
 #[derive(Debug, Clone, Serialize)]
@@ -71,10 +71,10 @@ impl Memory {
 /// Lists the tags of a note as they were given, from all names that it is found by and its properties.
 fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
     let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
-    original_tags::as_given(names, value("tags"), value(original_tags::ORIGINALS))
+    tag_conversion::as_given(names, value("tags"), value(tag_conversion::ORIGINALS))
 }
 
-impl Weighing<'_> {
+impl MemoryWeights<'_> {
     pub(in crate::store) fn kinds(&self) -> MemoryTypes {
         let known = self.core.config.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
         MemoryTypes::new(known, &self.core.config.memory.classify)
@@ -331,11 +331,11 @@ pub(in crate::store) fn said(
 
 /// Computes what notes are worth as memories, and records their uses.
 #[derive(Debug, Clone, Copy)]
-pub struct Weighing<'a> {
+pub struct MemoryWeights<'a> {
     pub(in crate::store) core: &'a Core,
 }
 
-impl<'a> Weighing<'a> {
+impl<'a> MemoryWeights<'a> {
     pub(in crate::store) fn of(core: &'a Core) -> Self {
         Self { core }
     }

@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
 use crate::memory::duplicate::digest;
+use crate::memory::lexical_similarity::likeness;
 use crate::memory::recall::key_terms;
-use crate::memory::similarity::likeness;
 use crate::memory::types::GENERAL;
 use crate::search::query::Query;
 use crate::search::{Found, Mode};
@@ -17,15 +17,15 @@ use crate::store::lookup::Lookup;
 use crate::store::memory::Recalls;
 use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
+use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::Searches;
 use crate::store::query::search::hide;
 use crate::store::source::{Source, body_of};
 use crate::store::sync::IndexSync;
-use crate::store::weighing::{Memory, Weighing};
 use crate::text::note::{Note, PieceKind, Separator};
-use crate::text::original_tags;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
+use crate::text::tag_conversion;
 
 /// So many notes that answer a query are looked at, at least.
 const POOL: usize = 100;
@@ -120,10 +120,10 @@ impl Recalls<'_> {
         let front = note.frontmatter.as_ref();
         let names = tags
             .map(|tag| tag.name.clone())
-            .chain(front.into_iter().flat_map(original_tags::unread))
+            .chain(front.into_iter().flat_map(tag_conversion::unread))
             .collect();
         let value = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
-        let tags = original_tags::as_given(names, value("tags"), value(original_tags::ORIGINALS));
+        let tags = tag_conversion::as_given(names, value("tags"), value(tag_conversion::ORIGINALS));
         let properties = note.frontmatter.as_ref().map(|front| front.values()).unwrap_or_default();
         let metadata = properties.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         let plain = plain_of(&source.text, note);
@@ -147,14 +147,14 @@ impl Recalls<'_> {
             request.to.is_none_or(|to| row.created <= to)
                 && request.kind.as_ref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
         });
-        Weighing::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
+        MemoryWeights::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
         let now = self.core.clock.now();
         let total = rows.len();
         let page = if request.order == TextOrder::Newest {
-            Weighing::of(self.core)
+            MemoryWeights::of(self.core)
                 .weigh(rows.into_iter().skip(request.skip).take(request.limit).collect(), now)?
         } else {
-            let mut memories = Weighing::of(self.core).weigh(rows, now)?;
+            let mut memories = MemoryWeights::of(self.core).weigh(rows, now)?;
             if request.order == TextOrder::Important {
                 memories.sort_by(|one, other| other.state.importance.total_cmp(&one.state.importance));
             }
@@ -206,12 +206,12 @@ impl Recalls<'_> {
             }
         }
         // What scores the same stays in this order: the newest first.
-        Weighing::of(self.core).sort_by_birth(&mut scored, true, |(row, _)| row)?;
+        MemoryWeights::of(self.core).sort_by_birth(&mut scored, true, |(row, _)| row)?;
         scored.sort_by(|one, other| other.1.total_cmp(&one.1));
         scored.truncate(limit);
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
-        let memories = Weighing::of(self.core).weigh(rows.clone(), self.core.clock.now())?;
-        Weighing::of(self.core).note_use(rows.iter(), "search");
+        let memories = MemoryWeights::of(self.core).weigh(rows.clone(), self.core.clock.now())?;
+        MemoryWeights::of(self.core).note_use(rows.iter(), "search");
         let texts = memories
             .into_iter()
             .zip(scores)

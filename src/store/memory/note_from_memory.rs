@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::path_id_at;
+use crate::store::catalog_overlay::View;
 use crate::store::change::move_files::follow;
 use crate::store::change::naming::{file_name, number, title_of};
 use crate::store::change::properties::{originals, with_properties};
 use crate::store::memory::MemoryWrites;
+use crate::store::memory_weights::MemoryWeights;
 use crate::store::redaction::Cleaned;
-use crate::store::view::View;
-use crate::store::weighing::Weighing;
 use crate::text::edit::{ChangeSet, FileChange};
-use crate::text::original_tags::StoredTags;
 use crate::text::path::{NotePath, key};
 use crate::text::rewrite::{Moves, RewriteOptions};
+use crate::text::tag_conversion::StoredTags;
 
 /// An id of another program is no longer than this.
 pub(in crate::store) const LONGEST_ID: usize = 100;
@@ -123,7 +123,7 @@ impl MemoryWrites<'_> {
             let kind = memory
                 .kind
                 .clone()
-                .unwrap_or_else(|| Weighing::of(self.core).kinds().classify(&memory.content).to_owned());
+                .unwrap_or_else(|| MemoryWeights::of(self.core).kinds().classify(&memory.content).to_owned());
             add("type", Value::from(kind));
             add("created_at", Value::from(created.rfc3339()));
             if let Some(importance) = memory.importance {
