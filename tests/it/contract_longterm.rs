@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, run, text_of};
 
 const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";

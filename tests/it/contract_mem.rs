@@ -4,8 +4,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
 use crate::contract_longterm::uses;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, run, text_of};
 
 const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, text_of, tree, uses};
 
 const NOW_MS: i64 = 1_795_219_200_000;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, json as told, text_of, tree, uses};
 
 const NOW: &str = "2026-11-21";

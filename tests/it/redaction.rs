@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::{Map, Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// Words that stand in private text alone.

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// Stands outside of what may be read, and nowhere else.

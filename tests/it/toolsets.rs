@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// Gives the tools of a set.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sidenote::mcp::Toolset;
 
 use super::{MADE, check_page, code, prose, sentence};
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// What each set is for.

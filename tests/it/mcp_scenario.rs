@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, json};
 
 /// Gives the texts of all files outside of `.sidenote`, by path.

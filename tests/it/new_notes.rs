@@ -3,7 +3,7 @@
 use serde_json::json;
 use sidenote::store::{MergeRequest, MoveRequest, Operation};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, json as told, run, stderr, stdout, text_of};
 
 const NOW: &str = "2026-11-21";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sidenote::index::silent;
 use sidenote::memory::recall::{MatchEvidence, estimate_tokens, prompt_terms};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, json as told, run, stderr, stdout, uses};
 
 const NOW: &str = "2026-11-21";

@@ -5,7 +5,7 @@ use sidenote::index::catalog::Filter;
 use sidenote::store::{ListRequest, Operation, RenameRequest, Renamed, SearchRequest};
 use sidenote::text::tag_conversion::{StoredTags, sanitize};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, found, json as told, run, stderr, text_of};
 
 /// Tags of programs that are no Obsidian.

@@ -4,7 +4,7 @@ use serde_json::json;
 use sidenote::search::Mode;
 use sidenote::store::{Fallback, MemoryRanking, SearchRequest, Store};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, found, json as told, run, stderr};
 
 const NOW: &str = "2026-11-21";

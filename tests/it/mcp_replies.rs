@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, text_of};
 
 /// No reply has more characters than this, neither as text nor as data.

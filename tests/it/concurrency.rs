@@ -62,7 +62,7 @@ fn no_update_is_lost_among_processes() {
     let children: Vec<_> = (0..workers)
         .map(|worker| {
             std::process::Command::new(&program)
-                .args(["--exact", "--ignored", "together::worker"])
+                .args(["--exact", "--ignored", "concurrency::worker"])
                 .env(VAULT, vault.root())
                 .env(WORKER, worker.to_string())
                 .env("SIDENOTE_TEST_EDITS", edits.to_string())

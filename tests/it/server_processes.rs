@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, json, say, stderr, stdout, terminate, tree};
 
 #[test]

@@ -258,7 +258,7 @@ fn a_toolset_says_when_words_alone_answer() {
         ("mem", "search_mem", &heron),
         ("notes", "search_notes", &heron),
     ] {
-        let mut client = crate::client::Client::start(&vault, &["--toolset", set]);
+        let mut client = crate::mcp_client::Client::start(&vault, &["--toolset", set]);
         let reply = client.call(tool, arguments.clone());
         assert_ne!(reply["isError"], true, "{set}: {reply}");
         let told = reply.to_string();

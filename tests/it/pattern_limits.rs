@@ -5,7 +5,7 @@ use serde_json::json;
 use sidenote::error::ErrorKind;
 use sidenote::store::{SearchRequest, Store};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// Path patterns that a compiler by recursion does not survive, or that take it long.

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use serde_json::{Value, json};
 use sidenote::store::{DeleteRequest, EditRequest, InsertRequest, MoveRequest, NoteEdit, Operation, Store};
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::{TestVault, json as said, run, text_of};
 
 /// A vault whose index this process keeps, and never looks after again.

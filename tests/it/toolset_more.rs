@@ -9,7 +9,7 @@ use sidenote::text::edit::{Edit, apply};
 use sidenote::text::piece_table::PieceTable;
 use sidenote::text::span::Span;
 
-use crate::client::Client;
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 const BOAT: &str = "---\nstatus: active\nrating: 4\ntags: [sport]\n---\n# Boat\n\n## To do\n\n- [ ] oars\n- [x] rope ^rope\n\n## Repairs\n\nThe hull leaks. See [[River]].\n";
