@@ -151,7 +151,7 @@ fn files_are_made_edited_moved_and_removed() {
 }
 
 #[test]
-fn what_needs_no_byte_is_not_written() {
+fn an_unchanged_file_is_not_written() {
     let vault = TestVault::new(&[("a.md", "a"), ("b.md", "b")]);
     let inode = || fs::metadata(vault.root().join("a.md")).unwrap().ino();
     let (before, root) = (inode(), vault.root());
@@ -164,7 +164,7 @@ fn what_needs_no_byte_is_not_written() {
 }
 
 #[test]
-fn names_can_be_exchanged_and_change_their_case() {
+fn two_files_can_swap_names_and_a_name_can_change_case() {
     let vault =
         TestVault::new(&[("a.md", "a"), ("b.md", "b"), ("c.md", "c"), ("d/x.md", "x"), ("e/x.md", "y")]);
     let root = vault.root();
@@ -186,7 +186,7 @@ fn names_can_be_exchanged_and_change_their_case() {
 }
 
 #[test]
-fn a_place_that_is_left_is_free() {
+fn a_path_freed_by_a_move_can_be_reused_in_the_same_plan() {
     let vault = TestVault::new(&[("a.md", "a"), ("b.md", "b"), ("c.md", "c"), ("z.md", "z")]);
     let root = vault.root();
     let files = vec![
@@ -220,7 +220,7 @@ fn a_folder_moves_with_hidden_files_and_changes_in_it() {
 }
 
 #[test]
-fn other_bytes_than_expected_are_a_conflict() {
+fn a_hash_mismatch_is_a_conflict() {
     let vault = TestVault::new(&[("a.md", "a"), ("b.md", "b")]);
     let root = vault.root();
     for to in [Some("a.md"), Some("c.md"), None] {
@@ -355,7 +355,7 @@ fn only_regular_files_are_changed() {
 }
 
 #[test]
-fn a_hard_link_keeps_its_other_name_as_it_was() {
+fn a_write_leaves_other_hard_links_unchanged() {
     let outside = TestVault::new(&[("o.md", "o")]);
     let vault = TestVault::new(&[]);
     fs::hard_link(outside.root().join("o.md"), vault.root().join("h.md")).unwrap();
@@ -432,7 +432,7 @@ fn rustix_get(path: &Path, name: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn long_names_have_temporaries_too() {
+fn a_file_with_a_name_of_maximum_length_is_written() {
     let names = [format!("{}ä1.md", "n".repeat(249)), format!("{}ä2.md", "n".repeat(249))].map(|name| {
         assert_eq!(name.len(), 255);
         name
@@ -444,7 +444,7 @@ fn long_names_have_temporaries_too() {
 }
 
 #[test]
-fn a_second_writer_waits_and_then_says_who_writes() {
+fn a_second_writer_waits_and_then_names_the_holder_of_the_lock() {
     let vault = TestVault::new(&[]);
     let vault = Vault::open(vault.root()).unwrap();
     let records = vault.records();
@@ -461,7 +461,7 @@ fn a_second_writer_waits_and_then_says_who_writes() {
 }
 
 #[test]
-fn records_may_lie_elsewhere() {
+fn the_records_folder_can_be_outside_the_vault() {
     let elsewhere = tempfile::tempdir().unwrap();
     let vault = TestVault::new(&[("a.md", "a")]);
     let opened = Vault::open(vault.root()).unwrap();
@@ -477,7 +477,7 @@ fn records_may_lie_elsewhere() {
 /// process of its own.
 #[test]
 #[ignore = "it is the child process of other tests"]
-fn child_carries_out_a_plan() {
+fn child_applies_a_plan() {
     let root = needed("SIDENOTE_TEST_ROOT");
     let vault = Vault::open(root).unwrap();
     let lock = vault.lock(&vault.records()).unwrap();
@@ -495,7 +495,7 @@ fn child_carries_out_a_plan() {
 fn child_lives(root: &Path, plan: Option<&Path>, failpoint: u64) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["apply::child_carries_out_a_plan", "--exact", "--ignored", "--test-threads=1"])
+        .args(["apply::child_applies_a_plan", "--exact", "--ignored", "--test-threads=1"])
         .env("SIDENOTE_TEST_ROOT", root)
         .env("SIDENOTE_FAILPOINT", failpoint.to_string());
     if let Some(plan) = plan {
@@ -634,7 +634,7 @@ fn a_crash_at_any_step_of_a_rename_that_touches_two_hundred_notes() {
 }
 
 #[test]
-fn a_rename_of_many_notes_lands_at_once() {
+fn a_rename_of_a_thousand_notes_is_applied() {
     let (files, renaming) = renaming(1000);
     let vault = TestVault::new(&[]);
     for (name, text) in &files {
@@ -653,7 +653,7 @@ fn a_rename_of_many_notes_lands_at_once() {
 
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_SMALL_DISK, a file system of a few megabytes"]
-fn a_full_disk_leaves_everything_as_it_was() {
+fn a_full_disk_leaves_the_vault_unchanged() {
     let folder = TempDir::new_in(needed("SIDENOTE_TEST_SMALL_DISK")).unwrap();
     let big = "x".repeat(200_000);
     let mut files = Vec::new();
@@ -681,7 +681,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
 
 /// Dies while half of the files are in place; then somebody edits one, and another is deleted.
 #[test]
-fn what_somebody_changed_after_a_crash_is_left_alone() {
+fn recovery_keeps_files_that_were_changed_after_a_crash() {
     let (files, renaming) = renaming(6);
     let plans = tempfile::tempdir().unwrap();
     let plan_file = plans.path().join("plan.json");
@@ -714,7 +714,7 @@ fn what_somebody_changed_after_a_crash_is_left_alone() {
 }
 
 #[test]
-fn a_crafted_manifest_leads_nowhere() {
+fn a_forged_manifest_touches_nothing_outside_the_vault() {
     let outside = TestVault::new(&[("victim", "v"), ("empty/x", "")]);
     outside.remove("empty/x");
     let vault = TestVault::new(&[("a.md", "a")]);
@@ -760,7 +760,7 @@ proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 300, ..Default::default() })]
 
     #[test]
-    fn any_plan_lands_as_planned_and_can_be_undone(changes in changes(), folders in 0_u8..6) {
+    fn any_plan_is_applied_as_planned_and_can_be_undone(changes in changes(), folders in 0_u8..6) {
         let files = &PLACES[..7];
         let vault = TestVault::new(&files.map_to_texts());
         let root = vault.root();

@@ -13,7 +13,7 @@ fn names(folder: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions() {
+fn a_file_is_replaced_atomically_and_keeps_its_permissions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("settings.toml");
     fs::write(&path, "a long text that was there before").unwrap();
@@ -33,7 +33,7 @@ fn a_new_file_gets_the_mode_that_was_asked_for() {
 }
 
 #[test]
-fn an_error_leaves_the_old_file_and_no_temporary_one() {
+fn an_error_leaves_the_old_file_and_no_temporary_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph.json");
     fs::write(&path, "old").unwrap();

@@ -61,7 +61,7 @@ fn text_is_appended_as_a_block_of_its_own() {
 }
 
 #[test]
-fn items_and_rows_stay_together() {
+fn appended_items_and_rows_join_the_list_or_table() {
     let check = |text: &str, addition: &str, expect: &str| check(text, |text| append(text, addition), expect);
     check("- a\n", "- b", "- a\n- b\n");
     check("- a", "- b\n- c\n", "- a\n- b\n- c");
@@ -80,7 +80,7 @@ fn items_and_rows_stay_together() {
 }
 
 #[test]
-fn text_is_prepended_behind_the_frontmatter() {
+fn text_is_prepended_after_the_frontmatter() {
     let check =
         |text: &str, addition: &str, expect: &str| check(text, |text| prepend(text, addition), expect);
     check("a\n", "b", "b\n\na\n");
@@ -101,7 +101,7 @@ fn heading(note: &Note, text: &str) -> usize {
 }
 
 #[test]
-fn a_section_grows_at_its_end() {
+fn text_is_appended_to_a_section() {
     let check = |text: &str, name: &str, addition: &str, expect: &str| {
         let edit = |text: &str| {
             let note = Note::parse(text);
@@ -129,7 +129,7 @@ fn a_section_grows_at_its_end() {
 }
 
 #[test]
-fn a_section_grows_at_its_start() {
+fn text_is_prepended_to_a_section() {
     let check = |text: &str, name: &str, addition: &str, expect: &str| {
         let edit = |text: &str| {
             let note = Note::parse(text);
@@ -184,7 +184,7 @@ fn a_replacement_touches_the_bytes_that_differ() {
 }
 
 #[test]
-fn a_text_that_is_not_there_has_near_ones() {
+fn an_absent_text_is_refused_with_similar_lines() {
     let text = "---\nk: v\n---\n# Boat\n\nThe hull was sanded on Monday.\nThe deck was painted on Friday.\n\nBuy varnish.\n";
     let missing = replace(text, "The hull was sanded on monday!", "x", None).unwrap_err();
     insta::assert_snapshot!(missing.message, @r#"the text is not in the note; the nearest is line 6: "The hull was sanded on Monday."; line 7: "The deck was painted on Friday.""#);
@@ -197,7 +197,7 @@ fn a_text_that_is_not_there_has_near_ones() {
 }
 
 #[test]
-fn tags_are_renamed_with_those_below() {
+fn renaming_a_tag_renames_nested_tags() {
     let check = |text: &str, old: &str, new: &str, expect: &str| {
         check(text, |text| rename_tag(text, &Note::parse(text), old, new), expect);
     };
@@ -225,7 +225,7 @@ fn tags_are_renamed_with_those_below() {
 }
 
 #[test]
-fn tags_come_and_go() {
+fn tags_are_added_and_removed() {
     let added = |text: &str, tags: &[&str], expect: &str| check(text, |text| add_tags(text, tags), expect);
     added("x\n", &["#a", "b", "A"], "---\ntags:\n  - a\n  - b\n---\nx\n");
     added("---\ntags: [a]\n---\n", &["A", "b"], "---\ntags: [a, b]\n---\n");
@@ -307,7 +307,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn text_comes_in_whole_and_nothing_else_changes(text in body(), addition in addition()) {
+    fn added_text_is_whole_and_other_text_is_unchanged(text in body(), addition in addition()) {
         inserted(&text, append(&text, &addition), &addition)?;
         inserted(&text, prepend(&text, &addition), &addition)?;
         let note = Note::parse(&text);
@@ -318,7 +318,7 @@ proptest! {
     }
 
     #[test]
-    fn a_word_in_a_section_leaves_the_outline(text in body()) {
+    fn adding_a_word_to_a_section_keeps_the_outline(text in body()) {
         let note = Note::parse(&text);
         let outline = |note: &Note| note.headings.iter().map(|heading| (heading.level, heading.text.clone())).collect::<Vec<_>>();
         for heading in 0..note.headings.len() {
@@ -333,7 +333,7 @@ proptest! {
     }
 
     #[test]
-    fn a_replacement_does_what_a_string_does(text in body(), old in "[a-c#\n -]{1,3}", new in "[a-cé\n]{0,3}") {
+    fn a_replacement_equals_str_replace(text in body(), old in "[a-c#\n -]{1,3}", new in "[a-cé\n]{0,3}") {
         let start = read(&text).1;
         let unified = text[start..].replace("\r\n", "\n");
         match replace(&text, &old, &new, None) {
@@ -349,7 +349,7 @@ proptest! {
     }
 
     #[test]
-    fn a_renamed_tag_is_gone_and_comes_back(text in body(), old in prop_oneof![Just("a"), Just("a/b"), Just("c")]) {
+    fn renaming_a_tag_and_back_restores_the_text(text in body(), old in prop_oneof![Just("a"), Just("a/b"), Just("c")]) {
         let note = Note::parse(&text);
         let edits = rename_tag(&text, &note, old, "new/tag").unwrap();
         let changed = done(&text, &edits);
@@ -378,7 +378,7 @@ proptest! {
 }
 
 #[test]
-fn replacements_beyond_what_a_note_may_have_are_refused() {
+fn a_replacement_that_exceeds_the_size_limit_is_refused() {
     use sidenote::text::body_edit::{replace, replace_pattern};
     let text = "a".repeat(20_000);
     let long = "b".repeat(10_000);

@@ -29,7 +29,7 @@ fn rename_folder() -> Operation {
 }
 
 #[test]
-fn a_cancelled_call_does_not_plan_to_the_end() {
+fn a_cancelled_call_stops_planning_and_changes_nothing() {
     let vault = crowded(300);
     let store = vault.store();
     let cancelled = store.cancelled_by(Arc::new(AtomicBool::new(true)));
@@ -48,7 +48,7 @@ fn a_cancelled_call_does_not_plan_to_the_end() {
 }
 
 #[test]
-fn a_small_change_lands_whether_or_not_anybody_waits() {
+fn a_small_change_is_applied_despite_cancellation() {
     let vault = crowded(5);
     let store = vault.store().cancelled_by(Arc::new(AtomicBool::new(true)));
     assert!(store.changes().change(&rename_folder(), false).unwrap().applied);
@@ -56,7 +56,7 @@ fn a_small_change_lands_whether_or_not_anybody_waits() {
 }
 
 #[test]
-fn folders_in_folders_end_somewhere() {
+fn folders_beyond_the_depth_limit_are_skipped() {
     let vault = TestVault::new(&[("top.md", "heron")]);
     let deep = |parts: usize| format!("{}note.md", "a/".repeat(parts - 1));
     vault.write(&deep(MOST_PARTS), "heron at the border");

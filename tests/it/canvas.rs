@@ -35,7 +35,7 @@ fn pieces(text: &str, note: &Note) -> Vec<String> {
 }
 
 #[test]
-fn references_stand_inside_the_strings() {
+fn spans_of_links_are_inside_the_json_strings() {
     let note = parse(BOARD);
     let links: Vec<_> = note
         .links
@@ -57,7 +57,7 @@ fn references_stand_inside_the_strings() {
 }
 
 #[test]
-fn tags_and_text() {
+fn tags_and_text_of_cards_are_read() {
     let note = parse(BOARD);
     let tags: Vec<_> = note.tags.iter().map(|tag| (tag.name.as_str(), tag.span.of(BOARD))).collect();
     assert_eq!(tags, [("top", "#top")]);
@@ -70,7 +70,7 @@ fn tags_and_text() {
 }
 
 #[test]
-fn a_canvas_that_is_none() {
+fn empty_canvases_have_no_links_and_invalid_json_is_reported() {
     for text in
         ["", " \n", "{}", "[]", "7", "{\"nodes\":{}}", "{\"nodes\":[{\"type\":\"text\"}]}", "\u{FEFF}{}"]
     {
@@ -84,13 +84,13 @@ fn a_canvas_that_is_none() {
 }
 
 #[test]
-fn the_byte_order_mark_counts() {
+fn the_byte_order_mark_counts_in_spans() {
     let text = "\u{FEFF}{\"nodes\":[{\"type\":\"text\",\"text\":\"[[n]]\"}]}";
     assert_eq!(parse(text).links[0].span.of(text), "[[n]]");
 }
 
 #[test]
-fn depth_and_size_do_no_harm() {
+fn deep_and_large_canvases_do_not_overflow() {
     let deep = format!("{{\"x\":{}1{},\"nodes\":[]}}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(parse(&deep).problems.is_empty());
     assert_eq!(parse(&"[".repeat(100_000)).problems.len(), 1);
@@ -102,7 +102,7 @@ fn depth_and_size_do_no_harm() {
 }
 
 #[test]
-fn half_a_surrogate_is_a_replacement_character() {
+fn an_unpaired_surrogate_becomes_a_replacement_character() {
     let text = r#"{"nodes":[{"type":"text","text":"\ud83d [[n]] \ud83d\ude42"}]}"#;
     let note = parse(text);
     assert_eq!(note.links[0].span.of(text), "[[n]]");
@@ -111,7 +111,7 @@ fn half_a_surrogate_is_a_replacement_character() {
 
 proptest! {
     #[test]
-    fn text_nodes_say_what_their_notes_say(text in "([a-z ]|\\[\\[|\\]\\]|#|\\||\n|\"|\\\\|\t|é|🙂|\u{1}|!|`){0,40}", ascii in any::<bool>()) {
+    fn text_nodes_are_parsed_like_notes(text in "([a-z ]|\\[\\[|\\]\\]|#|\\||\n|\"|\\\\|\t|é|🙂|\u{1}|!|`){0,40}", ascii in any::<bool>()) {
         let mut string = serde_json::to_string(&text).unwrap();
         if ascii {
             let escape = |c: char| if c.is_ascii() { c.to_string() } else {
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read(text in any::<String>()) {
+    fn parsing_any_text_does_not_panic(text in any::<String>()) {
         parse(&text);
         assert_eq!(searchable(&text).len(), text.len());
     }

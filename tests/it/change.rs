@@ -66,7 +66,7 @@ fn owned(text: &str) -> String {
 }
 
 #[test]
-fn properties_change_by_the_key() {
+fn properties_are_set_unset_and_renamed_by_key() {
     let note = [("n.md", "---\nid: 007 # agent\na: 'x'\ntags: [p]\n---\nBody\n")];
     let changed = |text: &'static str| [("n.md", Some(text))];
     check(
@@ -93,7 +93,7 @@ fn properties_change_by_the_key() {
 }
 
 #[test]
-fn text_comes_and_is_replaced() {
+fn text_is_added_and_replaced() {
     let note = [("n.md", "# A\r\n\r\none\r\n\r\n## B\r\n\r\ntwo\r\n")];
     check(
         &note,
@@ -118,7 +118,7 @@ fn text_comes_and_is_replaced() {
 }
 
 #[test]
-fn a_note_that_changed_is_a_conflict() {
+fn an_edit_of_a_note_that_changed_is_a_conflict() {
     let vault = TestVault::new(&[("n.md", "one\n")]);
     let store = vault.store();
     let expect = Some(ContentHash::of(b"one\n"));
@@ -130,7 +130,7 @@ fn a_note_that_changed_is_a_conflict() {
 }
 
 #[test]
-fn moves_take_their_links_along() {
+fn moves_rewrite_links() {
     let request = MoveRequest { from: owned("Old"), to: owned("d/New"), ..MoveRequest::default() };
     check(
         &[("Old.md", "# Old\n"), ("s.md", "[[Old]] [t](Old.md)\n"), ("x.md", "none\n")],
@@ -160,7 +160,7 @@ fn moves_take_their_links_along() {
 }
 
 #[test]
-fn parts_tags_and_properties_get_other_names() {
+fn headings_blocks_tags_and_properties_are_renamed() {
     let part = PartRequest {
         note: owned("n"),
         kind: PartKind::Heading,
@@ -189,7 +189,7 @@ fn parts_tags_and_properties_get_other_names() {
 }
 
 #[test]
-fn notes_are_linked_both_ways_and_only_once() {
+fn relating_two_notes_links_both_ways_and_only_once() {
     let request = RelateRequest { a: owned("A"), b: owned("B"), text: Some(owned("see")) };
     let before = [("A.md", "a\n"), ("B.md", "b\n\n## Related\n\n- [[C]]\n"), ("C.md", "")];
     check(
@@ -223,7 +223,7 @@ fn id_of(path: &str) -> String {
 }
 
 #[test]
-fn what_is_deleted_can_come_back() {
+fn deleted_notes_can_be_restored() {
     let before = [("A.md", "a\n"), ("s.md", "see [[A|the note]]\n\n## Related\n\n- [[A]]\n")];
     let delete = |links| Operation::Delete(DeleteRequest { note: owned("A"), permanent: false, links });
     check(
@@ -244,7 +244,7 @@ fn what_is_deleted_can_come_back() {
 }
 
 #[test]
-fn new_notes_take_no_links_away() {
+fn a_new_note_with_a_used_name_keeps_the_targets_of_existing_links() {
     let vault = TestVault::new(&[("old/Plan.md", "p\n"), ("s.md", "[[Plan]]\n")]);
     let store = vault.store();
     let request = NewRequest {
@@ -268,7 +268,7 @@ fn new_notes_take_no_links_away() {
 }
 
 #[test]
-fn the_command_line_changes_shows_and_takes_back() {
+fn the_command_line_changes_previews_and_undoes() {
     let vault = TestVault::new(&[("Old.md", "x\n"), ("s.md", "[[Old]]\n")]);
     let old = files(&vault);
     let dry = vault.run(&["move", "Old", "New", "--dry-run"]);
@@ -291,7 +291,7 @@ fn the_command_line_changes_shows_and_takes_back() {
 }
 
 #[test]
-fn notes_merge_and_sections_leave() {
+fn notes_are_merged_and_sections_extracted() {
     let request = MergeRequest { from: owned("A"), into: owned("d/B") };
     check(
         &[
@@ -325,7 +325,7 @@ fn notes_merge_and_sections_leave() {
 }
 
 #[test]
-fn what_is_never_rewritten_is_told_of() {
+fn mentions_in_bases_and_bookmarks_are_reported() {
     let vault = TestVault::new(&[("Old.md", ""), ("x.base", "filters: file.hasLink(\"Old\")\n")]);
     vault.write(
         ".obsidian/bookmarks.json",
@@ -338,7 +338,7 @@ fn what_is_never_rewritten_is_told_of() {
 }
 
 #[test]
-fn a_restored_note_gets_the_name_that_it_had() {
+fn a_restored_note_gets_its_former_name() {
     let vault = TestVault::new(&[("d/A.md", "one\n"), (".trash/d/A.md", "older\n")]);
     let store = vault.store();
     let delete = DeleteRequest { note: owned("d/A"), permanent: false, links: DanglingLinks::Leave };
@@ -349,7 +349,7 @@ fn a_restored_note_gets_the_name_that_it_had() {
 }
 
 #[test]
-fn what_cannot_be_done_for_certain_is_refused() {
+fn ambiguous_changes_are_refused() {
     let refused = |made: &[(&str, &str)], operation: &Operation, says: &str| {
         let vault = TestVault::new(made);
         let before = files(&vault);
@@ -373,7 +373,7 @@ fn what_cannot_be_done_for_certain_is_refused() {
 }
 
 #[test]
-fn deleted_for_good_is_gone() {
+fn a_permanent_deletion_cannot_be_restored() {
     let vault = TestVault::new(&[("A.md", "a\n"), ("b.md", "[[A]]\n")]);
     let store = vault.store();
     let delete = DeleteRequest { note: owned("A"), permanent: true, links: DanglingLinks::Leave };
@@ -383,7 +383,7 @@ fn deleted_for_good_is_gone() {
 }
 
 #[test]
-fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
+fn files_behind_a_symbolic_link_are_not_changed_and_are_reported() {
     let outside = TestVault::new(&[("e.md", "[[Old]]\n")]);
     let vault = TestVault::new(&[("Old.md", "x\n"), ("s.md", "[[Old]]\n")]);
     std::os::unix::fs::symlink(outside.root().join("e.md"), vault.root().join("ext.md")).unwrap();
@@ -410,7 +410,7 @@ fn what_lies_behind_a_symbolic_link_is_left_alone_and_told_of() {
 }
 
 #[test]
-fn notes_in_a_linked_folder_outside_are_written_with_leave() {
+fn follow_outside_allows_writes_through_linked_folders() {
     let outside =
         TestVault::new(&[("e.md", "[[Old]] ![[pic.png]]\n"), ("sub/f.md", "# F\n"), ("pic.png", "p")]);
     let vault = TestVault::new(&[("Old.md", "[[f]]\n"), ("s.md", "[[e]]\n")]);
@@ -446,7 +446,7 @@ fn notes_in_a_linked_folder_outside_are_written_with_leave() {
 }
 
 #[test]
-fn a_note_that_is_reached_in_two_ways_is_one_note() {
+fn a_note_reachable_by_two_paths_is_one_note() {
     let vault = TestVault::new(&[("a/n.md", "# N\n\nheron\n"), ("s.md", "[[n]]\n")]);
     std::os::unix::fs::symlink("a", vault.root().join("twin")).unwrap();
     let store = vault.store();
@@ -473,7 +473,7 @@ fn a_note_that_is_reached_in_two_ways_is_one_note() {
 }
 
 #[test]
-fn a_move_over_hundreds_of_folders_needs_few_file_handles() {
+fn a_move_across_hundreds_of_folders_needs_few_file_handles() {
     let mut notes = vec![("Old.md".to_owned(), "x\n".to_owned())];
     notes.extend((0..300).map(|at| (format!("d{at}/e/n.md"), format!("[[Old]] {at}\n"))));
     let notes: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -502,7 +502,7 @@ fn a_move_over_hundreds_of_folders_needs_few_file_handles() {
 }
 
 #[test]
-fn beside_a_server_names_mean_what_the_files_say() {
+fn names_resolve_by_the_files_where_the_index_is_stale() {
     let vault = TestVault::new(&[("A.md", "# T1\n"), ("B.md", "# T2\n")]);
     // This store keeps the index and looks at nothing; the other finds the files as they are.
     let keeper = vault.store();
@@ -564,7 +564,7 @@ fn names_mean_the_same_before_and_after_a_note_is_indexed() {
 }
 
 #[test]
-fn values_stay_as_they_were_typed() {
+fn set_keeps_values_as_they_were_typed() {
     let vault = TestVault::new(&[("A.md", "a\n")]);
     for (key, value) in [("ver", "3.10"), ("n", "-5"), ("e", "1e3"), ("t", "true")] {
         assert!(vault.run(&["set", "A", key, value]).status.success(), "{key}");
@@ -580,7 +580,7 @@ const BROKEN: &str = "---\na: [\nup: \"[[Old]]\"\n---\n[[Old|x]]\n";
 const DIAGRAM: &str = "```mermaid\nflowchart LR\nA --> B[\"Old\"]\nB --> C(Other)\nclass A,B,C internal-link;\n```\n\n```mermaid\ngraph TD\nOld:::internal-link --> D[Old]\n```\n";
 
 #[test]
-fn names_that_are_no_links_are_told_of_where_they_stand() {
+fn partial_property_links_are_reported_with_their_position() {
     let check = |path: &str, text: &str, expect: &[&str]| {
         let vault = TestVault::new(&[("Old.md", ""), ("Other.md", ""), (path, text)]);
         let request = MoveRequest { from: owned("Old.md"), to: owned("New.md"), ..MoveRequest::default() };
@@ -608,7 +608,7 @@ fn names_that_are_no_links_are_told_of_where_they_stand() {
 }
 
 #[test]
-fn links_beside_other_text_in_a_property_follow_on_request() {
+fn partial_property_links_are_rewritten_on_request() {
     let moved = |text: &str, after: &'static str| {
         let request = MoveRequest {
             from: owned("Old"),
@@ -632,7 +632,7 @@ fn links_beside_other_text_in_a_property_follow_on_request() {
 }
 
 #[test]
-fn a_note_that_gets_another_name_can_keep_the_old_one_as_an_alias() {
+fn a_rename_can_keep_the_old_name_as_an_alias() {
     let moved = |to: &str, before: &str, after: &'static str| {
         let request =
             MoveRequest { from: owned("d/Old"), to: owned(to), keep_alias: true, ..MoveRequest::default() };
@@ -648,7 +648,7 @@ fn a_note_that_gets_another_name_can_keep_the_old_one_as_an_alias() {
 }
 
 #[test]
-fn a_section_of_a_note_with_windows_line_ends_keeps_them() {
+fn extracting_a_section_keeps_crlf_line_endings() {
     let vault = TestVault::new(&[("n.md", "# A\r\none\r\n# B\r\ntwo\r\n")]);
     let request = ExtractRequest { note: owned("n"), section: owned("B"), title: owned("b") };
     vault.store().changes().change(&Operation::Extract(request), false).unwrap();
@@ -658,7 +658,7 @@ fn a_section_of_a_note_with_windows_line_ends_keeps_them() {
 }
 
 #[test]
-fn memories_are_flat_and_know_the_ids_of_their_relatives() {
+fn the_memories_layout_is_flat_and_relates_notes_by_id() {
     let vault = TestVault::new(&[]);
     vault.write(".sidenote/config.toml", "[vault]\nlayout = \"memories\"\n");
     let store = vault.store();
@@ -706,7 +706,7 @@ fn memories_are_flat_and_know_the_ids_of_their_relatives() {
 }
 
 #[test]
-fn undo_says_what_it_cannot_take_back() {
+fn undo_reports_what_it_cannot_revert() {
     let vault = TestVault::new(&[("a.md", "1\n"), ("b.md", "1\n")]);
     let store = vault.store();
     store.changes().change(&edit("a", NoteEdit::Append(owned("2"), None)), false).unwrap();
@@ -721,7 +721,7 @@ fn undo_says_what_it_cannot_take_back() {
 }
 
 #[test]
-fn the_settings_say_how_many_operations_can_be_undone() {
+fn a_setting_limits_how_many_operations_can_be_undone() {
     let vault = TestVault::new(&[("a.md", "0\n")]);
     let store = vault.open_set(&[("embed.provider", "none"), ("undo.operations", "3")]);
     for text in ["1", "2", "3", "4", "5"] {
@@ -732,7 +732,7 @@ fn the_settings_say_how_many_operations_can_be_undone() {
 }
 
 #[test]
-fn a_section_takes_along_the_links_that_name_its_note() {
+fn extracting_a_section_rewrites_links_to_its_headings() {
     let text = "# Top\nt [[E#Sub]] [[E#Sub#Deep]]\n## Sub\ns [[E#Deep]] [[E#^blk]] [[E#Top]]\n### Deep\nd ^blk\n## Other\no [[E#Top#Sub]]\n";
     let vault = TestVault::new(&[("E.md", text)]);
     let store = vault.store();

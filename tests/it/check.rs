@@ -19,7 +19,7 @@ const TEXT: &str = "the quick brown fox jumps over the lazy dog and then it runs
 some berries which it eats with much delight while the sun goes down behind the high hills of the north";
 
 #[test]
-fn each_kind_of_problem_is_found_where_it_stands() {
+fn each_kind_of_problem_is_found_at_its_position() {
     check(
         &[("a.md", "# A\n\n[[b]] [[b#Part]] [[#A]]\n"), ("b.md", "# Part\n[x](a.md) [y](https://a.b)\n")],
         &[],
@@ -45,7 +45,7 @@ fn each_kind_of_problem_is_found_where_it_stands() {
 }
 
 #[test]
-fn names_that_differ_in_case_alone_clash() {
+fn names_that_differ_only_in_case_are_reported() {
     let vault = TestVault::new(&[("Note.md", "x\n"), ("note.md", "y\n")]);
     let reply = vault.store().upkeep().check(false).unwrap();
     // A file system without case keeps one of them only.
@@ -54,7 +54,7 @@ fn names_that_differ_in_case_alone_clash() {
 }
 
 #[test]
-fn an_index_that_is_behind_is_told_of_and_mended_on_request() {
+fn a_stale_index_is_reported_and_repaired_on_request() {
     let vault = TestVault::new(&[("a.md", "one\n")]);
     let store = vault.store();
     vault.write("b.md", "[[a]]\n");
@@ -65,7 +65,7 @@ fn an_index_that_is_behind_is_told_of_and_mended_on_request() {
 }
 
 #[test]
-fn the_example_vault_has_the_problems_that_it_shows() {
+fn the_example_vault_has_the_expected_problems() {
     let vault = TestVault::copy_of(&repository().join("example-vault"));
     let out =
         stdout(&vault.run(&["check", "--fix", "--only", "yaml-unparsable", "--only", "conflict-markers"]));

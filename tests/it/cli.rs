@@ -85,7 +85,7 @@ fn read_prints_bytes_and_nothing_else() {
 }
 
 #[test]
-fn errors_exit_as_documented() {
+fn errors_exit_with_the_documented_codes() {
     check_fails(&["read", "Nope"], 3, "no note answers to \"Nope\"");
     check_fails(&["read", "Plan", "--section", "X"], 3, "hint: the note has no headings");
     check_fails(&["read", "Plan", "--lines", "9-10"], 2, "Plan.md has 1 line, so there is no line 9");
@@ -96,7 +96,7 @@ fn errors_exit_as_documented() {
 }
 
 #[test]
-fn a_missing_vault_is_named() {
+fn a_missing_vault_is_named_in_the_error() {
     let vault = small();
     let missing = vault.root().join("nowhere");
     let output = vault.command(&["status"]).env("SIDENOTE_LOG", "").output().unwrap();
@@ -183,7 +183,7 @@ fn completions_and_help_know_every_command() {
 }
 
 #[test]
-fn status_counts_what_is_there() {
+fn status_counts_notes_and_links() {
     let status = json(&small().run(&["status", "--json"]));
     assert_eq!(
         (&status["notes"], &status["links"], &status["unresolved"]),

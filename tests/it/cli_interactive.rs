@@ -32,7 +32,7 @@ fn check_fails(args: &[&str], code: i32, says: &str) {
 }
 
 #[test]
-fn a_list_takes_the_shape_that_is_asked_for() {
+fn lists_are_printed_in_the_requested_format() {
     check(&["list", "--format", r"{path}\t{title}"], "c.md\tSea\nd/a b.md\tOne\n");
     check(&["list", "--format", "{{{tags}}} {tags.0}{type}"], "{blue, red} blue\n{red} red\n");
     check(&["list", "--format", "{title}{tags.7}"], "Sea\nOne\n");
@@ -56,7 +56,7 @@ fn a_list_takes_the_shape_that_is_asked_for() {
 }
 
 #[test]
-fn a_memory_is_told_of_in_the_words_of_the_command_line() {
+fn memory_messages_name_flags_of_the_command_line() {
     let vault = vault();
     let explained = run(&vault, NOW, &["memory", "explain", "c"]);
     assert!(explained.contains("used 0 times on 0 days, last never"), "{explained}");
@@ -66,7 +66,7 @@ fn a_memory_is_told_of_in_the_words_of_the_command_line() {
 }
 
 #[test]
-fn dates_are_counted_from_now_wherever_one_is_taken() {
+fn relative_dates_are_accepted_wherever_dates_are() {
     let cases: &[(&[&str], &str)] = &[
         (&["list", "--created-after", "yesterday", "-0"], "d/a b.md\0"),
         (&["list", "--created-before", "2w", "-0"], "c.md\0"),
@@ -158,7 +158,7 @@ fn outline_backlinks_and_random_answer() {
 }
 
 #[test]
-fn open_says_what_it_would_open_and_runs_what_the_environment_names() {
+fn open_prints_the_file_and_runs_the_configured_program() {
     let vault = vault();
     let system = run(&vault, NOW, &["open", "a b", "--dry-run"]);
     assert!(system.starts_with("would open /") && system.ends_with("/d/a b.md\n"), "{system}");
@@ -187,7 +187,7 @@ fn open_says_what_it_would_open_and_runs_what_the_environment_names() {
 }
 
 #[test]
-fn settings_are_set_in_the_users_file_and_nowhere_else() {
+fn config_set_writes_only_the_users_file() {
     let vault = vault();
     let file = ".home/.config/sidenote/config.toml";
     vault.write(file, "# mine\n[search]\nlimit = 5 # few\n");
@@ -238,7 +238,7 @@ fn settings_are_set_in_the_users_file_and_nowhere_else() {
 }
 
 #[test]
-fn the_list_of_settings_is_narrow() {
+fn config_show_fits_a_hundred_columns() {
     let shown = stdout(&TestVault::new(&[]).run(&["config", "show"]));
     let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
     assert!((40..=100).contains(&widest), "{widest} columns");
@@ -326,7 +326,7 @@ fn on_terminal(vault: &TestVault, args: &str, rows: usize, pager: &str) -> Strin
 
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "it needs script(1) of util-linux")]
-fn a_terminal_gets_a_pager_wrapped_words_and_colours() {
+fn a_terminal_gets_a_pager_wrapping_and_colours() {
     let long = format!("# Long\n\n{}\n", "several words that go on ".repeat(20));
     let vault = TestVault::new(&[("long.md", &long), ("b.md", "x\n")]);
     (0..60).for_each(|n| vault.write(&format!("n{n:02}.md"), "y\n"));
@@ -349,7 +349,7 @@ fn a_terminal_gets_a_pager_wrapped_words_and_colours() {
 }
 
 #[test]
-fn colours_are_used_as_they_are_asked_for() {
+fn colours_follow_the_flag_and_the_environment() {
     let vault = vault();
     assert!(!run(&vault, NOW, &["search", "sea"]).contains('\x1b'));
     assert!(run(&vault, NOW, &["search", "sea", "--color", "always"]).contains("\x1b["));

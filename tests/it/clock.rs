@@ -17,7 +17,7 @@ fn check_zone(zone: &str, expected: &str) {
 }
 
 #[test]
-fn the_zone_of_the_environment_says_which_day_it_is() {
+fn the_time_zone_of_the_environment_decides_the_date() {
     let cases = [
         ("Pacific/Auckland", "2026-11-22"),
         ("Pacific/Kiritimati", "2026-11-22"),
@@ -38,7 +38,7 @@ fn at(vault: &TestVault, now: &str, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_clock_that_jumps_ahead_takes_no_before_images_away() {
+fn a_clock_that_jumps_ahead_removes_no_before_images() {
     let vault = TestVault::new(&[("a.md", "0\n")]);
     at(&vault, "2026-11-21T10:00:00Z", &["append", "a", "one"]);
     at(&vault, "2026-11-21T10:01:00Z", &["append", "a", "two"]);
@@ -55,7 +55,7 @@ fn a_clock_that_jumps_ahead_takes_no_before_images_away() {
 }
 
 #[test]
-fn months_of_a_wrong_clock_are_not_gone_on_with() {
+fn events_after_a_clock_jump_go_to_the_present_month() {
     let vault = TestVault::new(&[("a.md", "0\n")]);
     let days =
         ["2026-11-21T10:00:00Z", "2030-01-01T00:00:00Z", "2026-11-21T10:01:00Z", "2026-12-01T00:00:00Z"];
@@ -87,7 +87,7 @@ fn months_of_a_wrong_clock_are_not_gone_on_with() {
 }
 
 #[test]
-fn a_note_of_the_future_is_as_old_as_its_file() {
+fn a_note_dated_in_the_future_has_the_age_of_its_file() {
     let vault = TestVault::new(&[
         ("far.md", "---\ncreated_at: 2199-01-01\n---\nA heron stands in the reeds.\n"),
         ("near.md", "---\ncreated_at: 2025-01-01\n---\nA heron stood in the reeds.\n"),

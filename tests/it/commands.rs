@@ -91,7 +91,7 @@ const WRITERS: [&str; 40] = [
 ];
 
 #[test]
-fn the_help_of_every_command_is_its_own_and_is_not_broken_by_wrapping() {
+fn every_command_has_its_own_help_and_wrapping_breaks_no_example() {
     let all = commands();
     assert!(all.len() > 60, "only {} commands were found", all.len());
     for command in &all {
@@ -114,7 +114,7 @@ fn the_help_of_every_command_is_its_own_and_is_not_broken_by_wrapping() {
 }
 
 #[test]
-fn the_settings_that_the_help_of_hooks_shows_are_json_with_all_hooks() {
+fn the_help_of_hooks_shows_valid_json_with_all_hooks() {
     for columns in ["66", "80", "100"] {
         let text = help(&["hook"], columns);
         let from = text.find("\n{").unwrap();
@@ -128,7 +128,7 @@ fn the_settings_that_the_help_of_hooks_shows_are_json_with_all_hooks() {
 }
 
 #[test]
-fn check_fails_a_build_where_it_is_asked_to() {
+fn check_exits_with_an_error_where_it_is_asked_to() {
     let cases: &[(&str, &[&str], i32)] = &[
         ("[[nowhere]]\n", &[], 0),
         ("[[nowhere]]\n", &["--strict"], 8),
@@ -162,7 +162,7 @@ fn every_code_of_check_is_listed_in_its_help() {
 }
 
 #[test]
-fn an_interrupted_index_says_so_to_whoever_started_it() {
+fn an_interrupted_index_command_reports_the_interruption() {
     // The endpoint does not answer before the program was told to stop.
     let server = Server::new(8, &[Say::Silence]);
     let notes: Vec<(String, String)> = (0..40).map(|n| (format!("{n}.md"), format!("note {n}\n"))).collect();
@@ -187,7 +187,7 @@ fn an_interrupted_index_says_so_to_whoever_started_it() {
 }
 
 #[test]
-fn renaming_keeps_the_folder_and_moving_trims_what_nobody_means() {
+fn rename_keeps_the_folder_and_move_trims_spaces() {
     let cases: &[(&[&str], &[&str], i32)] = &[
         (&["rename", "d/a.md", "b"], &["d/b.md"], 0),
         (&["rename", "a", "b.md"], &["d/b.md"], 0),
@@ -214,7 +214,7 @@ fn renaming_keeps_the_folder_and_moving_trims_what_nobody_means() {
 }
 
 #[test]
-fn history_names_what_moved_and_not_what_followed() {
+fn history_names_moved_notes_and_not_the_rewritten_ones() {
     let vault = TestVault::new(&[("a.md", "[[z]]\n"), ("z.md", "x\n"), ("d/one.md", "[[a]]\n")]);
     run(&vault, NOW, &["move", "z.md", "y.md"]);
     run(&vault, NOW, &["move", "d", "e"]);
@@ -227,7 +227,7 @@ fn history_names_what_moved_and_not_what_followed() {
 }
 
 #[test]
-fn an_edit_is_told_of_stands_in_the_history_and_can_be_undone() {
+fn an_edit_in_the_editor_is_reported_recorded_and_can_be_undone() {
     let vault = TestVault::new(&[("a.md", "one\n")]);
     vault.write(".editor", "#!/bin/sh\necho two >> \"$1\"\n");
     let editor = format!("sh {}", vault.root().join(".editor").display());
@@ -249,7 +249,7 @@ fn an_edit_is_told_of_stands_in_the_history_and_can_be_undone() {
 }
 
 #[test]
-fn an_empty_list_is_told_apart_from_a_mistake() {
+fn an_empty_list_names_unknown_folders_tags_and_properties() {
     let files = [("d/a.md", "---\ntags: [recipe]\nrating: 4\n---\nx\n")];
     let cases: &[(&[&str], i32, &str)] = &[
         (&["list", "--folder", "Nope"], 3, "there is no folder \"Nope\""),
@@ -309,7 +309,7 @@ fn both_refuse() {
 }
 
 #[test]
-fn commands_of_memory_that_only_move_weight_have_dry_runs() {
+fn memory_commands_that_change_no_file_have_dry_runs() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     let cases: &[(&[&str], &str)] = &[
         (&["memory", "vote", "a", "up"], "a.md would be voted up; its usefulness is 0 now\n"),
@@ -327,7 +327,7 @@ fn commands_of_memory_that_only_move_weight_have_dry_runs() {
 }
 
 #[test]
-fn the_folder_that_a_search_makes_is_told_of_once() {
+fn creating_the_sidecar_is_reported_once() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     let first = stderr(&vault.run(&["search", "x"]));
     assert!(first.contains("/.sidenote; the index in it can be deleted"), "{first}");

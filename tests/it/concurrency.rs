@@ -102,7 +102,7 @@ fn no_update_is_lost_among_processes() {
 }
 
 #[test]
-fn many_search_while_the_index_is_made_anew() {
+fn searches_succeed_while_the_index_is_rebuilt() {
     let texts: Vec<(String, String)> = (0..number("SIDENOTE_TEST_LARGE", 200))
         .map(|at| {
             (
@@ -145,7 +145,7 @@ fn many_search_while_the_index_is_made_anew() {
 }
 
 #[test]
-fn many_operations_and_as_many_undos_give_the_first_tree() {
+fn undoing_all_operations_restores_the_first_tree() {
     let vault = TestVault::example();
     let store = vault.store();
     let bytes = |vault: &TestVault| -> BTreeMap<_, _> {

@@ -61,7 +61,7 @@ fn properties_with_odd_names_are_found() {
 }
 
 #[test]
-fn letters_beside_an_address_are_one_run_with_it() {
+fn letters_adjacent_to_an_address_are_one_word_with_it() {
     let files = [("a.md", "zuvor étaéhttp://beta.org/kap danach"), ("b.md", "http://beta.org/kap")];
     check(&files, "content:étaéhttp", &["a.md"]);
     check(&files, "/étaéhttp/", &["a.md"]);
@@ -69,7 +69,7 @@ fn letters_beside_an_address_are_one_run_with_it() {
 }
 
 #[test]
-fn what_is_hidden_from_ranking_is_still_text() {
+fn text_excluded_from_ranking_matches_conditions() {
     let files = [
         ("a.md", "---\nstatus: inbox\n---\nsee [the site](https://example.org/deeplink) %%aside%%"),
         ("b.md", "<div data-kind=\"widget\">x</div>\n\n[^foot]: text\n\n> [!danger] Title"),
@@ -148,7 +148,7 @@ fn said(reply: &SearchReply) -> String {
 }
 
 #[test]
-fn a_pattern_that_runs_away_is_stopped_and_told() {
+fn a_catastrophic_pattern_is_stopped_and_reported() {
     let vault = TestVault::new(&[("a.md", &"a".repeat(60)), ("b.md", "aab")]);
     let request = SearchRequest {
         query: r"/^(a|aa)+\1c$|aab/".to_owned(),
@@ -161,7 +161,7 @@ fn a_pattern_that_runs_away_is_stopped_and_told() {
 }
 
 #[test]
-fn a_pattern_that_runs_away_everywhere_ends_the_search_after_the_same_files() {
+fn a_catastrophic_pattern_ends_the_search_after_the_same_files() {
     let files: Vec<(String, String)> = (0..200).map(|at| (format!("{at:03}.md"), "a".repeat(60))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
     let vault = TestVault::new(&files);
@@ -178,7 +178,7 @@ fn a_pattern_that_runs_away_everywhere_ends_the_search_after_the_same_files() {
 }
 
 #[test]
-fn a_long_text_gets_the_steps_that_its_length_needs() {
+fn the_step_limit_of_a_pattern_grows_with_the_text() {
     let long = format!("{}\nthe heron, then the heron\n", "reeds and reeds and water\n".repeat(20_000));
     let vault = TestVault::new(&[("long.md", &long), ("short.md", "a heron")]);
     let request = SearchRequest { query: r"/(\bheron\b).*\1/".to_owned(), ..SearchRequest::default() };
@@ -188,7 +188,7 @@ fn a_long_text_gets_the_steps_that_its_length_needs() {
 }
 
 #[test]
-fn names_and_paths_speak_of_every_file() {
+fn file_and_path_operators_match_every_kind_of_file() {
     let files = [
         ("Notes/Plan.md", "x"),
         ("Notes/plan.png", ""),
@@ -206,7 +206,7 @@ fn names_and_paths_speak_of_every_file() {
 }
 
 #[test]
-fn a_name_is_looked_into_and_not_what_is_around_it() {
+fn the_file_operator_matches_the_name_and_path_the_whole_path() {
     let files = [
         ("plan/İlk Grüße.md", "x"),
         ("plan/a plan.md", "x"),
@@ -227,7 +227,7 @@ fn a_name_is_looked_into_and_not_what_is_around_it() {
 }
 
 #[test]
-fn sections_are_those_of_the_file_as_it_is() {
+fn the_section_operator_uses_the_sections_of_the_file() {
     let vault = TestVault::new(&[("a.md", "# One\ncat\n# Two\ndog\n"), ("b.md", "# Cat and dog\n")]);
     let store = vault.store();
     let request =
@@ -239,7 +239,7 @@ fn sections_are_those_of_the_file_as_it_is() {
 }
 
 #[test]
-fn tags_are_whole_levels_in_text_and_properties() {
+fn a_tag_matches_whole_levels_in_text_and_properties() {
     let files = [
         ("a.md", "#Project/Boat"),
         ("b.md", "---\ntags: [project]\n---\n"),
@@ -253,7 +253,7 @@ fn tags_are_whole_levels_in_text_and_properties() {
 }
 
 #[test]
-fn parts_of_a_note_hold_all_of_it_at_once() {
+fn a_scope_operator_needs_all_words_in_one_part() {
     let files = [
         ("lines.md", "cat dog\nbird"),
         ("blocks.md", "cat\ndog\n\n- bird\n  - cat\n- dog\n\n> cat\n>\n> bird"),
@@ -271,7 +271,7 @@ fn parts_of_a_note_hold_all_of_it_at_once() {
 }
 
 #[test]
-fn tasks_are_told_by_their_sign_and_their_own_text() {
+fn tasks_match_by_status_and_their_own_text() {
     let files =
         [("open.md", "- [ ] ship it\n  - [x] pack"), ("done.md", "- [x] ship it"), ("none.md", "- ship it")];
     check(&files, "task:ship", &["done.md", "open.md"]);
@@ -283,7 +283,7 @@ fn tasks_are_told_by_their_sign_and_their_own_text() {
 }
 
 #[test]
-fn values_are_found_as_they_are_and_not_as_they_are_written() {
+fn property_values_match_after_yaml_decoding() {
     let long = format!("---\nk: \"caf\\xE9 long\"\npad: {}\n---\n", "x ".repeat(4_000));
     let files = [
         ("escaped.md", "---\nk: \"caf\\xE9\"\n---\n"),
@@ -336,7 +336,7 @@ fn canvases_are_searched_by_the_text_of_their_cards() {
 }
 
 #[test]
-fn the_cards_of_a_canvas_are_texts_of_their_own() {
+fn each_card_of_a_canvas_is_a_text_of_its_own() {
     let card = |id: u8, text: &str| serde_json::json!({"id": id.to_string(), "type": "text", "text": text, "x": 0, "y": 0, "width": 1, "height": 1});
     let canvas = serde_json::json!({"nodes": [card(1, "# H\none\n```\nopen"), card(2, "two\n- [ ] ship")], "edges": []});
     let files = [("a.canvas", &*canvas.to_string())];
@@ -347,7 +347,7 @@ fn the_cards_of_a_canvas_are_texts_of_their_own() {
 }
 
 #[test]
-fn both_ways_to_write_a_letter_are_the_same() {
+fn composed_and_decomposed_letters_match() {
     let files = [
         ("a.md", "caf\u{e9} \u{ac01}"),
         ("b.md", "cafe\u{301} \u{1100}\u{1161}\u{11a8}"),
@@ -361,14 +361,14 @@ fn both_ways_to_write_a_letter_are_the_same() {
 }
 
 #[test]
-fn what_stands_behind_a_nested_list_belongs_to_a_block() {
+fn text_after_a_nested_list_belongs_to_a_block() {
     let files = [("a.md", "- one\n  - two\n\n  three\n- four\n")];
     check(&files, "block:three", &["a.md"]);
     check(&files, "block:(one two)", &[]);
 }
 
 #[test]
-fn a_pattern_has_one_allowance_for_all_lines() {
+fn a_pattern_has_one_step_limit_for_all_lines() {
     let lines = vec!["a".repeat(40); 2_000].join("\n");
     let vault = TestVault::new(&[("a.md", &lines)]);
     let query = r"line:/^(?:(a|aa)+)\1b(?!x)/".to_owned();
@@ -388,14 +388,14 @@ fn patterns_of_other_dialects_are_refused() {
 }
 
 #[test]
-fn a_query_that_begins_with_a_minus_stands_behind_two() {
+fn a_query_that_begins_with_a_minus_follows_two_dashes() {
     let vault = TestVault::new(&[("a.md", "foo"), ("b.md", "bar")]);
     let shown = crate::support::run(&vault, "2026-11-21", &["search", "--", "-foo"]);
     assert!(shown.contains("b.md") && !shown.contains("a.md"), "{shown}");
 }
 
 #[test]
-fn our_own_filters() {
+fn filters_beyond_obsidians_language_match() {
     let files = [
         ("a.md", "---\ntype: fact\ncategory: Boats\ncreated: 2026-03-05\npinned: true\n---\n[[b]]"),
         ("b.md", "---\ntype: project\ncreated: 2025-01-01\nupdated: 2026-02-02\n---\n"),
@@ -456,7 +456,7 @@ fn text_that_looks_like_syntax_stays_text() {
 }
 
 #[test]
-fn results_are_ranked_and_what_has_no_words_comes_by_name() {
+fn results_are_ranked_by_words_and_then_sorted_by_name() {
     let files = [("b.md", "#t once anchor"), ("C.md", "#t"), ("a.md", "#t"), ("d.md", "#t anchor anchor")];
     let vault = TestVault::new(&files);
     let store = vault.store();
@@ -474,7 +474,7 @@ fn refused(query: &str) -> String {
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn syntax_errors_are_marked_with_a_caret() {
     let queries = [
         "boats foo:bar",
         "\"old plan",
@@ -834,7 +834,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_parser_fail(text in "[a-z(\\[\\])\" :/\\\\<>#-]{0,40}|(?s).{0,60}") {
+    fn parsing_any_query_does_not_panic(text in "[a-z(\\[\\])\" :/\\\\<>#-]{0,40}|(?s).{0,60}") {
         for all in [false, true] {
             if let Err(error) = Query::parse(&text, all) {
                 prop_assert!(error.to_string().contains('^'), "{error}");

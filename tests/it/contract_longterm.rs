@@ -45,7 +45,7 @@ fn only_note(vault: &TestVault, folder: &str) -> String {
 }
 
 #[test]
-fn a_read_only_server_offers_what_reads() {
+fn a_read_only_server_lists_only_tools_that_read() {
     let vault = TestVault::new(&[("Note.md", "Kingfisher at the weir.\n")]);
     let mut client = Client::start(&vault, &["--toolset", "longterm", "--read-only"]);
     let list = client.request("tools/list", json!({}));
@@ -318,7 +318,7 @@ fn a_search_counts_a_use_of_what_it_gives() {
 }
 
 #[test]
-fn importance_fades_and_counts_anew_where_it_is_said() {
+fn importance_decays_and_restarts_when_it_is_set() {
     let vault = TestVault::new(&[]);
     let mut client = serve(&vault, "2026-01-01");
     let id = save(&mut client, json!({ "content": "Old news", "importance": 8 }));
@@ -415,7 +415,7 @@ fn deleted_memories_are_in_the_trash() {
 }
 
 #[test]
-fn backups_go_where_the_settings_say() {
+fn backups_are_written_to_the_configured_folder() {
     let vault = TestVault::new(&[("Note.md", "One.\n")]);
     let mut client = start(&vault);
     assert_eq!(client.refusal("create_backup", json!({})), "Backup not configured.");
@@ -433,7 +433,7 @@ fn backups_go_where_the_settings_say() {
 }
 
 #[test]
-fn the_vault_may_be_named_by_a_variable() {
+fn the_vault_can_be_named_by_an_environment_variable() {
     let vault = TestVault::new(&[("Note.md", "One.\n")]);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
     command.env_clear().env("HOME", vault.root()).env("SIDENOTE_EMBED_PROVIDER", "none");
@@ -444,7 +444,7 @@ fn the_vault_may_be_named_by_a_variable() {
 }
 
 #[test]
-fn private_text_is_not_kept_and_text_is_only_text() {
+fn private_text_is_not_stored_and_markup_is_plain_text() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let reply = client.json("save_memory", json!({ "content": "Open <private>secret</private>end" }));
@@ -462,7 +462,7 @@ fn private_text_is_not_kept_and_text_is_only_text() {
 }
 
 #[test]
-fn long_replies_are_cut_and_say_so() {
+fn long_replies_are_truncated_with_a_notice() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     save(&mut client, json!({ "content": format!("Long {}", "word ".repeat(6000)) }));
@@ -479,7 +479,7 @@ fn long_replies_are_cut_and_say_so() {
 }
 
 #[test]
-fn the_scope_may_be_the_memories_alone() {
+fn the_scope_can_be_limited_to_memories() {
     let vault = TestVault::new(&[
         (".sidenote/config.toml", "[memory]\nscope = \"memories\"\n"),
         ("Plan.md", "---\nid: 550e8400-e29b-41d4-a716-446655440000\n---\nThe plan of the house.\n"),
@@ -524,7 +524,7 @@ fn scores_are_cosines_where_there_is_a_model() {
 }
 
 #[test]
-fn what_a_person_put_among_the_memories_stays() {
+fn delete_all_memories_keeps_notes_that_a_person_moved_there() {
     let own = "---\nid: 0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23\n---\nMy own, by hand.\n";
     let vault = TestVault::new(&[("Memories/Own.md", own), ("Thesis.md", "---\nid: t1\n---\nMy thesis.\n")]);
     let mut client = Client::start(&vault, &["--toolset", "notes,longterm"]);
@@ -544,7 +544,7 @@ fn what_a_person_put_among_the_memories_stays() {
 }
 
 #[test]
-fn any_text_can_be_kept() {
+fn any_text_can_be_saved() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     for content in ["CON", "nul.txt", "\u{1F389}\u{1F389}", "...", "#", "---", "```\n```", "# \n\nx"] {
@@ -555,7 +555,7 @@ fn any_text_can_be_kept() {
 }
 
 #[test]
-fn a_database_of_the_original_is_told_what_to_do_with() {
+fn a_database_of_the_original_server_is_refused_with_import_instructions() {
     let vault = TestVault::new(&[("memories.db", "SQLite format 3")]);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
     let file = vault.root().join("memories.db");
@@ -579,7 +579,7 @@ fn a_database_of_the_original_is_told_what_to_do_with() {
 }
 
 #[test]
-fn where_backups_have_a_folder_they_are_made() {
+fn a_backup_folder_in_the_environment_enables_backups() {
     let (vault, folder) = (TestVault::new(&[("Tea.md", "tea\n")]), tempfile::tempdir().unwrap());
     let count = || {
         std::fs::read_dir(folder.path())

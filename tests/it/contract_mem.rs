@@ -54,7 +54,7 @@ fn a_memory_is_written_into_the_folder_of_memories() {
 }
 
 #[test]
-fn a_memory_is_written_flat_where_the_folder_is_of_memories() {
+fn a_memory_is_written_flat_where_the_vault_has_the_memories_layout() {
     let vault = TestVault::new(&[]);
     let mut client = start_flat(&vault);
     let reply = client.json(
@@ -76,7 +76,7 @@ fn a_memory_is_written_flat_where_the_folder_is_of_memories() {
 }
 
 #[test]
-fn memories_may_be_equal() {
+fn memories_can_have_equal_titles() {
     for start in [start, start_flat] {
         let vault = TestVault::new(&[]);
         let mut client = start(&vault);
@@ -149,7 +149,7 @@ fn a_memory_is_read_by_id_title_and_slug_in_three_formats() {
 }
 
 #[test]
-fn an_edit_changes_what_is_given_and_takes_links_along() {
+fn an_edit_changes_the_given_fields_and_rewrites_links() {
     let vault = TestVault::new(&[("Start.md", "See [[Boat race]] and [[Boat race|that]].\n")]);
     let mut client = start(&vault);
     let (id, _) = write(&mut client, "Boat race", "Old text.\n\nSecond [[Start]].");
@@ -181,7 +181,7 @@ fn an_edit_changes_what_is_given_and_takes_links_along() {
 }
 
 #[test]
-fn a_flat_file_is_called_after_title_and_category() {
+fn a_flat_file_is_named_by_title_and_category() {
     let vault = TestVault::new(&[]);
     let mut client = start_flat(&vault);
     let (one, path) = write(&mut client, "One", "First");
@@ -214,7 +214,7 @@ fn a_flat_file_is_called_after_title_and_category() {
 }
 
 #[test]
-fn links_go_both_ways_and_away() {
+fn links_are_made_both_ways_and_removed() {
     for (start, is_flat) in [(start as fn(&TestVault) -> Client, false), (start_flat, true)] {
         let vault = TestVault::new(&[]);
         let mut client = start(&vault);
@@ -306,7 +306,7 @@ fn a_search_filters_and_counts_no_use() {
 }
 
 #[test]
-fn ten_are_found_where_nothing_else_is_said() {
+fn the_default_limit_is_ten() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     for number in 0..12 {
@@ -318,7 +318,7 @@ fn ten_are_found_where_nothing_else_is_said() {
 }
 
 #[test]
-fn the_date_is_told_in_four_formats() {
+fn the_date_is_given_in_four_formats() {
     let vault = TestVault::new(&[]);
     let mut command = vault.command(&["mcp", "--toolset", "mem"]);
     let mut client = Client::of(command.env("SIDENOTE_NOW", "2026-11-21T14:05:06Z").env("TZ", "UTC"));
@@ -341,7 +341,7 @@ fn the_date_is_told_in_four_formats() {
 }
 
 #[test]
-fn an_index_among_the_notes_is_no_note() {
+fn an_index_folder_inside_the_vault_is_not_indexed() {
     let vault = TestVault::new(&[("memories/Note.md", "A kingfisher.\n")]);
     let run_in = |args: &[&str]| {
         let command = vault.command(&[]);
@@ -372,7 +372,7 @@ fn an_index_among_the_notes_is_no_note() {
 }
 
 #[test]
-fn what_says_nothing_is_an_error() {
+fn empty_values_are_an_error() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let cases = [

@@ -98,7 +98,7 @@ fn a_memory_is_saved_with_its_title() {
 }
 
 #[test]
-fn a_search_gives_a_line_of_each() {
+fn a_search_gives_one_line_for_each_memory() {
     let vault = TestVault::new(&[("Notes/Own.md", "---\ncreated: 2020-01-01\n---\nstorage of boats\n")]);
     let mut client = start(&vault);
     let id = save(&mut client, "decision", "Storage", "Plain files for storage.");
@@ -206,7 +206,7 @@ fn a_timeline_goes_both_ways() {
 }
 
 #[test]
-fn what_is_read_whole_counts_as_used() {
+fn reading_a_memory_counts_as_a_use() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let one = save(&mut client, "feature", "One", "first\n\nsecond");
@@ -230,7 +230,7 @@ fn what_is_read_whole_counts_as_used() {
 }
 
 #[test]
-fn stats_tell_how_it_stands() {
+fn stats_report_sizes_and_counts() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let none = client.json("rulebook_memory_stats", json!({}));

@@ -79,7 +79,7 @@ fn a_memory_is_stored_as_a_note() {
 }
 
 #[test]
-fn what_the_original_takes_is_taken() {
+fn arguments_of_the_original_server_are_accepted() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let cases = [
@@ -130,7 +130,7 @@ fn thresholds_of_tiers_and_budgets_can_be_set() {
 }
 
 #[test]
-fn importance_comes_out_as_it_went_in() {
+fn importance_is_returned_as_it_was_stored() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     for (at, share) in [0.0, 0.05, 0.1, 0.25, 0.333, 0.5, 0.51, 0.75, 0.99, 1.0].into_iter().enumerate() {
@@ -147,7 +147,7 @@ fn importance_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn what_a_note_says_already_is_not_stored_again() {
+fn text_that_a_note_contains_is_not_stored_again() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let id = store(&mut client, "The heron fishes at dawn");
@@ -171,7 +171,7 @@ fn what_a_note_says_already_is_not_stored_again() {
 }
 
 #[test]
-fn near_duplicates_are_told_from_updates() {
+fn near_duplicates_are_distinguished_from_updates() {
     let vault = TestVault::new(&[]);
     let mut client =
         Client::of(vault.command(&["mcp", "--toolset", "tiered"]).env("SIDENOTE_EMBED_PROVIDER", "minilm"));
@@ -241,7 +241,7 @@ fn recall_ranks_by_the_composite_score_and_counts_uses() {
 }
 
 #[test]
-fn long_memories_are_cut_where_many_are_given() {
+fn long_memories_are_truncated_in_long_lists() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     for at in 0..3 {
@@ -256,7 +256,7 @@ fn long_memories_are_cut_where_many_are_given() {
 }
 
 #[test]
-fn what_is_forgotten_can_be_restored_unless_it_is_deleted() {
+fn forgotten_memories_can_be_restored_unless_they_are_deleted() {
     let vault = TestVault::new(&[("Notes/Own.md", "a cormorant dries its wings\n")]);
     let mut client = start(&vault);
     let id = store(&mut client, "grebes dance in spring");
@@ -317,7 +317,7 @@ fn what_is_forgotten_can_be_restored_unless_it_is_deleted() {
 }
 
 #[test]
-fn a_pin_lifts_what_is_cold_or_archived() {
+fn pinning_raises_cold_and_archived_memories() {
     let old = format!("---\nid: {OLD}\ncreated: 2020-01-01\n---\nsnipe\n");
     let away = "22222222-2222-4222-8222-222222222222";
     let archived = format!("---\nid: {away}\ncreated: 2020-01-01\ntier: archive\n---\nruff\n");
@@ -358,7 +358,7 @@ fn a_pin_lifts_what_is_cold_or_archived() {
 }
 
 #[test]
-fn an_explanation_adds_up_and_counts_no_use() {
+fn the_parts_of_an_explanation_add_up_and_it_counts_no_use() {
     let old = format!(
         "---\nid: {OLD}\ntype: factual\nimportance: 8\ncreated: 2026-08-23\n---\nredshank on the marsh\n"
     );

@@ -84,7 +84,7 @@ fn memories_are_stored_as_they_are_given() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused_and_nothing_is() {
+fn an_invalid_memory_in_a_batch_stores_nothing() {
     let vault = TestVault::new(&[("Note.md", "text\n")]);
     let before = vault.contents();
     let mut client = start(&vault);
@@ -105,7 +105,7 @@ fn what_cannot_be_stored_is_refused_and_nothing_is() {
 }
 
 #[test]
-fn what_is_given_stands_in_place_of_all_that_was() {
+fn an_update_replaces_each_given_field() {
     let vault = TestVault::new(&[
         ("Plain.md", "# Heading\r\n\r\nold\r\n"),
         (
@@ -170,7 +170,7 @@ fn what_is_given_stands_in_place_of_all_that_was() {
 }
 
 #[test]
-fn what_is_deleted_stays_and_is_found_when_asked_for() {
+fn deleted_memories_are_kept_and_found_on_request() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let one = store(&mut client, "herons fish at dawn");
@@ -244,7 +244,7 @@ fn a_search_gives_blocks_and_counts_no_use() {
 }
 
 #[test]
-fn long_memories_are_cut_and_say_so() {
+fn long_memories_are_truncated_with_a_notice() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     let long = "bittern ".repeat(4000);
@@ -262,7 +262,7 @@ fn long_memories_are_cut_and_say_so() {
 }
 
 #[test]
-fn what_is_read_counts_as_used() {
+fn reading_a_memory_counts_as_a_use() {
     let vault = TestVault::new(&[
         (
             "Old.md",
@@ -311,7 +311,7 @@ fn votes_add_up() {
 }
 
 #[test]
-fn a_handoff_is_kept_and_given() {
+fn a_handoff_is_stored_and_returned() {
     let vault = TestVault::new(&[]);
     let mut client = at(&vault, "2026-11-21T09:30");
     assert_eq!(client.text("get_handoff", json!({})), "No stored handoff found.");
@@ -351,7 +351,7 @@ fn a_handoff_is_kept_and_given() {
 }
 
 #[test]
-fn a_project_has_one_handoff_and_the_newest_is_given() {
+fn the_newest_handoff_of_a_project_is_returned() {
     let vault = TestVault::new(&[]);
     let store = |now: &str, project: &str, summary: &str| {
         let mut client = at(&vault, now);
@@ -386,7 +386,7 @@ fn a_project_has_one_handoff_and_the_newest_is_given() {
 }
 
 #[test]
-fn of_handoffs_of_one_second_the_last_is_given() {
+fn of_handoffs_in_the_same_second_the_last_is_returned() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);
     for project in ["z", "m", "a", "k"] {
@@ -397,7 +397,7 @@ fn of_handoffs_of_one_second_the_last_is_given() {
 }
 
 #[test]
-fn one_change_that_fails_does_not_hide_the_others() {
+fn a_failed_update_does_not_stop_the_others() {
     let broken = "---\nid: 22222222-2222-4222-8222-222222222222\na: b: c\n---\nBroken.\n";
     let vault = TestVault::new(&[("Broken.md", broken)]);
     let mut client = start(&vault);

@@ -104,7 +104,7 @@ fn check_kills(notes: usize, runs: usize) {
 }
 
 #[test]
-fn a_kill_at_some_steps_of_a_rename_by_the_program() {
+fn a_kill_at_some_steps_of_a_rename_leaves_it_done_or_undone() {
     check_kills(20, 12);
 }
 
@@ -115,7 +115,7 @@ fn five_hundred_kills_in_a_rename_that_touches_two_hundred_notes() {
 }
 
 #[test]
-fn a_note_that_is_read_only_stops_the_whole_rename() {
+fn a_read_only_note_prevents_the_whole_rename() {
     let reference = TempDir::new().unwrap();
     let states = states(reference.path(), 200);
     for at in [0, 77, 199] {
@@ -133,7 +133,7 @@ fn a_note_that_is_read_only_stops_the_whole_rename() {
 /// The index and its records lie on the same small disk as the notes.
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_SMALL_DISK, a file system of a few megabytes"]
-fn a_disk_that_is_full_at_any_moment_of_a_rename() {
+fn a_full_disk_at_any_step_of_a_rename_leaves_it_done_or_undone() {
     let disk = needed("SIDENOTE_TEST_SMALL_DISK");
     let reference = TempDir::new().unwrap();
     let states = states(reference.path(), 200);

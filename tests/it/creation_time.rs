@@ -53,7 +53,7 @@ fn check_order(vault: &TestVault, titles: &[&str]) {
 }
 
 #[test]
-fn notes_of_one_second_keep_their_order() {
+fn notes_created_in_the_same_second_keep_their_order() {
     let vault = TestVault::new(&[]);
     for (title, millis) in [("Zebra", "100"), ("Moth", "250"), ("Adder", "900")] {
         keep(&at(&vault, millis), title);
@@ -82,7 +82,7 @@ fn notes_of_one_second_keep_their_order() {
 }
 
 #[test]
-fn a_time_that_somebody_wrote_goes_before_the_journal() {
+fn a_created_property_takes_precedence_over_the_journal() {
     let vault = TestVault::new(&[]);
     let store = at(&vault, "500");
     keep(&store, "Zebra");

@@ -67,7 +67,7 @@ fn written(folder: &Path, texts: &mut Texts) -> Vec<Written> {
 
 #[test]
 #[ignore = "it embeds the notes of $SIDENOTE_EVAL/realmem-dev-notes, and lists pairs for people to judge"]
-fn notes_that_a_model_finds_alike() {
+fn notes_with_similar_vectors_are_listed_with_the_verdict() {
     let folder = needed("SIDENOTE_EVAL");
     let mut texts = Texts::default();
     let mut groups: BTreeMap<String, Vec<Written>> = BTreeMap::new();

@@ -268,7 +268,7 @@ fn a_vector_does_not_depend_on_neighbours_or_effort() {
 }
 
 #[test]
-fn a_text_is_seen_up_to_the_most_tokens_and_no_further() {
+fn text_beyond_the_maximum_of_tokens_is_ignored() {
     let whole = "word ".repeat(MINILM.max_tokens());
     assert_eq!(MINILM.count_tokens(&whole), MINILM.max_tokens());
     assert!(one(&whole) == one(&format!("{whole} and more")));
@@ -276,7 +276,7 @@ fn a_text_is_seen_up_to_the_most_tokens_and_no_further() {
 }
 
 #[test]
-fn a_question_is_nearer_to_its_answer_than_to_another() {
+fn a_question_is_nearer_to_its_answer_than_to_other_text() {
     for (question, answer, other) in [
         (
             "how do links survive a rename",
@@ -317,7 +317,7 @@ fn cosines_equal_those_of_onnxruntime() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn embedding_in_the_background_gives_way() {
+fn background_embedding_runs_at_low_priority() {
     let nice = |stat: std::path::PathBuf| -> Option<String> {
         let stat = std::fs::read_to_string(stat).ok()?;
         // proc(5): the niceness is the 19th field, the 17th behind the name in parentheses.
@@ -419,7 +419,7 @@ impl Embed for Gated {
 }
 
 #[test]
-fn a_model_takes_over_in_the_background_when_it_is_complete() {
+fn a_new_model_serves_once_all_its_vectors_are_there() {
     let vault = TestVault::new(&[("a.md", "The heron is here.\n"), ("b.md", "The otter is here.\n")]);
     let open = |embedder: Arc<dyn Embed>, fill: bool| {
         let settings = Config::load(vault.root(), &[]).unwrap().embed;

@@ -236,7 +236,7 @@ fn vectors_come_in_the_order_of_the_texts_and_with_length_one() {
 }
 
 #[test]
-fn texts_go_in_batches_by_number_and_by_bytes() {
+fn texts_are_batched_by_count_and_bytes() {
     let rig = rig(&[]);
     let texts: Vec<String> = (0..150).map(|number| format!("text {number}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -258,7 +258,7 @@ fn texts_go_in_batches_by_number_and_by_bytes() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn transient_errors_are_retried() {
     let busy = || Say::Status(503, "", String::new());
     let patient = rig(&[busy(), busy(), busy()]);
     patient.embed(&["a text"]).unwrap();
@@ -284,7 +284,7 @@ fn what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn what_will_not_pass_is_said_at_once() {
+fn permanent_errors_are_reported_without_retries() {
     let error = |text: &str| json!({ "error": { "message": text, "code": "c" } }).to_string();
     let told = error(&format!("Incorrect API key provided: {KEY}"));
     check_refusal(
@@ -314,7 +314,7 @@ fn what_will_not_pass_is_said_at_once() {
 }
 
 #[test]
-fn a_missing_key_is_told_from_a_wrong_one() {
+fn a_missing_key_is_distinguished_from_a_wrong_one() {
     let rig =
         rig_with(8, &[Say::Status(401, "", String::new())], |config| config.api_key = String::new().into());
     let said = refused(&rig);
@@ -323,7 +323,7 @@ fn a_missing_key_is_told_from_a_wrong_one() {
 }
 
 #[test]
-fn silence_and_nobody_there_are_said() {
+fn timeouts_and_refused_connections_are_reported() {
     let rig = rig_with(8, &[Say::Silence], |config| config.timeout_s = 1);
     let said = refused(&rig);
     assert!(said.contains("did not answer within 1 s"), "{said}");
@@ -336,7 +336,7 @@ fn silence_and_nobody_there_are_said() {
 }
 
 #[test]
-fn what_is_private_does_not_leave() {
+fn private_text_is_not_sent() {
     let rig = rig(&[]);
     rig.embed(&["seen <private>hidden</private> seen too", "<private>all of it"]).unwrap();
     assert_eq!(rig.server.asked()[0].texts(), ["seen  seen too", " "]);
@@ -376,7 +376,7 @@ fn check_settings(change: impl FnOnce(&mut EmbedConfig), words: &str) {
 }
 
 #[test]
-fn settings_that_cannot_be_meant_are_refused() {
+fn invalid_settings_are_refused() {
     check_settings(|config| config.model.clear(), "names no model");
     check_settings(|config| config.dimensions = 0, "how long the vectors");
     check_settings(|config| config.base_url = "ftp://host/v1".to_owned(), "does not begin with https://");

@@ -78,7 +78,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 #[test]
-fn refusals_name_no_command_and_no_tool_that_is_not_served() {
+fn errors_name_no_command_and_only_tools_that_are_served() {
     let mut all: Vec<String> = Vec::new();
     for set in SETS {
         let vault = vault();
@@ -119,7 +119,7 @@ fn refusals_name_no_command_and_no_tool_that_is_not_served() {
 }
 
 #[test]
-fn a_hint_names_the_tools_that_are_served() {
+fn a_hint_names_tools_that_are_served() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     let said = client.refusal("edit_note", json!({ "note": "Bot", "action": "append", "text": "x" }));
@@ -140,7 +140,7 @@ fn a_hint_names_the_tools_that_are_served() {
 }
 
 #[test]
-fn an_error_holds_no_control_character() {
+fn errors_contain_no_control_characters() {
     let name = "Bo\u{1b}[2J\u{9b}\u{202e}at\u{2066}";
     let mut checked = 0;
     for set in SETS {

@@ -152,7 +152,7 @@ fn anchors_aliases_and_merges() {
 }
 
 #[test]
-fn what_is_invalid_says_so_by_line() {
+fn invalid_yaml_is_reported_with_its_line() {
     check_error("a: 1\na: 2", "line 3: the key \"a\" occurs twice");
     check_error("a:\n  b: 1\n  b: 2", "line 4: the key \"b\" occurs twice");
     check_error("a: 1\n\tb: 2", "line");
@@ -171,7 +171,7 @@ fn what_is_invalid_says_so_by_line() {
 }
 
 #[test]
-fn a_json_object_is_yaml_written_in_braces() {
+fn frontmatter_may_be_a_json_object() {
     let (text, found) = block("{\n  \"tags\": \"journal\",\n  \"list\": [1, \"x\"]\n}");
     assert!(found.flow);
     assert_eq!(Value::Object(found.values()), json!({"tags": "journal", "list": [1, "x"]}));
@@ -180,7 +180,7 @@ fn a_json_object_is_yaml_written_in_braces() {
 }
 
 #[test]
-fn a_bad_byte_hides_nothing_but_itself() {
+fn an_invalid_byte_hides_only_itself() {
     check_values("a: caf\u{1A}\nb: 1", json!({"a": "caf_", "b": 1}));
 }
 
@@ -258,7 +258,7 @@ fn lists_without_indent() {
 }
 
 #[test]
-fn an_escape_maps_back_to_its_bytes() {
+fn spans_in_escaped_strings_map_to_source_bytes() {
     let (text, found) = block(r#"a: "x\u00e9y\"z""#);
     let unquoted = found.properties[0].scalars[0].unquote(&text).unwrap();
     assert_eq!(unquoted.text, "xéy\"z");
@@ -370,7 +370,7 @@ fn nested_maps_are_flat() {
 }
 
 #[test]
-fn hostile_input_ends_in_an_error() {
+fn hostile_input_is_refused_with_an_error() {
     let bomb: String =
         (1..30).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(", "))).collect();
     check_error(&format!("a0: &a0 [x, x, x]\n{bomb}"), "line 7: aliases or long keys expand");
@@ -450,19 +450,19 @@ fn usual_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read(text in any::<String>()) {
+    fn parsing_any_text_does_not_panic(text in any::<String>()) {
         assert_sound(&text);
         assert_sound(&format!("---\n{text}\n---\n"));
     }
 
     #[test]
-    fn any_yaml_is_read(yaml in "([a-c]{1,2}|tags|: |:\n|- |  |\n|\\[|\\]|\\{|\\}|, |'|\"|#| #|\\| |>|&a |\\*a |!!str |\\? |<<|\\[\\[|\\]\\]|~|1|é|\\\\|\r\n){0,30}") {
+    fn parsing_any_yaml_does_not_panic(yaml in "([a-c]{1,2}|tags|: |:\n|- |  |\n|\\[|\\]|\\{|\\}|, |'|\"|#| #|\\| |>|&a |\\*a |!!str |\\? |<<|\\[\\[|\\]\\]|~|1|é|\\\\|\r\n){0,30}") {
         assert_sound(&format!("---\n{yaml}\n---\nbody"));
     }
 
     /// A comment behind a block says nothing, and makes it one for the parser.
     #[test]
-    fn usual_blocks_mean_what_the_parser_says(
+    fn the_fast_path_agrees_with_the_yaml_parser(
         lines in proptest::collection::vec(usual_line(), 0..8),
         end in "\n|\r\n",
     ) {
@@ -476,7 +476,7 @@ proptest! {
     }
 
     #[test]
-    fn plain_lines_come_back(keys in proptest::collection::btree_map("[a-z]{1,5}", "[A-Z][a-z ]{0,8}[a-z]", 1..6)) {
+    fn plain_lines_are_read_back(keys in proptest::collection::btree_map("[a-z]{1,5}", "[A-Z][a-z ]{0,8}[a-z]", 1..6)) {
         let yaml: String = keys.iter().map(|(key, value)| format!("{key}: {value} # c\n")).collect();
         let (text, found) = block(&yaml);
         prop_assert!(found.error.is_none());

@@ -87,7 +87,7 @@ fn a_scalar_is_replaced_in_its_own_quotes() {
 }
 
 #[test]
-fn a_value_that_is_there_plans_nothing() {
+fn setting_an_equal_value_plans_no_edit() {
     for (yaml, key, value) in [
         ("a: 'x'\n", "a", json!("x")),
         ("a: 0x1F\n", "A", json!(31)),
@@ -111,7 +111,7 @@ fn a_value_that_is_there_plans_nothing() {
 }
 
 #[test]
-fn strings_are_quoted_where_they_must() {
+fn strings_are_quoted_where_yaml_requires_it() {
     for (value, written) in [
         ("x", "x"),
         ("two words", "two words"),
@@ -226,7 +226,7 @@ fn a_file_without_frontmatter_gets_one() {
 }
 
 #[test]
-fn the_closing_line_may_be_the_last_without_end() {
+fn the_closing_line_may_lack_a_line_end() {
     for (op, expect) in [
         (json!({"set": ["a", 2]}), "---\r\na: 2\r\n---"),
         (json!({"set": ["b", 2]}), "---\r\na: 1\r\nb: 2\r\n---"),
@@ -243,7 +243,7 @@ fn the_closing_line_may_be_the_last_without_end() {
 }
 
 #[test]
-fn items_come_to_the_end_of_a_list() {
+fn items_are_added_at_the_end_of_a_list() {
     check("t:\n  - p\n", json!({"add": ["t", "q"]}), "t:\n  - p\n  - q\n");
     check("t:\n- p\n- q # c\n# d\na: 1\n", json!({"add": ["t", "r"]}), "t:\n- p\n- q # c\n- r\n# d\na: 1\n");
     check("t:\n    -   p\na: 1\n", json!({"add": ["t", "q"]}), "t:\n    -   p\n    -   q\na: 1\n");
@@ -271,7 +271,7 @@ fn items_come_to_the_end_of_a_list() {
 }
 
 #[test]
-fn what_is_no_list_becomes_one() {
+fn adding_an_item_turns_a_scalar_into_a_list() {
     check("tags:\na: 1\n", json!({"add": ["tags", "x"]}), "tags:\n  - x\na: 1\n");
     check("tags: # c\n", json!({"add": ["tags", "x"]}), "tags: # c\n  - x\n");
     check("tags: null # c\n", json!({"add": ["tags", "x"]}), "tags: # c\n  - x\n");
@@ -285,7 +285,7 @@ fn what_is_no_list_becomes_one() {
 }
 
 #[test]
-fn items_go_with_their_lines() {
+fn removing_an_item_removes_its_line() {
     check("t:\n  - p\n  - q # c\n  - r\n", json!({"item": ["t", "q"]}), "t:\n  - p\n  - r\n");
     check("t:\n- p\n# c\n- q\n\n- r\n", json!({"item": ["t", "p"]}), "t:\n# c\n- q\n\n- r\n");
     check("t:\n- p\n- q\n# c\na: 1\n", json!({"item": ["t", "q"]}), "t:\n- p\n# c\na: 1\n");
@@ -306,7 +306,7 @@ fn items_go_with_their_lines() {
 }
 
 #[test]
-fn a_list_changes_where_it_differs() {
+fn replacing_a_list_changes_only_items_that_differ() {
     check(
         "t:\n  - a # 1\n  - 'b' # 2\n  # x\n  - c # 3\n",
         json!({"set": ["t", ["a", "d", "c"]]}),
@@ -324,7 +324,7 @@ fn a_list_changes_where_it_differs() {
 }
 
 #[test]
-fn kinds_of_values_change_into_each_other() {
+fn a_value_can_be_replaced_by_another_kind() {
     check("a: x # c\n", json!({"set": ["a", ["p", "q"]]}), "a: # c\n  - p\n  - q\n");
     check("a: |\n  x\nb: 1\n", json!({"set": ["a", ["p"]]}), "a:\n  - p\nb: 1\n");
     check("a: {p: 1}\n", json!({"set": ["a", ["p"]]}), "a:\n  - p\n");
@@ -341,7 +341,7 @@ fn kinds_of_values_change_into_each_other() {
 }
 
 #[test]
-fn a_key_goes_with_all_its_lines() {
+fn unsetting_a_key_removes_all_its_lines() {
     check("# c\na: 1 # d\n# e\nb: 2\n", json!({"remove": "a"}), "# c\n# e\nb: 2\n");
     check("a: 1\nb: |\n  x\n\n  y\nc: 2\n", json!({"remove": "b"}), "a: 1\nc: 2\n");
     check("a: 1\nb:\n- x\n# i\n- y # j\n# k\nc: 3\n", json!({"remove": "B"}), "a: 1\n# k\nc: 3\n");
@@ -367,7 +367,7 @@ fn a_key_is_renamed_in_place() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_refused() {
+fn frontmatter_that_cannot_be_edited_is_refused() {
     for yaml in
         ["a: [1\n", "a: 1\na: 2\n", "- x\n", "text\n", "a: b: c\n", "a:\n\t- x\n", "a: 1\n...\nb: 2\n"]
     {
@@ -390,7 +390,7 @@ fn what_cannot_be_edited_is_refused() {
 }
 
 #[test]
-fn a_refusal_says_where() {
+fn a_refusal_names_the_line() {
     let text = "---\na: 1\nb: &x 2\n---\n";
     let refusal = set(text, "b", &json!(3)).unwrap_err();
     let path = sidenote::text::path::NotePath::parse("n.md").unwrap();
@@ -399,7 +399,7 @@ fn a_refusal_says_where() {
 }
 
 #[test]
-fn text_is_encoded_for_what_holds_it() {
+fn text_is_encoded_for_its_quoting_style() {
     let check = |host, text: &str, expect: Option<&str>| {
         assert_eq!(encode_in(host, text).as_deref(), expect, "{text:?} in {host:?}");
     };
@@ -575,12 +575,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn documents_of_the_grammar_can_be_read(text in note()) {
+    fn generated_documents_can_be_read(text in note()) {
         prop_assert!(properties(&text).is_some(), "{text:?}: {:?}", read(&text).0);
     }
 
     #[test]
-    fn set_says_the_value_and_leaves_the_rest(text in note(), key in key(), value in value()) {
+    fn set_writes_the_value_and_keeps_other_bytes(text in note(), key in key(), value in value()) {
         let planned = set(&text, &key, &value);
         let refused = planned.as_ref().err().map(|refusal| refusal.code);
         prop_assert!(refused != Some("reparse-mismatch"), "{planned:?}");
@@ -592,7 +592,7 @@ proptest! {
     }
 
     #[test]
-    fn setting_back_restores(text in note(), key in key(), value in value()) {
+    fn setting_a_value_back_restores_the_text(text in note(), key in key(), value in value()) {
         let old = held(&text, &key);
         if let Some(changed) = sound(&text, &key, set(&text, &key, &value))? {
             let back = match &old {
@@ -610,7 +610,7 @@ proptest! {
     }
 
     #[test]
-    fn plain_scalars_set_and_set_back_are_the_same_bytes(before in "[a-z]{1,8}", value in text(), tail in prop_oneof![Just(""), Just(" # c"), Just("  ")]) {
+    fn setting_plain_scalars_back_restores_the_bytes(before in "[a-z]{1,8}", value in text(), tail in prop_oneof![Just(""), Just(" # c"), Just("  ")]) {
         for quote in ["'", "\""] {
             let text = format!("---\na: {quote}{before}{quote}{tail}\nb: 1\n---\n");
             let changed = done(&text, &set(&text, "a", &json!(value)).unwrap());
@@ -648,7 +648,7 @@ proptest! {
     }
 
     #[test]
-    fn items_unset_and_renamed_keys_leave_the_rest(text in note(), key in key(), new in key(), pick in 0usize..4) {
+    fn removed_items_and_renamed_keys_keep_other_bytes(text in note(), key in key(), new in key(), pick in 0usize..4) {
         if let Some(Value::Array(items)) = held(&text, &key) && let Some(item) = items.get(pick) {
             let planned = remove_item(&text, &key, item);
             let refused = planned.as_ref().err().map(|refusal| refusal.code);
@@ -667,7 +667,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_an_editor_panic(text in "(\u{FEFF})?(---\r?\n)?[a-c:\\-\\[\\]{}'\"#|>&*!, \t\r\n]{0,60}(\r?\n---\r?\n)?x?", key in key(), value in value()) {
+    fn editing_any_text_does_not_panic(text in "(\u{FEFF})?(---\r?\n)?[a-c:\\-\\[\\]{}'\"#|>&*!, \t\r\n]{0,60}(\r?\n---\r?\n)?x?", key in key(), value in value()) {
         sound(&text, &key, set(&text, &key, &value))?;
         sound(&text, &key, unset(&text, &key))?;
         sound(&text, &key, add(&text, &key, std::slice::from_ref(&value)))?;

@@ -84,7 +84,7 @@ fn relative_measures_each_note_by_words_and_by_meaning() {
 }
 
 #[test]
-fn other_passages_add_to_the_best() {
+fn further_passages_add_to_the_best() {
     let known: [(i64, Option<f32>, &[f32]); 2] = [(1, None, &[0.8]), (2, None, &[0.8, 0.5, -0.9])];
     // 2: 0.6 · (0.8 + 0.1 · 0.5²) / 0.825.
     let expected = [(2, "0.6000"), (1, "0.5818")];
@@ -92,14 +92,14 @@ fn other_passages_add_to_the_best() {
 }
 
 #[test]
-fn a_note_without_vectors_counts_like_the_last_of_the_list() {
+fn a_note_without_vectors_scores_like_the_last_of_the_list() {
     let known: [(i64, Option<f32>, &[f32]); 2] = [(2, None, &[0.8]), (3, None, &[0.4])];
     let expected = [(1, "0.7000"), (2, "0.6000"), (3, "0.3000")];
     check_known(Fusion::Relative, &[(1, 9.0)], &[(2, 0.8), (3, 0.4)], &known, &expected);
 }
 
 #[test]
-fn nothing_fuses_to_nothing() {
+fn fusing_empty_lists_gives_an_empty_list() {
     assert!(fuse(&[], &[], &HashMap::new(), Fusion::default()).is_empty());
 }
 
@@ -113,7 +113,7 @@ fn ranked() -> impl Strategy<Value = Vec<Ranked>> {
 
 proptest! {
     #[test]
-    fn every_note_of_either_list_comes_once_in_order(
+    fn every_note_of_either_list_appears_once_in_order(
         text in ranked(),
         vector in ranked(),
         fusion in prop_oneof![Just(Fusion::Relative), Just(Fusion::Rrf), Just(Fusion::Weighted)],
@@ -215,7 +215,7 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
 }
 
 #[test]
-fn parts_add_up_to_the_score_of_every_result() {
+fn explained_parts_add_up_to_the_score() {
     let mut dice = Dice(7);
     let vault = generated(&mut dice);
     let first = vault.store_with("minilm");

@@ -226,7 +226,7 @@ fn hear(stream: &mut impl std::io::BufRead, method: &str) -> Value {
 }
 
 #[test]
-fn a_session_begins_answers_and_ends() {
+fn a_session_starts_answers_and_ends() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let session = server.hello(&[]);
@@ -308,7 +308,7 @@ fn clients_of_the_newest_protocol_need_no_session() {
 }
 
 #[test]
-fn subscribers_of_both_eras_hear_of_a_change_however_it_is_seen() {
+fn subscribers_of_both_protocol_revisions_are_notified_of_changes() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let session = server.hello(&[]);
@@ -364,7 +364,7 @@ fn subscribers_of_both_eras_hear_of_a_change_however_it_is_seen() {
 }
 
 #[test]
-fn only_hosts_and_pages_of_this_machine_reach_it() {
+fn only_local_hosts_and_origins_are_accepted() {
     let vault = vault();
     let server = Server::start(
         &vault,
@@ -413,7 +413,7 @@ fn only_hosts_and_pages_of_this_machine_reach_it() {
 }
 
 #[test]
-fn requests_of_the_wrong_form_are_refused() {
+fn malformed_requests_are_refused() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let body = list().to_string();
@@ -495,7 +495,7 @@ fn a_call_without_a_session_is_answered_as_json_whatever_else_is_accepted() {
 }
 
 #[test]
-fn pages_of_an_origin_that_was_allowed_read_the_answers() {
+fn allowed_origins_get_cors_headers() {
     let vault = vault();
     let file = vault.root().join(".token");
     let allowed = ["--allow-origin", "https://notes.example", "--token-file", file.to_str().unwrap()];
@@ -540,7 +540,7 @@ fn pages_of_an_origin_that_was_allowed_read_the_answers() {
 }
 
 #[test]
-fn a_tunnel_reaches_it_by_a_name_that_was_allowed_and_with_the_token() {
+fn an_allowed_host_name_needs_the_token() {
     let vault = vault();
     let file = vault.root().join(".token");
     let path = file.to_str().unwrap();
@@ -572,7 +572,7 @@ fn a_tunnel_reaches_it_by_a_name_that_was_allowed_and_with_the_token() {
 }
 
 #[test]
-fn what_is_no_json_and_params_of_the_wrong_form_are_told_so() {
+fn invalid_json_and_invalid_params_are_reported() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let session = server.hello(&[]);
@@ -608,7 +608,7 @@ fn begin(server: &Server, length: usize, part: usize) -> TcpStream {
 }
 
 #[test]
-fn large_requests_under_way_are_bounded_together_and_their_room_comes_back() {
+fn large_requests_in_flight_share_a_limit_that_is_released() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let body = list().to_string();
@@ -629,7 +629,7 @@ fn large_requests_under_way_are_bounded_together_and_their_room_comes_back() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_refused_and_places_come_back() {
+fn connections_beyond_the_limit_are_refused_until_others_close() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let open: Vec<TcpStream> = (0..512).map(|_| server.connect()).collect();
@@ -650,7 +650,7 @@ fn connections_beyond_the_limit_are_refused_and_places_come_back() {
 }
 
 #[test]
-fn subscriptions_are_of_files_and_not_too_many() {
+fn subscriptions_are_limited_and_name_files() {
     let names: Vec<String> = (0..260).map(|at| format!("N{at:03}.md")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
     let vault = TestVault::new(&files);
@@ -689,7 +689,7 @@ fn subscriptions_are_of_files_and_not_too_many() {
 }
 
 #[test]
-fn headers_that_say_something_else_than_the_body_are_refused() {
+fn headers_that_contradict_the_body_are_refused() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let call = json!({ "name": "search_notes", "arguments": { "query": "x" } });
@@ -713,7 +713,7 @@ fn headers_that_say_something_else_than_the_body_are_refused() {
 }
 
 #[test]
-fn whoever_does_not_show_the_token_is_refused() {
+fn requests_without_the_token_are_refused() {
     let vault = vault();
     let file = vault.root().join(".token");
     let path = file.to_str().unwrap();
@@ -752,7 +752,7 @@ fn whoever_does_not_show_the_token_is_refused() {
 }
 
 #[test]
-fn a_token_that_others_can_read_or_guess_is_refused() {
+fn a_token_file_that_is_readable_by_others_or_too_short_is_refused() {
     let vault = vault();
     let file = vault.root().join("token");
     let path = file.to_str().unwrap();
@@ -772,7 +772,7 @@ fn a_token_that_others_can_read_or_guess_is_refused() {
 }
 
 #[test]
-fn nobody_else_reaches_it_without_a_token() {
+fn listening_beyond_loopback_requires_a_token() {
     let vault = vault();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let refused = vault.run(&["mcp", "--http", address]);
@@ -791,7 +791,7 @@ fn nobody_else_reaches_it_without_a_token() {
 }
 
 #[test]
-fn three_thousand_sessions_leave_no_more_than_a_few() {
+fn old_sessions_are_evicted_and_memory_stays_bounded() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let kept = server.hello(&[]);
@@ -822,7 +822,7 @@ fn three_thousand_sessions_leave_no_more_than_a_few() {
 }
 
 #[test]
-fn sessions_that_were_ended_push_nobody_out() {
+fn ended_sessions_do_not_evict_others() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let kept = server.hello(&[]);
@@ -834,7 +834,7 @@ fn sessions_that_were_ended_push_nobody_out() {
 }
 
 #[test]
-fn clients_that_are_slow_or_fall_silent_stall_nobody() {
+fn slow_and_silent_clients_do_not_block_others() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let session = server.hello(&[]);
@@ -878,7 +878,7 @@ fn clients_that_are_slow_or_fall_silent_stall_nobody() {
 }
 
 #[test]
-fn the_end_comes_soon_though_streams_are_open() {
+fn shutdown_closes_open_streams() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let mut stream = server.listen(&server.hello(&[]));

@@ -97,7 +97,7 @@ fn check_alike(grown: &Store, fresh: &Store, when: &str) {
 }
 
 #[test]
-fn an_index_with_a_history_answers_like_a_new_one() {
+fn an_incrementally_updated_index_answers_like_a_rebuilt_one() {
     let vault = TestVault::new(&[]);
     let mut numbers = Numbers(11);
     // The names do not come in the order in which the notes are made.
@@ -146,7 +146,7 @@ fn told(store: &Store) -> (Vec<UnresolvedItem>, Vec<String>, Vec<Vec<String>>) {
 }
 
 #[test]
-fn spellings_and_ways_do_not_depend_on_what_was_met_first() {
+fn spellings_and_paths_do_not_depend_on_indexing_order() {
     let vault = TestVault::new(&[]);
     let grown = vault.open("none");
     // In the order in which nobody would come upon them anew.
@@ -179,7 +179,7 @@ fn spellings_and_ways_do_not_depend_on_what_was_met_first() {
 }
 
 #[test]
-fn equal_scores_come_in_the_order_of_paths() {
+fn equal_scores_are_sorted_by_path() {
     let vault = TestVault::new(&[]);
     let store = vault.open("none");
     for name in ["e", "b", "d", "a", "c"] {

@@ -65,17 +65,17 @@ fn check_noticed(damage: impl Fn(&mut Vec<u8>)) {
 }
 
 #[test]
-fn truncated_files_are_noticed() {
+fn truncated_files_are_detected() {
     check_noticed(|bytes| bytes.truncate(bytes.len() / 2));
 }
 
 #[test]
-fn emptied_files_are_noticed() {
+fn emptied_files_are_detected() {
     check_noticed(Vec::clear);
 }
 
 #[test]
-fn overwritten_files_are_noticed() {
+fn overwritten_files_are_detected() {
     check_noticed(|bytes| {
         let mut state = 0x9E37_79B9_7F4A_7C15_u64;
         for byte in bytes.iter_mut() {
@@ -88,7 +88,7 @@ fn overwritten_files_are_noticed() {
 }
 
 #[test]
-fn one_flipped_bit_is_noticed() {
+fn one_flipped_bit_is_detected() {
     check_noticed(|bytes| {
         let middle = bytes.len() / 2;
         if let Some(byte) = bytes.get_mut(middle) {
@@ -98,7 +98,7 @@ fn one_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn a_deleted_index_is_made_again() {
+fn a_deleted_index_is_rebuilt() {
     let vault = TestVault::example();
     let healthy = stdout(&vault.run(&["dump"]));
     fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
@@ -106,7 +106,7 @@ fn a_deleted_index_is_made_again() {
 }
 
 #[test]
-fn a_killed_writer_leaves_an_index_that_the_next_command_mends() {
+fn the_next_command_repairs_the_index_of_a_killed_writer() {
     let vault = TestVault::example();
     let healthy = stdout(&vault.run(&["dump"]));
     for round in 0..12 {
@@ -138,7 +138,7 @@ fn a_killed_writer_leaves_an_index_that_the_next_command_mends() {
 
 /// Only what can pass is waited for. A process that holds the lock for long does not repair damage any more.
 #[test]
-fn a_reader_does_not_wait_for_damage_to_pass() {
+fn a_reader_reports_damage_without_retrying() {
     let vault = TestVault::new(&[("a.md", "heron")]);
     drop(vault.store());
     let index = vault.root().join(".sidenote/index");
@@ -183,7 +183,7 @@ fn check_redone(batch: &dyn Fn(&TestVault), intents: &[&str], meanwhile: &dyn Fn
 }
 
 #[test]
-fn a_crash_between_the_commits_is_mended() {
+fn a_crash_between_the_commits_is_repaired() {
     let add = |vault: &TestVault| vault.write("b.md", "marten");
     check_redone(&add, &["b.md"], &|_| {});
     check_redone(&add, &["b.md"], &|vault| vault.remove("b.md"));
@@ -199,7 +199,7 @@ fn a_crash_between_the_commits_is_mended() {
 }
 
 #[test]
-fn damage_shows_also_where_the_list_of_files_is_older() {
+fn damage_is_detected_where_managed_json_is_older() {
     let vault = TestVault::new(&[("a.md", "The heron waits.")]);
     drop(vault.store());
     let index = vault.root().join(".sidenote/index");
@@ -229,7 +229,7 @@ fn damage_shows_also_where_the_list_of_files_is_older() {
 }
 
 #[test]
-fn a_batch_that_was_killed_before_its_commit_is_done_again_over_its_files() {
+fn a_batch_that_was_killed_before_its_commit_is_repeated() {
     let vault = TestVault::new(&[("a.md", "The heron waits."), ("b.md", "The otter swims.")]);
     drop(vault.store());
     let index = vault.root().join(".sidenote/index");
@@ -257,7 +257,7 @@ fn a_batch_that_was_killed_before_its_commit_is_done_again_over_its_files() {
 /// On a disk without room, what is indexed is found, and a vault without an index gets one elsewhere.
 #[test]
 #[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
-fn a_full_disk_is_searched_and_read() {
+fn a_vault_on_a_full_disk_is_searched_and_read() {
     let vault = TestVault::new(&[("a.md", "A heron stands.\n"), ("b.md", "Reeds bend.\n")]);
     let disk = tempfile::tempdir().unwrap();
     let (place, root, program) =

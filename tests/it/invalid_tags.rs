@@ -12,7 +12,7 @@ use crate::support::{TestVault, found, json as told, run, stderr, text_of};
 const FOREIGN: &[&str] = &["node.js", "c++", "c#", "v1.2", "2024", "user:alice", "AT&T", "two words", "!!"];
 
 #[test]
-fn a_tag_gets_a_form_that_obsidian_reads() {
+fn an_invalid_tag_is_converted_to_one_that_obsidian_reads() {
     let cases = [
         ("node.js", Some("node-js")),
         ("c++", Some("c-plus-plus")),
@@ -70,7 +70,7 @@ fn check_toolset(toolset: &str, save: (&str, Value), read: impl Fn(&mut Client, 
 }
 
 #[test]
-fn every_toolset_gives_tags_back_as_they_were_given() {
+fn every_toolset_returns_tags_as_given() {
     check_toolset(
         "longterm",
         ("save_memory", json!({ "content": "Said by somebody", "tags": FOREIGN })),
@@ -162,7 +162,7 @@ fn a_tag_in_a_file_is_found_as_it_is_written() {
 }
 
 #[test]
-fn people_are_told_of_what_is_converted() {
+fn the_command_line_reports_converted_tags() {
     let vault = TestVault::new(&[]);
     let made = vault.run(&["new", "Server", "--tag", "node.js", "--tag", "#work"]);
     assert!(made.status.success(), "{}", stderr(&made));
@@ -193,7 +193,7 @@ fn check_rename(old: &str, new: &str, before: &str, after: &str) {
 }
 
 #[test]
-fn a_renamed_tag_is_there_once() {
+fn a_renamed_tag_occurs_once() {
     check_rename("old", "new", "---\ntags: [old, new]\n---\n#old\n", "---\ntags: [new]\n---\n#new\n");
     check_rename(
         "old",
@@ -217,7 +217,7 @@ fn a_renamed_tag_is_there_once() {
 }
 
 #[test]
-fn inspect_tells_each_tag_once() {
+fn inspect_lists_each_tag_once() {
     let vault = TestVault::new(&[("N.md", "---\ntags: [Tag, v1.2]\n---\n#TAG and #tag and #other\n")]);
     let tags = told(&vault, "2026-11-21", &["inspect", "N"])["tags"].clone();
     assert_eq!(tags, json!(["Tag", "other", "v1.2"]));

@@ -115,7 +115,7 @@ fn unknown_parts_of_an_event_are_kept() {
 }
 
 #[test]
-fn months_follow_each_other_also_when_the_clock_goes_back() {
+fn events_keep_their_order_when_the_clock_goes_back() {
     let written = Written::new(&[]);
     let day = 86_400_000;
     for (op, days) in [("a", 0), ("b", 40), ("c", 5), ("d", 80)] {
@@ -132,7 +132,7 @@ fn months_follow_each_other_also_when_the_clock_goes_back() {
 }
 
 #[test]
-fn a_life_follows_moves_both_ways() {
+fn the_history_of_a_note_follows_moves() {
     let mut written = Written::new(&[("other.md", "o")]);
     let create = |name: &str| plan(vec![FileChange::create(path(name), b"1".to_vec())]);
     written.run("write", create("a.md"));
@@ -160,7 +160,7 @@ fn a_life_follows_moves_both_ways() {
 }
 
 #[test]
-fn undo_goes_back_step_by_step() {
+fn undo_reverts_one_operation_at_a_time() {
     let mut written = Written::new(&[("a.md", "1"), ("gone.md", "g"), ("d/x.md", "x")]);
     let first = snapshot(written.root());
     let edit = written.change("edit", Some("a.md"), Some("a.md"), whole("2"));
@@ -198,7 +198,7 @@ fn undo_goes_back_step_by_step() {
 }
 
 #[test]
-fn undo_refuses_by_name_what_changed_since() {
+fn undo_names_files_that_changed_since() {
     let mut written = Written::new(&[("a.md", "a"), ("b.md", "b")]);
     let files = ["a.md", "b.md"].map(|name| change(written.root(), Some(name), Some(name), whole("new")));
     let event = written.run("set", plan(files.to_vec()));
@@ -211,7 +211,7 @@ fn undo_refuses_by_name_what_changed_since() {
 }
 
 #[test]
-fn a_crash_before_the_journal_is_made_good() {
+fn an_operation_missing_from_the_journal_after_a_crash_is_recorded() {
     let written = Written::new(&[("a.md", "a")]);
     let lock = written.vault.lock(&written.vault.records()).unwrap();
     let change = change(written.root(), Some("a.md"), Some("b.md"), Content::Keep);
@@ -224,7 +224,7 @@ fn a_crash_before_the_journal_is_made_good() {
 }
 
 #[test]
-fn an_undo_pushes_nothing_out_that_is_still_to_be_undone() {
+fn an_undo_prunes_no_operation_that_can_still_be_undone() {
     let mut written = Written::new(&[("a.md", "0")]);
     for number in 1..=20 {
         written.change("set", Some("a.md"), Some("a.md"), whole(&number.to_string()));
@@ -240,7 +240,7 @@ fn an_undo_pushes_nothing_out_that_is_still_to_be_undone() {
 }
 
 #[test]
-fn before_images_are_kept_for_a_while() {
+fn before_images_are_pruned_by_count_and_age() {
     let mut written = Written::new(&[("a.md", "0")]);
     for number in 1..=6 {
         written.change("set", Some("a.md"), Some("a.md"), whole(&number.to_string()));

@@ -33,7 +33,7 @@ fn check(query: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_compound_that_nobody_wrote_finds_its_parts() {
+fn an_unindexed_compound_finds_its_parts() {
     check("Dampfschifffahrt", &["Dampfer.md"]);
     check("Donaudampfschiff", &["Dampfer.md"]);
     check("Lebensversicherung", &["Versicherung.md"]);
@@ -43,14 +43,14 @@ fn a_compound_that_nobody_wrote_finds_its_parts() {
 }
 
 #[test]
-fn a_word_that_is_held_stays_whole() {
+fn an_indexed_compound_is_not_split() {
     check("Datenbankverbindung", &["Datenbank.md"]);
     let vault = TestVault::new(&[("a.md", "Hausboot"), ("b.md", "Haus und Boot")]);
     assert_eq!(paths(&vault.store(), "Hausboot"), ["a.md"]);
 }
 
 #[test]
-fn what_has_no_known_parts_finds_nothing() {
+fn a_compound_without_known_parts_finds_nothing() {
     check("Schreibmaschine", &[]);
     // One part alone is another word.
     check("Schlüsselbund", &[]);
@@ -70,7 +70,7 @@ fn umlauts_are_found_in_every_spelling() {
 }
 
 #[test]
-fn accents_need_not_be_typed() {
+fn words_are_found_without_typing_accents() {
     check("dejeuner ete", &["Déjeuner.md"]);
     check("creme brulee", &["Déjeuner.md"]);
     check("oeufs", &["Déjeuner.md"]);

@@ -58,7 +58,7 @@ fn links_of_one_note_are_rewritten_in_linear_time() {
 }
 
 #[test]
-fn what_does_not_read_back_is_found_in_linear_time() {
+fn rewrites_that_do_not_read_back_are_found_in_linear_time() {
     // What stands behind each of these links would make the new name a part of something else.
     for (bad, to) in
         [("`[[t]]\n", "a`b.md"), ("$[[t]]\n", "a$b.md"), ("<b [[t]]\n", "a>b.md"), ("==[[t]]\n", "a==b.md")]
@@ -129,7 +129,7 @@ fn found_slowly(note: &Note, subpath: &str) -> Option<SubpathTarget> {
 }
 
 #[test]
-fn the_tables_of_headings_find_what_going_through_them_finds() {
+fn the_subpath_table_agrees_with_a_linear_search() {
     let mut state = 7_u64;
     let mut random = |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

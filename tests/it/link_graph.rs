@@ -50,7 +50,7 @@ fn links_are_shown_both_ways() {
 }
 
 #[test]
-fn dead_ends_are_grouped_without_case() {
+fn broken_links_are_grouped_ignoring_case() {
     let unresolved = graph().store().reads().unresolved().unwrap();
     let shown: Vec<(&str, usize)> =
         unresolved.iter().map(|item| (item.link.as_str(), item.places.len())).collect();
@@ -58,7 +58,7 @@ fn dead_ends_are_grouped_without_case() {
 }
 
 #[test]
-fn lone_notes_are_those_without_a_link_in_or_out() {
+fn orphans_have_no_links_in_or_out() {
     let orphans: Vec<String> =
         graph().store().reads().orphans().unwrap().into_iter().map(|note| note.path).collect();
     assert_eq!(orphans, ["Alone.md", "Notes/Plan.md"]);
@@ -103,7 +103,7 @@ fn an_unknown_name_suggests_others() {
 }
 
 #[test]
-fn paths_out_of_the_vault_name_nothing() {
+fn paths_outside_the_vault_resolve_to_nothing() {
     let vault = graph();
     let store = vault.store();
     for name in

@@ -26,7 +26,7 @@ fn ops(vault: &TestVault, month: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_used_least_goes_first_and_only_as_much_as_must() {
+fn eviction_takes_the_least_used_and_no_more_than_needed() {
     let note = |name: &str, bytes, last, created, stays| EvictionCandidate {
         bytes,
         last: Timestamp::from_millis(last),
@@ -62,7 +62,7 @@ fn what_is_used_least_goes_first_and_only_as_much_as_must() {
 }
 
 #[test]
-fn a_change_of_tier_is_written_down_once() {
+fn a_change_of_tier_is_recorded_once() {
     let vault = TestVault::new(&[("old.md", "---\ncreated_at: 2020-01-01\n---\nOld as the hills.\n")]);
     // Its own time has whole seconds, and is before that of the event.
     let made = "2026-01-01T00:00:00.750Z";
@@ -98,7 +98,7 @@ fn a_change_of_tier_is_written_down_once() {
 }
 
 #[test]
-fn importance_is_written_back_once_and_the_story_goes_on_from_there() {
+fn importance_is_written_back_once_and_decays_from_there() {
     let plain = "---\ncreated_at: 2026-01-01\n---\nNobody spoke of weight here.\n";
     let heron = "---\nid: heron-1\nimportance: 8 # for now\ncreated_at: 2026-01-01\n---\nThe heron nests.\n";
     let vault = TestVault::new(&[("plain.md", plain), ("heron.md", heron)]);
@@ -147,7 +147,7 @@ fn importance_is_written_back_once_and_the_story_goes_on_from_there() {
 }
 
 #[test]
-fn eviction_spares_what_is_protected_and_everything_comes_back() {
+fn eviction_spares_protected_memories_and_can_be_undone() {
     let memory = |extra: &str, text: &str| format!("---\ncreated_at: 2026-01-01\n{extra}---\n{text}\n");
     let vault = TestVault::new(&[
         ("Elsewhere/note.md", memory("", "It was never a memory.").as_str()),
@@ -189,7 +189,7 @@ fn eviction_spares_what_is_protected_and_everything_comes_back() {
 }
 
 #[test]
-fn a_handoff_takes_the_place_of_the_former_one() {
+fn a_handoff_replaces_the_former_one() {
     let handoff = Handoff {
         project: "Parser".to_owned(),
         summary: "Tables parse.\n".to_owned(),
@@ -271,7 +271,7 @@ fn worth(vault: &TestVault, now: &str) -> [Value; 3] {
 }
 
 #[test]
-fn old_months_are_written_shorter_and_say_the_same() {
+fn compaction_shortens_old_months_and_keeps_the_projection() {
     let vault = TestVault::new(&[
         ("heron.md", "---\nid: heron-1\ncreated_at: 2026-01-01\n---\nThe heron nests.\n"),
         ("otter.md", "---\ncreated_at: 2026-01-01\n---\nAn otter and a heron.\n"),
@@ -319,7 +319,7 @@ fn old_months_are_written_shorter_and_say_the_same() {
 }
 
 #[test]
-fn git_merges_what_two_branches_recalled_and_voted() {
+fn journals_of_two_git_branches_merge() {
     let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
     let git = |args: &[&str]| {
         let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
@@ -349,7 +349,7 @@ fn git_merges_what_two_branches_recalled_and_voted() {
 }
 
 #[test]
-fn uses_go_with_a_note_that_others_move() {
+fn uses_follow_a_note_moved_by_another_program() {
     let vault = TestVault::new(&[
         ("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n"),
         ("otter.md", "The otter sleeps.\n"),
@@ -388,7 +388,7 @@ fn uses_go_with_a_note_that_others_move() {
 }
 
 #[test]
-fn nothing_private_reaches_the_disk_on_any_path() {
+fn private_text_is_never_written_to_disk() {
     let vault = TestVault::new(&[("heron.md", "# Nests\n\nThe heron nests.\n"), ("otter.md", "An otter.\n")]);
     const KEY: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     let text = format!("said <private>xyzzy</private> with {KEY} in it");
@@ -436,7 +436,7 @@ fn nothing_private_reaches_the_disk_on_any_path() {
 }
 
 #[test]
-fn an_export_comes_in_again_as_it_was() {
+fn an_export_is_imported_unchanged() {
     let vault = TestVault::example();
     run(&vault, "2026-11-21", &["memory", "save", "A, \"quoted\" text;\nwith lines", "--tags", "a,b"]);
     let store = vault.store();
@@ -475,7 +475,7 @@ fn an_export_comes_in_again_as_it_was() {
 }
 
 #[test]
-fn memories_of_other_programs_come_in_or_none_does() {
+fn an_import_of_memories_is_all_or_nothing() {
     let vault = TestVault::new(&[("Memories/Known.md", "I am known.\n")]);
     let import = |text: &str| {
         fs::write(vault.root().join(".import"), text).unwrap();
@@ -544,7 +544,7 @@ fn memories_of_other_programs_come_in_or_none_does() {
 }
 
 #[test]
-fn a_line_without_its_end_counts_as_one_with_it() {
+fn a_last_journal_line_without_a_newline_counts() {
     let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
     run(&vault, "2026-05-01", &["memory", "vote", "heron", "up"]);
     run(&vault, "2026-05-02", &["memory", "vote", "heron", "up"]);
@@ -564,7 +564,7 @@ fn same_trees(one: &Path, other: &Path) {
 }
 
 #[test]
-fn a_backup_comes_back_whole() {
+fn a_backup_is_restored_completely() {
     let vault = TestVault::example();
     vault.write("image.png", [0, 159, 146, 150]);
     vault.write(".obsidian/extra.json", "{}");
@@ -646,7 +646,7 @@ fn a_backup_comes_back_whole() {
 }
 
 #[test]
-fn a_backup_holds_what_links_lead_to_and_no_way_out() {
+fn a_backup_follows_links_and_no_cycles_or_special_folders() {
     let vault = TestVault::new(&[("a.md", "A.\n"), ("inner/b.md", "B.\n")]);
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("far.md"), "Far.\n").unwrap();
@@ -706,7 +706,7 @@ fn a_backup_holds_what_links_lead_to_and_no_way_out() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_and_named() {
+fn a_backup_names_files_that_cannot_be_read() {
     under_permissions(left_out_and_named);
 }
 
@@ -731,7 +731,7 @@ fn left_out_and_named() {
 }
 
 #[test]
-fn a_backup_that_is_killed_is_none() {
+fn an_interrupted_backup_leaves_no_backup() {
     let texts: Vec<(String, String)> = (0..400)
         .map(|at| (format!("f{}/n{at}.md", at % 7), format!("# Note {at}\n\n{}\n", "words ".repeat(at))))
         .collect();
@@ -789,7 +789,7 @@ fn a_backup_that_is_killed_is_none() {
 }
 
 #[test]
-fn a_backup_is_made_by_itself_where_settings_say_so() {
+fn automatic_backups_follow_the_settings() {
     let vault = TestVault::new(&[("a.md", "A.\n")]);
     let tend = |now: &str, auto: &str| {
         let store = at(&vault, now, &[("backup.auto", auto)]);
@@ -833,7 +833,7 @@ fn places(vault: &TestVault, id: &str) -> Vec<(bool, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
     #[test]
-    fn over_twenty_years_no_memory_becomes_unreachable(steps in prop::collection::vec((0..12_u8, 0..1000_usize, 20..180_i64), 70..75)) {
+    fn no_memory_becomes_unreachable_over_twenty_years(steps in prop::collection::vec((0..12_u8, 0..1000_usize, 20..180_i64), 70..75)) {
         let vault = TestVault::new(&[("Home.md", "The vault's own note, which is no memory.\n")]);
         let mut known: Vec<(String, String)> = Vec::new();
         let mut day = Timestamp::parse("2026-01-01").unwrap().millis();
@@ -893,7 +893,7 @@ proptest! {
 }
 
 #[test]
-fn a_note_that_cannot_be_read_does_not_come_in_twice() {
+fn an_unreadable_note_is_not_imported_twice() {
     let big = "A heron stands in the reeds. ".repeat(20);
     let vault = TestVault::new(&[("Birds/Heron.md", &big), ("Memories/Otter.md", "An otter swims.\n")]);
     run(&vault, "2026-05-01", &["list"]);

@@ -164,7 +164,7 @@ fn links_and_ids_are_read_as_mdbook_reads_them() {
 }
 
 #[test]
-fn a_dead_link_and_a_dead_anchor_are_found() {
+fn broken_links_and_anchors_are_detected() {
     let page = |text: &str| Document::read(text);
     let from = PathBuf::from("docs/src/SUMMARY.md");
     let documents = BTreeMap::from([(from.clone(), page("# Summary\n"))]);

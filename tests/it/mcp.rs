@@ -72,7 +72,7 @@ fn search_read_and_list_answer() {
 }
 
 #[test]
-fn pages_go_on_where_they_stopped() {
+fn a_cursor_continues_where_the_page_ended() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     let first = client.call("list_notes", json!({ "limit": 2 }))["structuredContent"].clone();
@@ -85,7 +85,7 @@ fn pages_go_on_where_they_stopped() {
 }
 
 #[test]
-fn no_line_is_passed_over_where_a_reply_has_no_room() {
+fn lines_that_do_not_fit_a_reply_come_on_the_next_page() {
     let one = format!("{}\n", "x".repeat(19_990));
     let vault = TestVault::new(&[("T1.md", &one), ("T2.md", "FIRST\nSECOND\n")]);
     let mut client = Client::start(&vault, &[]);
@@ -95,7 +95,7 @@ fn no_line_is_passed_over_where_a_reply_has_no_room() {
 }
 
 #[test]
-fn a_link_shows_its_text_on_one_line_and_can_be_taken_away() {
+fn a_link_is_shown_on_one_line_and_can_be_removed() {
     let vault = TestVault::new(&[("a.md", "A.\n"), ("b.md", "B.\n")]);
     let mut client = Client::start(&vault, &[]);
     client.text("link_notes", json!({ "a": "a", "b": "b", "text": "x]] | y\nz" }));
@@ -107,7 +107,7 @@ fn a_link_shows_its_text_on_one_line_and_can_be_taken_away() {
 }
 
 #[test]
-fn bad_requests_are_told_what_to_do() {
+fn errors_of_bad_requests_say_what_to_do() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     for (tool, arguments, says) in [
@@ -157,7 +157,7 @@ fn bad_requests_are_told_what_to_do() {
 }
 
 #[test]
-fn lines_that_are_no_message_are_answered_and_the_server_goes_on() {
+fn invalid_lines_are_answered_and_the_server_continues() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     let cases = [
@@ -196,7 +196,7 @@ fn lines_that_are_no_message_are_answered_and_the_server_goes_on() {
 }
 
 #[test]
-fn a_change_by_another_editor_shows_at_once() {
+fn a_change_by_another_editor_is_found_at_once() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     vault.write("New.md", "kingfisher");
@@ -206,7 +206,7 @@ fn a_change_by_another_editor_shows_at_once() {
 }
 
 #[test]
-fn a_client_that_leaves_at_once_is_no_error() {
+fn a_client_that_disconnects_at_once_is_no_error() {
     let vault = vault();
     let output = vault.command(&["mcp"]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success());

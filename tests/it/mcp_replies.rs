@@ -113,7 +113,7 @@ fn replies_are_bounded_for_every_tool_and_limit() {
 }
 
 #[test]
-fn pages_that_were_cut_lose_nothing() {
+fn pages_of_truncated_replies_lose_nothing() {
     let vault = long_vault();
     let mut client = Client::start(&vault, &["--toolset", "notes,longterm"]);
     client.catch_up();
@@ -143,7 +143,7 @@ fn pages_that_were_cut_lose_nothing() {
 }
 
 #[test]
-fn a_line_longer_than_a_reply_is_read_in_parts() {
+fn a_line_longer_than_a_reply_is_paged() {
     let vault = TestVault::new(&[]);
     let line: String = (0..30_000).map(|at| char::from(b'a' + u8::try_from(at % 26).unwrap())).collect();
     let text = format!("first\n{line}\n\"\u{1}\" last\n");
@@ -167,7 +167,7 @@ fn a_line_longer_than_a_reply_is_read_in_parts() {
 }
 
 #[test]
-fn files_that_are_no_text_are_shown_or_named() {
+fn binary_files_are_shown_or_named() {
     let png = b"\x89PNG\r\n\x1a\n\0";
     let vault = TestVault::new(&[("Plan.md", "![[gauge.png]]\n"), ("Table.csv", "a,b\n1,2\n")]);
     vault.write("gauge.png", png);
@@ -215,7 +215,7 @@ fn files_that_are_no_text_are_shown_or_named() {
 }
 
 #[test]
-fn an_absent_note_takes_nothing_from_the_others() {
+fn a_missing_note_does_not_fail_the_others() {
     let vault = TestVault::new(&[("Plan.md", "One\nTwo\n"), ("Über/Fluss.md", "Water.\n")]);
     let mut client = Client::start(&vault, &[]);
     let read =
@@ -247,7 +247,7 @@ fn an_absent_note_takes_nothing_from_the_others() {
 }
 
 #[test]
-fn a_section_keeps_one_heading_and_nothing_goes_for_good_unasked() {
+fn replacing_a_section_keeps_one_heading_and_deletion_is_confirmed() {
     let vault = TestVault::new(&[
         ("Plan.md", "# Plan\n\n## Steps\n\nOld.\n\n## Rest\n\nStays.\n"),
         ("Other.md", "[[Plan]]\n"),
@@ -283,7 +283,7 @@ fn a_section_keeps_one_heading_and_nothing_goes_for_good_unasked() {
 }
 
 #[test]
-fn mistakes_are_told_in_words_of_json_and_tools() {
+fn errors_use_the_terms_of_json_and_tools() {
     let vault = TestVault::new(&[("Plan.md", "Two.\n")]);
     let mut client = Client::start(&vault, &["--toolset", "notes,mem,longterm,vector,tiered,rulebook"]);
     let cases = [
@@ -361,7 +361,7 @@ fn mistakes_are_told_in_words_of_json_and_tools() {
 }
 
 #[test]
-fn what_only_reads_is_apart_from_what_writes() {
+fn reading_tools_are_separate_from_writing_tools() {
     let vault = TestVault::new(&[("Plan.md", "Two.\n")]);
     let mut client = Client::start(&vault, &[]);
     let tools = client.request("tools/list", json!({}))["tools"].clone();
@@ -386,7 +386,7 @@ fn what_only_reads_is_apart_from_what_writes() {
 }
 
 #[test]
-fn what_is_told_is_short_and_told_once() {
+fn messages_are_short_and_given_once() {
     let vault = TestVault::new(&[
         ("Plan.md", "---\nup: see [[River]] there\n---\nTwo.\n"),
         ("River.md", "It flows.\n"),
@@ -426,7 +426,7 @@ fn what_is_told_is_short_and_told_once() {
 }
 
 #[test]
-fn answers_are_kept_of_what_was_done_alone_and_are_no_deeds() {
+fn only_applied_calls_store_an_answer_and_it_is_no_event() {
     let vault = TestVault::new(&[("Plan.md", "A private line.\n")]);
     let mut client = Client::start(&vault, &[]);
     let mut arguments =

@@ -52,7 +52,7 @@ fn paths(found: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn an_agent_keeps_a_vault_over_mcp_alone() {
+fn an_agent_maintains_a_vault_over_mcp() {
     let vault = TestVault::example();
     let problems = json(&vault, "2026-11-21", &["check"]);
     let before = texts(&vault);

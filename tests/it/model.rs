@@ -136,7 +136,7 @@ fn the_list_names_embedders_and_rerankers() {
 }
 
 #[test]
-fn show_tells_what_is_set_and_what_is_in_the_way() {
+fn show_reports_the_model_and_what_is_missing() {
     let bench =
         Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "fastembed"), ("SIDENOTE_EMBED_MODEL", "BGESmallENV15")]);
     let shown = bench.json(&["model", "show"]);
@@ -184,7 +184,7 @@ fn an_endpoint_is_set_with_its_address() {
 }
 
 #[test]
-fn what_is_no_model_is_refused() {
+fn an_invalid_model_is_refused() {
     let bench = Bench::new(&[]);
     assert!(bench.fail(&["model", "use", "nonsense"]).contains("no model is called \"nonsense\""));
     assert!(bench.fail(&["model", "use", "BGERerankerBase"]).contains("is not installed"));
@@ -201,7 +201,7 @@ fn what_is_no_model_is_refused() {
 }
 
 #[test]
-fn a_vault_may_not_say_what_runs_or_what_is_reached() {
+fn vault_settings_cannot_name_models_or_endpoints() {
     for (section, line) in [
         ("embed", "provider = \"openai\""),
         ("embed", "model = \"m\""),
@@ -246,7 +246,7 @@ fn a_key_is_never_shown() {
 }
 
 #[test]
-fn a_model_that_cannot_run_leaves_words_to_answer() {
+fn search_falls_back_to_words_where_the_model_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let no_library = folder.path().join("libonnxruntime.so");
     fs::write(&no_library, "this is no library").unwrap();
@@ -296,7 +296,7 @@ fn ask_endpoint(bench: &mut Bench, server: &Server, model: &str, dimensions: usi
 }
 
 #[test]
-fn the_old_vectors_serve_until_the_new_ones_are_there() {
+fn old_vectors_serve_until_new_ones_are_complete() {
     let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
     bench.run(&["index"]);
     let minilm = bench.kept_vectors();
@@ -342,7 +342,7 @@ fn the_old_vectors_serve_until_the_new_ones_are_there() {
 }
 
 #[test]
-fn one_passage_waits_where_several_wait() {
+fn the_notice_of_waiting_passages_uses_the_right_number() {
     let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
     for name in ["Bridge.md", "Cat.md"] {
         fs::remove_file(bench.vault.root().join(name)).unwrap();
@@ -433,7 +433,7 @@ fn install_fetches_a_model_whole_or_not_at_all() {
 
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
-fn a_folder_is_tried_set_and_searched_with() {
+fn a_model_in_a_folder_is_verified_set_and_used() {
     let library = library();
     let bench = Bench::new(&[("SIDENOTE_EMBED_ONNXRUNTIME", library.to_str().unwrap())]);
     let dry = bench.run(&["model", "path", &tiny("tiny-embedder"), "--dry-run"]);
@@ -457,7 +457,7 @@ fn a_folder_is_tried_set_and_searched_with() {
 
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
-fn vectors_of_another_length_than_told_are_refused() {
+fn vectors_of_an_unexpected_length_are_refused() {
     let library = library();
     let tiny = tiny("tiny-embedder");
     let bench = Bench::new(&[
@@ -487,7 +487,7 @@ const ASKED: &str = "watering week deep";
 
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
-fn a_reranker_reads_the_best_hits_once_more() {
+fn a_reranker_reorders_the_best_hits() {
     let library = library();
     let tiny = tiny("tiny-reranker");
     let set: &[(&'static str, &str)] =

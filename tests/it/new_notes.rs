@@ -16,7 +16,7 @@ fn made(vault: &TestVault, path: &str, args: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn what_the_text_brings_and_what_is_asked_for_are_united() {
+fn frontmatter_of_the_text_is_merged_with_requested_properties() {
     let vault = TestVault::new(&[("T.md", "---\nid: of-the-template\ntags: [t]\n---\n# {{title}}\n")]);
     let content = "---\nid: mine\ntags: [z]\nstatus: draft\ncreated_at: 2020-01-01\n---\nText\n";
     let (note, said) = made(
@@ -48,7 +48,7 @@ fn what_the_text_brings_and_what_is_asked_for_are_united() {
 }
 
 #[test]
-fn ids_are_for_notes_that_want_them() {
+fn ids_are_given_to_plain_notes_and_memories() {
     let vault = TestVault::new(&[("T.md", "from a template\n"), ("book/book.toml", "")]);
     let has_id = |path: &str, args: &[&str]| {
         let (note, _) = made(&vault, path, args);
@@ -68,7 +68,7 @@ fn ids_are_for_notes_that_want_them() {
 }
 
 #[test]
-fn a_daily_note_that_is_there_is_added_to() {
+fn an_existing_daily_note_is_appended_to() {
     let vault = TestVault::new(&[]);
     let daily = |args: &[&str]| {
         let done = vault.run(&[&["new", "--daily"], args].concat());
@@ -101,7 +101,7 @@ fn check_merge(from: &str, into: &str, expect: &str, says: &[&str]) {
 }
 
 #[test]
-fn a_merge_loses_no_property_without_a_remark() {
+fn a_merge_reports_every_property_that_it_drops() {
     check_merge(
         "up: \"[[x]]\"\n",
         "up: \"[[y]]\"\n",
@@ -124,7 +124,7 @@ fn a_merge_loses_no_property_without_a_remark() {
 }
 
 #[test]
-fn a_new_text_gives_a_memory_its_name() {
+fn updating_the_text_of_a_memory_renames_it() {
     let secret = "The door code is 4711";
     let vault = TestVault::new(&[("Start.md", "See [[The door code is 4711]].\n")]);
     let mut client = Client::start(&vault, &["--toolset", "longterm,vector,mem,rulebook,notes"]);
@@ -161,7 +161,7 @@ fn a_new_text_gives_a_memory_its_name() {
 }
 
 #[test]
-fn a_note_of_a_person_keeps_its_name() {
+fn updating_a_note_that_is_no_memory_keeps_its_name() {
     let vault = TestVault::new(&[(
         "Shopping.md",
         "---\nid: 11111111-1111-4111-8111-111111111111\n---\n# Shopping\n",
@@ -173,7 +173,7 @@ fn a_note_of_a_person_keeps_its_name() {
 }
 
 #[test]
-fn a_link_that_leads_elsewhere_is_told_as_such() {
+fn a_link_with_a_changed_target_is_reported() {
     let vault = TestVault::new(&[
         ("A/Boat.md", "one\n"),
         ("B/Boat.md", "other\n"),
@@ -189,7 +189,7 @@ fn a_link_that_leads_elsewhere_is_told_as_such() {
 }
 
 #[test]
-fn an_agent_is_told_where_links_lead_now() {
+fn a_reply_says_where_links_resolve_now() {
     let vault = TestVault::new(&[
         ("A/Boat.md", "one\n"),
         ("B/Boat.md", "other\n"),
@@ -205,7 +205,7 @@ fn an_agent_is_told_where_links_lead_now() {
 }
 
 #[test]
-fn a_move_tells_of_notes_that_are_too_large_to_read() {
+fn a_move_reports_notes_that_are_too_large_to_read() {
     let long = format!("[[Boat]]\n{}", "x".repeat(3000));
     let vault = TestVault::new(&[("Boat.md", "b\n"), ("Long.md", &long), ("Other.md", &"y".repeat(3000))]);
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.max_file_bytes", "2000")]);

@@ -61,7 +61,7 @@ fn tag_names(note: &Note) -> Vec<&str> {
 }
 
 #[test]
-fn the_parse_cases_hold() {
+fn conformance_cases_of_links() {
     for case in cases("parse") {
         let text = case["text"].as_str().expect("a case has a text");
         let note = checked(text);
@@ -79,7 +79,7 @@ fn the_parse_cases_hold() {
 }
 
 #[test]
-fn the_tag_cases_hold() {
+fn conformance_cases_of_tags() {
     for case in cases("tags") {
         let text = case["text"].as_str().expect("a case has a text");
         assert_eq!(Value::from(tag_names(&checked(text))), case["tags"], "{}: {text:?}", case["id"]);
@@ -106,7 +106,7 @@ fn described(text: &str, subpath: &str) -> String {
 }
 
 #[test]
-fn the_subpath_cases_hold() {
+fn conformance_cases_of_subpaths() {
     for case in cases("subpath") {
         let (text, subpath) = (case["text"].as_str().unwrap_or(""), case["subpath"].as_str().unwrap_or(""));
         assert_eq!(
@@ -419,7 +419,7 @@ fn opaque_regions_hide_links_and_tags() {
 }
 
 #[test]
-fn math_and_wikilinks_go_by_the_leftmost_opener() {
+fn the_leftmost_opener_of_math_and_wikilinks_wins() {
     check_links("[[a$b]] and [[c$d]]", &["wiki a$b = a$b", "wiki c$d = c$d"]);
     check_links("[[a$b]] [t](n.md) [[c$d]]", &["wiki a$b = a$b", "md-plain n.md = t", "wiki c$d = c$d"]);
     check_links("$x [[a]] y$ [[b]]", &["wiki b = b"]);
@@ -436,7 +436,7 @@ fn tables_split_at_unescaped_bars() {
 }
 
 #[test]
-fn every_link_knows_its_place() {
+fn every_link_has_its_line_and_context() {
     let text = "[[b]]\n# [[h]]\n- [[l]]\n\n> [[q]]\n\n> [!x] [[c]]\n> - [[cl]]\n\n|t|\n|-|\n|[[t]]|\n\n%% [[k]] %%\n\n[^1]: [[f]]\n\n[^1]";
     let note = checked(text);
     let places: Vec<String> =
@@ -527,7 +527,7 @@ fn tags_start_and_end_by_the_rules() {
 // Bytes.
 
 #[test]
-fn bytes_that_are_no_utf8_keep_their_places() {
+fn invalid_utf8_keeps_byte_offsets() {
     let decoded = decode(b"a\xff\xe2\x82 [[b]]\xc3");
     assert_eq!(decoded.text, "a\u{1a}\u{1a}\u{1a} [[b]]\u{1a}");
     assert_eq!(decoded.problem.map(|problem| problem.code), Some("invalid-utf8"));

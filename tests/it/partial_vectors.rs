@@ -120,7 +120,7 @@ fn check_order(missing: [f32; 3], cosines: [Option<f32>; 3], expected: [i64; 3])
 }
 
 #[test]
-fn a_missing_vector_costs_no_place() {
+fn a_missing_vector_lowers_no_rank() {
     let mut checked = 0;
     for (missing, cosines, expected) in [
         // The last by words is the only one with a vector.
@@ -153,7 +153,7 @@ fn embedded() -> TestVault {
 }
 
 #[test]
-fn what_was_just_written_is_embedded_before_the_next_answer() {
+fn new_notes_are_embedded_before_the_next_answer() {
     let vault = embedded();
     let store = vault.store_with("minilm");
     let content = "The antenna at the moor outlet hangs from the second pole.".to_owned();
@@ -188,7 +188,7 @@ fn a_memory_saved_by_one_command_is_first_in_the_next() {
 }
 
 #[test]
-fn many_passages_are_left_to_the_background() {
+fn many_passages_are_embedded_in_the_background() {
     let vault = embedded();
     for at in 0..40 {
         let body: String =
@@ -204,7 +204,7 @@ fn many_passages_are_left_to_the_background() {
 }
 
 #[test]
-fn words_alone_embed_nothing() {
+fn a_bm25_search_embeds_nothing() {
     let vault = embedded();
     vault.write("Late.md", "a late note about the heron");
     let store = vault.store_with("minilm");
@@ -241,7 +241,7 @@ fn eval_measures_hybrid_with_vectors_for_some_notes() {
 }
 
 #[test]
-fn a_toolset_says_when_words_alone_answer() {
+fn a_toolset_says_when_only_words_were_searched() {
     let vault = TestVault::new(&[]);
     let saved = json(&vault, "2026-11-21", &["memory", "save", "The heron nests in the old oak."]);
     assert!(saved["memory"]["id"].is_string(), "{saved}");

@@ -58,7 +58,7 @@ fn comments_are_left_out() {
 }
 
 #[test]
-fn one_endless_paragraph_is_cut_too() {
+fn a_very_long_paragraph_is_cut() {
     let text = "word word word word\n".repeat(2000);
     let note = Note::parse(&text);
     let cut = passages(&text, &note);
@@ -68,7 +68,7 @@ fn one_endless_paragraph_is_cut_too() {
 
 proptest! {
     #[test]
-    fn tokens_are_estimated_by_letters_and_signs(text in "([a-zA-Z0-9]{0,12}|[\\x00-\\x7F]{0,4}){0,16}") {
+    fn tokens_are_estimated_by_letters_and_punctuation(text in "([a-zA-Z0-9]{0,12}|[\\x00-\\x7F]{0,4}){0,16}") {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric());
         let begun: usize = words.map(|word| word.len().div_ceil(5)).sum();
         let signs = text.bytes().filter(|byte| !byte.is_ascii_alphanumeric() && !byte.is_ascii_whitespace());
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn passages_lie_in_order_and_inside(text in "([#>\\-*` \n]{0,3}[a-z一-龥 ]{0,30}\n{0,2}){0,30}") {
+    fn passages_are_ordered_and_within_the_note(text in "([#>\\-*` \n]{0,3}[a-z一-龥 ]{0,30}\n{0,2}){0,30}") {
         let note = Note::parse(&text);
         let mut end = 0;
         for passage in passages(&text, &note) {

@@ -30,7 +30,7 @@ fn vault() -> TestVault {
 }
 
 #[test]
-fn a_message_with_signs_in_it_is_answered_by_its_words() {
+fn a_message_with_punctuation_is_searched_by_its_words() {
     let vault = vault();
     run(&vault, NOW, &["index"]);
     let mut client = Client::start(&vault, &[]);
@@ -121,7 +121,7 @@ fn the_command_points_at_a_syntax_error_and_falls_back_where_nothing_is_found() 
 }
 
 #[test]
-fn the_library_falls_back_only_where_it_is_asked_to() {
+fn the_library_falls_back_only_on_request() {
     let vault = vault();
     let store = vault.store();
     let request =
@@ -174,7 +174,7 @@ fn check_first(store: &Store, query: &str, mode: Mode, path: &str) {
 }
 
 #[test]
-fn the_note_that_a_query_names_is_first() {
+fn a_note_named_by_the_query_is_first() {
     let vault = named();
     let store = vault.store_with("minilm");
     store.index().embed_all(sidenote::index::silent()).unwrap();

@@ -64,7 +64,7 @@ fn hook(vault: &TestVault, prompt: &str, provider: &str) -> String {
 }
 
 #[test]
-fn a_prompt_about_no_note_recalls_nothing_and_counts_nothing() {
+fn an_unrelated_prompt_recalls_nothing_and_counts_no_use() {
     for provider in ["none", "minilm"] {
         let vault = vault();
         vault.store_with(provider).index().embed_all(silent()).unwrap();
@@ -81,7 +81,7 @@ fn a_prompt_about_no_note_recalls_nothing_and_counts_nothing() {
 }
 
 #[test]
-fn a_prompt_about_a_note_recalls_it() {
+fn a_related_prompt_recalls_the_note() {
     for provider in ["none", "minilm"] {
         let vault = vault();
         vault.store_with(provider).index().embed_all(silent()).unwrap();
@@ -96,7 +96,7 @@ fn a_prompt_about_a_note_recalls_it() {
 }
 
 #[test]
-fn small_talk_leaves_no_words_to_recall_by() {
+fn small_talk_has_no_key_terms() {
     for (prompt, words) in [
         ("Thanks, that helps a lot.", &[][..]),
         ("Great, thank you! Please continue.", &[]),
@@ -107,7 +107,7 @@ fn small_talk_leaves_no_words_to_recall_by() {
 }
 
 #[test]
-fn evidence_decides_at_its_bounds() {
+fn match_evidence_at_its_thresholds() {
     let of = |cosine: Option<f32>, words: f32| MatchEvidence {
         cosine,
         words,
@@ -167,7 +167,7 @@ fn a_canvas_gives_the_text_of_its_cards() {
 }
 
 #[test]
-fn a_budget_bounds_all_that_is_sent() {
+fn the_budget_limits_everything_that_is_sent() {
     let vault = TestVault::new(&[]);
     for at in 0..12 {
         vault.write(
@@ -197,7 +197,7 @@ fn a_budget_bounds_all_that_is_sent() {
 }
 
 #[test]
-fn only_what_is_sent_is_used() {
+fn only_sent_memories_count_as_used() {
     let vault = TestVault::new(&[]);
     for at in 0..6 {
         let text = format!("---\nid: a{at}\n---\nThe antenna {at} hangs. {}", "It is well made. ".repeat(40));
@@ -212,7 +212,7 @@ fn only_what_is_sent_is_used() {
 }
 
 #[test]
-fn what_names_no_memory_forgets_none() {
+fn a_query_that_matches_no_memory_forgets_none() {
     let vault = vault();
     run(&vault, NOW, &["index"]);
     let before = crate::support::tree(vault.root());
@@ -253,7 +253,7 @@ fn what_names_no_memory_forgets_none() {
 }
 
 #[test]
-fn a_query_that_could_mean_several_forgets_none() {
+fn an_ambiguous_query_forgets_none() {
     let vault = TestVault::new(&[
         ("a.md", "The boat leaks."),
         ("b.md", "A boat lies on the moor."),
@@ -272,7 +272,7 @@ fn a_query_that_could_mean_several_forgets_none() {
 }
 
 #[test]
-fn what_a_query_forgets_is_named_with_the_way_back() {
+fn forgetting_by_query_names_the_memory_and_how_to_restore_it() {
     let vault = vault();
     run(&vault, NOW, &["index"]);
     let done = vault.run(&["memory", "forget", "sauna for the crew"]);

@@ -122,7 +122,7 @@ fn no_tool_writes_a_secret() {
 }
 
 #[test]
-fn the_name_of_an_operation_keeps_no_secret() {
+fn operation_ids_store_no_secret() {
     let vault = TestVault::new(&[]);
     let mut client = Client::start(&vault, &[]);
     let named = [format!("op-{}", key()), format!("<private>{PRIVATE}</private>")];

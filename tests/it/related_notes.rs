@@ -13,7 +13,7 @@ fn relatives(store: &Store, note: &str, by: Kinship) -> Vec<(String, Vec<String>
 }
 
 #[test]
-fn notes_that_share_links_are_related_and_a_rare_link_says_more() {
+fn notes_that_share_links_are_related_and_rare_links_weigh_more() {
     let vault = TestVault::new(&[
         ("a.md", "[[hub]] [[rare]]"),
         ("b.md", "[[rare]]"),
@@ -31,7 +31,7 @@ fn notes_that_share_links_are_related_and_a_rare_link_says_more() {
 }
 
 #[test]
-fn notes_that_mean_the_same_are_related() {
+fn notes_with_similar_vectors_are_related() {
     let vault = TestVault::new(&[
         ("boat.md", "How to varnish the hull of a wooden boat"),
         ("ship.md", "Painting and sealing a ship made of timber"),
@@ -48,7 +48,7 @@ fn notes_that_mean_the_same_are_related() {
 }
 
 #[test]
-fn without_vectors_links_alone_tell_and_the_reply_says_so() {
+fn without_vectors_only_links_relate_notes_and_the_reply_says_so() {
     let vault = TestVault::new(&[("a.md", "text [[b]]"), ("b.md", "[[c]]"), ("c.md", "")]);
     assert_snapshot!(run(&vault, "2026-11-21", &["related", "a"]), @r#"c  c.md  by b.md"#);
     assert_eq!(run(&vault, "2026-11-21", &["related", "a", "--format", "{path}{cosine}"]), "c.md\n");
@@ -64,7 +64,7 @@ fn without_vectors_links_alone_tell_and_the_reply_says_so() {
 }
 
 #[test]
-fn a_name_in_running_text_is_a_mention_and_in_a_link_or_code_it_is_not() {
+fn a_name_in_text_is_a_mention_but_not_in_a_link_or_code() {
     let vault = TestVault::new(&[
         ("Old Mill.md", "---\naliases: [The Mill]\n---\nthe old mill itself"),
         ("a.md", "We met at the **old mill**.\n\nSee [[Old Mill]] and [the mill](Old%20Mill.md)."),
@@ -87,7 +87,7 @@ fn why(vault: &TestVault, args: &[&str]) -> String {
 }
 
 #[test]
-fn ask_why_names_what_decides() {
+fn why_names_the_deciding_reason() {
     let vault = TestVault::new(&[
         (".obsidian/app.json", "{\"userIgnoreFilters\": [\"Hidden/\"]}"),
         ("a.md", "boats and hulls #river"),
@@ -164,7 +164,7 @@ fn ask_why_names_what_decides() {
 }
 
 #[test]
-fn a_word_that_stands_nowhere_is_put_right() {
+fn a_misspelled_word_is_corrected() {
     let vault = TestVault::new(&[("a.md", "The espresso machine"), ("b.md", "machines")]);
     let store = vault.store();
     let suggests = |query: &str| {
@@ -179,7 +179,7 @@ fn a_word_that_stands_nowhere_is_put_right() {
 }
 
 #[test]
-fn a_question_about_no_note_is_an_error() {
+fn why_of_an_unknown_note_is_an_error() {
     let vault = TestVault::new(&[("a.md", "x")]);
     let request = WhyRequest { note: "nothing".to_owned(), ..WhyRequest::default() };
     assert!(vault.store().searches().why(&request).is_err());

@@ -45,7 +45,7 @@ fn conformance_cases() {
 }
 
 #[test]
-fn the_empty_linkpath_is_the_source_even_outside_the_table() {
+fn an_empty_linkpath_is_the_source_itself() {
     check(&[], "s.md", "", "s.md");
     check(&[], "s.md", " \u{A0} ", "s.md");
 }
@@ -119,7 +119,7 @@ fn own_folder_then_the_shortest_path() {
 }
 
 #[test]
-fn a_partial_path_ends_a_path_at_a_folder() {
+fn a_partial_path_matches_whole_folders() {
     check(&["x/b/Note.md", "b/c/Note.md"], "s.md", "b/Note", "x/b/Note.md");
     check(&["ab/Note.md"], "s.md", "b/Note", "-");
     check(&["b/Note.md", "x/b/Note.md"], "x/s.md", "b/Note", "b/Note.md");
@@ -148,7 +148,7 @@ fn keys_of_every_lookup() {
 }
 
 #[test]
-fn removed_files_are_gone() {
+fn removed_files_do_not_resolve() {
     let mut names = names(&["a/n.md", "b/n.md", "N.md", "n.md"]);
     let source = path("s.md");
     names.insert(&path("a/n.md"));
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn agrees_with_a_direct_reading(
+    fn the_table_agrees_with_a_direct_implementation(
         files in prop::collection::btree_set(random_path(), 1..12),
         source in random_path(),
         lead in prop::sample::select(vec!["", "", "/", "./", "../", "../../", "../b/"]),
@@ -296,7 +296,7 @@ proptest! {
 }
 
 #[test]
-fn many_files_of_one_name_stay_cheap() {
+fn each_of_many_files_of_one_name_resolves_to_itself() {
     let files: Vec<NotePath> = (0..20_000).map(|n| path(&format!("d{}/e{n}/Index.md", n % 50))).collect();
     let mut names = FileNames::default();
     files.iter().for_each(|file| names.insert(file));
@@ -307,7 +307,7 @@ fn many_files_of_one_name_stay_cheap() {
 }
 
 #[test]
-fn of_files_that_differ_by_case_alone_the_spelling_decides() {
+fn exact_spelling_wins_among_files_that_differ_only_in_case() {
     for (files, source, link, expect) in [
         (&["n.md", "N.md"][..], "s.md", "n", "n.md?"),
         (&["n.md", "N.md"], "s.md", "N", "N.md?"),

@@ -32,7 +32,7 @@ fn vault() -> (TestVault, TempDir) {
 }
 
 #[test]
-fn addresses_lead_to_files_of_the_vault() {
+fn resource_uris_name_files_of_the_vault() {
     let (vault, _evil) = vault();
     let mut client = Client::start(&vault, &[]);
     let listed = client.request("resources/list", json!({}));
@@ -97,7 +97,7 @@ fn attachments_are_read_as_bytes_with_their_type() {
 }
 
 #[test]
-fn pages_of_a_long_list_hold_every_file_once() {
+fn pages_of_resources_contain_every_file_once() {
     let names: Vec<String> = (0..450).map(|at| format!("N{at:03}.md")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
     let vault = TestVault::new(&files);
@@ -124,7 +124,7 @@ fn pages_of_a_long_list_hold_every_file_once() {
 }
 
 #[test]
-fn no_address_leads_out_of_the_vault() {
+fn no_resource_uri_escapes_the_vault() {
     let (vault, evil) = vault();
     let name = evil.path().file_name().unwrap().to_str().unwrap();
     let absolute = vault.root().join("Plan.md").display().to_string();

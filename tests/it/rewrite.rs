@@ -127,7 +127,7 @@ fn conformance_cases() {
 }
 
 #[test]
-fn every_form_follows() {
+fn every_link_form_is_rewritten() {
     let note = "---\nid: 007 # comment\nup: \"[[Old]]\"\n---\n[[Old]] [[Old|alias]] [[Old#Head]] ![[Old]] [t](Old.md) \
                 [t](<Old.md>) [r]\n\n| a |\n|---|\n| [[Old\\|x]] |\n\n> [!note] see [[Old]]\n\n```\n[[Old]]\n```\n\
                 `[[Old]]`\n\n[r]: Old.md\n";
@@ -142,7 +142,7 @@ fn every_form_follows() {
 }
 
 #[test]
-fn names_with_signs_are_encoded_as_the_form_asks() {
+fn special_characters_are_encoded_for_the_link_form() {
     let files = [("Old.md", "x"), ("s.md", "[a](Old.md) [b](<Old.md>) [[Old]]\n")];
     check(
         &files,
@@ -172,14 +172,14 @@ fn a_move_into_a_folder_keeps_the_name_and_bare_links() {
 }
 
 #[test]
-fn links_out_of_a_moved_note_follow_too() {
+fn relative_links_of_a_moved_note_are_rewritten() {
     let settings = r#"{"newLinkFormat": "relative"}"#;
     let files = [("a/s.md", "[[../b/x]] [[y]]\n"), ("b/x.md", ""), ("a/y.md", "")];
     check_with(settings, &files, &moving("a/s.md", "s.md"), &[("s.md", "[[b/x]] [[y]]\n")]);
 }
 
 #[test]
-fn what_is_refused_is_said_with_its_place() {
+fn refused_links_are_reported_with_their_position() {
     let files = [("Old.md", ""), ("a#b.png", "x"), ("s.md", "one\n[x](Old%23.md) [[Old]]\n")];
     let (_, remarks) = planned("{}", &files, &moving("Old", "New"));
     assert!(remarks.is_empty(), "a link to nothing is not refused: {remarks:?}");
@@ -199,7 +199,7 @@ fn what_is_refused_is_said_with_its_place() {
 }
 
 #[test]
-fn headings_and_blocks_rename_where_they_are_named() {
+fn links_to_renamed_headings_and_blocks_are_rewritten() {
     let rename = |kind, old: &str, new: &str| {
         Operation::RenamePart(PartRequest {
             note: "n".to_owned(),
@@ -287,7 +287,7 @@ fn meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
-    fn every_link_means_the_same_file_after_a_move(
+    fn every_link_resolves_to_the_same_file_after_a_move(
         paths in prop::collection::btree_set(name(), 2..9),
         links in prop::collection::vec(prop::collection::vec(link(), 0..7), 9),
         pick in 0usize..9,
@@ -422,13 +422,13 @@ fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
 }
 
 #[test]
-fn every_link_of_the_example_vault_follows() {
+fn every_link_of_the_example_vault_is_rewritten() {
     check_real_vault(&crate::support::repository().join("example-vault"), 24);
 }
 
 #[test]
 #[ignore = "it needs SIDENOTE_CORPORA, a folder of vaults"]
-fn every_link_of_real_vaults_follows() {
+fn every_link_of_real_vaults_is_rewritten() {
     let corpora = crate::support::needed("SIDENOTE_CORPORA");
     let moves = std::env::var("SIDENOTE_CORPORA_MOVES").map_or(12, |text| text.parse().unwrap());
     for name in ["kepano-vault", "rust-book", "eips", "oi-wiki", "powershell-docs"] {
@@ -438,7 +438,7 @@ fn every_link_of_real_vaults_follows() {
 }
 
 #[test]
-fn a_canvas_follows_a_rename_that_changes_case_alone() {
+fn a_canvas_is_rewritten_on_a_case_only_rename() {
     let canvas = |file: &str| {
         format!(
             "{{\"nodes\":[{{\"id\":\"1\",\"type\":\"file\",\"file\":\"{file}\"}},{{\"id\":\"2\",\"type\":\"group\",\"background\":\"{file}\"}},{{\"id\":\"3\",\"type\":\"text\",\"text\":\"[[plan]]\"}}]}}"

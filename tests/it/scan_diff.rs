@@ -104,7 +104,7 @@ fn said(drift: &Drift) -> String {
 }
 
 #[test]
-fn what_changed_between_two_scans() {
+fn a_scan_reports_added_changed_moved_and_removed_files() {
     for (before, after, expect) in [
         (&["w a", "w b/c.md"][..], &["d a", "w a/n.md"][..], "+a/n.md, -a"),
         (&["w a/n.md", "w a/b/n.md"], &["d a", "w a"], "+a, -a/b/n.md, -a/n.md"),
@@ -142,7 +142,7 @@ fn what_changed_between_two_scans() {
 
 /// A number that an older snapshot found must not mean another file.
 #[test]
-fn the_number_of_a_removed_file_is_not_given_again() {
+fn file_numbers_are_not_reused() {
     let mut bed = Bed::new();
     let mut numbers = Vec::new();
     for step in ["w a.md", "w b.md", "w c.md", "w d.md"] {
@@ -169,7 +169,7 @@ fn the_number_of_a_removed_file_is_not_given_again() {
 }
 
 #[test]
-fn a_root_that_went_away_takes_nothing_with_it() {
+fn a_missing_root_removes_nothing() {
     let mut bed = Bed::new();
     ["w a.md", "w b/c.md", "l d > out"].iter().for_each(|step| bed.take(step));
     bed.check();
@@ -181,7 +181,7 @@ fn a_root_that_went_away_takes_nothing_with_it() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_listed_keeps_what_is_known_of_it() {
+fn an_unreadable_folder_keeps_its_entries() {
     // A path that is too long is refused to everybody, also to the superuser.
     let mut bed = Bed::new();
     let long = |letter: &str| letter.repeat(250);
@@ -203,7 +203,7 @@ fn a_folder_that_cannot_be_listed_keeps_what_is_known_of_it() {
 }
 
 #[test]
-fn no_more_is_held_than_one_folder_and_what_differs() {
+fn a_scan_holds_one_folder_and_the_differences_in_memory() {
     for folders in [3, 60] {
         let paths: Vec<String> =
             (0..folders * 10).map(|n| format!("{}/{}/n{n}.md", n / 50, n / 10)).collect();
@@ -241,7 +241,7 @@ fn some_step() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(number("SIDENOTE_TEST_TREES", 32) as u32))]
     #[test]
-    fn any_tree_is_compared_as_if_all_were_held(
+    fn any_tree_is_compared_as_by_a_full_comparison(
         rounds in proptest::collection::vec(proptest::collection::vec(some_step(), 1..10), 1..6)
     ) {
         let mut bed = Bed::new();

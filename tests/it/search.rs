@@ -18,7 +18,7 @@ fn check_finds(files: &[(&str, &str)], query: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_word_of_which_its_stem_leaves_one_letter_is_found() {
+fn a_word_with_a_one_letter_stem_is_found() {
     let files =
         [("a.md", "The AED hangs beside the door."), ("b.md", "# AED"), ("soap.md", "An ad for soap.")];
     check_finds(&files, "aed", &["a.md", "b.md"]);
@@ -70,7 +70,7 @@ fn words_rank_and_need_not_all_occur() {
 }
 
 #[test]
-fn all_wants_every_word() {
+fn match_all_requires_every_word() {
     let vault = TestVault::new(&[("a.md", "water and level"), ("b.md", "water"), ("c.md", "level")]);
     let request = SearchRequest { query: "water level".to_owned(), all: true, ..SearchRequest::default() };
     assert_eq!(found(&vault.store(), &request), ["a.md"]);
@@ -90,7 +90,7 @@ fn minus_excludes_words_and_phrases() {
 }
 
 #[test]
-fn inflections_and_accents_meet() {
+fn inflections_and_accents_match() {
     check_finds(&[("a.md", "Two cafés were closing")], "cafe closed", &["a.md"]);
     check_finds(&[("a.md", "cafe")], "CAFÉ", &["a.md"]);
     check_finds(&[("a.md", "Straße am Fluß")], "strasse", &["a.md"]);
@@ -116,7 +116,7 @@ fn identifiers_are_found_whole_and_by_part() {
 }
 
 #[test]
-fn signs_of_language_names_count() {
+fn names_of_programming_languages_keep_their_signs() {
     let files = [
         ("cpp.md", "written in C++ mostly"),
         ("c.md", "written in C mostly"),
@@ -159,13 +159,13 @@ fn excluded_notes_are_hidden() {
 }
 
 #[test]
-fn canvases_answer_by_their_cards() {
+fn canvases_are_found_by_their_cards() {
     let canvas = r#"{"nodes":[{"id":"1","type":"text","text":"mooring \"lines\"\nand knots","x":0,"y":0,"width":1,"height":1}],"edges":[]}"#;
     check_finds(&[("Board.canvas", canvas)], "knots", &["Board.canvas"]);
 }
 
 #[test]
-fn filters_add_up() {
+fn filters_narrow_a_search() {
     check_filter(SearchRequest::default(), &["Projects/Boat.md", "Projects/Old/Boat.md", "Recipes/Glaze.md"]);
     let typed = Filter { note_type: Some("Project".to_owned()), ..Filter::default() };
     check_filter(SearchRequest { filter: typed, ..SearchRequest::default() }, &["Projects/Boat.md"]);
@@ -222,7 +222,7 @@ fn snippets_quote_the_source_around_the_match() {
 }
 
 #[test]
-fn odd_texts_are_words() {
+fn punctuation_in_a_query_is_ignored() {
     let vault = TestVault::new(&[("a.md", "water")]);
     let store = vault.store();
     let cases: [(&str, &[&str]); 8] = [

@@ -268,7 +268,7 @@ fn missed() -> (usize, Vec<String>) {
 }
 
 #[test]
-fn keys_of_known_forms_are_taken_out() {
+fn keys_of_known_formats_are_redacted() {
     let (count, missed) = missed();
     assert!(KEYS.len() >= 150 && count == 4 * KEYS.len());
     let share = 1.0 - missed.len() as f64 / count as f64;
@@ -446,7 +446,7 @@ const LOOK_ALIKES: &[&str] = &[
 ];
 
 #[test]
-fn what_only_looks_like_a_key_stays() {
+fn text_that_resembles_a_key_is_kept() {
     assert!(LOOK_ALIKES.len() >= 150);
     let mut dice = Dice(0x0DD_5EED_7777);
     let (mut count, mut lost) = (0, Vec::new());
@@ -470,7 +470,7 @@ fn what_only_looks_like_a_key_stays() {
 }
 
 #[test]
-fn private_key_blocks_go_whole() {
+fn private_key_blocks_are_redacted_whole() {
     let mut dice = Dice(0xB10C_B10C);
     let labels = ["RSA ", "", "EC ", "OPENSSH ", "ENCRYPTED ", "DSA "];
     for label in labels {
@@ -551,7 +551,7 @@ fn a_key_behind_a_megabyte_of_words_is_found_in_linear_time() {
 /// Counts what is taken out of the Markdown below a folder that `SIDENOTE_TEST_MARKDOWN` names.
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_MARKDOWN, a folder of Markdown"]
-fn real_notes_lose_nothing() {
+fn few_real_notes_are_redacted() {
     let folder = crate::support::needed("SIDENOTE_TEST_MARKDOWN");
     let (mut files, mut hit, mut all) = (0, 0, 0);
     for entry in walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap) {

@@ -108,7 +108,7 @@ const BAD: &[&str] = &[
 ];
 
 #[test]
-fn no_path_leads_out_as_the_place_of_something_new() {
+fn no_new_path_escapes_the_vault() {
     let place = Place::new();
     let store = place.store();
     let before = place.files();
@@ -144,7 +144,7 @@ fn no_path_leads_out_as_the_place_of_something_new() {
 }
 
 #[test]
-fn no_path_leads_out_as_the_name_of_something_old() {
+fn no_existing_path_escapes_the_vault() {
     let place = Place::new();
     let store = place.store();
     let before = place.files();
@@ -180,7 +180,7 @@ fn no_path_leads_out_as_the_name_of_something_old() {
 }
 
 #[test]
-fn what_lies_behind_a_link_out_of_the_vault_is_neither_read_nor_written() {
+fn files_behind_a_link_out_of_the_vault_are_neither_read_nor_written() {
     let place = Place::new();
     // An index that was made with leave serves nothing of it without.
     drop(place.store_that_follows(true));
@@ -212,7 +212,7 @@ fn what_lies_behind_a_link_out_of_the_vault_is_neither_read_nor_written() {
 }
 
 #[test]
-fn with_the_users_leave_folders_outside_are_read_and_written_and_linked_files_read() {
+fn follow_outside_allows_linked_folders_and_reading_of_linked_files() {
     let place = Place::new();
     let store = place.store_that_follows(true);
     for path in ["file.md", "folder/secret.md"] {
@@ -234,7 +234,7 @@ fn with_the_users_leave_folders_outside_are_read_and_written_and_linked_files_re
 }
 
 #[test]
-fn a_vault_cannot_allow_itself_the_way_out() {
+fn vault_settings_cannot_allow_following_outside() {
     let place = Place::new();
     fs::create_dir_all(place.vault().join(".sidenote")).unwrap();
     fs::write(place.vault().join(".sidenote/config.toml"), "[vault]\nfollow_outside = true\n").unwrap();
@@ -244,7 +244,7 @@ fn a_vault_cannot_allow_itself_the_way_out() {
 
 /// A folder becomes a link to somewhere else, and a folder again, as fast as can be, while notes in it are written.
 #[test]
-fn a_folder_that_is_swapped_for_a_link_leads_no_write_away() {
+fn a_folder_swapped_for_a_link_redirects_no_write() {
     let place = Place::new();
     let vault = place.vault();
     let evil = place.folder.path().join("vault-evil");

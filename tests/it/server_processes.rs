@@ -140,7 +140,7 @@ fn two_servers_and_the_command_line_write_a_thousand_notes_each_at_once() {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_in_a_rename_finishes_it_or_undoes_it() {
+fn a_server_terminated_during_a_rename_finishes_or_undoes_it() {
     let many: Vec<(String, String)> = (0..400)
         .map(|at| (format!("n{at}.md"), format!("See [[Old]] and [[Old|that]], number {at}.\n")))
         .collect();
@@ -180,7 +180,7 @@ fn a_server_that_is_told_to_end_in_a_rename_finishes_it_or_undoes_it() {
 }
 
 #[test]
-fn a_notestore_is_a_vault_of_its_own_layout() {
+fn a_notestore_is_a_vault_with_its_own_layout() {
     let vault = TestVault::new(&[]);
     let root = vault.root();
     let start = || {
@@ -203,7 +203,7 @@ fn a_notestore_is_a_vault_of_its_own_layout() {
 }
 
 #[test]
-fn an_index_that_is_named_from_here_is_followed_as_any_other() {
+fn a_relative_index_path_is_resolved_and_followed() {
     let vault = TestVault::new(&[]);
     let there = vault.root().join("real");
     fs::create_dir_all(&there).unwrap();
@@ -238,7 +238,7 @@ fn an_index_that_is_named_from_here_is_followed_as_any_other() {
 }
 
 #[test]
-fn clients_get_what_starts_the_server() {
+fn mcp_config_prints_settings_for_each_client() {
     let vault = TestVault::new(&[]);
     let program = env!("CARGO_BIN_EXE_sidenote");
     let root = vault.root().canonicalize().unwrap();

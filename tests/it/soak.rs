@@ -289,12 +289,12 @@ fn spend(time: Duration) {
 }
 
 #[test]
-fn some_seconds_of_everything_at_once() {
+fn concurrent_editors_commands_and_servers_for_seconds() {
     spend(Duration::from_secs(5));
 }
 
 #[test]
 #[ignore = "it takes as many minutes as SIDENOTE_TEST_MINUTES says: `just soak`"]
-fn many_minutes_of_everything_at_once() {
+fn concurrent_editors_commands_and_servers_for_minutes() {
     spend(Duration::from_secs(60 * number("SIDENOTE_TEST_MINUTES", 20) as u64));
 }

@@ -46,7 +46,7 @@ fn check_calls(set: &str, calls: &[(&str, Value, &str)]) {
 }
 
 #[test]
-fn our_own_tools_tell_what_landed() {
+fn notes_toolset_answers_with_its_own_writes() {
     check_calls(
         "notes",
         &[
@@ -87,7 +87,7 @@ fn our_own_tools_tell_what_landed() {
 }
 
 #[test]
-fn memories_in_markdown_tell_what_landed() {
+fn mem_toolset_answers_with_its_own_writes() {
     check_calls(
         "mem",
         &[
@@ -103,7 +103,7 @@ fn memories_in_markdown_tell_what_landed() {
 }
 
 #[test]
-fn long_term_memories_tell_what_landed() {
+fn longterm_toolset_answers_with_its_own_writes() {
     check_calls(
         "longterm",
         &[
@@ -117,7 +117,7 @@ fn long_term_memories_tell_what_landed() {
 }
 
 #[test]
-fn memories_with_votes_tell_what_landed() {
+fn vector_toolset_answers_with_its_own_writes() {
     check_calls(
         "vector",
         &[
@@ -132,7 +132,7 @@ fn memories_with_votes_tell_what_landed() {
 }
 
 #[test]
-fn tiered_memories_tell_what_landed() {
+fn tiered_toolset_answers_with_its_own_writes() {
     check_calls(
         "tiered",
         &[
@@ -147,7 +147,7 @@ fn tiered_memories_tell_what_landed() {
 }
 
 #[test]
-fn layered_memories_tell_what_landed() {
+fn rulebook_toolset_answers_with_its_own_writes() {
     check_calls(
         "rulebook",
         &[
@@ -163,7 +163,7 @@ fn layered_memories_tell_what_landed() {
 }
 
 #[test]
-fn commands_tell_what_landed() {
+fn commands_answer_with_their_own_writes() {
     let (vault, keeper) = kept();
     let saved = said(&vault, "2026-11-21", &["memory", "save", "A heron stands in the reeds."]);
     let id = saved["memory"]["id"].as_str().unwrap();
@@ -176,7 +176,7 @@ fn commands_tell_what_landed() {
 }
 
 #[test]
-fn a_note_is_followed_that_others_move_meanwhile() {
+fn a_note_that_another_process_moves_during_a_call_is_followed() {
     let vault = TestVault::new(&[("a.md", "---\nid: heron-1\n---\nIt stands.\n"), ("b.md", "It bends.\n")]);
     let store = vault.store();
     let other = vault.open("none");
@@ -210,7 +210,7 @@ fn a_note_is_followed_that_others_move_meanwhile() {
 }
 
 #[test]
-fn of_many_who_save_one_text_one_does() {
+fn concurrent_saves_of_one_text_create_one_note() {
     let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
     let stores = [vault.store(), vault.open("none")];
     for round in 0..6 {
@@ -234,7 +234,7 @@ fn of_many_who_save_one_text_one_does() {
 }
 
 #[test]
-fn an_operation_with_a_name_is_done_once() {
+fn a_call_with_an_operation_id_is_applied_once() {
     let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
     let mut client = Client::start(&vault, &[]);
     let write = json!({ "title": "Heron", "content": "It stands.", "operation_id": "op-1" });
@@ -275,7 +275,7 @@ fn an_operation_with_a_name_is_done_once() {
 }
 
 #[test]
-fn every_tool_that_writes_takes_a_name() {
+fn every_tool_that_writes_takes_an_operation_id() {
     for set in ["mem", "longterm", "vector", "tiered", "rulebook"] {
         let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
         let mut client = Client::start(&vault, &["--toolset", set]);
@@ -299,7 +299,7 @@ fn every_tool_that_writes_takes_a_name() {
 }
 
 #[test]
-fn a_search_by_tier_or_intent_says_what_its_answer_lacks() {
+fn a_search_by_tier_or_intent_reports_a_stale_index() {
     let (vault, keeper) = kept();
     vault.write("Late.md", "The water rises.\n");
     let mut client = Client::start(&vault, &["--toolset", "notes"]);
@@ -322,7 +322,7 @@ fn a_search_by_tier_or_intent_says_what_its_answer_lacks() {
 }
 
 #[test]
-fn a_search_of_memories_says_what_its_answer_lacks() {
+fn a_search_of_memories_reports_a_stale_index() {
     let (vault, keeper) = kept();
     vault.write("Late.md", "The water rises.\n");
     let mut checked = 0;
@@ -341,7 +341,7 @@ fn a_search_of_memories_says_what_its_answer_lacks() {
 }
 
 #[test]
-fn a_path_holds_for_a_search_with_an_intent() {
+fn a_path_filter_applies_to_a_search_with_an_intent() {
     let vault = TestVault::new(&[("Birds/Heron.md", "Water and reeds.\n"), ("Boat.md", "Water.\n")]);
     let mut client = Client::start(&vault, &["--toolset", "notes"]);
     let arguments = json!({ "query": "water", "intent": "explore", "path": "Birds" });

@@ -39,7 +39,7 @@ fn a_second_sync_reads_nothing() {
 /// A load writes segments of its own, and a few notes are left to tantivy: scores, which rest on counts and on lengths,
 /// show that both say the same.
 #[test]
-fn a_load_ranks_as_few_notes_do() {
+fn a_bulk_load_ranks_like_single_updates() {
     let vault = TestVault::example();
     vault.write("often.md", ["otter ".repeat(254), "heron ".repeat(255), "weir ".repeat(70_000)].concat());
     vault.write("words.md", (0..40_000).map(|at| format!("word{at} ")).collect::<String>());
@@ -72,7 +72,7 @@ fn a_load_ranks_as_few_notes_do() {
 
 /// The full text of a first, small batch was committed and its catalog was not; then the vault grew.
 #[test]
-fn a_load_behind_a_crash_keeps_its_words() {
+fn a_bulk_load_after_a_crash_keeps_its_words() {
     let vault = TestVault::new(&[("before.md", "heron")]);
     drop(vault.store());
     let index = vault.root().join(".sidenote/index");
@@ -121,7 +121,7 @@ fn the_id_of_a_path_is_looked_up_by_an_index() {
 
 /// What a load makes takes the place of the catalog that was there, for those too who read that one before.
 #[test]
-fn a_load_shows_to_those_who_read_before_it() {
+fn a_bulk_load_is_visible_to_open_readers() {
     let vault = TestVault::new(&[]);
     let (writer, reader) = (vault.store(), vault.open("none"));
     assert!(paths(&reader, "otter").is_empty());
@@ -159,7 +159,7 @@ fn indexing_touches_no_note() {
 }
 
 #[test]
-fn changes_show_at_the_next_sync() {
+fn changes_are_found_at_the_next_sync() {
     let vault = TestVault::new(&[("a.md", "heron"), ("b.md", "otter")]);
     let store = vault.store();
     vault.write("a.md", "kingfisher");
@@ -173,7 +173,7 @@ fn changes_show_at_the_next_sync() {
 }
 
 #[test]
-fn a_change_that_keeps_size_and_time_shows() {
+fn a_change_that_keeps_size_and_time_is_found() {
     let vault = TestVault::new(&[("a.md", "heron")]);
     let store = vault.store();
     let disk = vault.root().join("a.md");
@@ -245,7 +245,7 @@ fn a_change_of_the_excluded_filter_shows() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_followed_removes_nothing() {
+fn a_link_that_cannot_be_followed_removes_nothing() {
     let vault = TestVault::new(&[("a.md", "heron"), ("real/b.md", "otter")]);
     symlink(vault.root().join("outside"), vault.root().join("linked")).unwrap();
     fs::create_dir(vault.root().join(".elsewhere")).unwrap();
@@ -264,7 +264,7 @@ fn a_folder_that_cannot_be_followed_removes_nothing() {
 }
 
 #[test]
-fn hostile_files_harm_only_themselves() {
+fn a_hostile_file_affects_no_other_file() {
     let vault = TestVault::new(&[("fine.md", "heron")]);
     vault.write("utf16.md", [0xFF, 0xFE, b'h', 0, b'i', 0]);
     vault.write("bytes.md", b"otter \xFF\xFE caf\xE9 end");
@@ -330,7 +330,7 @@ fn large_and_deep_files_are_read_like_any_other() {
 }
 
 #[test]
-fn a_note_of_a_hundred_megabytes_is_told_of_by_name() {
+fn a_note_above_the_size_limit_is_named_in_a_warning() {
     let vault = TestVault::new(&[("fine.md", "heron")]);
     let huge = fs::File::create(vault.root().join("huge.md")).unwrap();
     huge.set_len(100 << 20).unwrap();
@@ -377,7 +377,7 @@ fn files_that_shrink_and_folders_that_vanish_while_they_are_read() {
 
 #[test]
 #[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
-fn a_vault_that_can_only_be_read_is_searched_all_the_same() {
+fn a_read_only_vault_is_searched() {
     let vault = TestVault::new(&[("fine.md", "heron")]);
     let home = TestVault::new(&[]);
     let root = vault.root().to_str().unwrap();

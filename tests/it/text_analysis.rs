@@ -26,7 +26,7 @@ fn words_are_folded() {
 }
 
 #[test]
-fn identifiers_come_whole_and_by_part() {
+fn identifiers_give_the_whole_and_the_parts() {
     check("snake_case", "[snake_case] snake case");
     check("camelCase HTTPServer", "[camelcase] camel case [httpserver] http server");
     check("well-known", "[well-known] well known");
@@ -37,18 +37,18 @@ fn identifiers_come_whole_and_by_part() {
 }
 
 #[test]
-fn signs_of_language_names_stay() {
+fn signs_of_programming_language_names_are_kept() {
     check("C++, C# and F#.", "[c++] c [c#] c and [f#] f");
     check("a+b x++y", "a b x y");
 }
 
 #[test]
-fn clitics_go() {
+fn clitics_are_removed() {
     check("the user's don't l’été", "the user don l ete");
 }
 
 #[test]
-fn unspaced_scripts_come_in_pairs() {
+fn unspaced_scripts_give_bigrams() {
     check("线段树", "线段 段树");
     check("树", "树");
     check("我用Rust写", "我用 rust 写");
@@ -57,14 +57,14 @@ fn unspaced_scripts_come_in_pairs() {
 }
 
 #[test]
-fn nothing_comes_of_nothing() {
+fn text_without_words_gives_no_terms() {
     check("", "");
     check("—… \t\n!?", "");
     check(&"x".repeat(129), "");
 }
 
 #[test]
-fn english_is_stemmed_and_nothing_else() {
+fn only_english_is_stemmed() {
     let mut stem = CachedStemmer::default();
     let stems: Vec<String> =
         ["running", "cafes", "выход", "x1ing", "is"].map(|word| stem.of(word).to_owned()).to_vec();
@@ -72,7 +72,7 @@ fn english_is_stemmed_and_nothing_else() {
 }
 
 #[test]
-fn a_stem_tells_how_its_words_begin() {
+fn prefixes_of_words_with_a_stem() {
     let check = |stem: &str, expected: &[&str]| assert_eq!(openings(stem), expected, "{stem}");
     check("connect", &["connect"]);
     check("happi", &["happi", "happy"]);
@@ -88,7 +88,7 @@ fn a_stem_tells_how_its_words_begin() {
 
 /// All words of three and four letters, and each of some roots with up to three endings.
 #[test]
-fn every_word_begins_as_its_stem_says() {
+fn every_word_has_a_prefix_of_its_stem() {
     let mut stem = CachedStemmer::brief();
     let mut check = |word: &str| {
         let stem = stem.of(word);
@@ -125,7 +125,7 @@ fn stop_words_are_known() {
 
 proptest! {
     #[test]
-    fn terms_stand_where_they_say(text in "\\PC{0,80}") {
+    fn terms_have_correct_offsets(text in "\\PC{0,80}") {
         let mut last = 0;
         for term in terms(&text) {
             let raw = text.get(term.start..term.end).unwrap();
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_between_words_does_not_matter(words in "[a-zA-Z0-9_'.+#-]{1,9}( [a-zA-Z0-9_'.+#-]{1,9}){0,4}") {
+    fn separators_between_words_do_not_matter(words in "[a-zA-Z0-9_'.+#-]{1,9}( [a-zA-Z0-9_'.+#-]{1,9}){0,4}") {
         // Behind a dash that is no ASCII the usual words take the long way, too.
         let cut = |text: &str| -> Vec<_> {
             terms(text).into_iter().map(|term| (term.text, term.position, term.kind)).collect()
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_alone_are_those_of_the_terms(text in "[a-zA-Z0-9_'.+#ßÅ水語 -]{0,80}|\\PC{0,80}") {
+    fn next_text_agrees_with_terms(text in "[a-zA-Z0-9_'.+#ßÅ水語 -]{0,80}|\\PC{0,80}") {
         let (mut walk, mut alone) = (Terms::new(&text), Vec::new());
         while let Some(term) = walk.next_text() {
             alone.push(term.to_owned());
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn runs_are_cut_where_no_letter_stands(text in "[a-zA-Z0-9_'.+# -]{0,80}") {
+    fn runs_are_split_at_non_alphanumeric_characters(text in "[a-zA-Z0-9_'.+# -]{0,80}") {
         let (mut walk, mut runs) = (Terms::new(&text).in_runs(), Vec::new());
         while let Some(run) = walk.next_text() {
             runs.push(run.to_owned());
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
+    fn folding_is_idempotent(text in "\\PC{0,40}") {
         let (mut once, mut twice) = (String::new(), String::new());
         fold_into(&text, &mut once);
         fold_into(&once, &mut twice);

@@ -281,7 +281,7 @@ fn imports(source: &Source) -> Vec<String> {
 }
 
 #[test]
-fn imports_point_left() {
+fn imports_point_to_lower_layers() {
     check(imports);
 }
 
@@ -314,7 +314,7 @@ fn header(source: &Source) -> String {
 }
 
 #[test]
-fn every_file_opens_with_sentences_of_its_own() {
+fn every_file_has_its_own_header() {
     let sources = sources();
     check(|source| {
         let said = header(source);
@@ -342,7 +342,7 @@ fn long_files_state_a_reason() {
 }
 
 #[test]
-fn nothing_is_left_to_be_done() {
+fn no_todo_is_left() {
     check(|source| {
         let marks = ["todo", "unimplemented", "dbg"];
         let calls = marks.iter().flat_map(|mark| source.words(mark).map(move |at| (at, mark)));
@@ -385,7 +385,7 @@ fn check_names(path: &str, text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn names_of_the_root_are_found_in_code_alone() {
+fn crate_paths_are_found_only_in_code() {
     check_names(
         "store/read/list.rs",
         "use crate::index::Index; fn f(x: crate::text::Span) {}",
@@ -461,7 +461,7 @@ fn shown_to_agents(source: &Source) -> Vec<String> {
 }
 
 #[test]
-fn what_agents_are_told_names_no_command() {
+fn text_for_agents_names_no_command() {
     // What only commands say: how a model is set, and parts of a hint that stands in its form for a person.
     let for_people = ["store/upkeep/models.rs", "config.rs"];
     let part = "\"--keep {path:?}\"";

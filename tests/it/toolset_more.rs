@@ -46,7 +46,7 @@ fn check_refused(tool: &str, arguments: Value, expected: &str) {
 }
 
 #[test]
-fn the_tools_are_listed_only_where_they_are_asked_for() {
+fn the_tools_are_listed_only_on_request() {
     let vault = vault();
     let names = |args: &[&str]| -> Vec<String> {
         let mut client = Client::start(&vault, args);

@@ -34,7 +34,7 @@ fn check(set: &str, expected: &[&str]) {
 }
 
 #[test]
-fn mem_is_offered_whole() {
+fn mem_lists_all_its_tools() {
     check(
         "mem",
         &[
@@ -50,7 +50,7 @@ fn mem_is_offered_whole() {
 }
 
 #[test]
-fn longterm_is_offered_whole() {
+fn longterm_lists_all_its_tools() {
     check(
         "longterm",
         &[
@@ -70,7 +70,7 @@ fn longterm_is_offered_whole() {
 }
 
 #[test]
-fn vector_is_offered_whole() {
+fn vector_lists_all_its_tools() {
     check(
         "vector",
         &[
@@ -87,7 +87,7 @@ fn vector_is_offered_whole() {
 }
 
 #[test]
-fn tiered_is_offered_whole() {
+fn tiered_lists_all_its_tools() {
     check(
         "tiered",
         &[
@@ -105,7 +105,7 @@ fn tiered_is_offered_whole() {
 }
 
 #[test]
-fn rulebook_is_offered_whole() {
+fn rulebook_lists_all_its_tools() {
     check(
         "rulebook",
         &[

@@ -33,7 +33,7 @@ fn check_refused(vault: &TestVault, args: &[&str], code: i32, says: &[&str]) {
 }
 
 #[test]
-fn one_operation_is_taken_back_through_later_ones() {
+fn one_operation_is_undone_beneath_later_ones() {
     let vault = TestVault::new(&[("a.md", "One.\n\nTwo.\n"), ("b.md", "See [[a]].\n")]);
     run(&vault, NOW, &["append", "a", "Three."]);
     let first = last(&vault);
@@ -55,7 +55,7 @@ fn one_operation_is_taken_back_through_later_ones() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_is_named_kept_or_passed_over() {
+fn operations_that_cannot_be_undone_are_named_and_skipped() {
     let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "x [[a]]\n"), ("c.md", "y [[a]]\n")]);
     run(&vault, NOW, &["append", "c", "First."]);
     run(&vault, NOW, &["move", "a", "d"]);
@@ -78,7 +78,7 @@ fn what_cannot_be_taken_back_is_named_kept_or_passed_over() {
 }
 
 #[test]
-fn a_note_that_got_the_name_of_another_is_left_alone() {
+fn undo_is_refused_where_another_note_took_the_path() {
     let vault = TestVault::new(&[("a.md", "One.\n")]);
     run(&vault, NOW, &["append", "a", "Two."]);
     let written = last(&vault);
@@ -101,7 +101,7 @@ fn a_note_that_got_the_name_of_another_is_left_alone() {
 }
 
 #[test]
-fn a_move_of_a_folder_is_taken_back_around_what_others_changed() {
+fn undoing_a_folder_move_keeps_later_changes_by_others() {
     let vault = TestVault::new(&[
         ("D/a.md", "# A\n\n[b](b.md) [l](../l.md)\n"),
         ("D/b.md", "# B\n"),
@@ -129,7 +129,7 @@ fn a_move_of_a_folder_is_taken_back_around_what_others_changed() {
 }
 
 #[test]
-fn what_is_passed_over_is_told_where_nothing_is_left() {
+fn skipped_operations_are_reported_where_nothing_can_be_undone() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     run(&vault, NOW, &["append", "a", "one"]);
     vault.remove("a.md");
@@ -137,7 +137,7 @@ fn what_is_passed_over_is_told_where_nothing_is_left() {
 }
 
 #[test]
-fn what_was_undone_is_done_again_as_long_as_nothing_else_was() {
+fn redo_works_until_another_operation() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     let states: Vec<String> = ["one", "two", "three"]
         .iter()
@@ -160,7 +160,7 @@ fn what_was_undone_is_done_again_as_long_as_nothing_else_was() {
 }
 
 #[test]
-fn a_note_removed_for_good_does_not_stop_what_came_before() {
+fn a_permanent_deletion_does_not_block_earlier_undos() {
     let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
     run(&vault, NOW, &["append", "b", "one"]);
     run(&vault, NOW, &["append", "a", "two"]);
@@ -172,7 +172,7 @@ fn a_note_removed_for_good_does_not_stop_what_came_before() {
 }
 
 #[test]
-fn a_torn_line_does_not_make_undo_take_back_another_operation() {
+fn a_torn_journal_line_does_not_mislead_undo() {
     let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
     run(&vault, NOW, &["append", "a", "one"]);
     run(&vault, NOW, &["append", "b", "two"]);
@@ -191,7 +191,7 @@ fn a_torn_line_does_not_make_undo_take_back_another_operation() {
 }
 
 #[test]
-fn before_images_that_are_damaged_are_found_by_check() {
+fn check_finds_damaged_before_images() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     run(&vault, NOW, &["append", "a", "one"]);
     assert_eq!(json(&vault, NOW, &["check"])["counts"].get("damaged-before-images"), None);
@@ -201,7 +201,7 @@ fn before_images_that_are_damaged_are_found_by_check() {
 }
 
 #[test]
-fn undo_and_history_read_the_journal_from_its_end() {
+fn undo_and_history_read_the_journal_backwards() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     run(&vault, NOW, &["append", "a", "one"]);
     let month = vault.root().join(".sidenote/records/2026-10.jsonl");
@@ -232,7 +232,7 @@ fn undo_and_history_read_the_journal_from_its_end() {
 }
 
 #[test]
-fn an_undo_that_recovery_finishes_leaves_no_folder_behind() {
+fn an_undo_finished_by_recovery_leaves_no_empty_folder() {
     let mut ended = [0, 0];
     for step in (1..200).step_by(2) {
         let vault = TestVault::new(&[("a.md", "x\n")]);
@@ -254,7 +254,7 @@ fn an_undo_that_recovery_finishes_leaves_no_folder_behind() {
 
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "the file system takes both names for one")]
-fn names_that_differ_by_case_alone_come_back() {
+fn undo_restores_names_that_differ_only_in_case() {
     let files = [
         ("n.md", "lower\n"),
         ("N.md", "UPPER\n"),

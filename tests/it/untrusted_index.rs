@@ -161,7 +161,7 @@ const ROWS: &[&str] = &[
 ];
 
 #[test]
-fn a_strange_schema_is_found_out() {
+fn a_foreign_schema_is_detected() {
     assert_eq!(SCHEMAS.len(), 12);
     let healthy = stdout(&vault().run(&["dump"]));
     for change in SCHEMAS {
@@ -172,7 +172,7 @@ fn a_strange_schema_is_found_out() {
 }
 
 #[test]
-fn strange_rows_are_found_out() {
+fn invalid_rows_are_detected() {
     assert_eq!(ROWS.len(), 57);
     let healthy = stdout(&vault().run(&["dump"]));
     for (at, change) in ROWS.iter().enumerate() {
@@ -181,7 +181,7 @@ fn strange_rows_are_found_out() {
 }
 
 #[test]
-fn strange_paths_below_a_sound_seal_end_the_walk_and_are_found_out() {
+fn invalid_paths_under_a_valid_seal_are_detected_by_the_scan() {
     let healthy = stdout(&vault().run(&["dump"]));
     for change in &ROWS[..9] {
         check_found_out(change, Sealed::Here, &healthy);
@@ -189,7 +189,7 @@ fn strange_paths_below_a_sound_seal_end_the_walk_and_are_found_out() {
 }
 
 #[test]
-fn a_log_beside_a_sealed_catalog_is_not_taken_for_ours() {
+fn a_foreign_wal_file_beside_a_sealed_catalog_is_rejected() {
     let vault = vault();
     let healthy = stdout(&vault.run(&["dump"]));
     let index = vault.root().join(".sidenote/index");
@@ -208,7 +208,7 @@ fn a_log_beside_a_sealed_catalog_is_not_taken_for_ours() {
 }
 
 #[test]
-fn a_seal_names_nothing_outside_the_index() {
+fn a_seal_that_names_files_outside_the_index_is_rejected() {
     let names = ["vectors/../../../victim.md", "bm25/../../../victim.md", "/dev/zero", "../../victim.md"];
     for name in names {
         let vault = vault();
@@ -228,7 +228,7 @@ fn a_seal_names_nothing_outside_the_index() {
 }
 
 #[test]
-fn a_seal_that_vouches_for_nothing_is_damaged() {
+fn a_seal_without_files_counts_as_damaged() {
     for sealed in [json!({ "files": {} }), json!({ "files": [] }), json!({})] {
         let vault = vault();
         let healthy = stdout(&vault.run(&["dump"]));
@@ -240,7 +240,7 @@ fn a_seal_that_vouches_for_nothing_is_damaged() {
 }
 
 #[test]
-fn a_file_of_holes_is_not_read() {
+fn a_huge_sparse_file_is_not_read() {
     for name in ["catalog.db", "seal.json", "ledger", "bm25/meta.json"] {
         let vault = vault();
         let healthy = stdout(&vault.run(&["dump"]));
@@ -253,7 +253,7 @@ fn a_file_of_holes_is_not_read() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once() {
+fn a_pipe_or_symlink_in_place_of_an_index_file_is_refused() {
     for name in ["catalog.db", "catalog.db-wal", "seal.json", "ledger", "bm25/meta.json"] {
         let vault = vault();
         drop(vault.store());
@@ -274,7 +274,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
 }
 
 #[test]
-fn a_copied_index_is_checked_and_kept() {
+fn a_copied_index_is_verified_and_kept() {
     let vault = vault();
     let healthy = stdout(&vault.run(&["dump"]));
     let index = vault.root().join(".sidenote/index");

@@ -151,7 +151,7 @@ fn check_trap(place: &str, trap: Trap) {
 }
 
 #[test]
-fn no_trap_in_a_downloaded_vault_leads_out_of_it_or_waits() {
+fn links_and_pipes_in_a_downloaded_vault_neither_escape_nor_block() {
     let mut traps: Vec<(&str, Trap)> = Vec::new();
     for file in FILES {
         traps.extend([Trap::File, Trap::Free, Trap::Pipe].map(|trap| (*file, trap)));
@@ -175,7 +175,7 @@ fn no_trap_in_a_downloaded_vault_leads_out_of_it_or_waits() {
 }
 
 #[test]
-fn a_link_in_the_place_of_our_state_is_named_with_what_to_do() {
+fn a_link_in_place_of_a_sidecar_file_is_reported_with_a_remedy() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("passwd"), format!("root:{SECRET}\n")).unwrap();
     let cases = [
@@ -203,7 +203,7 @@ fn a_link_in_the_place_of_our_state_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_mistake_in_the_vaults_own_settings_still_shows_its_line() {
+fn an_error_in_vault_settings_shows_its_line() {
     let vault = TestVault::new(&[("a.md", "a\n"), (".sidenote/config.toml", "[search]\nlimit == 3\n")]);
     let said = stderr(&vault.run(&["search", "a"]));
     assert!(said.contains("limit == 3"), "{said}");
@@ -225,7 +225,7 @@ fn settings_that_are_too_large_are_refused() {
 }
 
 #[test]
-fn the_lock_of_the_index_tells_no_argument() {
+fn the_lock_file_contains_no_arguments() {
     let vault = TestVault::new(&[("a.md", "a\n")]);
     let lock = vault.root().join(".sidenote/index/lock");
     // As an earlier version left it.

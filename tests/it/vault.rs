@@ -59,7 +59,7 @@ fn scan_all(root: &Path) -> Scan {
 }
 
 #[test]
-fn dot_entries_are_invisible_and_nothing_else() {
+fn only_dot_entries_are_hidden() {
     let root = vault(&[
         "b.md",
         "a/B.MD",
@@ -108,7 +108,7 @@ fn a_file_is_described() {
 }
 
 #[test]
-fn one_folder_alone_or_with_all_below() {
+fn a_folder_is_listed_with_or_without_subfolders() {
     let root = vault(&["n.md", "a/n.md", "a/b/n.md", "ab/n.md"]);
     let below = |folder: &str, recursive| {
         let options = ScanOptions { below: folder.to_owned(), recursive, ..ScanOptions::default() };
@@ -123,7 +123,7 @@ fn one_folder_alone_or_with_all_below() {
 }
 
 #[test]
-fn links_to_folders_are_followed_unless_they_lead_back() {
+fn links_to_folders_are_followed_unless_they_form_a_cycle() {
     let outside = vault(&["o.md", "deep/p.md", ".h/q.md"]);
     let root = vault(&["a/n.md"]);
     let link = |target: &Path, name: &str| symlink(target, root.path().join(name)).unwrap();
@@ -168,7 +168,7 @@ fn links_to_folders_are_followed_unless_they_lead_back() {
 }
 
 #[test]
-fn a_folder_comes_as_one_and_before_those_in_it() {
+fn a_folder_is_listed_once_and_before_its_subfolders() {
     let outside = vault(&["o.md", "deep/p.md"]);
     let root = vault(&["b.md", "a.md", "b/c.md", "b/.h/d.md", "b/e/f.md", "g/h.md", "hidden/i.md"]);
     symlink("a.md", root.path().join("in.md")).unwrap();
@@ -319,7 +319,7 @@ fn special_files_and_odd_names() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_listed_is_told() {
+fn an_unreadable_folder_is_reported() {
     let root = vault(&["n.md"]);
     let gone = root.path().join("gone");
     let missing = scan_all(&gone);
@@ -331,7 +331,7 @@ fn a_folder_that_cannot_be_listed_is_told() {
 }
 
 #[test]
-fn reading() {
+fn reading_needs_a_file_within_the_size_limit() {
     let root = vault(&["a/n.md"]);
     let vault = Vault::open(root.path()).unwrap();
     assert_eq!(vault.read(&path("a/n.md")).unwrap(), b"a/n.md");
@@ -346,7 +346,7 @@ fn reading() {
 }
 
 #[test]
-fn opening() {
+fn opening_needs_a_folder_and_a_valid_config_folder() {
     let root = vault(&["n.md"]);
     assert_eq!(Vault::open(root.path().join("gone")).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(Vault::open(root.path().join("n.md")).unwrap_err().kind(), ErrorKind::Invalid);
@@ -356,7 +356,7 @@ fn opening() {
 }
 
 #[test]
-fn discovering() {
+fn the_vault_is_discovered_from_a_subfolder() {
     let root = vault(&["a/b/n.md", "a/.obsidian/app.json", "c/d/n.md"]);
     let real = root.path().canonicalize().unwrap();
     assert_eq!(Vault::discover(&real.join("a/b")), real.join("a"));
@@ -427,7 +427,7 @@ fn settings_are_read() {
 }
 
 #[test]
-fn folders_of_attachments() {
+fn attachment_folders_follow_obsidians_settings() {
     let check = |text: &str, expect: FolderSetting| {
         let app = format!("{{\"attachmentFolderPath\":{text:?}}}");
         assert_eq!(settings(&[("app.json", &app)]).attachments, expect, "{text}");
@@ -440,7 +440,7 @@ fn folders_of_attachments() {
 }
 
 #[test]
-fn malformed_settings_are_warned_of() {
+fn malformed_settings_give_a_warning() {
     let found = settings(&[
         (
             "app.json",
@@ -476,7 +476,7 @@ fn malformed_settings_are_warned_of() {
 }
 
 #[test]
-fn excluded_files() {
+fn excluded_files_match_folders_and_patterns() {
     let check = |filter: &str, file: &str, expect: bool| {
         let app = serde_json::json!({"userIgnoreFilters": [filter]}).to_string();
         assert_eq!(settings(&[("app.json", &app)]).is_excluded(&path(file)), expect, "{filter} {file}");

@@ -84,7 +84,7 @@ fn check_rebuild(vault: &TestVault, store: &Store) {
 }
 
 #[test]
-fn what_editors_do_is_found_at_once() {
+fn changes_by_editors_are_found_without_a_scan() {
     let vault = TestVault::new(&[("a.md", "one\n"), ("d/b.md", "two [[a]]\n"), ("d/e/c.md", "three\n")]);
     let following = Following::new(&vault);
     let store = &following.store;
@@ -123,7 +123,7 @@ fn a_folder_that_moves_is_recognised_and_nothing_is_read_twice() {
 }
 
 #[test]
-fn what_is_no_note_of_the_vault_makes_no_batch() {
+fn changes_outside_of_notes_make_no_batch() {
     let vault = TestVault::new(&[("a.md", "one\n")]);
     let following = Following::new(&vault);
     vault.write(".git/objects/x.md", "hidden\n");
@@ -161,13 +161,13 @@ fn check_settings(before: Option<&str>) {
 }
 
 #[test]
-fn new_settings_of_obsidian_count_at_once() {
+fn changed_obsidian_settings_apply_at_once() {
     check_settings(Some("{}"));
     check_settings(None);
 }
 
 #[test]
-fn names_that_something_else_takes_at_once_hide_nothing() {
+fn names_reused_at_once_are_indexed() {
     let vault = TestVault::new(&[("a/one.md", "zebra\n"), ("b/two.md", "okapi\n"), ("c.md", "gazelle\n")]);
     let following = Following::new(&vault);
     let rename = |from: &str, to: &str| fs::rename(vault.root().join(from), vault.root().join(to)).unwrap();
@@ -185,7 +185,7 @@ fn names_that_something_else_takes_at_once_hide_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_renamed_again_and_again_leaves_nothing_behind() {
+fn a_folder_renamed_repeatedly_leaves_no_stale_notes() {
     let notes: Vec<(String, String)> =
         (0..200).map(|at| (format!("z0/{at}.md"), format!("note {at}\n"))).collect();
     let notes: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -204,7 +204,7 @@ fn a_folder_that_is_renamed_again_and_again_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_links_lead_to_is_followed_too() {
+fn targets_of_links_are_watched() {
     let vault = TestVault::new(&[("a.md", "one\n")]);
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("x.md"), "zebra\n").unwrap();
@@ -232,7 +232,7 @@ fn what_links_lead_to_is_followed_too() {
 }
 
 #[test]
-fn what_becomes_a_dangling_link_is_not_taken_for_deleted() {
+fn a_link_that_becomes_dangling_is_not_a_deletion() {
     let vault = TestVault::new(&[("a.md", "zebra\n"), ("real/b.md", "okapi\n")]);
     let outside = tempfile::tempdir().unwrap();
     fs::create_dir(outside.path().join("d")).unwrap();
@@ -263,7 +263,7 @@ fn what_becomes_a_dangling_link_is_not_taken_for_deleted() {
 }
 
 #[test]
-fn a_second_link_to_a_folder_shows_its_notes_once() {
+fn a_folder_linked_twice_shows_its_notes_once() {
     let vault = TestVault::new(&[("a.md", "zebra\n"), ("real/b.md", "okapi\n")]);
     let outside = tempfile::tempdir().unwrap();
     fs::create_dir(outside.path().join("d")).unwrap();
@@ -297,7 +297,7 @@ fn a_second_link_to_a_folder_shows_its_notes_once() {
 }
 
 #[test]
-fn one_link_that_cannot_be_looked_at_disables_nothing() {
+fn one_unreadable_link_does_not_disable_watching() {
     let vault = TestVault::new(&[("a.md", "zebra\n"), ("held.md", "okapi\n")]);
     let following = Following::new(&vault);
     let store = &following.store;
@@ -335,7 +335,7 @@ fn one_link_that_cannot_be_looked_at_disables_nothing() {
 }
 
 #[test]
-fn an_index_that_is_removed_while_it_is_followed_is_made_again() {
+fn an_index_removed_while_watched_is_rebuilt() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let following = Following::new(&vault);
     fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
@@ -345,7 +345,7 @@ fn an_index_that_is_removed_while_it_is_followed_is_made_again() {
 }
 
 #[test]
-fn an_index_that_another_process_made_anew_is_not_written_to_without_its_lock() {
+fn an_index_rebuilt_by_another_process_is_not_written_without_its_lock() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let following = Following::new(&vault);
     assert_eq!(find(&following.store, "zebra"), ["a.md"]);
@@ -361,7 +361,7 @@ fn an_index_that_another_process_made_anew_is_not_written_to_without_its_lock() 
 }
 
 #[test]
-fn the_log_of_the_catalog_stays_short_where_times_alone_change() {
+fn the_wal_stays_short_where_only_times_change() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let store = vault.store();
     let note = fs::File::options().write(true).open(vault.root().join("a.md")).unwrap();
@@ -376,7 +376,7 @@ fn the_log_of_the_catalog_stays_short_where_times_alone_change() {
 }
 
 #[test]
-fn a_vault_that_goes_away_is_not_made_up_and_is_followed_when_it_is_back() {
+fn a_vault_that_disappears_is_not_recreated_and_is_watched_when_it_returns() {
     let outer = TestVault::new(&[("v/a.md", "zebra\n")]);
     let (root, away) = (outer.root().join("v"), outer.root().join("away"));
     let store = Store::open(sidenote::store::Open {
@@ -415,7 +415,7 @@ impl Process {
 
 #[test]
 #[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
-fn a_system_without_watches_left_is_asked_again_and_again() {
+fn watching_is_retried_when_the_system_has_no_watches_left() {
     let vault = TestVault::new(&[("a/b/c/d.md", "one\n"), ("e/f/g.md", "one\n")]);
     let command = vault.command(&["watch", "--json"]);
     let script = "echo 3 >/proc/sys/user/max_inotify_watches; exec \"$@\"";
@@ -453,7 +453,7 @@ fn a_command_beside_a_server_reads_its_own_writes() {
 }
 
 #[test]
-fn the_next_process_takes_over_when_the_one_that_keeps_the_index_dies() {
+fn another_process_becomes_the_writer_when_the_writer_dies() {
     let vault = TestVault::new(&[("a.md", "one\n")]);
     let server = Process::start(&vault);
     let store = vault.open("none");
@@ -468,7 +468,7 @@ fn the_next_process_takes_over_when_the_one_that_keeps_the_index_dies() {
 }
 
 #[test]
-fn an_index_that_is_removed_or_made_anew_under_a_process_is_opened_again() {
+fn an_index_removed_or_rebuilt_under_a_process_is_reopened() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let store = vault.open("none");
     assert_eq!(find(&store, "zebra"), ["a.md"]);

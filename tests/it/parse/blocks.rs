@@ -113,7 +113,7 @@ fn block_ids_name_blocks() {
 }
 
 #[test]
-fn footnotes_are_found_without_case() {
+fn footnotes_are_found_ignoring_case() {
     let text = "x[^Ab]\n\n[^Ab]: text\n";
     assert_eq!(described(text, "#[^aB]"), "footnote Ab");
     assert_eq!(described(text, "#[^b]"), "none");
@@ -211,7 +211,7 @@ fn tabs_nest_as_four_spaces_do() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn random_lists_read_alike_with_tabs_and_with_spaces(
+    fn random_lists_parse_equally_with_tabs_and_spaces(
         items in prop::collection::vec((0..4_usize, 0..7_usize, any::<bool>()), 1..14)
     ) {
         let (mut depth, mut text) = (0, String::new());

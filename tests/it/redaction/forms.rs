@@ -468,7 +468,7 @@ const INNOCENT: &[&str] = &[
 ];
 
 #[test]
-fn innocent_words_and_values_stay() {
+fn harmless_words_and_values_are_kept() {
     assert_eq!(INNOCENT.len(), 234);
     let mut dice = Dice(0x1220_CE17);
     let mut lost = Vec::new();

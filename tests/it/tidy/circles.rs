@@ -136,7 +136,7 @@ fn circles(sources: &[Source]) -> BTreeSet<Vec<String>> {
 }
 
 #[test]
-fn no_files_use_each_other_in_a_circle() {
+fn no_files_use_each_other_in_a_cycle() {
     let found = circles(&sources());
     let known: BTreeSet<Vec<String>> =
         KNOWN.iter().map(|circle| circle.iter().map(|&file| file.to_owned()).collect()).collect();
@@ -157,7 +157,7 @@ fn check_circles(files: &[(&str, &str)], expected: &[&[&str]]) {
 }
 
 #[test]
-fn circles_are_found_in_every_way_to_name_a_file() {
+fn cycles_are_found_for_every_import_style() {
     let other = ("a/two.rs", "use super::one::One;");
     for text in [
         "use crate::a::two::Two;",
@@ -173,7 +173,7 @@ fn circles_are_found_in_every_way_to_name_a_file() {
 }
 
 #[test]
-fn a_circle_is_named_whole_and_a_folder_may_use_its_own_files() {
+fn a_cycle_is_reported_whole_and_a_folder_may_use_its_own_files() {
     check_circles(
         &[
             ("a.rs", "use crate::b::B; use self::inner::X;"),

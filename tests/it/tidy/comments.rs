@@ -67,7 +67,7 @@ fn every_doc_comment_is_whole_sentences() {
 }
 
 #[test]
-fn fragments_are_told_from_sentences() {
+fn fragments_are_distinguished_from_sentences() {
     let cases = [
         ("Counts the notes.", None),
         ("`<` or less.", None),

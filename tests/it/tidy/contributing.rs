@@ -1,4 +1,5 @@
-//! Owns the test that CONTRIBUTING.md names files that exist, and that all places name the same toolchain.
+//! Checks that CONTRIBUTING.md names files that exist, that recipes name tests that exist, and that all places name the
+//! same toolchain.
 
 use std::path::Path;
 
@@ -34,4 +35,27 @@ fn all_places_name_the_same_oldest_toolchain() {
     ] {
         assert!(read(file).contains(&sentence), "{file} does not say {sentence:?}");
     }
+}
+
+/// Lists the words of a script that name one test, such as `apply::taken_names_are_refused`.
+fn tests_named(script: &str) -> Vec<(&str, &str)> {
+    let words = script.split_whitespace().filter_map(|word| word.split_once("::"));
+    let is_name = |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    words.filter(|(file, test)| !test.is_empty() && is_name(file) && is_name(test)).collect()
+}
+
+#[test]
+fn recipes_name_tests_that_exist() {
+    let mut checked = 0;
+    for (script, count) in [(".ci/run", 3), ("justfile", 4)] {
+        let text = read(script);
+        let named = tests_named(&text);
+        assert_eq!(named.len(), count, "{script} names {named:?}");
+        for (file, test) in named {
+            let source = read(&format!("tests/it/{file}.rs"));
+            assert!(source.contains(&format!("fn {test}()")), "{script} names {file}::{test}");
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 7);
 }
