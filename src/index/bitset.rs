@@ -37,9 +37,9 @@ impl Bitset {
     pub(super) fn remove(&mut self, number: usize) -> bool {
         let Some(word) = self.words.get_mut(number / 64) else { return false };
         let bit = 1 << (number % 64);
-        let was_there = *word & bit != 0;
+        let was_present = *word & bit != 0;
         *word &= !bit;
-        was_there
+        was_present
     }
 
     /// Counts the numbers in the set.

@@ -17,14 +17,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::analysis::Listing;
+use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 pub use self::ranking::Ranking;
-use self::ranking::Scored;
-use self::statistics::Lengths;
+use self::ranking::SegmentScores;
+use self::statistics::LengthCache;
 use crate::index::bm25::bulk_inverter::BulkInverter;
-use crate::index::bm25::stem_expansion::Inflections;
-use crate::index::bm25::substring_candidates::{Held, Vocabulary, nothing_held};
+use crate::index::bm25::stem_expansion::ExpansionCache;
+use crate::index::bm25::substring_candidates::{CandidateCache, TermTextCache, new_candidate_cache};
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;
@@ -42,34 +42,34 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::bitset::Bitset;
 use crate::index::file_set::{FileId, FileSet};
 
-pub use analysis::{Analysed, Analysis};
+pub use analysis::{AnalyzedNote, Analyzer};
 
-/// How long the lock of tantivy's writer is waited for.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// The longest wait for tantivy's writer lock.
+const WRITER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The name of the one tokenizer: terms come as lists that [`Analysis`] made.
-const LISTED: &str = "listed";
-/// Bytes that a text of an [`Entry`] keeps for the next note.
-const KEPT_SPACE: usize = 256 << 10;
-/// So many segments are merged at a time.
-const AT_ONCE: usize = 8;
+/// The name of the only tokenizer: [`TermListTokenizer`](analysis::TermListTokenizer).
+const TOKENIZER: &str = "listed";
+/// The most bytes of capacity that a text of an [`IndexedText`] retains for the next note.
+const RETAINED_CAPACITY: usize = 256 << 10;
+/// The most segments that one merge combines.
+const MERGE_FACTOR: usize = 8;
 
-/// How one field counts: its weight before saturation, and how much its length matters (`b`).
+/// How one field contributes to the score: its weight before saturation, and its length normalisation (`b`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FieldTuning {
-    /// Multiplies the term frequency.
+    /// The factor of the term frequency.
     pub weight: f32,
-    /// Length normalisation, 0 (none) to 1 (full).
+    /// The strength of length normalisation, from 0 (none) to 1 (full).
     pub b: f32,
-    /// Terms; a shorter field counts as this long. Up to the length of a passage a longer text says more and does not
-    /// ramble, so there is nothing to set off.
-    pub short: f32,
+    /// The least length that is normalised, in terms. A shorter field is treated as this long: up to the length of a
+    /// passage, a longer text says more and needs no penalty.
+    pub min_length: f32,
 }
 
-/// Constants of BM25F (Robertson & Zaragoza 2009, section 3.5); docs/dev/ranking.md tells how they were chosen.
+/// The constants of BM25F (Robertson & Zaragoza 2009, section 3.5). docs/dev/ranking.md explains how they were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
-    /// Saturation of the term frequency.
+    /// The saturation of the term frequency.
     pub k1: f32,
     /// Title, aliases and file name.
     pub title: FieldTuning,
@@ -81,7 +81,7 @@ pub struct Tuning {
     pub code: FieldTuning,
     /// Tags, properties and path.
     pub meta: FieldTuning,
-    /// Weight of unstemmed matches, added as a score of their own.
+    /// The weight of unstemmed matches, which add a score of their own.
     pub exact: f32,
 }
 
@@ -89,146 +89,147 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             k1: 1.2,
-            title: FieldTuning { weight: 1.0, b: 0.4, short: 0.0 },
-            headings: FieldTuning { weight: 0.3, b: 0.4, short: 0.0 },
-            body: FieldTuning { weight: 1.0, b: 0.75, short: 150.0 },
-            code: FieldTuning { weight: 0.4, b: 0.75, short: 0.0 },
-            meta: FieldTuning { weight: 0.2, b: 0.75, short: 0.0 },
+            title: FieldTuning { weight: 1.0, b: 0.4, min_length: 0.0 },
+            headings: FieldTuning { weight: 0.3, b: 0.4, min_length: 0.0 },
+            body: FieldTuning { weight: 1.0, b: 0.75, min_length: 150.0 },
+            code: FieldTuning { weight: 0.4, b: 0.75, min_length: 0.0 },
+            meta: FieldTuning { weight: 0.2, b: 0.75, min_length: 0.0 },
             exact: 0.1,
         }
     }
 }
 
-/// What is indexed of one note.
+/// The texts of one note that are indexed, by field.
 #[derive(Debug, Clone, Default)]
-pub struct Entry {
+pub struct IndexedText {
     /// Title, aliases and file name.
     pub title: String,
-    /// Headings, one a line.
+    /// The headings, one per line.
     pub headings: String,
-    /// Body text with headings.
+    /// The body text, headings included.
     pub body: String,
     /// Code blocks, code spans and math.
     pub code: String,
-    /// Tags, properties, addresses.
+    /// Tags, values of properties and addresses.
     pub meta: String,
     /// The path.
-    pub place: String,
-    /// What stands in the file and in none of the last three: comments, markup, names of properties.
+    pub path: String,
+    /// Text of the file that is in none of `body`, `code` and `meta`: comments, markup and names of properties.
     pub rest: String,
-    /// The names of its properties, as they are compared.
+    /// The names of the properties, normalized for comparison.
     pub keys: Vec<String>,
-    /// Whether its text is of a form in which the terms may not hold every run of letters.
+    /// Whether the terms may lack some run of letters of the text.
     pub incomplete: bool,
 }
 
-impl Entry {
-    /// Empties it and keeps its space, unless that became much.
+impl IndexedText {
+    /// Clears all fields. Buffers keep their capacity up to [`RETAINED_CAPACITY`].
     fn clear(&mut self) {
-        let Self { title, headings, body, code, meta, place, rest, keys, incomplete } = self;
-        for text in [title, headings, body, code, meta, place, rest] {
+        let Self { title, headings, body, code, meta, path, rest, keys, incomplete } = self;
+        for text in [title, headings, body, code, meta, path, rest] {
             text.clear();
-            text.shrink_to(KEPT_SPACE);
+            text.shrink_to(RETAINED_CAPACITY);
         }
         keys.clear();
         *incomplete = false;
     }
 }
 
-/// A word of a query.
+/// A word of a query to rank by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Word {
-    /// The folded word.
+    /// The word in folded form.
     pub exact: String,
-    /// Its stem.
+    /// The stem of the word.
     pub stem: String,
-    /// How much it counts.
+    /// The weight of the word in the score.
     pub weight: f32,
-    /// Whether longer terms that begin with it count too (a lone character of an unspaced script).
+    /// Whether every term with this prefix matches (for a single character of a script without spaces).
     pub prefix: bool,
-    /// Whether it stands for itself, and not for an identifier whose parts stand beside it.
+    /// Whether the word is a plain word, and not an identifier whose parts are separate words of the query.
     pub single: bool,
 }
 
-/// A question to the full-text index.
+/// A ranked query to the full-text index.
 #[derive(Debug, Clone, Default)]
-pub struct Ask<'a> {
-    /// Words to rank by.
+pub struct Bm25Query<'a> {
+    /// The words to rank by.
     pub words: &'a [Word],
-    /// Only these files, where given.
+    /// The files that may be found; `None` stands for all.
     pub allowed: Option<&'a FileSet>,
-    /// How many hits at most.
+    /// The most hits to return. Hits that tie with the last one are returned too.
     pub limit: usize,
 }
 
-/// A hit: the file and its BM25F score.
+/// A file with its BM25F score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The file.
     pub file: FileId,
-    /// Its score; comparable within one query.
+    /// The score, which is comparable within one query only.
     pub score: f32,
 }
 
-/// All fields hold words as they stand; what shares a stem with a word is looked for in the list of terms.
+/// The fields of the tantivy schema. They hold unstemmed terms; stems are expanded at query time.
 #[derive(Debug, Clone, Copy)]
 struct Fields {
-    /// The note's number, by which it is replaced and removed.
+    /// The id of the file, by which its document is replaced and removed.
     file: Field,
-    /// The title, aliases and the file name.
+    /// The title, aliases and file name.
     title: Field,
     headings: Field,
-    /// The body.
+    /// The body text.
     words: Field,
     code: Field,
-    /// Tags, properties and addresses.
+    /// Tags, values of properties and addresses.
     meta: Field,
-    /// The path, which ranks as `meta` does, and holds nothing of the file.
-    place: Field,
-    /// Words that stand in the file and not in `words`, `code` or `meta`; queries that rank do not look here.
+    /// The path. It is scored together with `meta`, and is no content of the file.
+    path: Field,
+    /// Words of the file that are not in `words`, `code` or `meta`. Ranking does not read this field.
     rest: Field,
-    /// Names of properties.
+    /// The names of properties.
     keys: Field,
 }
 
 impl Fields {
-    /// The fields that hold all that stands in a file.
+    /// Returns the fields that together hold the whole content of a file.
     fn content(&self) -> [Field; 4] {
         [self.words, self.code, self.meta, self.rest]
     }
 
-    /// The fields that rank, each with those that rank as one with it.
-    fn ranking(&self) -> [Field; 5] {
+    /// Returns the fields that are scored, without those that are scored as a part of another one.
+    fn scored(&self) -> [Field; 5] {
         [self.title, self.headings, self.words, self.code, self.meta]
     }
 
-    /// The fields that rank as one with this one, by their length together.
-    fn as_one(&self, field: Field) -> Vec<Field> {
-        if field == self.meta { vec![field, self.place] } else { vec![field] }
+    /// Returns a field and the fields that are scored together with it, as one field of their joint length.
+    fn scored_together(&self, field: Field) -> Vec<Field> {
+        if field == self.meta { vec![field, self.path] } else { vec![field] }
     }
 }
 
 fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let text = |option| {
-        let indexing = TextFieldIndexing::default().set_tokenizer(LISTED).set_index_option(option);
+        let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(option);
         TextOptions::default().set_indexing_options(indexing)
     };
-    let (listed, counted) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
+    let (without_counts, with_counts) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
     let fields = Fields {
         file: builder.add_u64_field("file", INDEXED | FAST),
-        title: builder.add_text_field("title", text(counted)),
-        headings: builder.add_text_field("headings", text(counted)),
-        words: builder.add_text_field("words", text(counted)),
-        code: builder.add_text_field("code", text(counted)),
-        meta: builder.add_text_field("meta", text(counted)),
-        place: builder.add_text_field("place", text(counted)),
-        rest: builder.add_text_field("rest", text(listed)),
-        keys: builder.add_text_field("keys", text(listed)),
+        title: builder.add_text_field("title", text(with_counts)),
+        headings: builder.add_text_field("headings", text(with_counts)),
+        words: builder.add_text_field("words", text(with_counts)),
+        code: builder.add_text_field("code", text(with_counts)),
+        meta: builder.add_text_field("meta", text(with_counts)),
+        path: builder.add_text_field("place", text(with_counts)),
+        rest: builder.add_text_field("rest", text(without_counts)),
+        keys: builder.add_text_field("keys", text(without_counts)),
     };
     (builder.build(), fields)
 }
 
+/// Returns the conversion of a tantivy error that occurred while `doing` something to the index.
 fn failed(doing: &'static str) -> impl Fn(TantivyError) -> Error {
     move |error| {
         let kind = match &error {
@@ -250,8 +251,8 @@ pub struct Bm25 {
     index: tantivy::Index,
     reader: IndexReader,
     fields: Fields,
-    vocabulary: Arc<Vocabulary>,
-    lengths: Lengths,
+    term_texts: Arc<TermTextCache>,
+    lengths: LengthCache,
 }
 
 impl std::fmt::Debug for Bm25 {
@@ -261,10 +262,11 @@ impl std::fmt::Debug for Bm25 {
 }
 
 impl Bm25 {
-    /// Opens the index in `folder`, making it where `create` says so.
+    /// Opens the index in `folder`. With `create`, creates it if there is none.
     ///
     /// # Errors
-    /// `NotFound` where there is none, `Corrupt` where it cannot be read.
+    /// Returns `NotFound` if there is no index, `Corrupt` if it is damaged or was written by another version, and `Io`
+    /// if it cannot be read.
     pub fn open(folder: &Path, create: bool) -> Result<Self> {
         let (schema, fields) = schema();
         if create {
@@ -272,7 +274,7 @@ impl Bm25 {
             std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
         } else if !folder.join("meta.json").exists() {
             return Err(Error::not_found(format!("there is no full-text index in {}", folder.display()))
-                .with_hints("run: sidenote index", "ask the user to build the index"));
+                .with_hints("run: sidenote index", "query the user to build the index"));
         }
         let directory = UnsyncedDirectory::open(folder)
             .map_err(|error| failed("open")(TantivyError::OpenDirectoryError(error)))?;
@@ -285,63 +287,72 @@ impl Bm25 {
         if index.schema() != self::schema().0 {
             return Err(Error::corrupt("the full-text index was written by another version of sidenote"));
         }
-        index.tokenizers().register(LISTED, TextAnalyzer::builder(analysis::Listed).build());
+        index.tokenizers().register(TOKENIZER, TextAnalyzer::builder(analysis::TermListTokenizer).build());
         let reader =
             index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed("read"))?;
-        Ok(Self { index, reader, fields, vocabulary: Arc::default(), lengths: Lengths::default() })
+        Ok(Self { index, reader, fields, term_texts: Arc::default(), lengths: LengthCache::default() })
     }
 
-    /// Gives the generation of the last commit; 0 before the first.
+    /// Returns the generation of the last commit, or 0 if there is none.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the metadata of the index cannot be read.
     pub fn generation(&self) -> Result<i64> {
         let meta = self.index.load_metas().map_err(failed("read"))?;
         Ok(meta.payload.and_then(|payload| payload.parse().ok()).unwrap_or(0))
     }
 
-    /// Compares the checksum in each file's footer with its bytes.
+    /// Compares the checksum in the footer of each file with its content.
     ///
     /// # Errors
-    /// `Corrupt` naming the first damaged file.
+    /// Returns `Corrupt` with the name of the first damaged file.
     pub fn verify(&self) -> Result<()> {
         let directory = self.index.directory();
-        // `Index::validate_checksum` passes over files that are missing in tantivy's own list, which may be older.
+        // `Index::validate_checksum` skips files that are missing from tantivy's own list, which may be outdated.
         let mut files: Vec<_> =
             self.index.load_metas().map_err(failed("read"))?.list_segment_files().into_iter().collect();
         files.sort();
         for file in files {
-            // Not every segment has every file; one that is needed and missing keeps the index from opening.
-            let is_sound = !directory.exists(&file).unwrap_or(true)
-                || directory.validate_checksum(&file).is_ok_and(|is_sound| is_sound);
-            if !is_sound {
+            // Not every segment has every file. If a needed one is missing, the index cannot be opened.
+            let is_intact = !directory.exists(&file).unwrap_or(true)
+                || directory.validate_checksum(&file).is_ok_and(|is_intact| is_intact);
+            if !is_intact {
                 return Err(Error::corrupt(format!("the full-text index is damaged in {}", file.display())));
             }
         }
         Ok(())
     }
 
-    /// Checks that each live document stands for one of these files, and each file has one document.
+    /// Checks that the live documents correspond one to one to `files`.
     ///
     /// # Errors
-    /// `Corrupt` where that is not so.
+    /// Returns `Corrupt` if a document has no file, or a file has no document.
     pub fn verify_files(&self, files: &FileSet) -> Result<()> {
-        let mut left = files.clone();
+        let mut remaining = files.clone();
         for segment in self.reload()?.searcher.segment_readers() {
             let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
             for doc in segment.doc_ids_alive() {
                 let file = FileId::try_from(column.get_val(doc)).unwrap_or(-1);
-                if !left.remove(file) {
-                    return Err(Error::corrupt("the full-text index holds notes that the catalog does not"));
+                if !remaining.remove(file) {
+                    return Err(Error::corrupt(
+                        "the full-text index has notes that the catalog does not have",
+                    ));
                 }
             }
         }
-        let is_complete = left.is_empty();
+        let is_complete = remaining.is_empty();
         if is_complete { Ok(()) } else { Err(Error::corrupt("the full-text index lacks notes")) }
     }
 
-    /// Starts writing; `bulk` spends threads and memory on very many notes, else the writer is light. A load needs no more
-    /// than that: see [`Bm25Writer::load`].
+    /// Creates a writer. With `bulk`, it uses more threads and memory, for very many notes. A first load needs no
+    /// `bulk`: see [`Bm25Writer::begin_bulk_load`].
+    ///
+    /// # Errors
+    /// Returns `Conflict` if another process keeps the writer lock of tantivy for two seconds, and `Io` if the writer
+    /// cannot be started.
     pub fn writer(&self, bulk: bool) -> Result<Bm25Writer> {
         let threads = if bulk { bulk_threads() } else { 1 };
-        // Fewer and larger segments keep fewer copies of a term.
+        // Fewer and larger segments store a term fewer times.
         let budget = if bulk { 220_000_000 / threads } else { 20_000_000 };
         let options = || {
             IndexWriterOptions::builder()
@@ -350,10 +361,10 @@ impl Bm25 {
                 .num_merge_threads(1)
                 .build()
         };
-        // The index lock is held here, so no other writer is at work. A process that was forked a moment ago can still
-        // hold tantivy's lock of the writer before, until it runs its own program.
-        let end = Instant::now() + LOCK_PATIENCE;
-        let writer: IndexWriter<Listing> = loop {
+        // This process holds the index lock, so no other writer is active. But a process that was forked a moment ago
+        // can still hold the lock file of the previous writer, until it executes its own program.
+        let end = Instant::now() + WRITER_LOCK_TIMEOUT;
+        let writer: IndexWriter<TermListDocument> = loop {
             match self.index.writer_with_options(options()) {
                 Err(TantivyError::LockFailure(..)) if Instant::now() < end => {
                     std::thread::sleep(Duration::from_millis(10));
@@ -361,34 +372,38 @@ impl Bm25 {
                 opened => break opened.map_err(failed("write"))?,
             }
         };
-        // Merging behind a batch would outlive a command; `Bm25Writer::tidy` merges when it is due.
+        // A background merge would outlive a command. `Bm25Writer::merge_down_to` merges when it is due.
         writer.set_merge_policy(Box::new(NoMergePolicy));
         Ok(Bm25Writer { writer, inverter: None, fields: self.fields })
     }
 
-    /// Sees the newest commit.
+    /// Returns a snapshot of the last commit.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn reload(&self) -> Result<Bm25Snapshot> {
         self.reader.reload().map_err(failed("read"))?;
         let searcher = self.reader.searcher();
-        self.vocabulary.keep_only(searcher.segment_readers());
-        Bm25Snapshot::new(searcher, self.fields, Arc::clone(&self.vocabulary), &self.lengths)
+        self.term_texts.retain_segments(searcher.segment_readers());
+        Bm25Snapshot::new(searcher, self.fields, Arc::clone(&self.term_texts), &self.lengths)
     }
 
-    /// Counts segments; many small ones slow searches down.
+    /// Counts the segments. Searches slow down with their number.
     pub fn segments(&self) -> Result<usize> {
         Ok(self.index.searchable_segment_ids().map_err(failed("read"))?.len())
     }
 }
 
-/// One for two cores: notes are read and analysed on all of them meanwhile, which is more work.
+/// Returns the number of indexing threads: one for two cores, since reading and analysing notes uses all cores at the
+/// same time and is more work.
 fn bulk_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2).clamp(1, 4)
 }
 
-/// Adds and removes notes; nothing shows before [`Bm25Writer::commit`].
+/// Adds and removes notes. Changes become visible with [`Bm25Writer::commit`].
 pub struct Bm25Writer {
-    writer: IndexWriter<Listing>,
-    /// Takes all notes while a load is under way.
+    writer: IndexWriter<TermListDocument>,
+    /// Receives all notes while a bulk load is active.
     inverter: Option<BulkInverter>,
     fields: Fields,
 }
@@ -400,30 +415,30 @@ impl std::fmt::Debug for Bm25Writer {
 }
 
 impl Bm25Writer {
-    /// Expects very many notes, behind [`Bm25Writer::clear`] and with no removal until the next commit: notes are
-    /// inverted all at once.
+    /// Starts a bulk load: until the next commit, notes are inverted in memory and written as whole segments. Call it
+    /// after [`Bm25Writer::clear`], and remove no note before the commit.
     ///
     /// # Errors
-    /// `Io` where the system gives no thread.
-    pub fn load(&mut self) -> Result<()> {
+    /// Returns `Io` if the system cannot start a thread.
+    pub fn begin_bulk_load(&mut self) -> Result<()> {
         let start = || BulkInverter::start(self.writer.index(), self.fields);
         let inverter = start().map_err(|error| failed("write")(TantivyError::from(error)))?;
         self.inverter = Some(inverter);
         Ok(())
     }
 
-    /// Adds a note. Remove what had its number before.
-    pub fn add(&mut self, note: Analysed) -> Result<()> {
+    /// Adds a note. An earlier document with the same id must have been removed.
+    pub fn add(&mut self, note: AnalyzedNote) -> Result<()> {
         let Some(inverter) = &mut self.inverter else {
-            let document = Listing::new(&note, &self.fields);
+            let document = TermListDocument::new(&note, &self.fields);
             return self.writer.add_document(document).map(drop).map_err(failed("write"));
         };
-        // A thread that is gone says why.
-        if inverter.add(note) { Ok(()) } else { self.finish_load() }
+        // If the thread has ended, joining it returns the reason.
+        if inverter.add(note) { Ok(()) } else { self.finish_bulk_load() }
     }
 
-    /// Takes up the segments of a load, where one is under way.
-    fn finish_load(&mut self) -> Result<()> {
+    /// Ends the bulk load, if one is active, and adds its segments.
+    fn finish_bulk_load(&mut self) -> Result<()> {
         let Some(inverter) = self.inverter.take() else { return Ok(()) };
         for segment in inverter.finish().map_err(failed("write"))? {
             self.writer.add_segment(segment.meta().clone()).map_err(failed("write"))?;
@@ -431,73 +446,73 @@ impl Bm25Writer {
         Ok(())
     }
 
-    /// Removes the note of this number.
+    /// Removes the note with this id.
     pub fn remove(&self, file: FileId) {
         self.writer.delete_term(Term::from_field_u64(self.fields.file, file as u64));
     }
 
-    /// Removes the notes of all higher numbers.
+    /// Removes the notes whose ids are greater than `last`.
     pub fn remove_above(&self, last: FileId) -> Result<()> {
         let first = Term::from_field_u64(self.fields.file, last as u64);
         let above = RangeQuery::new(Bound::Excluded(first), Bound::Unbounded);
         self.writer.delete_query(Box::new(above)).map(drop).map_err(failed("write"))
     }
 
-    /// Removes everything.
+    /// Removes all notes.
     pub fn clear(&self) -> Result<()> {
         self.writer.delete_all_documents().map(drop).map_err(failed("write"))
     }
 
-    /// Makes everything since the last commit visible under `generation`.
+    /// Commits all changes, and stores `generation` with them.
     pub fn commit(&mut self, generation: i64) -> Result<()> {
-        self.finish_load()?;
+        self.finish_bulk_load()?;
         let mut commit = self.writer.prepare_commit().map_err(failed("commit"))?;
         commit.set_payload(&generation.to_string());
         commit.commit().map(drop).map_err(failed("commit"))
     }
 
-    /// Forgets everything since the last commit.
+    /// Discards all changes since the last commit.
     pub fn rollback(&mut self) -> Result<()> {
         self.inverter = None;
         self.writer.rollback().map(drop).map_err(failed("roll back"))
     }
 
-    /// Merges the smallest segments where there are more than `most`; says whether it did. Files count as they live, so
-    /// that a segment of replaced texts is small.
-    pub fn merge_smallest(&mut self, most: usize) -> Result<bool> {
+    /// Merges the smallest segments if there are more than `max_segments`, and returns whether it did. The size of a
+    /// segment is its number of live notes, so that a segment of mostly replaced notes is small.
+    pub fn merge_smallest(&mut self, max_segments: usize) -> Result<bool> {
         let mut metas = self.writer.index().searchable_segment_metas().map_err(failed("read"))?;
-        if metas.len() <= most {
+        if metas.len() <= max_segments {
             return Ok(false);
         }
         metas.sort_by_key(SegmentMeta::num_docs);
-        let count = (metas.len() - most + 1).clamp(2, AT_ONCE);
+        let count = (metas.len() - max_segments + 1).clamp(2, MERGE_FACTOR);
         let smallest: Vec<SegmentId> = metas.iter().take(count).map(SegmentMeta::id).collect();
         self.writer.merge(&smallest).wait().map_err(failed("merge"))?;
         Ok(true)
     }
 
-    /// Merges until there are no more than `most` segments, and drops files out of use.
-    pub fn tidy(&mut self, most: usize) -> Result<()> {
-        while self.merge_smallest(most)? {}
-        self.drop_unused()
+    /// Merges until there are at most `max_segments` segments, and removes unused files.
+    pub fn merge_down_to(&mut self, max_segments: usize) -> Result<()> {
+        while self.merge_smallest(max_segments)? {}
+        self.remove_unused_files()
     }
 
-    /// Drops files that no segment uses any more.
-    pub fn drop_unused(&mut self) -> Result<()> {
-        self.writer.garbage_collect_files().wait().map(drop).map_err(failed("tidy"))
+    /// Removes files that no segment uses any more.
+    pub fn remove_unused_files(&mut self) -> Result<()> {
+        self.writer.garbage_collect_files().wait().map(drop).map_err(failed("remove unused files of"))
     }
 }
 
-/// One state of the full-text index.
+/// An unchanging view of the full-text index at one commit.
 pub struct Bm25Snapshot {
     searcher: Searcher,
     fields: Fields,
-    /// Mean length of each field that ranks, by field.
+    /// The mean length of each scored field.
     lengths: HashMap<Field, f32>,
     documents: u64,
-    vocabulary: Arc<Vocabulary>,
-    held: Held,
-    inflections: Inflections,
+    term_texts: Arc<TermTextCache>,
+    candidates: CandidateCache,
+    expansions: ExpansionCache,
 }
 
 impl std::fmt::Debug for Bm25Snapshot {
@@ -506,19 +521,27 @@ impl std::fmt::Debug for Bm25Snapshot {
     }
 }
 
-/// Per-segment scratch space, so that a query allocates twice a segment and not once a term.
+/// Working memory for the scores of one segment, allocated once per segment and not once per term.
 struct Scratch {
+    /// The weighted frequency of the current word, by document.
     frequency: Vec<f32>,
+    /// The documents that contain the current word; at the end, those that contain any word.
     touched: Vec<DocId>,
+    /// The score so far, by document.
     scores: Vec<f32>,
 }
 
 impl Bm25Snapshot {
-    fn new(searcher: Searcher, fields: Fields, vocabulary: Arc<Vocabulary>, known: &Lengths) -> Result<Self> {
-        let lengths = known.means(&searcher, fields)?;
+    fn new(
+        searcher: Searcher,
+        fields: Fields,
+        term_texts: Arc<TermTextCache>,
+        cache: &LengthCache,
+    ) -> Result<Self> {
+        let lengths = cache.means(&searcher, fields)?;
         let documents = searcher.num_docs();
-        let (held, inflections) = (nothing_held(), Inflections::default());
-        Ok(Self { searcher, fields, lengths, documents, vocabulary, held, inflections })
+        let (candidates, expansions) = (new_candidate_cache(), ExpansionCache::default());
+        Ok(Self { searcher, fields, lengths, documents, term_texts, candidates, expansions })
     }
 
     /// Counts the notes.
@@ -526,68 +549,72 @@ impl Bm25Snapshot {
         self.documents
     }
 
-    /// Counts the notes that hold a word in their body, in any inflection.
-    pub fn frequency(&self, stem: &str) -> Result<u64> {
-        Ok(self.inflected(self.fields.words, stem)?.documents)
+    /// Counts the notes whose body contains any term with this stem.
+    pub fn body_document_frequency(&self, stem: &str) -> Result<u64> {
+        Ok(self.expand_stem(self.fields.words, stem)?.documents)
     }
 
-    /// Counts the notes that hold a word in their body or in their title, whichever are more.
-    pub fn holding(&self, word: &Word) -> Result<u64> {
-        Ok(self.frequency(&word.stem)?.max(self.inflected(self.fields.title, &word.stem)?.documents))
+    /// Counts the notes that contain a word, in any inflection, in their body or in their title, and returns the larger
+    /// count.
+    pub fn document_frequency(&self, word: &Word) -> Result<u64> {
+        Ok(self
+            .body_document_frequency(&word.stem)?
+            .max(self.expand_stem(self.fields.title, &word.stem)?.documents))
     }
 
-    /// Says whether no note holds a word anywhere.
-    pub fn is_unheard(&self, word: &Word) -> Result<bool> {
+    /// Returns whether no note contains a word.
+    pub fn is_out_of_vocabulary(&self, word: &Word) -> Result<bool> {
         let fields = self.fields;
         for field in [fields.words, fields.title, fields.meta] {
-            if self.inflected(field, &word.stem)?.documents > 0 {
+            if self.expand_stem(field, &word.stem)?.documents > 0 {
                 return Ok(false);
             }
         }
         Ok(self.documents_with(fields.code, &word.exact)? == 0)
     }
 
-    /// Gives the inverse document frequency of a word: ln(1 + (N − n + ½) / (n + ½)).
+    /// Returns the inverse document frequency of a stem: ln(1 + (N − n + ½) / (n + ½)), for N notes of which n contain
+    /// it.
     pub fn idf(&self, stem: &str) -> Result<f32> {
-        Ok(idf(self.documents, self.frequency(stem)?))
+        Ok(idf(self.documents, self.body_document_frequency(stem)?))
     }
 
-    /// Ranks the notes that answer a question, best first; those that score as the last do come on top of the limit, for
-    /// their order is not decided here.
-    pub fn search(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
-        Ok(self.rank(ask, tuning)?.hits)
+    /// Ranks the notes that match a query, best first. Notes that tie with the last one within the limit are included,
+    /// because ties are resolved elsewhere.
+    pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
+        Ok(self.rank(query, tuning)?.hits)
     }
 
-    /// Ranks like [`Bm25Snapshot::search`], and keeps the scores of all other notes as well: they are made anyway.
-    pub fn rank(&self, ask: &Ask<'_>, tuning: &Tuning) -> Result<Ranking> {
+    /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes, which are computed anyway.
+    pub fn rank(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Ranking> {
         let mut best: BinaryHeap<Reverse<OrderedScore>> = BinaryHeap::new();
         let mut ranking = Ranking::default();
-        if ask.limit == 0 || ask.words.is_empty() {
+        if query.limit == 0 || query.words.is_empty() {
             return Ok(ranking);
         }
-        let weights = self.word_weights(ask.words, tuning)?;
+        let weights = self.word_weights(query.words, tuning)?;
         for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            let mut scratch = self.score_segment(at, segment, ask, tuning, &weights)?;
+            let mut scratch = self.score_segment(at, segment, query, tuning, &weights)?;
             scratch.touched.retain(|&doc| !segment.is_deleted(doc));
             for &doc in &scratch.touched {
                 let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
                 let candidate = OrderedScore(score);
-                let full = best.len() >= ask.limit;
+                let full = best.len() >= query.limit;
                 if full && best.peek().is_some_and(|Reverse(worst)| candidate < *worst) {
                     continue;
                 }
                 let file = files.get_val(doc) as FileId;
-                if ask.allowed.is_some_and(|set| !set.contains(file)) {
+                if query.allowed.is_some_and(|set| !set.contains(file)) {
                     continue;
                 }
                 ranking.hits.push(Hit { file, score });
                 best.push(Reverse(candidate));
-                if best.len() > ask.limit {
+                if best.len() > query.limit {
                     best.pop();
                 }
             }
-            ranking.segments.push(Scored { files, docs: scratch.touched, scores: scratch.scores });
+            ranking.segments.push(SegmentScores { files, docs: scratch.touched, scores: scratch.scores });
         }
         if let Some(Reverse(worst)) = best.peek() {
             ranking.hits.retain(|hit| OrderedScore(hit.score) >= *worst);
@@ -596,21 +623,21 @@ impl Bm25Snapshot {
         Ok(ranking)
     }
 
-    /// Gives each word's idf times its weight, for stemmed and for exact matches.
+    /// Returns the idf of each word times its weight, for stemmed and for exact matches.
     fn word_weights(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<(f32, f32)>> {
         let fields = self.fields;
         words
             .iter()
             .map(|word| {
-                let most = self
-                    .holding(word)?
-                    .max(self.inflected(fields.meta, &word.stem)?.documents)
+                let stemmed = self
+                    .document_frequency(word)?
+                    .max(self.expand_stem(fields.meta, &word.stem)?.documents)
                     .max(self.documents_with(fields.code, &word.exact)?);
                 let exact = self
                     .documents_with(fields.words, &word.exact)?
                     .max(self.documents_with(fields.title, &word.exact)?);
                 Ok((
-                    word.weight * idf(self.documents, most),
+                    word.weight * idf(self.documents, stemmed),
                     word.weight * tuning.exact * idf(self.documents, exact),
                 ))
             })
@@ -621,7 +648,7 @@ impl Bm25Snapshot {
         &self,
         at: usize,
         segment: &SegmentReader,
-        ask: &Ask<'_>,
+        query: &Bm25Query<'_>,
         tuning: &Tuning,
         weights: &[(f32, f32)],
     ) -> Result<Scratch> {
@@ -630,7 +657,7 @@ impl Bm25Snapshot {
             Scratch { frequency: vec![0.0; size], touched: Vec::new(), scores: vec![0.0; size] };
         let mut touched = DocSet::new(segment.max_doc());
         let fields = self.fields;
-        for (word, &(stem_weight, exact_weight)) in ask.words.iter().zip(weights) {
+        for (word, &(stem_weight, exact_weight)) in query.words.iter().zip(weights) {
             for (field, field_tuning) in [
                 (fields.title, tuning.title),
                 (fields.headings, tuning.headings),
@@ -639,23 +666,23 @@ impl Bm25Snapshot {
                 (fields.meta, tuning.meta),
             ] {
                 if word.prefix {
-                    let spread = self.begun_by(field, &word.exact)?;
-                    let found = spread.terms.get(at).map_or(&[][..], Vec::as_slice);
-                    self.add_frequencies(segment, field, field_tuning, found, &mut scratch)?;
+                    let expansion = self.expand_prefix(field, &word.exact)?;
+                    let terms = expansion.terms.get(at).map_or(&[][..], Vec::as_slice);
+                    self.add_frequencies(segment, field, field_tuning, terms, &mut scratch)?;
                 } else if field == fields.code {
-                    let found = as_it_stands(segment, field, &word.exact)?;
+                    let found = lookup_term(segment, field, &word.exact)?;
                     self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
                 } else {
-                    let spread = self.inflected(field, &word.stem)?;
-                    let found = spread.terms.get(at).map_or(&[][..], Vec::as_slice);
-                    self.add_frequencies(segment, field, field_tuning, found, &mut scratch)?;
+                    let expansion = self.expand_stem(field, &word.stem)?;
+                    let terms = expansion.terms.get(at).map_or(&[][..], Vec::as_slice);
+                    self.add_frequencies(segment, field, field_tuning, terms, &mut scratch)?;
                 }
             }
             saturate(&mut scratch, tuning.k1, stem_weight, &mut touched);
             if exact_weight > 0.0 {
                 for (field, field_tuning) in [(fields.words, tuning.body), (fields.title, tuning.title)] {
                     let exact = FieldTuning { weight: 1.0, ..field_tuning };
-                    let found = as_it_stands(segment, field, &word.exact)?;
+                    let found = lookup_term(segment, field, &word.exact)?;
                     self.add_frequencies(segment, field, exact, &found, &mut scratch)?;
                 }
                 saturate(&mut scratch, tuning.k1, exact_weight, &mut touched);
@@ -665,7 +692,7 @@ impl Bm25Snapshot {
         Ok(scratch)
     }
 
-    /// Adds one field's length-normalised, weighted frequencies of these terms to the scratch.
+    /// Adds the weighted, length-normalised frequencies of terms in one field to the scratch memory.
     fn add_frequencies(
         &self,
         segment: &SegmentReader,
@@ -678,10 +705,10 @@ impl Bm25Snapshot {
             return Ok(());
         }
         let mut norms = Vec::new();
-        for part in self.fields.as_one(field) {
+        for part in self.fields.scored_together(field) {
             norms.push(segment.get_fieldnorms_reader(part).map_err(failed("read"))?);
         }
-        let mean = self.lengths.get(&field).copied().unwrap_or(1.0).max(tuning.short);
+        let mean = self.lengths.get(&field).copied().unwrap_or(1.0).max(tuning.min_length);
         for (part, term) in terms {
             let inverted = segment.inverted_index(*part).map_err(failed("read"))?;
             let mut postings = inverted
@@ -690,7 +717,7 @@ impl Bm25Snapshot {
             let mut doc = postings.doc();
             while doc != TERMINATED {
                 let length: u32 = norms.iter().map(|norms| norms.fieldnorm(doc)).sum();
-                let length = (length as f32).max(tuning.short) / mean;
+                let length = (length as f32).max(tuning.min_length) / mean;
                 let frequency =
                     tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
                 if let Some(sum) = scratch.frequency.get_mut(doc as usize) {
@@ -705,13 +732,14 @@ impl Bm25Snapshot {
         Ok(())
     }
 
-    /// Sums up, for each file, a digest of all its terms and their frequencies: equal sums mean equal indexes.
+    /// Returns for each file the sum of the digests of its terms and their frequencies. Two indexes with equal sums are
+    /// equal.
     pub fn digests(&self) -> Result<HashMap<FileId, u64>> {
         let mut sums = HashMap::new();
         let fields = self.fields;
         for segment in self.searcher.segment_readers() {
             let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            for field in fields.listed() {
+            for field in fields.with_terms() {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
                 while stream.advance() {
@@ -739,22 +767,22 @@ impl Bm25Snapshot {
     }
 }
 
-/// Looks a term up; none where the field does not have it.
-fn as_it_stands(segment: &SegmentReader, field: Field, term: &str) -> Result<Vec<(Field, TermInfo)>> {
+/// Looks up a term in the term dictionary of a field. The result is empty if the field does not contain it.
+fn lookup_term(segment: &SegmentReader, field: Field, term: &str) -> Result<Vec<(Field, TermInfo)>> {
     let inverted = segment.inverted_index(field).map_err(failed("read"))?;
     let info = inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?;
     Ok(info.into_iter().map(|info| (field, info)).collect())
 }
 
-/// Visits the terms that begin with a text, in order, until told to stop.
-fn each_term(
+/// Visits the terms with a prefix in order, until `visit` returns `false`.
+fn for_each_term_with_prefix(
     inverted: &InvertedIndexReader,
-    opening: &str,
+    prefix: &str,
     mut visit: impl FnMut(&str, &TermInfo) -> bool,
 ) -> Result<()> {
-    let range = inverted.terms().range().ge(opening.as_bytes());
+    let range = inverted.terms().range().ge(prefix.as_bytes());
     let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
-    while stream.advance() && stream.key().starts_with(opening.as_bytes()) {
+    while stream.advance() && stream.key().starts_with(prefix.as_bytes()) {
         if std::str::from_utf8(stream.key()).is_ok_and(|term| !visit(term, stream.value())) {
             break;
         }
@@ -762,7 +790,7 @@ fn each_term(
     Ok(())
 }
 
-/// Turns a word's summed frequencies into score: idf · (k1 + 1) · tf / (k1 + tf), and clears them for the next word.
+/// Adds the score of a word, idf · (k1 + 1) · tf / (k1 + tf), and clears its frequencies for the next word.
 fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, touched: &mut DocSet) {
     for doc in scratch.touched.drain(..) {
         touched.insert(doc);
@@ -776,8 +804,9 @@ fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, touched: &mut DocSet) {
     }
 }
 
-fn idf(documents: u64, holding: u64) -> f32 {
-    let (all, some) = (documents as f32, holding as f32);
+/// Computes the inverse document frequency of a term that `containing` of `documents` contain.
+fn idf(documents: u64, containing: u64) -> f32 {
+    let (all, some) = (documents as f32, containing as f32);
     (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
 }
 
@@ -812,7 +841,7 @@ impl DocSet {
         self.0.insert(doc as usize);
     }
 
-    /// Adds the documents of a term.
+    /// Adds the documents in the posting list of a term.
     fn add(&mut self, inverted: &InvertedIndexReader, info: &TermInfo) -> Result<()> {
         let mut postings = inverted
             .read_postings_from_terminfo(info, IndexRecordOption::Basic)

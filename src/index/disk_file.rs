@@ -1,4 +1,4 @@
-//! Describes single files as they are on the disk, where the catalog does not hold them as they are.
+//! Builds the catalog row of a single file from its current content on the disk.
 
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, FileRow};
@@ -9,11 +9,12 @@ use crate::vault::obsidian::Settings;
 use crate::vault::scan;
 
 impl Index {
-    /// Describes a file as it is on the disk, whatever the catalog holds of it; nothing where it is gone.
+    /// Returns the row of a file as it is on the disk now, whatever the catalog has for it. Returns `None` if the file
+    /// does not exist.
     ///
     /// # Errors
-    /// `Io` where it cannot be read; `Corrupt` where the catalog cannot.
-    pub fn look_at(&self, path: &NotePath, settings: &Settings) -> Result<Option<FileRow>> {
+    /// Returns `Io` if the file cannot be read, and `Corrupt` if the catalog cannot be read.
+    pub fn row_on_disk(&self, path: &NotePath, settings: &Settings) -> Result<Option<FileRow>> {
         let known = self.catalog().row_at(path.as_str())?;
         let Some(stat) = scan::stat(&self.vault, path)? else { return Ok(None) };
         let (stat, excluded) = (diff::stat_of(&stat), settings.is_excluded(path));

@@ -1,8 +1,8 @@
-//! A set of files by number: the candidate set of a search, or the files that a search leaves out.
+//! A set of file ids: the candidate set of a search, or the files that a search excludes.
 
 use crate::index::bitset::Bitset;
 
-/// The number of a file in the catalog. It stays the same while the file lives, also when the file is moved.
+/// The id of a file in the catalog. It does not change during the life of the file, even when the file is moved.
 pub type FileId = i64;
 
 /// A set of files, listed one by one or as every file but the listed ones.
@@ -67,16 +67,16 @@ impl FileSet {
         Self { count: listed.count(), listed, is_complement: false }
     }
 
-    /// Iterates over the files of a listed set in the order of their numbers.
+    /// Iterates over the files of a listed set in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = FileId> + '_ {
         self.listed.iter().map(|number| number as FileId)
     }
 
     /// Removes a file from a listed set, and returns whether the set contained it.
     pub(super) fn remove(&mut self, file: FileId) -> bool {
-        let was_there = usize::try_from(file).is_ok_and(|number| self.listed.remove(number));
-        self.count -= usize::from(was_there);
-        was_there
+        let was_present = usize::try_from(file).is_ok_and(|number| self.listed.remove(number));
+        self.count -= usize::from(was_present);
+        was_present
     }
 
     /// Adds a file to a listed set.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use crate::clock::Timestamp;
-use crate::index::bm25::{Analysed, Analysis, Entry};
+use crate::index::bm25::{AnalyzedNote, Analyzer, IndexedText};
 use crate::index::catalog::{Details, FileKind, FileRow, LinkGroup, Place, PutAway, Record, Stat, path_id};
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
@@ -29,7 +29,7 @@ pub struct Document {
     /// What goes into the catalog; the file's number is still 0.
     pub record: Record,
     /// What goes into the full-text index; nothing for attachments.
-    pub entry: Option<Analysed>,
+    pub entry: Option<AnalyzedNote>,
 }
 
 /// A note as everything above the index reads it: decoded text and what it says.
@@ -184,7 +184,7 @@ impl Document {
         stat: Stat,
         racy: bool,
         excluded: bool,
-        analysis: &mut Analysis,
+        analyzer: &mut Analyzer,
     ) -> Self {
         let (mut document, reading) = Self::described(path, bytes, stat, racy, excluded);
         let record = &mut document.record;
@@ -197,7 +197,7 @@ impl Document {
         if !excluded {
             reading.each_embedded_text(|text| record.passages.push(passage_key(text)));
             let record = &document.record;
-            document.entry = Some(analysis.of(|entry| gather(path, &reading, record, entry)));
+            document.entry = Some(analyzer.analyze(|texts| collect_texts(path, &reading, record, texts)));
         }
         document
     }
@@ -289,7 +289,7 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
 }
 
 /// Gathers what is to be indexed of a note, in an entry that is empty.
-fn gather(path: &NotePath, reading: &Reading, record: &Record, entry: &mut Entry) {
+fn collect_texts(path: &NotePath, reading: &Reading, record: &Record, entry: &mut IndexedText) {
     let note = &reading.note;
     entry.title.push_str(&reading.title);
     let mut known = HashSet::new();
@@ -315,7 +315,7 @@ fn gather(path: &NotePath, reading: &Reading, record: &Record, entry: &mut Entry
         entry.body.push_str(&summary);
     }
     push(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
-    entry.place.push_str(path.as_str());
+    entry.path.push_str(path.as_str());
     for (tag, _) in &record.tags {
         entry.meta.push_str(tag);
         entry.meta.push('\n');
@@ -342,7 +342,7 @@ fn push_rest(
     reading: &Reading,
     properties: &Map<String, Value>,
     told: &HashSet<Cow<'_, str>>,
-    entry: &mut Entry,
+    entry: &mut IndexedText,
 ) {
     // Half-width sound marks melt with the letter before them when terms are folded.
     let is_plain = reading.text.is_ascii() || reading.text.bytes().all(|byte| byte < COMBINING);

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::bm25::{Analysis, Bm25, Bm25Writer};
+use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup};
 use crate::index::diff::{Candidate, Difference, Redo, SyncReport, compare};
 use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
@@ -195,7 +195,7 @@ impl Writer {
                 self.catalog.distrust_all()?;
             }
             if plan.is_load() {
-                writer.load()?;
+                writer.begin_bulk_load()?;
             }
         }
         for known in removed.iter() {
@@ -323,9 +323,9 @@ impl Writer {
                 let sender = sender.clone();
                 let (vault, next) = (&vault, &next);
                 scope.spawn(move || {
-                    let mut analysis = Analysis::default();
+                    let mut analyzer = Analyzer::default();
                     loop {
-                        let group = read_group(vault, candidates, next, plan.started, &mut analysis);
+                        let group = read_group(vault, candidates, next, plan.started, &mut analyzer);
                         // The receiver is gone once the batch was given up.
                         if group.is_empty() || sender.send(group).is_err() {
                             break;
@@ -677,7 +677,7 @@ impl Writer {
         self.open_full_text(false)?;
         let Some((writer, _)) = &mut self.full_text else { return Ok(false) };
         let merged = writer.merge_smallest(MOST_SEGMENTS)?;
-        writer.drop_unused()?;
+        writer.remove_unused_files()?;
         Ok(merged)
     }
 
@@ -732,7 +732,7 @@ impl Writer {
             self.open_full_text(false)?;
         }
         if let Some((mut writer, _)) = self.full_text.take() {
-            writer.tidy(MOST_SEGMENTS)?;
+            writer.merge_down_to(MOST_SEGMENTS)?;
         }
         if !self.catalog.checkpoint()? {
             // A reader still looks at the log; without a seal the next writer checks the files itself.

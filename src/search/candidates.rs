@@ -129,7 +129,7 @@ impl<'a> Selector<'a> {
             _ => std::slice::from_ref(&term.text),
         };
         for text in texts {
-            if let Some(files) = self.snapshot.bm25.may_hold(text)? {
+            if let Some(files) = self.snapshot.bm25.may_contain(text)? {
                 found = Some(match found {
                     None => files,
                     Some(found) => FileSet::and(&files, &found),

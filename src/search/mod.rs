@@ -18,7 +18,7 @@ use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::index::bm25::{Ask, Ranking, Tuning};
+use crate::index::bm25::{Bm25Query, Ranking, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileRow, Filter};
 use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
@@ -310,8 +310,8 @@ fn text_list(
     // What holds a condition holds the words as they were typed.
     let heard =
         if query.asks.is_some() { None } else { out_of_vocabulary::heard(&query.words, &snapshot.bm25)? };
-    let ask = Ask { words: heard.as_deref().unwrap_or(&query.words), allowed, limit };
-    let mut ranking = snapshot.bm25.rank(&ask, &Tuning::default())?;
+    let words = Bm25Query { words: heard.as_deref().unwrap_or(&query.words), allowed, limit };
+    let mut ranking = snapshot.bm25.rank(&words, &Tuning::default())?;
     best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;
     ranking.hits.truncate(limit);
     Ok(ranking)

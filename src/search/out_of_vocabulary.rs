@@ -47,7 +47,7 @@ impl Search<'_> {
     /// Gives the words to search instead of one; nothing where it is held, or where nothing comes near.
     fn instead_of(&mut self, word: &Word) -> Result<Vec<Word>> {
         let is_plain = word.single && !word.prefix && word.exact.chars().all(char::is_alphabetic);
-        if !is_plain || !self.bm25.is_unheard(word)? {
+        if !is_plain || !self.bm25.is_out_of_vocabulary(word)? {
             return Ok(Vec::new());
         }
         if let Some(spelling) = self.other_spelling(word)? {
@@ -114,7 +114,7 @@ impl Search<'_> {
             prefix: false,
             single: false,
         };
-        let count = self.bm25.holding(&word)?;
+        let count = self.bm25.document_frequency(&word)?;
         Ok((count > 0).then(|| ((count as f32).ln(), word)))
     }
 }

@@ -140,7 +140,7 @@ impl Lookup<'_> {
     pub(super) fn row_at(&self, path: &str) -> Result<Option<FileRow>> {
         let unindexed = self.unindexed_files();
         match NotePath::from_disk(path).filter(|path| unindexed.covers(path)) {
-            Some(path) => self.core.index.look_at(&path, &self.core.vault.settings()),
+            Some(path) => self.core.index.row_on_disk(&path, &self.core.vault.settings()),
             None => self.core.index.catalog().row_at(path),
         }
     }
@@ -158,7 +158,7 @@ impl Lookup<'_> {
         rows.retain(|row| !unindexed.covers(&row.path));
         let settings = self.core.vault.settings();
         for path in self.unindexed_where(&answers)? {
-            rows.extend(self.core.index.look_at(&path, &settings)?);
+            rows.extend(self.core.index.row_on_disk(&path, &settings)?);
         }
         rows.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(rows)
@@ -209,7 +209,7 @@ impl Lookup<'_> {
         let files = applied.files.iter().filter(|file| is_small || file.from.is_none());
         let paths = files.filter_map(|file| file.to.as_ref()?.in_vault());
         let settings = self.core.vault.settings();
-        let look = |path: &NotePath| match self.core.index.look_at(path, &settings) {
+        let look = |path: &NotePath| match self.core.index.row_on_disk(path, &settings) {
             Ok(row) => row,
             Err(error) => {
                 tracing::debug!("{path} is not described: {error}");

@@ -66,7 +66,7 @@ pub struct Terms<'a> {
     /// Parts of the word being cut; kept for its space.
     parts: Vec<(usize, usize)>,
     current: Term,
-    left_out: bool,
+    has_omissions: bool,
     /// Whether words are only cut where something stands between letters.
     runs: bool,
 }
@@ -105,8 +105,8 @@ impl<'a> Terms<'a> {
     }
 
     /// Says whether something met so far is in no term as a whole: a word or identifier beyond reason.
-    pub fn left_out(&self) -> bool {
-        self.left_out
+    pub fn has_omissions(&self) -> bool {
+        self.has_omissions
     }
 
     /// Moves to the next term; `false` at the end.
@@ -185,7 +185,7 @@ impl<'a> Terms<'a> {
         if end - start <= LONGEST_WORD {
             self.queue.push(TermSpan { start, end, position: self.position, kind });
         } else {
-            self.left_out = true;
+            self.has_omissions = true;
         }
         self.position += 1;
     }
@@ -341,7 +341,7 @@ impl<'a> Terms<'a> {
                 kind: TermKind::Whole,
             });
         } else if is_compound {
-            self.left_out = true;
+            self.has_omissions = true;
         }
         if is_compound && parts.len() == 5 && self.text.get(begin..end).is_some_and(is_uuid) {
             // Nobody looks for a part of a UUID, and each would be a term of its own.
@@ -601,7 +601,7 @@ impl CachedStemmer {
 ///
 /// Porter2 takes endings away, and changes the last letters of what is left in a few ways only: `y` to `i` (happy),
 /// `ilit` to `l` (possibility), nothing to `e` (citing), and the exceptions sky and dying, lying, tying.
-pub fn openings(stem: &str) -> Vec<String> {
+pub fn stem_prefixes(stem: &str) -> Vec<String> {
     if !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Vec::new();
     }

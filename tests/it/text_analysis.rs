@@ -1,7 +1,7 @@
 //! Text analysis: what becomes of words, identifiers and unspaced scripts.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::text::terms::{CachedStemmer, TermKind, Terms, fold_into, is_stop_word, openings, terms};
+use sidenote::text::terms::{CachedStemmer, TermKind, Terms, fold_into, is_stop_word, stem_prefixes, terms};
 
 /// Checks the terms of a text; wholes stand in brackets.
 #[track_caller]
@@ -73,7 +73,7 @@ fn only_english_is_stemmed() {
 
 #[test]
 fn prefixes_of_words_with_a_stem() {
-    let check = |stem: &str, expected: &[&str]| assert_eq!(openings(stem), expected, "{stem}");
+    let check = |stem: &str, expected: &[&str]| assert_eq!(stem_prefixes(stem), expected, "{stem}");
     check("connect", &["connect"]);
     check("happi", &["happi", "happy"]);
     check("possibl", &["possibl", "possibilit"]);
@@ -92,7 +92,7 @@ fn every_word_has_a_prefix_of_its_stem() {
     let mut stem = CachedStemmer::brief();
     let mut check = |word: &str| {
         let stem = stem.of(word);
-        let is_told = openings(stem).iter().any(|opening| word.starts_with(opening.as_str()));
+        let is_told = stem_prefixes(stem).iter().any(|opening| word.starts_with(opening.as_str()));
         assert!(is_told || stem == word, "{word} {stem}");
     };
     let letters = || 'a'..='z';

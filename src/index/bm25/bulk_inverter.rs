@@ -1,6 +1,6 @@
-//! Owns the first load of the full-text index: the terms of very many notes become postings at once, in segments that are
-//! written through tantivy's own serializers. The terms of a note are looked for together, once for all fields, and its
-//! postings lie behind those of the note before it; only when a segment is written are they put in the order of terms.
+//! Builds segments from very many notes in a first load: terms become posting lists in memory, which tantivy's own
+//! serializers write. The terms of a note are looked up once for all fields, and its postings are appended to those of
+//! the note before. They are sorted by term when a segment is written.
 
 use std::mem;
 use std::sync::Arc;
@@ -18,42 +18,46 @@ use tantivy::store::StoreWriter;
 use tantivy::{DocId, Index, TantivyError};
 
 use crate::index::bm25::Fields;
-use crate::index::bm25::analysis::{Analysed, FIELDS, Listing};
-use crate::index::bm25::posting_buffer::{MOST_NOTES, PostingBuffer};
+use crate::index::bm25::analysis::{AnalyzedNote, FIELDS, TermListDocument};
+use crate::index::bm25::posting_buffer::{MAX_NOTES, PostingBuffer};
 use crate::index::bm25::term_dictionary::{TermDictionary, TermId};
 use crate::index::file_set::FileId;
 
-/// So many postings become a segment: each takes up some 2 bytes, and 4 more of those of the two fields that are sorted and
-/// written at a time.
-const MOST_POSTINGS: usize = 16 << 20;
-/// So many bytes of terms do.
-const MOST_BYTES: usize = 64 << 20;
-/// The most notes that are handed over at a time: handing over each alone would wake threads all the time.
-const GROUP: usize = 32;
-/// A group of notes whose terms take up this many bytes is handed over before it is full.
+/// The number of postings at which a segment is written. Each takes about 2 bytes, and 4 more in the two fields that
+/// are sorted and written at a time.
+const MAX_POSTINGS: usize = 16 << 20;
+/// The number of bytes of distinct terms at which a segment is written.
+const MAX_TERM_BYTES: usize = 64 << 20;
+/// The most notes that are sent to the thread at a time. Sending each alone would wake the thread all the time.
+const GROUP_SIZE: usize = 32;
+/// The number of bytes of terms at which a group is sent before it is full.
 const GROUP_BYTES: usize = 256 << 10;
-/// Groups that wait for the thread that inverts them.
-const WAITING: usize = 4;
-/// With lengths at hand tantivy works out for each term what its own ranking could skip; nothing here ranks by that.
+/// The most groups that wait for the thread.
+const QUEUE_SIZE: usize = 4;
+/// No field norms are given to tantivy's serializer: with them it computes block maxima for its own ranking, which is
+/// not used here.
 const NO_NORMS: Option<FieldNormReader> = None;
 
-/// A thread that turns notes into segments.
+/// A thread that builds segments from notes.
 ///
-/// Where it is dropped before [`BulkInverter::finish`], it is stopped, and what it wrote is named by no commit.
+/// If it is dropped before [`BulkInverter::finish`], the thread is stopped, and no commit refers to what it wrote.
 #[derive(Debug)]
 pub(super) struct BulkInverter {
-    group: Vec<Analysed>,
+    group: Vec<AnalyzedNote>,
     group_bytes: usize,
-    /// None once all are handed over.
-    groups: Option<SyncSender<Vec<Analysed>>>,
+    /// The channel to the thread; `None` after the last group.
+    groups: Option<SyncSender<Vec<AnalyzedNote>>>,
     thread: Option<JoinHandle<tantivy::Result<Vec<Segment>>>>,
     stop: Arc<AtomicBool>,
 }
 
 impl BulkInverter {
     /// Starts the thread.
+    ///
+    /// # Errors
+    /// Returns the error of the system if it cannot start a thread.
     pub(super) fn start(index: &Index, fields: Fields) -> std::io::Result<Self> {
-        let (groups, receiver) = sync_channel(WAITING);
+        let (groups, receiver) = sync_channel(QUEUE_SIZE);
         let stop = Arc::new(AtomicBool::new(false));
         let (index, stopped) = (index.clone(), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
@@ -62,26 +66,28 @@ impl BulkInverter {
         Ok(Self { group: Vec::new(), group_bytes: 0, groups: Some(groups), thread: Some(thread), stop })
     }
 
-    /// Hands over a note; `false` where the thread is gone, and [`BulkInverter::finish`] says why.
-    pub(super) fn add(&mut self, note: Analysed) -> bool {
+    /// Queues a note for the thread. Returns `false` if the thread has ended; then [`BulkInverter::finish`] returns the
+    /// reason.
+    pub(super) fn add(&mut self, note: AnalyzedNote) -> bool {
         self.group_bytes += note.bytes();
         self.group.push(note);
-        self.group.len() < GROUP && self.group_bytes < GROUP_BYTES || self.hand_over()
+        self.group.len() < GROUP_SIZE && self.group_bytes < GROUP_BYTES || self.send_group()
     }
 
-    fn hand_over(&mut self) -> bool {
+    fn send_group(&mut self) -> bool {
         self.group_bytes = 0;
         let group = mem::take(&mut self.group);
         self.groups.as_ref().is_some_and(|groups| groups.send(group).is_ok())
     }
 
-    /// Waits for all notes to be written; gives their segments, which no commit names yet.
+    /// Waits until all notes are written, and returns their segments, which no commit refers to yet.
     pub(super) fn finish(mut self) -> tantivy::Result<Vec<Segment>> {
-        // A thread that is gone says why when it is joined.
-        self.hand_over();
+        // If the thread has ended, joining it returns the reason.
+        self.send_group();
         self.groups = None;
         let done = self.thread.take().map(JoinHandle::join);
-        let panicked = || Err(TantivyError::ErrorInThread("inverting notes panicked".to_owned()));
+        let panicked =
+            || Err(TantivyError::ErrorInThread("the thread that inverts notes panicked".to_owned()));
         done.and_then(std::result::Result::ok).unwrap_or_else(panicked)
     }
 }
@@ -91,80 +97,83 @@ impl Drop for BulkInverter {
         self.stop.store(true, Ordering::Relaxed);
         self.groups = None;
         if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
-            tracing::error!("inverting notes panicked");
+            tracing::error!("the thread that inverts notes panicked");
         }
     }
 }
 
+/// Runs the thread: builds segments from groups of notes until the channel is closed.
 fn invert(
     index: &Index,
     fields: &Fields,
-    groups: &Receiver<Vec<Analysed>>,
+    groups: &Receiver<Vec<AnalyzedNote>>,
     stop: &AtomicBool,
 ) -> tantivy::Result<Vec<Segment>> {
     let mut segments = Vec::new();
-    let mut batch = Batch::new(index, fields);
+    let mut builder = SegmentBuilder::new(index, fields);
     for group in groups {
-        group.iter().for_each(|note| batch.add(note));
-        if batch.is_full() {
-            let full = mem::replace(&mut batch, Batch::new(index, fields));
+        group.iter().for_each(|note| builder.add(note));
+        if builder.is_full() {
+            let full = mem::replace(&mut builder, SegmentBuilder::new(index, fields));
             segments.push(full.write(index, fields, stop)?);
         }
     }
-    if !batch.files.is_empty() {
-        segments.push(batch.write(index, fields, stop)?);
+    if !builder.files.is_empty() {
+        segments.push(builder.write(index, fields, stop)?);
     }
     Ok(segments)
 }
 
-fn check(stop: &AtomicBool) -> tantivy::Result<()> {
+/// Returns an error if the thread is to stop.
+fn check_stopped(stop: &AtomicBool) -> tantivy::Result<()> {
     if stop.load(Ordering::Relaxed) {
         return Err(TantivyError::ErrorInThread("inverting notes was stopped".to_owned()));
     }
     Ok(())
 }
 
-/// The notes of one segment.
-struct Batch {
+/// The notes of the segment that is being built.
+struct SegmentBuilder {
     terms: TermDictionary,
-    /// The number of each note.
+    /// The id of each note's file, by document.
     files: Vec<FileId>,
-    columns: [PostingBuffer; FIELDS],
+    postings_by_field: [PostingBuffer; FIELDS],
     norms: FieldNormsWriter,
-    /// The terms of the note at hand.
+    /// The terms of the current note.
     ids: Vec<TermId>,
     fields: [Field; FIELDS],
+    /// The number of postings.
     postings: usize,
 }
 
-impl Batch {
+impl SegmentBuilder {
     fn new(index: &Index, fields: &Fields) -> Self {
         Self {
             terms: TermDictionary::default(),
             files: Vec::new(),
-            columns: Default::default(),
+            postings_by_field: Default::default(),
             norms: FieldNormsWriter::for_schema(&index.schema()),
             ids: Vec::new(),
-            fields: fields.listed(),
+            fields: fields.with_terms(),
             postings: 0,
         }
     }
 
     fn is_full(&self) -> bool {
-        self.postings >= MOST_POSTINGS
-            || self.terms.bytes() >= MOST_BYTES
-            || self.files.len() + GROUP > MOST_NOTES
+        self.postings >= MAX_POSTINGS
+            || self.terms.bytes() >= MAX_TERM_BYTES
+            || self.files.len() + GROUP_SIZE > MAX_NOTES
     }
 
-    fn add(&mut self, note: &Analysed) {
+    fn add(&mut self, note: &AnalyzedNote) {
         let doc = self.files.len() as DocId;
         self.files.push(note.file);
-        self.terms.number(note.terms().map(str::as_bytes), &mut self.ids);
+        self.terms.collect_ids(note.terms().map(str::as_bytes), &mut self.ids);
         for (&id, counts) in self.ids.iter().zip(note.counts()) {
-            counts.for_each(|(field, count)| self.columns[field].add(id, count));
+            counts.for_each(|(field, count)| self.postings_by_field[field].add(id, count));
         }
-        for (column, field) in self.columns.iter_mut().zip(self.fields) {
-            let (postings, tokens) = column.end();
+        for (buffer, field) in self.postings_by_field.iter_mut().zip(self.fields) {
+            let (postings, tokens) = buffer.end_note();
             if postings > 0 {
                 self.norms.record(doc, field, u32::try_from(tokens).unwrap_or(u32::MAX));
             }
@@ -172,20 +181,23 @@ impl Batch {
         }
     }
 
-    /// Writes a segment of all notes; an error where it is stopped.
+    /// Writes the segment.
+    ///
+    /// # Errors
+    /// Returns the error of tantivy if it cannot be written, or if the thread is to stop.
     fn write(mut self, index: &Index, fields: &Fields, stop: &AtomicBool) -> tantivy::Result<Segment> {
-        check(stop)?;
+        check_stopped(stop)?;
         let segment = index.new_segment().with_max_doc(self.files.len() as DocId);
         (0..).zip(&self.files).for_each(|(doc, _)| self.norms.record(doc, fields.file, 1));
         self.norms.fill_up_to_max_doc(self.files.len() as DocId);
         let norms = FieldNormsSerializer::from_write(segment.open_write(SegmentComponent::FieldNorms)?)?;
         self.norms.serialize(norms, None)?;
-        self.write_numbers(&segment, fields)?;
+        self.write_ids(&segment, fields)?;
         let mut postings = InvertedIndexSerializer::open(&segment)?;
-        let mut by_number: Vec<(FileId, DocId)> = self.files.iter().copied().zip(0..).collect();
-        by_number.sort_unstable();
-        let mut field = postings.new_field(fields.file, by_number.len() as u64, NO_NORMS)?;
-        for (file, doc) in by_number {
+        let mut by_id: Vec<(FileId, DocId)> = self.files.iter().copied().zip(0..).collect();
+        by_id.sort_unstable();
+        let mut field = postings.new_field(fields.file, by_id.len() as u64, NO_NORMS)?;
+        for (file, doc) in by_id {
             field.new_term_without_freq(&(file as u64).to_be_bytes())?;
             field.write_doc(doc, 0, &[]);
             field.close_term()?;
@@ -196,22 +208,24 @@ impl Batch {
         Ok(segment)
     }
 
-    /// Writes the terms of all fields with their postings.
+    /// Writes the term dictionary and posting lists of every field.
     fn write_terms(
         self,
         schema: &Schema,
         postings: &mut InvertedIndexSerializer,
         stop: &AtomicBool,
     ) -> tantivy::Result<()> {
-        let Self { terms, columns, fields, .. } = self;
-        let terms = terms.in_order();
+        let Self { terms, postings_by_field, fields, .. } = self;
+        let terms = terms.into_sorted();
         std::thread::scope(|scope| {
             let (sender, sorted) = sync_channel(0);
             let ranks = &terms.ranks;
-            // While one is written the next is sorted.
-            scope.spawn(move || columns.into_iter().try_for_each(|column| sender.send(column.sorted(ranks))));
+            // One field is sorted while the field before is written.
+            scope.spawn(move || {
+                postings_by_field.into_iter().try_for_each(|buffer| sender.send(buffer.into_sorted(ranks)))
+            });
             for (field, sorted) in fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.is_empty()) {
-                check(stop)?;
+                check_stopped(stop)?;
                 let option = schema.get_field_entry(field).field_type().index_record_option();
                 let counts = option.is_some_and(IndexRecordOption::has_freq);
                 let mut field = postings.new_field(field, sorted.tokens, NO_NORMS)?;
@@ -228,8 +242,8 @@ impl Batch {
         })
     }
 
-    /// Writes down the number of each note, and that nothing else of it is kept.
-    fn write_numbers(&self, segment: &Segment, fields: &Fields) -> tantivy::Result<()> {
+    /// Writes the id of each note to the fast fields, and a document store without content.
+    fn write_ids(&self, segment: &Segment, fields: &Fields) -> tantivy::Result<()> {
         let (schema, settings) = (segment.schema(), segment.index().settings());
         let tokenizers = segment.index().tokenizers().clone();
         let mut fast = FastFieldsWriter::from_schema_and_tokenizer_manager(&schema, tokenizers)?;
@@ -237,7 +251,7 @@ impl Batch {
         let (compression, block) = (settings.docstore_compression, settings.docstore_blocksize);
         let mut store = StoreWriter::new(store, compression, block, false)?;
         for &file in &self.files {
-            let note = Listing::of_number(file, fields);
+            let note = TermListDocument::of_id(file, fields);
             fast.add_document(&note)?;
             store.store(&note, &schema)?;
         }

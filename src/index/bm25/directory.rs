@@ -1,8 +1,8 @@
-//! Owns how full text reaches the disk: written whole and in order, but never waited for.
+//! A tantivy directory that writes files completely and in order, but does not sync them to the disk.
 //!
-//! A batch makes some thirty small files, and waiting for the disk after each would take longer than all the rest of
-//! the batch. What a loss of power leaves behind is found at the next start: without a seal every checksum is compared
-//! and the index is made again from the notes where one differs, and the seal itself waits for the disk.
+//! A batch creates about thirty small files; syncing each would take longer than the rest of the batch. The damage of a
+//! power loss is detected at the next start: without a seal every checksum is verified, and the index is rebuilt from
+//! the notes if one differs. The seal itself is synced.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -19,31 +19,34 @@ use tantivy::directory::{
 use crate::atomic_file::AtomicFile;
 use crate::index::vectors::remove_if_there;
 
-/// A folder that is read through memory maps and written without waiting for the disk.
+/// A directory that reads through memory maps, and writes without syncing.
 #[derive(Debug, Clone)]
 pub(super) struct UnsyncedDirectory {
-    reading: MmapDirectory,
+    mmap: MmapDirectory,
     folder: PathBuf,
 }
 
 impl UnsyncedDirectory {
-    /// Opens a folder that is there.
+    /// Opens an existing directory.
+    ///
+    /// # Errors
+    /// Returns `OpenDirectoryError` if there is none at `folder`.
     pub(super) fn open(folder: &Path) -> Result<Self, OpenDirectoryError> {
-        Ok(Self { reading: MmapDirectory::open(folder)?, folder: folder.to_owned() })
+        Ok(Self { mmap: MmapDirectory::open(folder)?, folder: folder.to_owned() })
     }
 }
 
 impl Directory for UnsyncedDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.reading.get_file_handle(path)
+        self.mmap.get_file_handle(path)
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
-        self.reading.delete(path)
+        self.mmap.delete(path)
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        self.reading.exists(path)
+        self.mmap.exists(path)
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
@@ -51,19 +54,19 @@ impl Directory for UnsyncedDirectory {
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         let create = || OpenOptions::new().write(true).create_new(true).open(&disk);
         let file = match create() {
-            // A batch that was killed before its commit left it, and is done again with the same names. Nobody reads
-            // what no commit names.
+            // A batch that was killed before its commit left the file, and is repeated with the same names. No commit
+            // refers to the file.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 remove_if_there(&disk).map_err(io::Error::other).and_then(|()| create())
             }
             opened => opened,
         };
         let file = file.map_err(|error| OpenWriteError::wrap_io_error(error, path.to_owned()))?;
-        Ok(BufWriter::new(Box::new(Written(file))))
+        Ok(BufWriter::new(Box::new(UnsyncedFile(file))))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        self.reading.atomic_read(path)
+        self.mmap.atomic_read(path)
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
@@ -75,18 +78,18 @@ impl Directory for UnsyncedDirectory {
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
-        self.reading.acquire_lock(lock)
+        self.mmap.acquire_lock(lock)
     }
 
     fn watch(&self, watch_callback: WatchCallback) -> tantivy::Result<WatchHandle> {
-        self.reading.watch(watch_callback)
+        self.mmap.watch(watch_callback)
     }
 }
 
-/// A file that is whole once it is written.
-struct Written(File);
+/// A file that is not synced when it is closed.
+struct UnsyncedFile(File);
 
-impl Write for Written {
+impl Write for UnsyncedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -96,7 +99,7 @@ impl Write for Written {
     }
 }
 
-impl TerminatingWrite for Written {
+impl TerminatingWrite for UnsyncedFile {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         self.0.flush()
     }

@@ -1,4 +1,4 @@
-//! Owns what a question scored: the best notes in order, and the scores of all others.
+//! The result of a ranked query: the best notes in order, and the scores of all others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use tantivy::columnar::ColumnValues;
 use crate::index::bm25::Hit;
 use crate::index::file_set::{FileId, FileSet};
 
-/// The best notes for a question, and what it scored the others.
+/// The best notes for a query, and the scores of all notes that match it.
 #[derive(Default)]
 pub struct Ranking {
-    /// The best, best first.
+    /// The best notes, in descending order of score.
     pub hits: Vec<Hit>,
-    pub(super) segments: Vec<Scored>,
+    pub(super) segments: Vec<SegmentScores>,
 }
 
 impl std::fmt::Debug for Ranking {
@@ -24,16 +24,17 @@ impl std::fmt::Debug for Ranking {
 }
 
 /// The scores of one segment.
-pub(super) struct Scored {
+pub(super) struct SegmentScores {
+    /// The file of each document.
     pub(super) files: Arc<dyn ColumnValues<u64>>,
-    /// The documents that hold a word of the question.
+    /// The documents that contain a word of the query.
     pub(super) docs: Vec<DocId>,
-    /// By document.
+    /// The score of each document.
     pub(super) scores: Vec<f32>,
 }
 
 impl Ranking {
-    /// Gives the scores of those of `files` that hold a word of the question.
+    /// Returns the scores of those of `files` that contain a word of the query.
     pub fn scores_of(&self, files: &FileSet) -> HashMap<FileId, f32> {
         let mut found = HashMap::with_capacity(files.len());
         for segment in self.segments.iter().filter(|_| !files.is_empty()) {

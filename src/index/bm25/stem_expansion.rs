@@ -1,7 +1,7 @@
-//! Owns the question which terms of the index share a stem: those are what a word of a query stands for.
+//! Expands a stem of a query to the terms of the index that have this stem.
 //!
-//! The index holds words as they stand. A stem is nearly always the beginning of its words, so few terms have to be
-//! stemmed to find them.
+//! The index holds unstemmed words. A stem is nearly always a prefix of its words, so few terms have to be stemmed to
+//! find them.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,61 +12,64 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
 use crate::error::Result;
-use crate::index::bm25::statistics::holding;
-use crate::index::bm25::{Bm25Snapshot, as_it_stands, each_term, failed};
-use crate::text::terms::{CachedStemmer, openings};
+use crate::index::bm25::statistics::count_documents;
+use crate::index::bm25::{Bm25Snapshot, failed, for_each_term_with_prefix, lookup_term};
+use crate::text::terms::{CachedStemmer, stem_prefixes};
 
-/// So many stems are remembered for a snapshot, each for one field.
-const REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
+/// The number of expansions that are cached per snapshot.
+const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
 
-/// Of the terms that begin with a text so many count.
-const MOST_BEGUN: usize = 64;
-/// Stands behind a text in the place of whatever else a term holds; no term holds it.
-const ANY_END: char = '\u{0}';
+/// The most terms that a prefix is expanded to.
+const MAX_PREFIX_TERMS: usize = 64;
+/// The suffix of a cache key that marks an expansion by prefix. No term contains this character.
+const PREFIX_MARK: char = '\u{0}';
 
-/// The terms of one field that share a stem, or begin with a text.
+/// The terms of one field that share a stem or a prefix.
 #[derive(Debug)]
-pub(super) struct Spread {
-    /// By segment; each with the field that it stands in.
+pub(super) struct Expansion {
+    /// The terms of each segment, with the field that contains each.
     pub(super) terms: Vec<Vec<(Field, TermInfo)>>,
-    /// How many documents hold any of them.
+    /// The number of documents that contain any of the terms.
     pub(super) documents: u64,
 }
 
-/// What was looked for in one state of the index.
-pub(super) struct Inflections {
-    met: Mutex<LruCache<(Field, String), Arc<Spread>>>,
+/// A cache of the expansions in one snapshot.
+pub(super) struct ExpansionCache {
+    expansions: Mutex<LruCache<(Field, String), Arc<Expansion>>>,
 }
 
-impl Default for Inflections {
+impl Default for ExpansionCache {
     fn default() -> Self {
-        Self { met: Mutex::new(LruCache::new(REMEMBERED)) }
+        Self { expansions: Mutex::new(LruCache::new(CACHE_SIZE)) }
     }
 }
 
 impl Bm25Snapshot {
-    /// Finds the terms of a field that have this stem, or are written like it: a whole identifier is its own stem.
-    pub(super) fn inflected(&self, field: Field, stem: &str) -> Result<Arc<Spread>> {
-        let met = || self.inflections.met.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Finds the terms of a field that have this stem or equal it: a whole identifier is its own stem.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub(super) fn expand_stem(&self, field: Field, stem: &str) -> Result<Arc<Expansion>> {
+        let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (field, stem.to_owned());
-        if let Some(spread) = met().get(&key) {
-            return Ok(Arc::clone(spread));
+        if let Some(expansion) = cache().get(&key) {
+            return Ok(Arc::clone(expansion));
         }
-        let spread = Arc::new(self.look_for_stem(field, stem)?);
-        met().put(key, Arc::clone(&spread));
-        Ok(spread)
+        let expansion = Arc::new(self.find_terms_with_stem(field, stem)?);
+        cache().put(key, Arc::clone(&expansion));
+        Ok(expansion)
     }
 
-    fn look_for_stem(&self, field: Field, stem: &str) -> Result<Spread> {
+    fn find_terms_with_stem(&self, field: Field, stem: &str) -> Result<Expansion> {
         let mut stemmer = CachedStemmer::brief();
-        let mut spread = Spread { terms: Vec::new(), documents: 0 };
+        let mut expansion = Expansion { terms: Vec::new(), documents: 0 };
         for segment in self.searcher.segment_readers() {
             let mut terms = Vec::new();
-            for part in self.fields.as_one(field) {
+            for part in self.fields.scored_together(field) {
                 let inverted = segment.inverted_index(part).map_err(failed("read"))?;
-                terms.extend(as_it_stands(segment, part, stem)?);
-                for opening in openings(stem) {
-                    each_term(&inverted, &opening, |term, info| {
+                terms.extend(lookup_term(segment, part, stem)?);
+                for prefix in stem_prefixes(stem) {
+                    for_each_term_with_prefix(&inverted, &prefix, |term, info| {
                         if term != stem && stemmer.of(term) == stem {
                             terms.push((part, info.clone()));
                         }
@@ -74,41 +77,44 @@ impl Bm25Snapshot {
                     })?;
                 }
             }
-            spread.documents += holding(segment, &terms)?;
-            spread.terms.push(terms);
+            expansion.documents += count_documents(segment, &terms)?;
+            expansion.terms.push(terms);
         }
-        Ok(spread)
+        Ok(expansion)
     }
 
-    /// Finds the terms of a field that begin with a text: of all that some note holds, the first in order.
-    pub(super) fn begun_by(&self, field: Field, opening: &str) -> Result<Arc<Spread>> {
-        let met = || self.inflections.met.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (field, format!("{opening}{ANY_END}"));
-        if let Some(spread) = met().get(&key) {
-            return Ok(Arc::clone(spread));
+    /// Finds the terms of a field with a prefix: the first in order of those that a live note contains.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub(super) fn expand_prefix(&self, field: Field, prefix: &str) -> Result<Arc<Expansion>> {
+        let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (field, format!("{prefix}{PREFIX_MARK}"));
+        if let Some(expansion) = cache().get(&key) {
+            return Ok(Arc::clone(expansion));
         }
-        let spread = Arc::new(self.look_for_opening(field, opening)?);
-        met().put(key, Arc::clone(&spread));
-        Ok(spread)
+        let expansion = Arc::new(self.find_terms_with_prefix(field, prefix)?);
+        cache().put(key, Arc::clone(&expansion));
+        Ok(expansion)
     }
 
-    fn look_for_opening(&self, field: Field, opening: &str) -> Result<Spread> {
+    fn find_terms_with_prefix(&self, field: Field, prefix: &str) -> Result<Expansion> {
         let segments = self.searcher.segment_readers();
-        let mut spread = Spread { terms: vec![Vec::new(); segments.len()], documents: 0 };
-        for part in self.fields.as_one(field) {
-            // The first of all are among the first of each segment, once those that no note holds are left out.
+        let mut expansion = Expansion { terms: vec![Vec::new(); segments.len()], documents: 0 };
+        for part in self.fields.scored_together(field) {
+            // The first terms of all segments are among the first of each, without those that no live note contains.
             let mut first: BTreeMap<String, Vec<(usize, TermInfo)>> = BTreeMap::new();
             for (at, segment) in segments.iter().enumerate() {
                 let inverted = segment.inverted_index(part).map_err(failed("read"))?;
                 let mut found = Vec::new();
                 let mut failure = None;
-                each_term(&inverted, opening, |term, info| {
-                    match holding(segment, &[(part, info.clone())]) {
+                for_each_term_with_prefix(&inverted, prefix, |term, info| {
+                    match count_documents(segment, &[(part, info.clone())]) {
                         Ok(0) => {}
                         Ok(_) => found.push((term.to_owned(), info.clone())),
                         Err(error) => failure = Some(error),
                     }
-                    found.len() < MOST_BEGUN && failure.is_none()
+                    found.len() < MAX_PREFIX_TERMS && failure.is_none()
                 })?;
                 if let Some(failure) = failure {
                     return Err(failure);
@@ -117,15 +123,15 @@ impl Bm25Snapshot {
                     first.entry(term).or_default().push((at, info));
                 }
             }
-            for (at, info) in first.into_values().take(MOST_BEGUN).flatten() {
-                if let Some(terms) = spread.terms.get_mut(at) {
+            for (at, info) in first.into_values().take(MAX_PREFIX_TERMS).flatten() {
+                if let Some(terms) = expansion.terms.get_mut(at) {
                     terms.push((part, info));
                 }
             }
         }
-        for (segment, terms) in segments.iter().zip(&spread.terms) {
-            spread.documents += holding(segment, terms)?;
+        for (segment, terms) in segments.iter().zip(&expansion.terms) {
+            expansion.documents += count_documents(segment, terms)?;
         }
-        Ok(spread)
+        Ok(expansion)
     }
 }

@@ -1,7 +1,7 @@
-//! Owns the question which notes can hold a text: the terms of the index are looked through for it.
+//! Finds the notes that can contain a text, by searching the terms of the index for it.
 //!
-//! Every run of letters and digits in a file is a part of one of its terms, so a note none of whose terms holds a run
-//! does not hold the run.
+//! Every run of letters and digits of a file is a substring of one of its terms. So a note can contain a run only if
+//! one of its terms does.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,41 +14,41 @@ use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
 use crate::error::Result;
-use crate::index::bm25::statistics::holding;
+use crate::index::bm25::statistics::count_documents;
 use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
 use crate::index::file_set::{FileId, FileSet};
 use crate::text::path::composed;
 use crate::text::terms::{fold_into, is_unspaced};
 
-/// The term of a note of whose text something is not in the index: a word or identifier beyond reason.
+/// The term that marks a note with text that is not indexed, such as an extremely long word.
 pub(super) const INCOMPLETE: &str = "\u{7f}";
 
-/// Runs of ASCII shorter than this are in nearly every note; and what `don't` leaves behind is not in the index.
-const SHORTEST: usize = 3;
-/// So many postings are read for one run; then it is taken to be everywhere.
-const MOST_POSTINGS: u64 = 4_000_000;
+/// The least length of a run of ASCII. Shorter runs are in nearly every note, and the rest of `don't` is not indexed.
+const MIN_RUN_LENGTH: usize = 3;
+/// The most postings that are read for one run. A run with more is taken to occur in every note.
+const MAX_POSTINGS: u64 = 4_000_000;
 
-/// So many runs are remembered for a snapshot, with the files that may hold them.
-const REMEMBERED: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
+/// The number of runs whose candidates are cached per snapshot.
+const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
 
-/// What was looked for in one state of the index.
-pub(super) type Held = Mutex<LruCache<String, Option<FileSet>>>;
+/// A cache of the candidates for each run in one snapshot.
+pub(super) type CandidateCache = Mutex<LruCache<String, Option<FileSet>>>;
 
-/// Remembers nothing yet.
-pub(super) fn nothing_held() -> Held {
-    Mutex::new(LruCache::new(REMEMBERED))
+/// Creates an empty cache.
+pub(super) fn new_candidate_cache() -> CandidateCache {
+    Mutex::new(LruCache::new(CACHE_SIZE))
 }
 
-/// The terms of the segments met so far. A segment never changes, so its terms are listed once.
+/// A cache of the terms of each segment and field. A segment never changes, so its terms are listed once.
 #[derive(Default)]
-pub(super) struct Vocabulary {
-    lists: Mutex<HashMap<(SegmentId, Field), Arc<TermText>>>,
+pub(super) struct TermTextCache {
+    texts: Mutex<HashMap<(SegmentId, Field), Arc<TermText>>>,
 }
 
-/// The terms of one field of a segment in one text.
+/// The terms of one field of a segment, each followed by a line feed.
 struct TermText {
     text: String,
-    /// Where each term begins; a line feed stands behind it.
+    /// The start of each term in `text`.
     starts: Vec<u32>,
 }
 
@@ -64,44 +64,45 @@ impl TermText {
         Ok(Self { text, starts })
     }
 
-    /// Gives the terms that hold `run`, each once.
-    fn holding<'a>(&'a self, run: &'a str) -> impl Iterator<Item = &'a str> {
+    /// Iterates over the terms that contain `run`, each once.
+    fn containing<'a>(&'a self, run: &'a str) -> impl Iterator<Item = &'a str> {
         let mut last = None;
         memchr::memmem::find_iter(self.text.as_bytes(), run)
             .map(|at| self.starts.partition_point(|&start| start as usize <= at))
-            .filter(move |&place| last.replace(place) != Some(place))
-            .filter_map(|place| self.term(place.checked_sub(1)?))
+            .filter(move |&index| last.replace(index) != Some(index))
+            .filter_map(|index| self.term(index.checked_sub(1)?))
     }
 
-    fn term(&self, place: usize) -> Option<&str> {
-        let start = *self.starts.get(place)? as usize;
-        let end = self.starts.get(place + 1).map_or(self.text.len(), |&next| next as usize);
+    fn term(&self, index: usize) -> Option<&str> {
+        let start = *self.starts.get(index)? as usize;
+        let end = self.starts.get(index + 1).map_or(self.text.len(), |&next| next as usize);
         self.text.get(start..end.checked_sub(1)?)
     }
 }
 
-/// Cuts a text into the runs of letters and digits by which it can be looked for, folded as terms are.
+/// Splits a text into the runs of letters and digits to search for, folded as terms are.
 fn runs(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |run: &str| {
         let mut folded = String::new();
         fold_into(run, &mut folded);
-        // Folding may leave signs behind: a ligature of units, a fraction.
+        // Folding may yield signs, as it does for a ligature of units or a fraction.
         let parts = folded.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-        found.extend(parts.filter(|part| !part.is_ascii() || part.len() >= SHORTEST).map(str::to_owned));
+        found
+            .extend(parts.filter(|part| !part.is_ascii() || part.len() >= MIN_RUN_LENGTH).map(str::to_owned));
     };
     for run in composed(text).split(|c: char| !c.is_alphanumeric()) {
         let mut rest = run;
         while let Some(first) = rest.chars().next() {
             let unspaced = is_unspaced(first);
             let end = rest.find(|c| is_unspaced(c) != unspaced).unwrap_or(rest.len());
-            let (part, behind) = rest.split_at(end);
-            rest = behind;
+            let (part, remainder) = rest.split_at(end);
+            rest = remainder;
             if !unspaced {
                 add(part);
                 continue;
             }
-            // The index has pairs of neighbours.
+            // For scripts without spaces the index has bigrams.
             let starts: Vec<usize> = part.char_indices().map(|(at, _)| at).chain([part.len()]).collect();
             let width = if starts.len() > 2 { 2 } else { 1 };
             for pair in starts.windows(width + 1) {
@@ -117,15 +118,15 @@ fn runs(text: &str) -> Vec<String> {
 }
 
 impl Bm25Snapshot {
-    /// Lists the notes and canvases that may hold a text, whatever its case; all others do not. `None` where that
-    /// would be nearly all of them.
+    /// Returns the notes and canvases that may contain a text, regardless of case; no others contain it. Returns `None`
+    /// if that would be nearly all of them.
     ///
     /// # Errors
-    /// Where the index cannot be read.
-    pub fn may_hold(&self, text: &str) -> Result<Option<FileSet>> {
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn may_contain(&self, text: &str) -> Result<Option<FileSet>> {
         let mut found: Option<FileSet> = None;
         for run in runs(text) {
-            if let Some(files) = self.may_hold_run(&run)? {
+            if let Some(files) = self.may_contain_run(&run)? {
                 found = Some(match found {
                     None => files,
                     Some(found) => found.and(&files),
@@ -135,26 +136,26 @@ impl Bm25Snapshot {
         Ok(found)
     }
 
-    /// As [`Bm25Snapshot::may_hold`] for one run; a query asks for some more than once, and people ask again.
-    fn may_hold_run(&self, run: &str) -> Result<Option<FileSet>> {
-        let held = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(files) = held().get(run) {
+    /// Returns the candidates for one run. They are cached, because a query and its repetitions ask for the same runs.
+    fn may_contain_run(&self, run: &str) -> Result<Option<FileSet>> {
+        let cache = || self.candidates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = cache().get(run) {
             return Ok(files.clone());
         }
-        let files = self.look_for_run(run)?;
-        held().put(run.to_owned(), files.clone());
+        let files = self.search_run(run)?;
+        cache().put(run.to_owned(), files.clone());
         Ok(files)
     }
 
-    fn look_for_run(&self, run: &str) -> Result<Option<FileSet>> {
+    fn search_run(&self, run: &str) -> Result<Option<FileSet>> {
         let mut found = FileSet::default();
-        let mut budget = MOST_POSTINGS;
+        let mut budget = MAX_POSTINGS;
         for segment in self.searcher.segment_readers() {
             let mut docs = DocSet::new(segment.max_doc());
             for field in self.fields.content() {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-                let terms = self.vocabulary.terms(segment, field, &inverted)?;
-                for term in terms.holding(run) {
+                let terms = self.term_texts.terms(segment, field, &inverted)?;
+                for term in terms.containing(run) {
                     if !add_postings(&inverted, term, &mut docs, &mut budget)? {
                         return Ok(None);
                     }
@@ -167,33 +168,34 @@ impl Bm25Snapshot {
         Ok(Some(found))
     }
 
-    /// Finds the word of a body that is nearest to one that stands nowhere: by edit distance (Damerau–Levenshtein, of
-    /// neighbours only), then by the number of notes that hold it. Nothing where none is near.
+    /// Finds the word of some body that is nearest to an out-of-vocabulary word: by edit distance (Damerau–Levenshtein,
+    /// adjacent transpositions only), then by the number of notes that contain it. Returns `None` if there is no near
+    /// word.
     ///
     /// # Errors
-    /// Where the index cannot be read.
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn nearest_word(&self, word: &str) -> Result<Option<String>> {
         let length = word.chars().count();
-        let most = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
-        let letters = letters_of(word);
+        let max_distance = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
+        let letters = letter_signature(word);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
         for segment in self.searcher.segment_readers() {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
-            let terms = self.vocabulary.terms(segment, self.fields.words, &inverted)?;
+            let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
             for term in terms.text.lines() {
-                // Each edit exchanges one letter for another at most.
-                if term.len().abs_diff(word.len()) > 4 * most
-                    || (letters_of(term) ^ letters).count_ones() as usize > 2 * most
+                // Each edit replaces one letter at most.
+                if term.len().abs_diff(word.len()) > 4 * max_distance
+                    || (letter_signature(term) ^ letters).count_ones() as usize > 2 * max_distance
                     || term.starts_with(|c: char| !c.is_alphabetic())
                 {
                     continue;
                 }
                 let distance = strsim::osa_distance(word, term);
-                if distance <= most
+                if distance <= max_distance
                     && let Some(info) =
                         inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?
                 {
-                    let notes = holding(segment, &[(self.fields.words, info)])?;
+                    let notes = count_documents(segment, &[(self.fields.words, info)])?;
                     best.entry(term.to_owned()).or_insert((distance, 0)).1 += notes;
                 }
             }
@@ -206,10 +208,10 @@ impl Bm25Snapshot {
         Ok(nearest.map(|(term, _)| term))
     }
 
-    /// Lists the notes that have a property whose name, in the form that names are compared by, is one of these.
+    /// Returns the notes that have a property with one of these names, which are normalized for comparison.
     ///
     /// # Errors
-    /// Where the index cannot be read.
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn with_property(&self, keys: &[String]) -> Result<FileSet> {
         let mut found = FileSet::default();
         for segment in self.searcher.segment_readers() {
@@ -223,6 +225,7 @@ impl Bm25Snapshot {
         Ok(found)
     }
 
+    /// Adds the files of the live documents of a segment.
     fn add_files(&self, segment: &SegmentReader, docs: &DocSet, found: &mut FileSet) -> Result<()> {
         let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
         for doc in docs.iter().filter(|&doc| doc < segment.max_doc() && !segment.is_deleted(doc)) {
@@ -232,12 +235,13 @@ impl Bm25Snapshot {
     }
 }
 
-/// Gives the set of a word's letters, as bits; letters may share one.
-fn letters_of(word: &str) -> u64 {
+/// Returns the set of the letters of a word as a bit mask. Several letters share a bit.
+fn letter_signature(word: &str) -> u64 {
     word.chars().fold(0, |letters, c| letters | 1 << (u32::from(c) % u64::BITS))
 }
 
-/// Writes the name of a property as one term: not empty, and without the characters by which terms are listed.
+/// Converts the name of a property to a term, which is not empty and has no control characters, since term lists use
+/// them.
 pub(super) fn as_term(key: &str) -> Cow<'_, str> {
     if key.is_empty() {
         Cow::Borrowed(" ")
@@ -248,13 +252,13 @@ pub(super) fn as_term(key: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds the documents of a term.
+/// Adds the documents in the posting list of a term.
 fn add_all_postings(inverted: &InvertedIndexReader, term: &str, docs: &mut DocSet) -> Result<()> {
     let mut unbounded = u64::MAX;
     add_postings(inverted, term, docs, &mut unbounded).map(drop)
 }
 
-/// Adds the documents of a term; `false` where too many were read already.
+/// Adds the documents in the posting list of a term. Returns `false` if that would exceed the budget of postings.
 fn add_postings(
     inverted: &InvertedIndexReader,
     term: &str,
@@ -264,13 +268,14 @@ fn add_postings(
     let Some(info) = inverted.terms().get(term).map_err(|error| failed("read")(error.into()))? else {
         return Ok(true);
     };
-    let Some(left) = budget.checked_sub(u64::from(info.doc_freq)) else { return Ok(false) };
-    *budget = left;
+    let Some(remaining) = budget.checked_sub(u64::from(info.doc_freq)) else { return Ok(false) };
+    *budget = remaining;
     docs.add(inverted, &info)?;
     Ok(true)
 }
 
-impl Vocabulary {
+impl TermTextCache {
+    /// Returns the terms of a field of a segment.
     fn terms(
         &self,
         segment: &SegmentReader,
@@ -278,17 +283,17 @@ impl Vocabulary {
         inverted: &InvertedIndexReader,
     ) -> Result<Arc<TermText>> {
         let key = (segment.segment_id(), field);
-        if let Some(terms) = self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(terms) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(terms));
         }
         let terms = Arc::new(TermText::new(inverted)?);
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&terms));
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&terms));
         Ok(terms)
     }
 
-    /// Forgets the segments that are no more.
-    pub(super) fn keep_only(&self, segments: &[SegmentReader]) {
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        lists.retain(|(id, _), _| segments.iter().any(|segment| segment.segment_id() == *id));
+    /// Removes the terms of all but these segments.
+    pub(super) fn retain_segments(&self, segments: &[SegmentReader]) {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.retain(|(id, _), _| segments.iter().any(|segment| segment.segment_id() == *id));
     }
 }

@@ -1,26 +1,26 @@
-//! The term dictionary of a load: each distinct term has a number, and is found by its bytes.
+//! The term dictionary of a bulk load: it assigns an id to each distinct term.
 
 use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// The number of a term, in the order in which the terms were met.
+/// The id of a term: its number in the order of first occurrence.
 pub(super) type TermId = u32;
 
-/// The distinct terms of a load.
+/// The distinct terms of a bulk load.
 #[derive(Debug, Default)]
 pub(super) struct TermDictionary {
     terms: TermList,
-    /// Finds a term by its bytes.
+    /// The ids, by term.
     table: HashTable<TermId>,
     hasher: DefaultHashBuilder,
 }
 
-/// Terms in one buffer.
+/// Terms, concatenated in one buffer.
 #[derive(Debug, Default)]
 struct TermList {
     text: Vec<u8>,
-    /// Where each term ends.
+    /// The end of each term in `text`.
     ends: Vec<u32>,
 }
 
@@ -45,18 +45,18 @@ impl TermDictionary {
         self.terms.ends.len()
     }
 
-    /// Counts the bytes of the terms and their offsets.
+    /// Returns the bytes that the terms and their offsets take.
     pub(super) fn bytes(&self) -> usize {
         self.terms.text.len() + size_of_val(self.terms.ends.as_slice())
     }
 
-    /// Puts the numbers of these terms into `ids`, in order. A new term gets the next number.
-    pub(super) fn number<'t>(&mut self, terms: impl Iterator<Item = &'t [u8]>, ids: &mut Vec<TermId>) {
+    /// Replaces `ids` with the ids of these terms, in order. A new term gets the next id.
+    pub(super) fn collect_ids<'t>(&mut self, terms: impl Iterator<Item = &'t [u8]>, ids: &mut Vec<TermId>) {
         ids.clear();
-        ids.extend(terms.map(|term| self.number_of(term)));
+        ids.extend(terms.map(|term| self.id_of(term)));
     }
 
-    fn number_of(&mut self, term: &[u8]) -> TermId {
+    fn id_of(&mut self, term: &[u8]) -> TermId {
         let Self { terms, table, hasher } = self;
         let hash = hasher.hash_one(term);
         if let Some(&id) = table.find(hash, |&id| terms.get(id) == term) {
@@ -67,21 +67,22 @@ impl TermDictionary {
         id
     }
 
-    /// Sorts all terms by their bytes.
-    pub(super) fn in_order(self) -> SortedTerms {
-        // The first twelve bytes are compared as one number, above that of the term, and distinguish most terms.
-        let opening = |id| {
-            let mut opening = [0; 16];
+    /// Sorts the terms by their bytes.
+    pub(super) fn into_sorted(self) -> SortedTerms {
+        // The sort key has the first twelve bytes of the term above its id. Comparing it as one number distinguishes
+        // most terms.
+        let sort_key = |id| {
+            let mut key = [0; 16];
             let term = self.terms.get(id);
-            opening.iter_mut().zip(term.iter().take(16 - 4)).for_each(|(byte, &of_term)| *byte = of_term);
-            u128::from_be_bytes(opening) | u128::from(id)
+            key.iter_mut().zip(term.iter().take(16 - 4)).for_each(|(key, &byte)| *key = byte);
+            u128::from_be_bytes(key) | u128::from(id)
         };
-        let mut order: Vec<u128> = (0..self.len() as TermId).map(opening).collect();
+        let mut order: Vec<u128> = (0..self.len() as TermId).map(sort_key).collect();
         order.sort_unstable_by(|one, other| {
             let all = || self.terms.get(*one as TermId).cmp(self.terms.get(*other as TermId));
             (one >> 32).cmp(&(other >> 32)).then_with(all)
         });
-        // Each field walks over all terms, so they are copied in this order.
+        // Every field iterates over all terms, so they are copied in sorted order.
         let mut terms = TermList {
             text: Vec::with_capacity(self.terms.text.len()),
             ends: Vec::with_capacity(self.len()),
@@ -89,19 +90,19 @@ impl TermDictionary {
         let mut ranks = vec![0; self.len()];
         for key in order {
             let rank = terms.push(self.terms.get(key as TermId));
-            if let Some(of_term) = ranks.get_mut(key as TermId as usize) {
-                *of_term = rank;
+            if let Some(slot) = ranks.get_mut(key as TermId as usize) {
+                *slot = rank;
             }
         }
         SortedTerms { terms, ranks }
     }
 }
 
-/// All terms in the order of their bytes.
+/// The terms, sorted by their bytes.
 #[derive(Debug)]
 pub(super) struct SortedTerms {
     terms: TermList,
-    /// The rank of each term in this order, by its number.
+    /// The rank of each term in this order, by id.
     pub(super) ranks: Vec<u32>,
 }
 

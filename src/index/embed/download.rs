@@ -8,7 +8,7 @@ use crate::config::Secret;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::embed::http::{Http, Trouble};
 use crate::index::embed::model_files::{Kept, NOTE, folder_of};
-use crate::index::embed::onnx::Listed;
+use crate::index::embed::onnx::ListedModel;
 use crate::wording::Wording;
 
 /// Where models come from, unless `HF_ENDPOINT` names another place.
@@ -41,7 +41,7 @@ pub type Heard<'a> = dyn Fn(&str, u64, Option<u64>) + 'a;
 ///
 /// # Errors
 /// `Io` where the hub cannot be reached or the disk refuses; `NotFound` where the hub lacks a file.
-pub fn fetch(model: &Listed, heard: &Heard<'_>) -> Result<Fetched> {
+pub fn fetch(model: &ListedModel, heard: &Heard<'_>) -> Result<Fetched> {
     let folder = folder_of(&model.name).ok_or_else(|| {
         Error::not_found("there is no home folder for models").with_hint("set HOME or XDG_DATA_HOME")
     })?;
@@ -73,7 +73,7 @@ pub fn fetch(model: &Listed, heard: &Heard<'_>) -> Result<Fetched> {
     }
 }
 
-fn fetch_into(folder: &Path, hub: &str, model: &Listed, heard: &Heard<'_>) -> Result<u64> {
+fn fetch_into(folder: &Path, hub: &str, model: &ListedModel, heard: &Heard<'_>) -> Result<u64> {
     let http = Http::default();
     let token: Secret = std::env::var("HF_TOKEN").unwrap_or_default().into();
     let mut bytes = 0;
@@ -132,7 +132,7 @@ fn remove(path: &Path) -> Result<()> {
     crate::index::vectors::remove_if_there(path)
 }
 
-fn by_hand(model: &Listed) -> Wording {
+fn by_hand(model: &ListedModel) -> Wording {
     let person = format!(
         "download {} of {} elsewhere into one folder, with tokenizer.json and config.json, and run: sidenote model path FOLDER",
         model.files.join(", "),
@@ -141,7 +141,7 @@ fn by_hand(model: &Listed) -> Wording {
     Wording::new(person, "ask the user to download the model elsewhere")
 }
 
-fn explain(trouble: &Trouble, hub: &str, model: &Listed, path: &Path) -> Error {
+fn explain(trouble: &Trouble, hub: &str, model: &ListedModel, path: &Path) -> Error {
     let why = match trouble {
         Trouble::TimedOut => "it did not answer in time".to_owned(),
         Trouble::Unreachable(why) | Trouble::Broken(why) | Trouble::Address(why) => why.clone(),

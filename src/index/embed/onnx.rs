@@ -353,7 +353,7 @@ impl Rerank for CrossEncoder {
 
 /// A model that can be had by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedModel {
     /// Its name here.
     pub name: String,
     /// Its repository on the hub.
@@ -386,8 +386,8 @@ const PREFIXES: &[(&str, &str, &str)] = &[
 const INSTRUCTION: &str = "Represent this sentence for searching relevant passages: ";
 
 /// Lists the embedders that fastembed knows by name.
-pub fn listed_embedders() -> Vec<Listed> {
-    let mut all: Vec<Listed> = TextEmbedding::list_supported_models()
+pub fn listed_embedders() -> Vec<ListedModel> {
+    let mut all: Vec<ListedModel> = TextEmbedding::list_supported_models()
         .into_iter()
         // It embeds captions of pictures.
         .filter(|info| info.model != EmbeddingModel::ClipVitB32)
@@ -413,7 +413,7 @@ pub fn listed_embedders() -> Vec<Listed> {
             };
             let mut files = vec![info.model_file];
             files.extend(info.additional_files);
-            Listed {
+            ListedModel {
                 name,
                 source: info.model_code,
                 files,
@@ -428,7 +428,7 @@ pub fn listed_embedders() -> Vec<Listed> {
 }
 
 /// Lists the rerankers that fastembed knows by name.
-pub fn listed_rerankers() -> Vec<Listed> {
+pub fn listed_rerankers() -> Vec<ListedModel> {
     let all = TextRerank::list_supported_models().into_iter().map(|info| {
         let name = format!("{:?}", info.model);
         let note = Note {
@@ -439,7 +439,7 @@ pub fn listed_rerankers() -> Vec<Listed> {
         };
         let mut files = vec![info.model_file];
         files.extend(info.additional_files);
-        Listed { name, source: info.model_code, files, dimensions: 0, about: info.description, note }
+        ListedModel { name, source: info.model_code, files, dimensions: 0, about: info.description, note }
     });
     all.collect()
 }
@@ -448,11 +448,12 @@ pub fn listed_rerankers() -> Vec<Listed> {
 ///
 /// # Errors
 /// `NotFound` where there is none of that name; `Exists` where a source has several.
-pub fn find_listed<'a>(all: &'a [Listed], name: &str) -> Result<&'a Listed> {
+pub fn find_listed<'a>(all: &'a [ListedModel], name: &str) -> Result<&'a ListedModel> {
     if let Some(listed) = all.iter().find(|listed| listed.name.eq_ignore_ascii_case(name)) {
         return Ok(listed);
     }
-    let same: Vec<&Listed> = all.iter().filter(|listed| listed.source.eq_ignore_ascii_case(name)).collect();
+    let same: Vec<&ListedModel> =
+        all.iter().filter(|listed| listed.source.eq_ignore_ascii_case(name)).collect();
     match same.as_slice() {
         [one] => Ok(one),
         [] => Err(Error::not_found(format!("no model is called {name:?}")).with_hints(

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::ErrorKind;
-use crate::index::bm25::Analysis;
+use crate::index::bm25::Analyzer;
 use crate::index::catalog::FileKind;
 use crate::index::diff::{Candidate, stat_of};
 use crate::index::indexed_document::Document;
@@ -37,14 +37,14 @@ pub(super) fn read_group(
     candidates: &[Candidate],
     next: &AtomicUsize,
     started: i64,
-    analysis: &mut Analysis,
+    analyzer: &mut Analyzer,
 ) -> Vec<FileRead> {
     let mut group: Vec<FileRead> = Vec::new();
     let mut bytes = 0;
     while group.len() < GROUP && bytes < GROUP_BYTES {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(candidate) = candidates.get(at) else { break };
-        let read = read_candidate(vault, at, candidate, started, analysis);
+        let read = read_candidate(vault, at, candidate, started, analyzer);
         bytes += read.bytes;
         group.push(read);
     }
@@ -56,7 +56,7 @@ fn read_candidate(
     at: usize,
     candidate: &Candidate,
     started: i64,
-    analysis: &mut Analysis,
+    analyzer: &mut Analyzer,
 ) -> FileRead {
     let file = &candidate.stat;
     let stat = stat_of(file);
@@ -80,7 +80,7 @@ fn read_candidate(
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
     let length = bytes.len() as u64;
-    let read = || Document::of_note(&file.path, bytes, stat, racy, candidate.excluded, analysis);
+    let read = || Document::of_note(&file.path, bytes, stat, racy, candidate.excluded, analyzer);
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => FileRead {
             at,

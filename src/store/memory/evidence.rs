@@ -159,7 +159,7 @@ fn weights_of(words: &[Word], snapshot: &Snapshot) -> Result<Vec<f32>> {
     let notes = snapshot.bm25.documents() as f32;
     let idf = |word: &Word| {
         // A word that no note holds weighs as much as the rarest.
-        let holding = snapshot.bm25.holding(word)?.max(1) as f32;
+        let holding = snapshot.bm25.document_frequency(word)?.max(1) as f32;
         // Whole identifiers stand beside their parts, and would count twice.
         let weight = if word.single { 1.0 } else { 0.0 };
         Ok(weight * (1.0 + (notes - holding + 0.5).max(0.0) / (holding + 0.5)).ln())

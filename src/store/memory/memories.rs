@@ -367,7 +367,7 @@ impl Memories<'_> {
         let row = match change.rows.iter().find(|row| *row.path.as_str() == *path) {
             Some(row) => Some(row.clone()),
             None => match NotePath::from_disk(path) {
-                Some(path) => self.core.index.look_at(&path, &self.core.vault.settings())?,
+                Some(path) => self.core.index.row_on_disk(&path, &self.core.vault.settings())?,
                 None => None,
             },
         };

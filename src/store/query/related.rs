@@ -202,7 +202,7 @@ impl Searches<'_> {
             let catalog = self.core.index.catalog();
             let mut seen = HashSet::from([row.id]);
             for name in &names {
-                let files: Vec<FileId> = match snapshot.bm25.may_hold(name)? {
+                let files: Vec<FileId> = match snapshot.bm25.may_contain(name)? {
                     Some(files) => files.iter().collect(),
                     None => catalog.newest_first(None)?,
                 };

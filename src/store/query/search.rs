@@ -232,7 +232,7 @@ impl Searches<'_> {
     ) -> Result<Explained> {
         let mut words = Vec::new();
         for word in &query.words {
-            let notes = snapshot.bm25.frequency(&word.stem)?;
+            let notes = snapshot.bm25.body_document_frequency(&word.stem)?;
             let idf = snapshot.bm25.idf(&word.stem)?;
             words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
         }
@@ -579,7 +579,7 @@ pub(in crate::store) fn hide(filter: &Filter, include: PutAway) -> Filter {
 fn corrected(typed: &str, query: &Query, snapshot: &crate::index::Snapshot) -> Result<Option<String>> {
     let mut better = typed.to_owned();
     for word in &query.words {
-        if word.prefix || !snapshot.bm25.is_unheard(word)? {
+        if word.prefix || !snapshot.bm25.is_out_of_vocabulary(word)? {
             continue;
         }
         let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };

@@ -204,9 +204,12 @@ impl Searches<'_> {
         }
         let only = [row.id].into_iter().collect();
         for word in &query.words {
-            let ask =
-                crate::index::bm25::Ask { words: std::slice::from_ref(word), allowed: Some(&only), limit: 1 };
-            if snapshot.bm25.search(&ask, &crate::index::bm25::Tuning::default())?.is_empty() {
+            let query = crate::index::bm25::Bm25Query {
+                words: std::slice::from_ref(word),
+                allowed: Some(&only),
+                limit: 1,
+            };
+            if snapshot.bm25.search(&query, &crate::index::bm25::Tuning::default())?.is_empty() {
                 reply.missing_words.push(word.exact.clone());
             }
         }

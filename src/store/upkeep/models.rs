@@ -9,7 +9,7 @@ use crate::config::{Config, ConfigEdit, Origin, SettingChange, edit_user_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::embed::download::Heard;
 use crate::index::embed::model_files::{Kept, folder_of};
-use crate::index::embed::onnx::{Listed, find_listed, listed_embedders, listed_rerankers};
+use crate::index::embed::onnx::{ListedModel, find_listed, listed_embedders, listed_rerankers};
 use crate::index::embed::{
     CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection, onnx,
 };
@@ -193,7 +193,7 @@ impl Models {
     /// `Invalid` for a provider that there is not.
     pub fn list(&self) -> Result<Vec<ModelItem>> {
         let shown = self.show()?;
-        let is_there = |listed: &Listed| folder_of(&listed.name).is_some_and(|folder| folder.is_dir());
+        let is_there = |listed: &ListedModel| folder_of(&listed.name).is_some_and(|folder| folder.is_dir());
         let minilm = MiniLm::default();
         let mut items = vec![ModelItem {
             name: minilm.model().to_string(),
@@ -216,7 +216,7 @@ impl Models {
         let reranked_by = shown.reranker.name.clone();
         let embedded_by = shown.embedder.name.clone();
         let listed = |kind, in_use: String| {
-            move |listed: Listed| ModelItem {
+            move |listed: ListedModel| ModelItem {
                 installed: is_there(&listed),
                 in_use: listed.name == in_use,
                 kind,
@@ -383,7 +383,7 @@ impl Models {
     /// # Errors
     /// `NotFound` for a name that is none; see [`download::fetch`].
     pub fn install(&self, name: &str, heard: &Heard<'_>) -> Result<Installed> {
-        let all: Vec<Listed> = listed_embedders().into_iter().chain(listed_rerankers()).collect();
+        let all: Vec<ListedModel> = listed_embedders().into_iter().chain(listed_rerankers()).collect();
         let listed = find_listed(&all, name.trim())?;
         let fetched = download::fetch(listed, heard)?;
         Ok(Installed {
