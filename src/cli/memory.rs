@@ -8,7 +8,7 @@ use super::change::{Dry, DryPlan, show_change, text_or_stdin};
 use super::search::FilterArgs;
 use crate::cli::{Session, maintain, output, terminal, transfer};
 use crate::error::{Error, Result};
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{Filter, Inactive};
 use crate::store::{
     ExplainReply, Fallback, Intent, IntentScore, Memory, MemoryListRequest, MemoryRanking, MemorySort,
     MemoryStats, RecallRequest, ReplyForm, SaveRequest, SearchRequest, SearchResult, Searches, Store, Tier,
@@ -487,7 +487,7 @@ fn search(session: &Session, args: &SearchArgs) -> Result<()> {
         args.intent.as_deref().map(|text| Intent::parse(text).ok_or_else(|| wrong(text))).transpose()?;
     let tier = read_tier(args.tier.as_deref())?;
     let wants = |what| args.deep || args.include.contains(&what);
-    let include = PutAway { archived: wants(Include::Archived), forgotten: wants(Include::Forgotten) };
+    let include = Inactive { archived: wants(Include::Archived), forgotten: wants(Include::Forgotten) };
     let request = SearchRequest {
         query: args.query.join(" "),
         limit: Some(args.limit),
@@ -550,7 +550,7 @@ fn list(session: &Session, args: &ListArgs) -> Result<()> {
     let is_plain = tier.is_none()
         && !args.forgotten
         && !args.pinned
-        && filter.is_open()
+        && filter.is_unrestricted()
         && args.sort.is_none()
         && args.limit.is_none();
     if is_plain && !session.out.is_json() {
@@ -608,7 +608,7 @@ fn row_of(memory: &Memory) -> Vec<String> {
 
 fn forget(session: &Session, args: &ForgetArgs) -> Result<()> {
     let store = session.fresh_store()?;
-    let include = PutAway { archived: true, forgotten: args.hard };
+    let include = Inactive { archived: true, forgotten: args.hard };
     let (memory, by_query) = store.recalls().meant(&args.name, include)?;
     let reply = store.memory_writes().forget(&memory.path, args.hard, args.dry.is_set())?;
     let named = format!("{} ({})", memory.path, memory.title);

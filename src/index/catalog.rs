@@ -32,8 +32,8 @@ pub use names::path_id_query;
 pub use pool::ReadTransaction;
 pub(super) use pool::ReaderPool;
 pub use rows::{
-    Counts, Details, FileEntry, FileId, FileKind, FileRow, Hash, Inside, Known, LinkGroup, LinkRow, Place,
-    PutAway, Record, Stat, path_id, path_id_at,
+    Counts, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive, IndexedFile,
+    LinkGroup, LinkPosition, LinkRow, Record, Stat, path_id, path_id_at,
 };
 pub use schema::SCHEMA_VERSION;
 pub use writer::CatalogWriter;
@@ -44,7 +44,7 @@ const CACHE: u32 = 2_048;
 /// The number of prepared statements that a connection caches: more than a search or a sync repeats.
 const CACHED_STATEMENTS: usize = 64;
 
-/// The name in `meta` of the highest file number that was ever given.
+/// The name in `meta` of the highest file id that was ever assigned.
 const LAST_ID: &str = "last_id";
 
 /// The catalog opened for reading.
@@ -101,7 +101,8 @@ impl CatalogReader {
     /// Opens the catalog for reading, next to a writer.
     ///
     /// # Errors
-    /// `NotFound` where there is none yet, `Corrupt` where it is damaged.
+    /// Returns `NotFound` if there is no catalog yet or another process is creating it, `Corrupt` if it is damaged or
+    /// of another version, and `Io` if it cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         if !path.exists() {
             return Err(Error::not_found(format!("there is no index at {}", path.display()))
@@ -112,12 +113,12 @@ impl CatalogReader {
         let db = Connection::open_with_flags(path, flags)
             .or_else(|_| Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(sql("open"))?;
-        match Self::opened_to_read(db, path) {
+        match Self::configure_for_reading(db, path) {
             // SQLite creates files next to the catalog to read it, which a full disk has no room for. Without a log the
             // catalog is complete by itself.
             Err(error) if error.kind() == ErrorKind::Io && !has_log(path) => {
                 let db = open_immutable(path).map_err(sql("open"))?;
-                Self::opened_to_read(db, path).map_err(|second| {
+                Self::configure_for_reading(db, path).map_err(|second| {
                     tracing::debug!("the catalog cannot be read without a log either: {second}");
                     error
                 })
@@ -126,24 +127,24 @@ impl CatalogReader {
         }
     }
 
-    fn opened_to_read(db: Connection, path: &Path) -> Result<Self> {
+    fn configure_for_reading(db: Connection, path: &Path) -> Result<Self> {
         check::harden(&db)?;
         db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000;").map_err(sql("open"))?;
         db.execute_batch(&format!("PRAGMA cache_size = -{CACHE}")).map_err(sql("open"))?;
-        let catalog = Self::of(db);
+        let catalog = Self::from_connection(db);
         let tables: i64 = catalog
             .db
             .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
             .map_err(sql("read"))?;
         if tables == 0 {
-            return Err(Error::not_found(format!("the index at {} is being made", path.display()))
-                .with_hint("try again when the other sidenote is done"));
+            return Err(Error::not_found(format!("the index at {} is being created", path.display()))
+                .with_hint("try again when the other sidenote has finished"));
         }
         catalog.check_version()?;
         Ok(catalog)
     }
 
-    fn of(db: Connection) -> Self {
+    fn from_connection(db: Connection) -> Self {
         db.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
         Self { db }
     }
@@ -187,7 +188,7 @@ impl CatalogReader {
     /// Runs several queries in one transaction, so that all of them see the same state.
     ///
     /// # Errors
-    /// Those of `read`; `Corrupt` where the catalog cannot be read.
+    /// Returns the errors of `read`, and `Corrupt` or `Io` if the transaction cannot be begun or ended.
     pub fn in_transaction<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
         if !self.db.is_autocommit() {
             return read();
@@ -221,13 +222,18 @@ impl CatalogReader {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// Visits the known content of a folder in the order of paths: its files, and each of its folders once, without their
-    /// files.
+    /// Visits the indexed content of a folder in the order of paths: its files, and each of its subfolders once,
+    /// without their files.
     ///
     /// # Errors
-    /// Those of `visit`; `Corrupt` where a path is none, or paths do not ascend, so that the walk always ends.
-    pub fn each_in(&self, folder: &str, mut visit: impl FnMut(Inside<'_>) -> Result<()>) -> Result<()> {
-        let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE path >= ?1 ORDER BY path");
+    /// Returns the errors of `visit`, and `Corrupt` if a path is invalid or the paths do not ascend, so that the walk
+    /// always ends.
+    pub fn visit_folder(
+        &self,
+        folder: &str,
+        mut visit: impl FnMut(FolderEntry<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let select = format!("SELECT {INDEXED_FILE_COLUMNS} FROM files WHERE path >= ?1 ORDER BY path");
         let mut statement = self.db.prepare_cached(&select).map_err(sql("read"))?;
         let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let (mut from, mut last) = (start.clone(), String::new());
@@ -235,34 +241,35 @@ impl CatalogReader {
             let mut rows = statement.query([&from]).map_err(sql("read"))?;
             from = loop {
                 let Some(row) = rows.next().map_err(sql("read"))? else { return Ok(()) };
-                let known = read_known(row).map_err(sql("read"))?;
-                let Some(name) = known.path.strip_prefix(&start) else { return Ok(()) };
-                let (inner, rest) = name.split_once('/').unwrap_or((name, "rest"));
-                if known.path <= last.as_str() || !is_segment(inner) || rest.is_empty() {
-                    return Err(rows::no_path(known.path));
+                let file = read_indexed_file(row).map_err(sql("read"))?;
+                let Some(name) = file.path.strip_prefix(&start) else { return Ok(()) };
+                let (segment, rest) = name.split_once('/').unwrap_or((name, "rest"));
+                if file.path <= last.as_str() || !is_segment(segment) || rest.is_empty() {
+                    return Err(rows::invalid_path(file.path));
                 }
                 last.clear();
-                last.push_str(known.path);
-                if inner.len() < name.len() {
-                    let inner = known.path.get(..start.len() + inner.len()).unwrap_or_default();
-                    visit(Inside::Folder(inner))?;
-                    // What lies in it begins with its name and a slash, and `0` is what comes after that.
-                    break format!("{inner}0");
+                last.push_str(file.path);
+                if segment.len() < name.len() {
+                    let folder = file.path.get(..start.len() + segment.len()).unwrap_or_default();
+                    visit(FolderEntry::Folder(folder))?;
+                    // The paths in the folder begin with its path and a slash; `0` is the character after the slash.
+                    break format!("{folder}0");
                 }
-                visit(Inside::File(known))?;
+                visit(FolderEntry::File(file))?;
             };
         }
     }
 
-    /// Returns the stored stat of one path.
-    pub fn known_at(&self, path: &str) -> Result<Option<Known>> {
-        let select = format!("SELECT {KNOWN_COLUMNS} FROM files WHERE path = ?1");
-        let known = self.collect(&select, [path], |row| read_known(row).map(Known::owned))?.pop();
-        known.transpose()
+    /// Returns the indexed state of the file at a path.
+    pub fn indexed_file_at(&self, path: &str) -> Result<Option<IndexedFile>> {
+        let select = format!("SELECT {INDEXED_FILE_COLUMNS} FROM files WHERE path = ?1");
+        let file =
+            self.collect(&select, [path], |row| read_indexed_file(row).map(IndexedFile::into_owned))?.pop();
+        file.transpose()
     }
 
-    /// Returns the highest file number that was ever given to a file. No number is given twice, so a number that an older
-    /// snapshot found never means another file.
+    /// Returns the highest id that was ever assigned to a file. No id is assigned twice, so an id from an older
+    /// snapshot never means another file.
     pub fn last_id(&self) -> Result<FileId> {
         Ok(self.meta(LAST_ID)?.unwrap_or(0).max(self.highest_id()?))
     }
@@ -285,7 +292,7 @@ impl CatalogReader {
             .map_err(sql("read"))
     }
 
-    /// Returns the rows of these files in the given order. Missing files are left out.
+    /// Returns the rows of these files in the given order. Missing files are omitted.
     pub fn rows(&self, ids: &[FileId]) -> Result<Vec<FileRow>> {
         let mut rows = Vec::with_capacity(ids.len());
         let select = format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.id = ?1");
@@ -337,7 +344,7 @@ impl CatalogReader {
                 category: file.category.map(|text| text.to_lowercase()),
                 created: file.created,
                 updated: file.updated,
-                put_away: file.put_away,
+                inactive: file.inactive,
             })
         })
     }
@@ -372,16 +379,16 @@ impl CatalogReader {
         )
     }
 
-    /// Lists the files that are archived or forgotten, as `ways` says.
-    pub fn put_away(&self, ways: PutAway) -> Result<Vec<FileId>> {
+    /// Lists the files that are in any of the given inactive states.
+    pub fn inactive_files(&self, states: Inactive) -> Result<Vec<FileId>> {
         self.collect(
             "SELECT id FROM files WHERE put_away <> 0 AND (put_away & ?1) <> 0",
-            [ways.code()],
+            [states.code()],
             |row| row.get(0),
         )
     }
 
-    /// Lists the numbers and paths of the files that match a filter.
+    /// Lists the ids and paths of the files that match a filter.
     pub fn select_ids(&self, filter: &Filter) -> Result<Vec<(FileId, String)>> {
         let (condition, values) = filter.condition();
         self.collect(
@@ -402,11 +409,11 @@ impl CatalogReader {
         Ok(packed.and_then(|packed| unpack_ascending(&packed)))
     }
 
-    /// Lists the searchable files, the most recently changed first.
-    pub fn newest_first(&self, most: Option<usize>) -> Result<Vec<FileId>> {
+    /// Lists at most `limit` searchable files, the most recently changed first.
+    pub fn newest_first(&self, limit: Option<usize>) -> Result<Vec<FileId>> {
         self.collect(
             "SELECT id FROM files WHERE kind < 2 AND NOT excluded ORDER BY mtime DESC, id LIMIT ?1",
-            [most.map_or(-1, |most| most as i64)],
+            [limit.map_or(-1, |limit| limit as i64)],
             |row| row.get(0),
         )
     }
@@ -438,8 +445,11 @@ impl CatalogReader {
     }
 }
 
-const KNOWN_COLUMNS: &str = "id, path, size, mtime, ctime, racy, excluded";
+/// The columns of an [`IndexedFile`], as [`read_indexed_file`] reads them.
+const INDEXED_FILE_COLUMNS: &str = "id, path, size, mtime, ctime, racy, excluded";
+/// The columns of a [`FileRow`], as [`read_file`] reads them.
 const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime, f.put_away";
+
 fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     let text = row.get_ref(column)?.as_str()?;
     NotePath::from_disk(text).ok_or_else(|| {
@@ -448,8 +458,8 @@ fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     })
 }
 
-fn read_known<'row>(row: &'row Row<'_>) -> rusqlite::Result<Known<&'row str>> {
-    Ok(Known {
+fn read_indexed_file<'row>(row: &'row Row<'_>) -> rusqlite::Result<IndexedFile<&'row str>> {
+    Ok(IndexedFile {
         id: row.get(0)?,
         path: row.get_ref(1)?.as_str()?,
         stat: Stat { size: row.get::<_, i64>(2)? as u64, mtime_ns: row.get(3)?, ctime_ns: row.get(4)? },
@@ -476,7 +486,7 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         updated: time(9)?,
         category: row.get(10)?,
         note_type: row.get(11)?,
-        put_away: PutAway::from_code(row.get(13)?),
+        inactive: Inactive::from_code(row.get(13)?),
         unindexed: None,
         written: changed,
         path,

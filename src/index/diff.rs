@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::index::SyncScope;
-use crate::index::catalog::{CatalogReader, FileId, FileKind, Hash, Inside, Known, Stat};
+use crate::index::catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, IndexedFile, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::obsidian::Settings;
@@ -83,7 +83,7 @@ impl Redo {
 /// A scan compared with the catalog.
 pub(super) struct Difference {
     pub(super) candidates: Vec<Candidate>,
-    pub(super) removed: Vec<Known>,
+    pub(super) removed: Vec<IndexedFile>,
     pub(super) report: SyncReport,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn compare(
                 match seen {
                     Ok(seen) => {
                         found.extend(seen);
-                        known.extend(catalog.known_at(path.as_str())?);
+                        known.extend(catalog.indexed_file_at(path.as_str())?);
                     }
                     // Nothing can be said of it, so that what is known of it holds.
                     Err(error) => unseen.push(kept(&error)),
@@ -197,7 +197,7 @@ fn find_moves(
     vault: &Vault,
     catalog: &CatalogReader,
     candidates: &mut [Candidate],
-    removed: &mut Vec<Known>,
+    removed: &mut Vec<IndexedFile>,
     report: &mut SyncReport,
 ) -> Result<()> {
     let mut gone: HashMap<Hash, Vec<usize>> = HashMap::new();
@@ -295,9 +295,9 @@ struct Look<'a> {
     /// The files that are not as they were.
     found: Vec<FileStat>,
     /// What the catalog knows of the files in `found`.
-    known: Vec<Known>,
+    known: Vec<IndexedFile>,
     /// What the catalog knows of files that are not there.
-    gone: Vec<Known>,
+    gone: Vec<IndexedFile>,
     /// The folders that are known and that the scan did not come to, at least not yet: links wait for the rest.
     missing: BTreeSet<String>,
 }
@@ -310,16 +310,16 @@ impl Look<'_> {
         let held = listing.files.len() + self.found.len() + self.known.len() + self.gone.len();
         self.held = self.held.max(held);
         let mut files = listing.files.into_iter().peekable();
-        self.catalog.each_in(&listing.path, |inside| {
+        self.catalog.visit_folder(&listing.path, |inside| {
             match inside {
-                Inside::Folder(path) => {
+                FolderEntry::Folder(path) => {
                     let is_there =
                         listing.folders.binary_search_by(|folder| folder.as_str().cmp(path)).is_ok();
                     if !is_there && !listing.is_incomplete {
                         self.missing.insert(path.to_owned());
                     }
                 }
-                Inside::File(old) => {
+                FolderEntry::File(old) => {
                     while let Some(new) = files.next_if(|new| new.path.as_str() < old.path) {
                         self.found.push(new);
                     }
@@ -327,10 +327,10 @@ impl Look<'_> {
                         Some(new) if !self.redo.covers(&new.path) && is_same(&new, &old, self.settings) => {}
                         Some(new) => {
                             self.found.push(new);
-                            self.known.push(old.owned()?);
+                            self.known.push(old.into_owned()?);
                         }
                         None if listing.is_incomplete => {}
-                        None => self.gone.push(old.owned()?),
+                        None => self.gone.push(old.into_owned()?),
                     }
                 }
             }
@@ -379,15 +379,15 @@ fn look<'a>(
 }
 
 /// Says whether a file is as it was, as far as that can be told without reading it.
-fn is_same<P>(file: &FileStat, old: &Known<P>, settings: &Settings) -> bool {
+fn is_same<P>(file: &FileStat, old: &IndexedFile<P>, settings: &Settings) -> bool {
     stat_of(file) == old.stat && !old.racy && settings.is_excluded(&file.path) == old.excluded
 }
 
 /// Walks over two lists that are ordered by path, and pairs what has the same path.
 fn side_by_side(
     found: Vec<FileStat>,
-    known: Vec<Known>,
-) -> impl Iterator<Item = (Option<FileStat>, Option<Known>)> {
+    known: Vec<IndexedFile>,
+) -> impl Iterator<Item = (Option<FileStat>, Option<IndexedFile>)> {
     use std::cmp::Ordering::{Greater, Less};
     let (mut found, mut known) = (found.into_iter().peekable(), known.into_iter().peekable());
     std::iter::from_fn(move || {

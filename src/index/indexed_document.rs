@@ -9,7 +9,9 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 use crate::clock::Timestamp;
 use crate::index::bm25::{AnalyzedNote, Analyzer, IndexedText};
-use crate::index::catalog::{Details, FileKind, FileRow, LinkGroup, Place, PutAway, Record, Stat, path_id};
+use crate::index::catalog::{
+    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, Record, Stat, path_id,
+};
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
 use crate::text::decode::decode_whole;
@@ -142,7 +144,7 @@ impl Document {
                     written: changed,
                     category: None,
                     note_type: None,
-                    put_away: PutAway::default(),
+                    inactive: Inactive::default(),
                     unindexed: None,
                 },
                 stat,
@@ -231,8 +233,10 @@ impl Document {
             property_text(note, name).is_some_and(|text| text.eq_ignore_ascii_case(word))
         };
         let is_pinned = says("pinned", "true");
-        record.row.put_away =
-            PutAway { archived: says("tier", "archive") && !is_pinned, forgotten: says("forgotten", "true") };
+        record.row.inactive = Inactive {
+            archived: says("tier", "archive") && !is_pinned,
+            forgotten: says("forgotten", "true"),
+        };
         record.aliases = note.frontmatter.as_ref().map_or_else(Vec::new, |front| front.aliases.clone());
         record.tags = count_tags(note);
         record.properties = note
@@ -273,15 +277,20 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
         let linkpath = if is_aid { &link.subpath } else { &link.path };
         let exact = matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup);
         let at = *known.entry((linkpath, exact)).or_insert_with(|| {
-            groups.push(LinkGroup { exact, linkpath: linkpath.clone(), target: None, places: Vec::new() });
+            groups.push(LinkGroup { exact, linkpath: linkpath.clone(), target: None, positions: Vec::new() });
             groups.len() - 1
         });
-        groups[at].places.push(Place { ord, line: link.line });
+        groups[at].positions.push(LinkPosition { ord, line: link.line });
     }
     for link in note.mentions.iter().map(|mention| &mention.link).filter(|link| !link.path.is_empty()) {
         let exact = link.form == LinkForm::CanvasFile;
         known.entry((&link.path, exact)).or_insert_with(|| {
-            groups.push(LinkGroup { exact, linkpath: link.path.clone(), target: None, places: Vec::new() });
+            groups.push(LinkGroup {
+                exact,
+                linkpath: link.path.clone(),
+                target: None,
+                positions: Vec::new(),
+            });
             groups.len() - 1
         });
     }

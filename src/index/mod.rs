@@ -736,7 +736,7 @@ impl Index {
                 let target = link.target.map_or_else(|| "-".to_owned(), name);
                 lines.push(format!(
                     "link {path}:{} #{} {} -> {target}",
-                    link.place.line, link.place.ord, link.linkpath
+                    link.position.line, link.position.ord, link.linkpath
                 ));
             }
             for passage in catalog.passages().of(row.id)? {

@@ -163,7 +163,7 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(CatalogWriter, Arc<Bm25>)>
         let is_whole = || Ok::<_, Error>(bm25.generation()? == catalog.reader().generation()?);
         let sound = std::panic::catch_unwind(AssertUnwindSafe(|| {
             bm25.verify()?;
-            if is_whole()? { bm25.verify_files(&catalog.reader().text_ids()?) } else { Ok(()) }
+            if is_whole()? { bm25.verify_files(&catalog.reader().full_text_files()?) } else { Ok(()) }
         }));
         sound.map_err(|_| unusable())??;
     }

@@ -192,7 +192,7 @@ impl Writer {
             }
             if plan.redo == Redo::All {
                 // A file that cannot be read now loses its words, and has to be read once it can be.
-                self.catalog.distrust_all()?;
+                self.catalog.mark_all_changed()?;
             }
             if plan.is_load() {
                 writer.begin_bulk_load()?;
@@ -274,7 +274,7 @@ impl Writer {
         let path = self.folder.join("catalog.db");
         // The log goes with the catalog. What it alone holds is needed only by a command that finds the one without the
         // other, and that one reads everything again.
-        if let Err(error) = CatalogWriter::empty_log(&path) {
+        if let Err(error) = CatalogWriter::checkpoint_passively(&path) {
             tracing::debug!("the log of a catalog that is replaced goes as it is: {error}");
         }
         let renewed = self.identity.renew();
@@ -379,7 +379,7 @@ impl Writer {
     /// Says whether a passage has no vector and is held by no file: its next holder makes it pending.
     fn is_unheld(&self, passage: i64) -> Result<bool> {
         let waits = self.vectors.as_ref().is_some_and(|vectors| !vectors.contains(passage));
-        Ok(waits && self.catalog.reader().passages().holders(&[passage])?.is_empty())
+        Ok(waits && self.catalog.reader().passages().files_containing(&[passage])?.is_empty())
     }
 
     /// Takes passages that no file holds any more off the pending count; a bulk batch counts anew at its end.
@@ -421,7 +421,7 @@ impl Writer {
         record.row.id = candidate.id;
         let unmoved = candidate.old_path.is_none();
         if unmoved && record.row.hash.is_some() && record.row.hash == candidate.old_hash {
-            return self.catalog.touch(candidate.id, &record.stat, record.racy);
+            return self.catalog.update_stat(candidate.id, &record.stat, record.racy);
         }
         batch.changed = true;
         report.touched.push(record.row.path.clone());
@@ -445,7 +445,7 @@ impl Writer {
         }
         let old =
             if candidate.fresh { Vec::new() } else { self.catalog.reader().passages().of(candidate.id)? };
-        self.catalog.put(record, candidate.fresh)?;
+        self.catalog.upsert(record, candidate.fresh)?;
         self.settle_passages(&old, batch, plan)?;
         for (ord, &passage) in record.passages.iter().enumerate() {
             let row = (passage, candidate.id, ord);
@@ -700,7 +700,7 @@ impl Writer {
             return;
         }
         let empty = move || {
-            if let Err(error) = CatalogWriter::empty_log(&path) {
+            if let Err(error) = CatalogWriter::checkpoint_passively(&path) {
                 tracing::debug!("the catalog's log is emptied later: {error}");
             }
         };

@@ -9,7 +9,7 @@ use rmcp::model::{
 use super::resources::uri_of;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{Filter, Inactive};
 use crate::store::{ListRequest, ReadRequest, RecallRequest, SearchRequest, SortBy, Store, xml_block};
 
 /// So many names are offered.
@@ -114,7 +114,7 @@ fn handoff(store: &Store, project: Option<&str>) -> Result<Vec<PromptMessage>> {
 fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
     store.index().refresh()?;
     let since = Timestamp::from_millis(store.now().millis() - WEEK);
-    let hidden = PutAway { archived: true, forgotten: true };
+    let hidden = Inactive { archived: true, forgotten: true };
     let filter = Filter { updated_after: Some(since), hidden, ..Filter::default() };
     let page = store.reads().list(&ListRequest {
         filter,

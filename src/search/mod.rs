@@ -279,7 +279,7 @@ fn put_named_first(
     if name.is_empty() || name.len() > LONGEST_NAME {
         return Ok(());
     }
-    let named = index.catalog().names().called(name)?;
+    let named = index.catalog().names().with_title_or_name(name)?;
     let named: Vec<FileId> =
         named.into_iter().filter(|&file| allowed.is_none_or(|files| files.contains(file))).collect();
     if named.is_empty() {
@@ -388,7 +388,7 @@ fn vector_list(
         let mut list: Vec<Ranked> = Vec::new();
         let mut best: HashMap<FileId, usize> = HashMap::new();
         for passage in near {
-            for (_, file, ord) in catalog.passages().holders(&[passage.key])? {
+            for (_, file, ord) in catalog.passages().files_containing(&[passage.key])? {
                 if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
                     continue;
                 }
@@ -415,11 +415,11 @@ fn vector_list(
 /// `Invalid` for a malformed glob.
 pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = request.path.as_deref().map(path_glob).transpose()?;
-    if request.filter.is_open() && glob.is_none() {
+    if request.filter.is_unrestricted() && glob.is_none() {
         if request.among.is_some() {
             return Ok(request.among.cloned());
         }
-        let put_away = catalog.put_away(request.filter.hidden)?;
+        let put_away = catalog.inactive_files(request.filter.hidden)?;
         return Ok((!put_away.is_empty()).then(|| FileSet::all_but(put_away)));
     }
     let filter = Filter { with_canvases: true, ..request.filter.clone() };

@@ -22,7 +22,8 @@ pub fn best_first<T>(
     if tied.is_empty() {
         return Ok(());
     }
-    let places: HashMap<FileId, usize> = catalog.paths().in_order(&tied)?.into_iter().zip(0..).collect();
+    let places: HashMap<FileId, usize> =
+        catalog.paths().sorted_by_path(&tied)?.into_iter().zip(0..).collect();
     let place = |item: &T| (places.get(&key(item).1).copied(), key(item).1);
     for run in list.chunk_by_mut(is_tie) {
         run.sort_by_key(place);

@@ -55,7 +55,7 @@ impl Lookup<'_> {
         let catalog = self.core.index.catalog();
         let mut rows = catalog.names().best_matches(wanted)?;
         if rows.is_empty() {
-            rows = catalog.names().resolving(wanted)?;
+            rows = catalog.names().resolve_link(wanted)?;
         }
         drop(catalog);
         let folded = key(wanted);

@@ -262,7 +262,7 @@ fn a_pipe_or_symlink_in_place_of_an_index_file_is_refused() {
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         let found = vault.run(&["search", "heron"]);
         assert!(
-            !found.status.success() && stderr(&found).contains("no regular file"),
+            !found.status.success() && stderr(&found).contains("not a regular file"),
             "{name}: {}",
             stderr(&found)
         );

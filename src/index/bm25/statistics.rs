@@ -28,16 +28,16 @@ impl LengthCache {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the field norms of a segment cannot be read.
     pub(super) fn means(&self, searcher: &Searcher, fields: Fields) -> Result<HashMap<Field, f32>> {
-        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut now = HashMap::with_capacity(searcher.segment_readers().len());
+        let mut cached = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = HashMap::with_capacity(searcher.segment_readers().len());
         let mut all = LengthSums::default();
         for segment in searcher.segment_readers() {
             let state = (segment.segment_id(), segment.delete_opstamp());
-            let sums = sums.get(&state).map_or_else(|| length_sums(segment, fields), |sums| Ok(*sums))?;
+            let sums = cached.get(&state).map_or_else(|| length_sums(segment, fields), |sums| Ok(*sums))?;
             all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
-            now.insert(state, sums);
+            current.insert(state, sums);
         }
-        *sums = now;
+        *cached = current;
         let documents = searcher.num_docs().max(1) as f32;
         let means = fields.scored().into_iter().zip(all);
         Ok(means.map(|(field, sum)| (field, (sum as f32 / documents).max(1.0))).collect())

@@ -1,5 +1,5 @@
-//! Owns the checks that a catalog passes before it is believed: its file and schema at every open, and every page and
-//! row where no seal vouches for them. A vault may be a download, and then its catalog is somebody else's.
+//! Validates a catalog before it is used: its file and schema at every open, and every page and row if no seal covers
+//! it. A vault can be a download, so its catalog can come from anybody.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,29 +11,33 @@ use serde::de::IgnoredAny;
 
 use super::links::link_key;
 use super::properties::unpack;
-use super::rows::{no_path, path_uuid};
+use super::rows::{invalid_path, path_uuid};
 use super::schema::{INDEXES, SCHEMA};
 use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, sql};
 use crate::error::{Error, Result};
-use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_places};
+use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_positions};
 use crate::index::file_set::FileSet;
 use crate::safe_open::is_regular;
 use crate::text::path::{NotePath, key};
 
-/// File numbers end here: a set of files takes one bit for each number up to the highest.
-const LAST_ID: FileId = 1 << 27;
-/// No count, generation or line is as large as this.
-const LARGEST: i64 = 1 << 48;
-/// Milliseconds since the Unix epoch at the begin of the year −9999 and the end of the year 9999.
-const TIMES: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
-/// Names of numbers in `meta`.
-const META: &[&str] =
+/// The largest valid file id. A set of files takes one bit for each id up to the highest.
+const MAX_FILE_ID: FileId = 1 << 27;
+/// The largest valid count, generation or line number.
+const MAX_NUMBER: i64 = 1 << 48;
+/// The valid times in milliseconds since the Unix epoch: from the beginning of the year −9999 to the end of the year
+/// 9999.
+const TIME_RANGE: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
+/// The valid names in `meta`.
+const META_NAMES: &[&str] =
     &["schema", "generation", "pending", "model", "last_id", crate::index::active_model::SERVING];
 
 /// An object of the schema: type, name, table, and its SQL.
 type Object = (String, String, String, Option<String>);
 
-/// Refuses a catalog that is no regular file, or whose length is feigned.
+/// Refuses a catalog that is not a regular file, or whose length is not real.
+///
+/// # Errors
+/// Returns `Corrupt` for such a file, and `Io` if its metadata cannot be read.
 pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
     let found = match std::fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -43,11 +47,11 @@ pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
     if is_regular(&found) {
         Ok(())
     } else {
-        Err(Error::corrupt(format!("{} is no regular file", path.display())))
+        Err(Error::corrupt(format!("{} is not a regular file", path.display())))
     }
 }
 
-/// Turns off what a schema could do by itself, and what could change it behind our back.
+/// Disables what a schema could do by itself, such as triggers and views, and direct changes of the schema.
 pub(super) fn harden(db: &Connection) -> Result<()> {
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -62,36 +66,39 @@ pub(super) fn harden(db: &Connection) -> Result<()> {
     db.execute_batch("PRAGMA cell_size_check = 1").map_err(sql("open"))
 }
 
-/// Compares the schema with ours, object by object.
+/// Checks that the schema has exactly the objects of [`SCHEMA`] and [`INDEXES`].
+///
+/// # Errors
+/// Returns `Corrupt` if it differs.
 pub(super) fn schema(db: &Connection) -> Result<()> {
-    static OURS: OnceLock<Vec<Object>> = OnceLock::new();
-    let ours = OURS.get_or_init(our_objects);
+    static EXPECTED: OnceLock<Vec<Object>> = OnceLock::new();
+    let expected = EXPECTED.get_or_init(expected_objects);
     let mut select =
         db.prepare("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT ?1").map_err(sql("read"))?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-    let found = select.query_map([ours.len() as i64 + 1], read).map_err(sql("read"))?;
+    let found = select.query_map([expected.len() as i64 + 1], read).map_err(sql("read"))?;
     let mut found = found.collect::<rusqlite::Result<Vec<Object>>>().map_err(sql("read"))?;
     found.sort_unstable();
-    if found == *ours {
+    if found == *expected {
         Ok(())
     } else {
         Err(Error::corrupt("the catalog was written by another version of sidenote, or by another program"))
     }
 }
 
-/// Lists the objects of [`SCHEMA`] and [`INDEXES`] as SQLite keeps them.
-fn our_objects() -> Vec<Object> {
+/// Lists the objects of [`SCHEMA`] and [`INDEXES`] in the form in which SQLite stores them.
+fn expected_objects() -> Vec<Object> {
     let mut objects = Vec::new();
     for statement in SCHEMA.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
         let kind = if statement.contains(" TABLE ") { "table" } else { "index" };
-        let name_behind = |word: &str| {
+        let name_after = |word: &str| {
             let rest = statement.split_once(word).map_or("", |(_, rest)| rest);
             rest.split([' ', '(']).next().unwrap_or_default().to_owned()
         };
         let (name, table) = if kind == "table" {
-            (name_behind(" TABLE "), name_behind(" TABLE "))
+            (name_after(" TABLE "), name_after(" TABLE "))
         } else {
-            (name_behind(" INDEX "), name_behind(" ON "))
+            (name_after(" INDEX "), name_after(" ON "))
         };
         objects.push((kind.to_owned(), name, table, Some(statement.to_owned())));
     }
@@ -100,7 +107,7 @@ fn our_objects() -> Vec<Object> {
         let statement = format!("CREATE INDEX {name} ON {columns}");
         objects.push(("index".to_owned(), (*name).to_owned(), table, Some(statement)));
     }
-    // The one that SQLite makes for a column that is unique.
+    // SQLite creates an index for a unique column.
     let automatic = ["index", "sqlite_autoindex_property_names_1", "property_names"];
     let [kind, name, table] = automatic.map(str::to_owned);
     objects.push((kind, name, table, None));
@@ -108,27 +115,31 @@ fn our_objects() -> Vec<Object> {
     objects
 }
 
-fn wrong(what: &str) -> Error {
-    Error::corrupt(format!("the catalog holds {what} that sidenote did not write"))
+/// Returns the error for data that sidenote cannot have written.
+fn invalid_data(what: &str) -> Error {
+    Error::corrupt(format!("the catalog contains {what} that sidenote did not write"))
 }
 
-fn expect(is_right: bool, what: &str) -> Result<()> {
-    if is_right { Ok(()) } else { Err(wrong(what)) }
+fn expect(is_valid: bool, what: &str) -> Result<()> {
+    if is_valid { Ok(()) } else { Err(invalid_data(what)) }
 }
 
 impl CatalogReader {
     /// Checks the structure of every page and index, and every row.
     ///
     /// # Errors
-    /// `Corrupt` with the first complaint.
+    /// Returns `Corrupt` with the first problem.
     pub fn verify(&self) -> Result<()> {
         Check(self).run()
     }
 
-    /// Lists the files whose text is in the full-text index.
-    pub fn text_ids(&self) -> Result<FileSet> {
+    /// Returns the files whose text must be in the full-text index.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` if the catalog cannot be read.
+    pub fn full_text_files(&self) -> Result<FileSet> {
         let mut found = Vec::new();
-        Check(self).each_row(
+        Check(self).visit_rows(
             "SELECT id FROM files WHERE kind < 2 AND NOT excluded AND hash IS NOT NULL",
             |row| {
                 found.push(row.get(0).map_err(sql("read"))?);
@@ -159,104 +170,108 @@ impl Check<'_> {
             ("SELECT file, key, name, count FROM tags", "a tag"),
             ("SELECT file, key, ord FROM passages", "a passage"),
         ] {
-            self.each_row(query, |row| {
+            self.visit_rows(query, |row| {
                 let file = of_file(row).map_err(sql("read"))?;
                 expect(files.contains_key(&file), what)?;
-                let is_right = match what {
-                    "a name" => text(row, 1) && within(row, 2, 0, 2) && (null(row, 3) || text(row, 3)),
-                    "a tag" => text(row, 1) && text(row, 2) && within(row, 3, 0, LARGEST),
-                    _ => within(row, 1, i64::MIN, i64::MAX) && within(row, 2, 0, LARGEST),
+                let is_valid = match what {
+                    "a name" => {
+                        is_text_at(row, 1)
+                            && is_within(row, 2, 0, 2)
+                            && (is_null(row, 3) || is_text_at(row, 3))
+                    }
+                    "a tag" => is_text_at(row, 1) && is_text_at(row, 2) && is_within(row, 3, 0, MAX_NUMBER),
+                    _ => is_within(row, 1, i64::MIN, i64::MAX) && is_within(row, 2, 0, MAX_NUMBER),
                 };
-                expect(is_right, what)
+                expect(is_valid, what)
             })?;
         }
-        self.each_row("SELECT path FROM intents", |row| expect(text(row, 0), "an intent"))
+        self.visit_rows("SELECT path FROM intents", |row| expect(is_text_at(row, 0), "an intent"))
     }
 
     fn verify_meta(&self) -> Result<()> {
-        let is_right = |row: &Row<'_>| match row.get_ref(0).ok().and_then(|name| name.as_str().ok()) {
-            Some("last_id") => within(row, 1, 0, LAST_ID),
-            Some("generation" | "pending") => within(row, 1, 0, LARGEST),
-            Some(name) => META.contains(&name) && within(row, 1, i64::MIN, i64::MAX),
+        let is_valid = |row: &Row<'_>| match row.get_ref(0).ok().and_then(|name| name.as_str().ok()) {
+            Some("last_id") => is_within(row, 1, 0, MAX_FILE_ID),
+            Some("generation" | "pending") => is_within(row, 1, 0, MAX_NUMBER),
+            Some(name) => META_NAMES.contains(&name) && is_within(row, 1, i64::MIN, i64::MAX),
             None => false,
         };
-        self.each_row("SELECT key, value FROM meta", |row| expect(is_right(row), "a number"))
+        self.visit_rows("SELECT key, value FROM meta", |row| expect(is_valid(row), "a number"))
     }
 
-    /// Checks the rows of files; gives the number of each, and whether it is a note or canvas.
+    /// Checks the rows of files, and returns for each id whether the file is a note or canvas.
     fn verify_files(&self) -> Result<HashMap<FileId, bool>> {
         let mut files = HashMap::new();
         let query = format!("SELECT {FILE_COLUMNS}, f.ctime, f.racy, f.name_key, f.path_id FROM files f");
-        self.each_row(&query, |row| {
+        self.visit_rows(&query, |row| {
             let id: FileId = row.get(0).map_err(sql("read"))?;
             let path = row.get_ref(1).and_then(|path| Ok(path.as_str()?)).map_err(sql("read"))?;
-            let path = NotePath::from_disk(path).ok_or_else(|| no_path(path))?;
+            let path = NotePath::from_disk(path).ok_or_else(|| invalid_path(path))?;
             let kind = FileKind::of(&path);
             row.get::<_, Option<Hash>>(4).map_err(sql("read"))?;
-            let is_time = |column| null(row, column) || within(row, column, TIMES.0, TIMES.1);
-            let is_text = |column| null(row, column) || text(row, column);
-            let is_right = (1..=LAST_ID).contains(&id)
-                && within(row, 2, kind.code(), kind.code())
-                && within(row, 3, 0, i64::MAX)
-                && within(row, 5, 0, 1)
+            let is_time = |column| is_null(row, column) || is_within(row, column, TIME_RANGE.0, TIME_RANGE.1);
+            let is_text = |column| is_null(row, column) || is_text_at(row, column);
+            let is_valid = (1..=MAX_FILE_ID).contains(&id)
+                && is_within(row, 2, kind.code(), kind.code())
+                && is_within(row, 3, 0, i64::MAX)
+                && is_within(row, 5, 0, 1)
                 && [6, 7, 10, 11].into_iter().all(is_text)
                 && [8, 9].into_iter().all(is_time)
-                && [12, 14].into_iter().all(|column| within(row, column, i64::MIN, i64::MAX))
-                && within(row, 13, 0, 3)
-                && within(row, 15, 0, 1)
+                && [12, 14].into_iter().all(|column| is_within(row, column, i64::MIN, i64::MAX))
+                && is_within(row, 13, 0, 3)
+                && is_within(row, 15, 0, 1)
                 && row.get_ref(16).is_ok_and(|name| name.as_str() == Ok(key(path.name()).as_str()))
                 && match kind {
-                    FileKind::Attachment => null(row, 17),
+                    FileKind::Attachment => is_null(row, 17),
                     _ => row
                         .get_ref(17)
                         .is_ok_and(|id| id.as_blob() == Ok(path_uuid(&path).as_bytes().as_slice())),
                 };
             files.insert(id, kind != FileKind::Attachment);
-            expect(is_right, "a file")
+            expect(is_valid, "a file")
         })?;
         Ok(files)
     }
 
     fn verify_details(&self, files: &HashMap<FileId, bool>) -> Result<()> {
         let names = self.0.properties().names_by_id()?;
-        self.each_row("SELECT file, properties, problems, passages, sections FROM details", |row| {
+        self.visit_rows("SELECT file, properties, problems, passages, sections FROM details", |row| {
             let file: FileId = row.get(0).map_err(sql("read"))?;
             let properties = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
             unpack(properties, &names)?;
             let problems: Option<&str> =
                 row.get_ref(2).and_then(|text| Ok(text.as_str_or_null()?)).map_err(sql("read"))?;
             let blob = |column| row.get_ref(column).ok().and_then(|bytes| bytes.as_blob().ok());
-            let is_right = files.get(&file) == Some(&true)
-                && problems.is_none_or(is_list)
+            let is_valid = files.get(&file) == Some(&true)
+                && problems.is_none_or(is_json_array)
                 && blob(3).is_some_and(|passages| passages.len().is_multiple_of(8))
                 && blob(4).and_then(unpack_ascending).is_some();
-            expect(is_right, "a note")
+            expect(is_valid, "a note")
         })
     }
 
     fn verify_links(&self, files: &HashMap<FileId, bool>) -> Result<()> {
-        self.each_row("SELECT id, linkpath, exact, name_key FROM linkpaths", |row| {
+        self.visit_rows("SELECT id, linkpath, exact, name_key FROM linkpaths", |row| {
             let linkpath = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
-            let is_right = within(row, 0, 1, LARGEST)
-                && within(row, 2, 0, 1)
+            let is_valid = is_within(row, 0, 1, MAX_NUMBER)
+                && is_within(row, 2, 0, 1)
                 && row.get_ref(3).is_ok_and(|name| name.as_str() == Ok(link_key(linkpath).as_str()));
-            expect(is_right, "the text of a link")
+            expect(is_valid, "the text of a link")
         })?;
         let query = "SELECT l.source, l.target, l.count, l.places, p.id FROM links l LEFT JOIN linkpaths p ON p.id = l.linkpath";
-        self.each_row(query, |row| {
+        self.visit_rows(query, |row| {
             let source: FileId = row.get(0).map_err(sql("read"))?;
             let target: Option<FileId> = row.get(1).map_err(sql("read"))?;
-            let places = row.get_ref(3).and_then(|bytes| Ok(bytes.as_blob()?)).map_err(sql("read"))?;
-            let count = unpack_places(places).map(|places| places.len() as i64);
-            let is_right = files.get(&source) == Some(&true)
+            let packed = row.get_ref(3).and_then(|bytes| Ok(bytes.as_blob()?)).map_err(sql("read"))?;
+            let count = unpack_positions(packed).map(|positions| positions.len() as i64);
+            let is_valid = files.get(&source) == Some(&true)
                 && target.is_none_or(|target| files.contains_key(&target))
-                && !null(row, 4)
-                && count.is_some_and(|count| within(row, 2, count, count));
-            expect(is_right, "a link")
+                && !is_null(row, 4)
+                && count.is_some_and(|count| is_within(row, 2, count, count));
+            expect(is_valid, "a link")
         })
     }
 
-    fn each_row(&self, query: &str, mut visit: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+    fn visit_rows(&self, query: &str, mut visit: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
         let mut select = self.0.db.prepare(query).map_err(sql("read"))?;
         let mut rows = select.query([]).map_err(sql("read"))?;
         while let Some(row) = rows.next().map_err(sql("read"))? {
@@ -266,22 +281,23 @@ impl Check<'_> {
     }
 }
 
-/// Says whether a column holds a number within these bounds.
-fn within(row: &Row<'_>, column: usize, least: i64, most: i64) -> bool {
+/// Returns whether a column contains an integer from `least` to `most`.
+fn is_within(row: &Row<'_>, column: usize, least: i64, most: i64) -> bool {
     let number = row.get_ref(column).ok().and_then(|value| value.as_i64().ok());
     number.is_some_and(|number| (least..=most).contains(&number))
 }
 
-/// Says whether a text is a JSON array.
-fn is_list(text: &str) -> bool {
+/// Returns whether a text is a JSON array.
+fn is_json_array(text: &str) -> bool {
     serde_json::from_str::<Vec<IgnoredAny>>(text).is_ok()
 }
 
-/// Says whether a column holds UTF-8 text.
-fn text(row: &Row<'_>, column: usize) -> bool {
+/// Returns whether a column contains UTF-8 text.
+fn is_text_at(row: &Row<'_>, column: usize) -> bool {
     row.get_ref(column).is_ok_and(|value| value.as_str().is_ok())
 }
 
-fn null(row: &Row<'_>, column: usize) -> bool {
+/// Returns whether a column is null.
+fn is_null(row: &Row<'_>, column: usize) -> bool {
     row.get_ref(column).is_ok_and(|value| value == rusqlite::types::ValueRef::Null)
 }

@@ -1,48 +1,49 @@
-//! Owns filters: which notes a list or a search is about, as a condition in SQL.
+//! Filters that select the notes of a list or a search, and their SQL conditions.
 
 use rusqlite::types::Value as Sql;
 
 use crate::clock::Timestamp;
-use crate::index::catalog::rows::PutAway;
+use crate::index::catalog::rows::Inactive;
 use crate::text::path::key;
 
-/// Which notes a list or a search is about; conditions add up.
+/// A filter that selects notes. A note must meet all conditions that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Below this folder.
+    /// The folder that contains the note at any depth.
     pub folder: Option<String>,
-    /// With each of these tags or one below it.
+    /// Tags that the note must have, each itself or a nested tag below it.
     pub tags: Vec<String>,
-    /// With this `type`.
+    /// The `type` property, ignoring case.
     pub note_type: Option<String>,
-    /// With this `category`.
+    /// The `category` property, ignoring case.
     pub category: Option<String>,
-    /// Made at or after.
+    /// The earliest time of creation.
     pub created_after: Option<Timestamp>,
-    /// Made before.
+    /// The time before which the note was created.
     pub created_before: Option<Timestamp>,
-    /// Changed at or after.
+    /// The earliest time of the last change.
     pub updated_after: Option<Timestamp>,
-    /// Changed before.
+    /// The time before which the note was last changed.
     pub updated_before: Option<Timestamp>,
-    /// Canvases as well as notes.
+    /// Whether canvases are selected as well as notes.
     pub with_canvases: bool,
-    /// What is put away so does not pass.
-    pub hidden: PutAway,
+    /// The inactive states whose notes are not selected.
+    pub hidden: Inactive,
 }
 
 impl Filter {
-    /// Says whether it lets every note pass that is not put away.
-    pub fn is_open(&self) -> bool {
+    /// Returns whether the filter selects every active note.
+    pub fn is_unrestricted(&self) -> bool {
         let Self { with_canvases, hidden, .. } = *self;
         *self == Self { with_canvases, hidden, ..Self::default() }
     }
 
+    /// Returns the condition in SQL, with the values of its parameters.
     pub(super) fn condition(&self) -> (String, Vec<Sql>) {
         let mut parts = vec!["NOT f.excluded".to_owned()];
         let mut values: Vec<Sql> = Vec::new();
         parts.push(if self.with_canvases { "f.kind < 2" } else { "f.kind = 0" }.to_owned());
-        if self.hidden != PutAway::default() {
+        if self.hidden != Inactive::default() {
             parts.push(format!("(f.put_away & {}) = 0", self.hidden.code()));
         }
         let mut add = |part: &str, value: Sql| {

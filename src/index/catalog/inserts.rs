@@ -31,8 +31,8 @@ impl<const N: usize> Inserts<N> {
                 continue;
             }
             let mut insert = db.prepare_cached(statement).map_err(sql("write"))?;
-            while let Some((now, rest)) = rows.split_at_checked(size) {
-                insert.execute(params_from_iter(now.as_flattened())).map_err(sql("write"))?;
+            while let Some((batch, rest)) = rows.split_at_checked(size) {
+                insert.execute(params_from_iter(batch.as_flattened())).map_err(sql("write"))?;
                 rows = rest;
             }
         }

@@ -10,7 +10,7 @@ use super::inserts::Inserts;
 use super::{CatalogReader, CatalogWriter, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
-use crate::index::catalog::delta_encoding::{pack_places, unpack_places};
+use crate::index::catalog::delta_encoding::{pack_positions, unpack_positions};
 use crate::text::path::{NotePath, key};
 
 static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");
@@ -24,9 +24,15 @@ impl CatalogWriter {
     pub(super) fn put_links(&self, source: FileId, groups: &[LinkGroup]) -> Result<()> {
         let row = |links: &LinkGroup| -> Result<[Value; 5]> {
             let linkpath = self.linkpath(&links.linkpath, links.exact)?;
-            let count = links.places.len() as i64;
+            let count = links.positions.len() as i64;
             let target = links.target.map_or(Value::Null, Value::Integer);
-            Ok([source.into(), linkpath.into(), target, count.into(), pack_places(&links.places).into()])
+            Ok([
+                source.into(),
+                linkpath.into(),
+                target,
+                count.into(),
+                pack_positions(&links.positions).into(),
+            ])
         };
         let rows = groups.iter().map(row).collect::<Result<Vec<_>>>()?;
         INTO_LINKS.insert(&self.reader().db, &rows)
@@ -89,8 +95,9 @@ impl CatalogReader {
 }
 
 impl LinkQueries<'_> {
-    /// Lists the links whose target may change when files with these names are added, removed or renamed, each with the
-    /// number and path of its source: unresolved links with such a name, and resolved links to files with such a name.
+    /// Lists the links whose target can change when files with these names are added, removed or renamed: unresolved
+    /// links with such a name, and resolved links to files with such a name. Each comes with the id and path of its
+    /// source.
     pub fn affected_by_names(&self, name_keys: &[String]) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
         let mut found = Vec::new();
         let mut texts = HashSet::new();
@@ -98,7 +105,7 @@ impl LinkQueries<'_> {
         for name in name_keys {
             let folded = link_key(name);
             let bare = folded.strip_suffix(".md").unwrap_or(&folded);
-            // A link may leave out `.md`, and a file without `.md` in its name may take precedence over one with it.
+            // A link can omit `.md`, and a file without `.md` in its name can take precedence over one with it.
             texts.extend([bare.to_owned(), folded.clone()]);
             files.extend([name.clone(), format!("{name}.md"), format!("{folded}.md")]);
         }
@@ -139,7 +146,7 @@ impl LinkQueries<'_> {
     /// Lists the links of a file in order.
     pub fn outgoing(&self, id: FileId) -> Result<Vec<LinkRow>> {
         let mut rows = self.link_rows("WHERE l.source = ?1", [id])?;
-        rows.sort_by_key(|row| row.place.ord);
+        rows.sort_by_key(|row| row.position.ord);
         Ok(rows)
     }
 
@@ -149,8 +156,8 @@ impl LinkQueries<'_> {
             "JOIN files f ON f.id = l.source WHERE l.target = ?1 AND l.source <> ?1 ORDER BY f.path",
             [id],
         )?;
-        for of_one in rows.chunk_by_mut(|a, b| a.source == b.source) {
-            of_one.sort_by_key(|row| row.place.ord);
+        for group in rows.chunk_by_mut(|a, b| a.source == b.source) {
+            group.sort_by_key(|row| row.position.ord);
         }
         Ok(rows)
     }
@@ -189,10 +196,14 @@ impl LinkQueries<'_> {
 
 fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
     let packed = row.get_ref(4)?.as_blob()?;
-    let places = unpack_places(packed).ok_or_else(|| {
-        rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Blob, "no list of places".into())
+    let positions = unpack_positions(packed).ok_or_else(|| {
+        rusqlite::Error::FromSqlConversionFailure(
+            4,
+            rusqlite::types::Type::Blob,
+            "not a list of positions".into(),
+        )
     })?;
-    Ok(LinkGroup { exact: row.get(1)?, linkpath: row.get(2)?, target: row.get(3)?, places })
+    Ok(LinkGroup { exact: row.get(1)?, linkpath: row.get(2)?, target: row.get(3)?, positions })
 }
 
 /// Returns the form in which link texts and file names are compared: the key of the last segment, with one form of the

@@ -26,8 +26,8 @@ impl CatalogReader {
 }
 
 impl NameQueries<'_> {
-    /// Lists the notes that a name identifies as id, file name, title or alias, in this order of preference: only matches
-    /// of the first kind that has any.
+    /// Lists the notes that a name identifies as id, file name, title or alias, in this order of preference. Only the
+    /// matches of the first kind that has any are returned.
     pub fn best_matches(&self, name: &str) -> Result<Vec<FileRow>> {
         let wanted = key(name);
         let by_name = |what: i64| {
@@ -53,7 +53,7 @@ impl NameQueries<'_> {
         Ok(rows)
     }
 
-    /// Lists the visible notes that have this id: their own, or that of their path.
+    /// Lists the visible notes with this id: an `id` property, or else the id of the path.
     pub fn with_id(&self, id: &str) -> Result<Vec<FileRow>> {
         let wanted = key(id);
         let mut rows = self.0.collect(
@@ -68,7 +68,7 @@ impl NameQueries<'_> {
         Ok(rows)
     }
 
-    /// Finds the visible note whose path has this id, even if the note has an id of its own.
+    /// Finds the visible note whose path has this id, even if the note has an `id` property.
     pub fn with_path_id(&self, id: &str) -> Result<Option<FileRow>> {
         Ok(self.at_path_id(id)?.filter(|row| row.kind == FileKind::Note && !row.excluded))
     }
@@ -77,12 +77,12 @@ impl NameQueries<'_> {
     fn at_path_id(&self, id: &str) -> Result<Option<FileRow>> {
         let Ok(uuid) = Uuid::parse_str(id) else { return Ok(None) };
         let row = self.0.collect(&path_id_query(), [uuid.into_bytes()], read_file)?.pop();
-        // A UUID can be written in other ways, which are not the id of a path.
+        // Other spellings of a UUID are not ids of paths.
         Ok(row.filter(|row| path_id(&row.path) == id))
     }
 
-    /// Lists the notes that a link text without its subpath means when it is resolved from the root of the vault.
-    pub fn resolving(&self, linkpath: &str) -> Result<Vec<FileRow>> {
+    /// Lists the notes that a link text without its subpath resolves to from the root of the vault.
+    pub fn resolve_link(&self, linkpath: &str) -> Result<Vec<FileRow>> {
         let mut names = FileNames::default();
         let table = self.0.paths().named(&name_keys(linkpath))?;
         table.iter().for_each(|(path, _)| names.insert(path));
@@ -111,8 +111,8 @@ impl NameQueries<'_> {
     /// Lists the searchable files whose title, alias or file name without extension equals a name, ignoring case.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
-    pub fn called(&self, name: &str) -> Result<Vec<FileId>> {
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn with_title_or_name(&self, name: &str) -> Result<Vec<FileId>> {
         let searchable = "kind < 2 AND NOT excluded";
         self.0.collect(
             &format!(

@@ -1,4 +1,4 @@
-//! Queries about passages: which files hold them, and which passages a file has.
+//! Queries about passages: which files contain a passage, and which passages a file has.
 
 use rusqlite::OptionalExtension;
 
@@ -17,8 +17,8 @@ impl CatalogReader {
 }
 
 impl PassageQueries<'_> {
-    /// Lists the files that hold each of these passages, as (key, file, ordinal).
-    pub fn holders(&self, keys: &[i64]) -> Result<Vec<(i64, FileId, usize)>> {
+    /// Lists the files that contain each of these passages, as (key, file, ordinal).
+    pub fn files_containing(&self, keys: &[i64]) -> Result<Vec<(i64, FileId, usize)>> {
         let mut found = Vec::with_capacity(keys.len());
         for passage in keys {
             found.extend(self.0.collect(

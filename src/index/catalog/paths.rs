@@ -6,8 +6,8 @@ use super::{CatalogReader, FileId, read_path, sql};
 use crate::error::Result;
 use crate::text::path::NotePath;
 
-/// Up to this many paths are looked up one by one. For more of them all paths are read in order.
-const FEW: usize = 1000;
+/// The number of files up to which paths are looked up one by one. For more files all paths are read in order.
+const MAX_LOOKUPS: usize = 1000;
 
 /// Queries of the catalog by path.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ impl CatalogReader {
 }
 
 impl PathQueries<'_> {
-    /// Lists the files whose name has one of the given keys, as (path, number).
+    /// Lists the files whose name has one of the given keys, as (path, id).
     pub fn named(&self, name_keys: &[String]) -> Result<Vec<(NotePath, FileId)>> {
         let mut found = Vec::new();
         for name in name_keys {
@@ -43,12 +43,12 @@ impl PathQueries<'_> {
         )
     }
 
-    /// Lists the paths with an ending, ignoring the case of ASCII letters.
-    pub fn ending(&self, end: &str) -> Result<Vec<NotePath>> {
+    /// Lists the paths with a suffix, ignoring the case of ASCII letters.
+    pub fn with_suffix(&self, suffix: &str) -> Result<Vec<NotePath>> {
         // The index on paths covers the query, so no row is read.
         self.0.collect(
             "SELECT path FROM files WHERE substr(path, -length(?1)) = ?1 COLLATE NOCASE ORDER BY path",
-            [end],
+            [suffix],
             |row| read_path(row, 0),
         )
     }
@@ -61,14 +61,15 @@ impl PathQueries<'_> {
         })
     }
 
-    /// Lists all files, as (path, number).
+    /// Lists all files, as (path, id).
     pub fn all(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.0.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))
     }
 
-    /// Sorts files by path. Missing files are left out, and a long list may come back with other files added.
-    pub fn in_order(&self, files: &[FileId]) -> Result<Vec<FileId>> {
-        if files.len() > FEW {
+    /// Sorts files by path. Missing files are omitted. If there are many files, the result contains all files of the
+    /// vault.
+    pub fn sorted_by_path(&self, files: &[FileId]) -> Result<Vec<FileId>> {
+        if files.len() > MAX_LOOKUPS {
             // The index on paths covers the query, so no row is read.
             return self.0.collect("SELECT id FROM files ORDER BY path", [], |row| row.get(0));
         }

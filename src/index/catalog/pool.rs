@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crate::error::Result;
 use crate::index::catalog::CatalogReader;
 
-/// The most connections of a pool. Readers beyond it wait for one to be returned.
-const MOST: usize = 8;
+/// The most connections of a pool. Further readers wait until one is returned.
+const MAX_CONNECTIONS: usize = 8;
 
 /// The connections to one catalog file. They are opened when needed and stay open.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(in crate::index) struct ReaderPool {
 #[derive(Debug)]
 struct Connections {
     idle: Vec<CatalogReader>,
-    /// How many are open: idle ones and those in use.
+    /// The number of open connections: idle ones and those in use.
     open: usize,
 }
 
@@ -36,28 +36,28 @@ impl ReaderPool {
     /// Opens the catalog at `path`, and creates its pool.
     ///
     /// # Errors
-    /// Those of [`CatalogReader::open`].
+    /// Returns the errors of [`CatalogReader::open`].
     pub(in crate::index) fn open(path: &Path) -> Result<Arc<Self>> {
         Ok(Self::new(path, CatalogReader::open(path)?))
     }
 
-    /// Begins a read transaction. It waits where all connections are in use, so a thread must not hold two.
+    /// Begins a read transaction. It waits while all connections are in use, so a thread must not hold two.
     pub(in crate::index) fn read(self: &Arc<Self>) -> ReadTransaction {
-        let reader = self.take();
+        let reader = self.acquire();
         if let Err(error) = reader.begin() {
             tracing::debug!("the catalog is read without a transaction: {error}");
         }
         ReadTransaction { pool: Arc::clone(self), reader: Some(reader) }
     }
 
-    /// Takes a connection out of the pool.
-    fn take(&self) -> CatalogReader {
+    /// Takes an idle connection out of the pool, opens one, or waits for one.
+    fn acquire(&self) -> CatalogReader {
         let mut connections = self.lock();
         loop {
             if let Some(reader) = connections.idle.pop() {
                 return reader;
             }
-            if connections.open < MOST {
+            if connections.open < MAX_CONNECTIONS {
                 connections.open += 1;
                 drop(connections);
                 match CatalogReader::open(&self.path) {
@@ -74,7 +74,8 @@ impl ReaderPool {
         }
     }
 
-    fn put_back(&self, reader: CatalogReader) {
+    /// Returns a connection to the pool.
+    fn release(&self, reader: CatalogReader) {
         self.lock().idle.push(reader);
         self.returned.notify_one();
     }
@@ -105,9 +106,9 @@ impl Drop for ReadTransaction {
     fn drop(&mut self) {
         if let Some(reader) = self.reader.take() {
             if let Err(error) = reader.end() {
-                tracing::debug!("a read transaction does not end: {error}");
+                tracing::debug!("a read transaction cannot be ended: {error}");
             }
-            self.pool.put_back(reader);
+            self.pool.release(reader);
         }
     }
 }

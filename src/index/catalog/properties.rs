@@ -1,5 +1,5 @@
 //! Properties in the catalog. Each name is stored once for the whole vault, and a note has the ids of its names with their
-//! values: in a large vault the same few names occur in every note and would take up most of the space.
+//! values: in a large vault the same few names occur in every note and would take most of the space.
 
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ impl PropertyQueries<'_> {
     /// Lists every spelling of a property name that was ever indexed.
     ///
     /// # Errors
-    /// `Corrupt` where they cannot be read.
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
     pub fn names(&self) -> Result<Vec<String>> {
         self.0.collect("SELECT name FROM property_names", [], |row| row.get(0))
     }
@@ -79,7 +79,7 @@ impl PropertyQueries<'_> {
     /// Visits the flat properties of every visible note that has any.
     ///
     /// # Errors
-    /// `Corrupt` where they cannot be read.
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
     pub fn each(&self, mut visit: impl FnMut(FileId, Map<String, Value>)) -> Result<()> {
         let names = self.names_by_id()?;
         let mut statement = self
@@ -98,7 +98,7 @@ impl PropertyQueries<'_> {
     /// Returns the flat properties of some notes.
     ///
     /// # Errors
-    /// `Corrupt` where they cannot be read.
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
     pub fn of(&self, ids: &[FileId]) -> Result<HashMap<FileId, Map<String, Value>>> {
         let names = self.names_by_id()?;
         let mut found = HashMap::with_capacity(ids.len());
@@ -115,7 +115,7 @@ impl PropertyQueries<'_> {
     /// Returns the flat properties of a note, and its problems as JSON. Attachments have none.
     ///
     /// # Errors
-    /// `Corrupt` where they cannot be read.
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
     pub fn with_problems(&self, id: FileId) -> Result<Option<(Map<String, Value>, String)>> {
         let row: Option<(String, String)> = self
             .0
@@ -130,8 +130,8 @@ impl PropertyQueries<'_> {
 /// Decodes the properties of a note.
 pub(super) fn unpack(packed: &str, names: &HashMap<i64, String>) -> Result<Map<String, Value>> {
     let damaged = || {
-        Error::corrupt("the catalog holds properties that are damaged")
-            .with_hints("run: sidenote index --rebuild", "ask the user to build the index anew")
+        Error::corrupt("the properties in the catalog are damaged")
+            .with_hints("run: sidenote index --rebuild", "ask the user to rebuild the index")
     };
     let mut items = serde_json::from_str::<Vec<Value>>(packed).map_err(|_| damaged())?.into_iter();
     let mut properties = Map::new();

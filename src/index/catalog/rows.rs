@@ -1,4 +1,4 @@
-//! Owns the values that go into the catalog and come out of it. No SQL.
+//! The values that the catalog stores and returns. This module contains no SQL.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::text::path::NotePath;
 /// The content hash of a file: BLAKE3 of its bytes.
 pub type Hash = [u8; 32];
 
-/// What a file is to us.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A Markdown note.
     Note,
     /// A JSON Canvas.
     Canvas,
-    /// Anything else: a link target, not searched.
+    /// Any other file: it can be a link target, and is not searched.
     Attachment,
 }
 
 impl FileKind {
-    /// Sorts a path by its extension.
+    /// Returns the kind of a file by the extension of its path.
     pub fn of(path: &NotePath) -> Self {
         if path.is_note() {
             Self::Note
@@ -53,146 +53,146 @@ impl FileKind {
     }
 }
 
-/// What the file system says of a file; equal stats mean an unchanged file.
+/// The metadata of a file in the file system. A file with an equal stat is taken to be unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Length in bytes.
+    /// The length in bytes.
     pub size: u64,
-    /// Modification time in nanoseconds since the epoch.
+    /// The modification time in nanoseconds since the epoch.
     pub mtime_ns: i64,
-    /// Change time in nanoseconds since the epoch: catches tools that put the modification time back.
+    /// The change time in nanoseconds since the epoch. It reveals changes by tools that restore the modification time.
     pub ctime_ns: i64,
 }
 
-/// The little that a scan compares.
+/// The indexed state of a file, as far as a scan compares it.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<P = NotePath> {
-    /// The file's number.
+pub struct IndexedFile<P = NotePath> {
+    /// The id of the file.
     pub id: FileId,
-    /// Its path.
+    /// The path.
     pub path: P,
-    /// Its stat at the time of indexing.
+    /// The stat when the file was indexed.
     pub stat: Stat,
-    /// Whether it changed so shortly before it was read that an equal stat proves nothing.
+    /// Whether the file changed so shortly before it was read that an equal stat proves nothing.
     pub racy: bool,
-    /// Whether the settings hide it.
+    /// Whether the settings exclude the file.
     pub excluded: bool,
 }
 
-/// Says that what is listed as a path is none, or not in its place.
-pub(super) fn no_path(text: &str) -> Error {
-    Error::corrupt(format!("the catalog lists {text:?}, which is no path in a vault"))
+/// Returns the error for a stored path that is invalid or out of order.
+pub(super) fn invalid_path(text: &str) -> Error {
+    Error::corrupt(format!("the catalog lists {text:?}, which is not a valid path of a vault"))
 }
 
-impl Known<&str> {
-    /// Keeps it beyond the row that it was read from.
+impl IndexedFile<&str> {
+    /// Converts the borrowed path to an owned one.
     ///
     /// # Errors
-    /// `Corrupt` where the path is none.
-    pub fn owned(self) -> Result<Known> {
+    /// Returns `Corrupt` if the path is invalid.
+    pub fn into_owned(self) -> Result<IndexedFile> {
         let Self { id, path, stat, racy, excluded } = self;
-        let path = NotePath::from_disk(path).ok_or_else(|| no_path(path))?;
-        Ok(Known { id, path, stat, racy, excluded })
+        let path = NotePath::from_disk(path).ok_or_else(|| invalid_path(path))?;
+        Ok(IndexedFile { id, path, stat, racy, excluded })
     }
 }
 
-/// What is known directly in a folder.
+/// An entry of a folder, as the catalog lists it.
 #[derive(Debug)]
-pub enum Inside<'a> {
+pub enum FolderEntry<'a> {
     /// A file.
-    File(Known<&'a str>),
-    /// A folder with files in it or below it, by its path.
+    File(IndexedFile<&'a str>),
+    /// The path of a subfolder that contains files at any depth.
     Folder(&'a str),
 }
 
-/// A file as the catalog lists it.
+/// The row of a file in the catalog.
 #[derive(Debug, Clone)]
 pub struct FileRow {
-    /// The file's number.
+    /// The id of the file.
     pub id: FileId,
-    /// Its path.
+    /// The path.
     pub path: NotePath,
-    /// What it is.
+    /// The kind of the file.
     pub kind: FileKind,
-    /// Length in bytes.
+    /// The length in bytes.
     pub size: u64,
-    /// BLAKE3 of its bytes; attachments have none.
+    /// The hash of the content; `None` for attachments.
     pub hash: Option<Hash>,
-    /// Whether the settings hide it from search and lists.
+    /// Whether the settings exclude the file from searches and lists.
     pub excluded: bool,
-    /// Its `id`, else a UUIDv5 of its path.
+    /// The `id` property of the note, or else the UUIDv5 of its path.
     pub note_id: String,
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// When it was made.
+    /// When the note was created.
     pub created: Timestamp,
-    /// When it last changed.
+    /// When the note was last changed.
     pub updated: Timestamp,
-    /// When its file was written, whatever the note says.
+    /// When the file was last written, whatever the properties of the note say.
     pub written: Timestamp,
-    /// Its `category`.
+    /// The `category` property.
     pub category: Option<String>,
-    /// Its `type`.
+    /// The `type` property.
     pub note_type: Option<String>,
-    /// Whether it is out of search.
-    pub put_away: PutAway,
-    /// What else the file says, where the row was made from the file because the catalog does not hold it as it is.
+    /// Whether the note is archived or forgotten.
+    pub inactive: Inactive,
+    /// The tags and properties of the file, if the row was built from the file because the catalog is out of date.
     pub unindexed: Option<Arc<Details>>,
 }
 
-/// The facts about a file by which queries narrow their candidates.
+/// The fields of a file by which queries narrow their candidates.
 #[derive(Debug, Clone)]
 pub struct FileEntry {
-    /// The file's number.
+    /// The id of the file.
     pub id: FileId,
-    /// Its path.
+    /// The path.
     pub path: NotePath,
-    /// What it is.
+    /// The kind of the file.
     pub kind: FileKind,
-    /// Its `type`, in lower case.
+    /// The `type` property in lower case.
     pub note_type: Option<String>,
-    /// Its `category`, in lower case.
+    /// The `category` property in lower case.
     pub category: Option<String>,
-    /// When it was made.
+    /// When the note was created.
     pub created: Timestamp,
-    /// When it last changed.
+    /// When the note was last changed.
     pub updated: Timestamp,
-    /// Whether it is out of search.
-    pub put_away: PutAway,
+    /// Whether the note is archived or forgotten.
+    pub inactive: Inactive,
 }
 
 impl FileEntry {
-    /// Returns whether words match in its content: notes, canvases and bases (spec/obsidian.md 8.2).
+    /// Returns whether searches match the content of the file: notes, canvases and bases (spec/obsidian.md 8.2).
     pub fn is_text(&self) -> bool {
         self.kind != FileKind::Attachment || self.is_base()
     }
 
-    /// Returns whether it is a base, whose text is in no index.
+    /// Returns whether the file is a base. The text of bases is not indexed.
     pub fn is_base(&self) -> bool {
         self.path.extension().eq_ignore_ascii_case("base")
     }
 }
 
-/// Tags and properties of a file, as the catalog would hold them.
+/// The tags and properties of a file, in the form that the catalog stores.
 #[derive(Debug, Clone, Default)]
 pub struct Details {
-    /// Tag names, each once.
+    /// The distinct tag names.
     pub tags: Vec<String>,
-    /// Properties, those in nested mappings under `a.b`.
+    /// The properties. Nested mappings are flattened to names such as `a.b`.
     pub properties: Map<String, Value>,
 }
 
-/// Why a note is out of search (spec/memory.md, Tiers, Forgetting).
+/// The states in which a note is inactive: searches find it only on request (spec/memory.md, Tiers, Forgetting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PutAway {
-    /// It says `tier: archive`.
+pub struct Inactive {
+    /// The note has the property `tier: archive`.
     pub archived: bool,
-    /// It says `forgotten: true`.
+    /// The note has the property `forgotten: true`.
     pub forgotten: bool,
 }
 
-impl PutAway {
-    /// Gives its bits.
+impl Inactive {
+    /// Returns the states as bits: 1 for archived, 2 for forgotten.
     pub(super) fn code(self) -> i64 {
         i64::from(self.archived) | i64::from(self.forgotten) << 1
     }
@@ -202,49 +202,50 @@ impl PutAway {
     }
 }
 
-/// One link as the catalog lists it; the rest stands in the file, at the same place in the note's list of links.
+/// A link in the catalog. Its other attributes are read from the file, at the same position in the note's list of
+/// links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkRow {
-    /// The file that holds the link.
+    /// The file that contains the link.
     pub source: FileId,
-    /// Where it stands.
-    pub place: Place,
-    /// Whether only the exact vault path counts (canvas file nodes).
+    /// The position of the link in the file.
+    pub position: LinkPosition,
+    /// Whether the link is an exact path from the vault's root, as in file nodes of a canvas.
     pub exact: bool,
-    /// Decoded path part.
+    /// The decoded path part of the link.
     pub linkpath: String,
-    /// The file it means.
+    /// The file that the link resolves to.
     pub target: Option<FileId>,
 }
 
-/// Where a link stands in its note.
+/// The position of a link in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
-    /// Its place among the links of that file, from 0.
+pub struct LinkPosition {
+    /// The index among the links of the file, from 0.
     pub ord: usize,
-    /// Line, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
 }
 
-/// All links of one note that have the same text; they mean the same file.
+/// All links of one note with the same text, which resolve to the same file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkGroup {
     /// See [`LinkRow::exact`].
     pub exact: bool,
-    /// Decoded path part.
+    /// The decoded path part of the link.
     pub linkpath: String,
-    /// The file they mean.
+    /// The file that the links resolve to.
     pub target: Option<FileId>,
-    /// Where they stand, in order.
-    pub places: Vec<Place>,
+    /// The positions of the links, in order.
+    pub positions: Vec<LinkPosition>,
 }
 
 impl LinkGroup {
     pub(super) fn rows(self, source: FileId) -> impl Iterator<Item = LinkRow> {
-        let Self { exact, linkpath, target, places } = self;
-        places.into_iter().map(move |place| LinkRow {
+        let Self { exact, linkpath, target, positions } = self;
+        positions.into_iter().map(move |position| LinkRow {
             source,
-            place,
+            position,
             exact,
             linkpath: linkpath.clone(),
             target,
@@ -252,51 +253,51 @@ impl LinkGroup {
     }
 }
 
-/// Everything that goes into the catalog for one file.
+/// Everything that the catalog stores of one file.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Row of the file; `id` is already assigned.
+    /// The row of the file. Its `id` is already assigned.
     pub row: FileRow,
-    /// Its stat at the time of reading.
+    /// The stat when the file was read.
     pub stat: Stat,
-    /// See [`Known::racy`].
+    /// See [`IndexedFile::racy`].
     pub racy: bool,
-    /// Other names it answers to.
+    /// The aliases of the note.
     pub aliases: Vec<String>,
-    /// Tag names as first written in the note, with the number of occurrences.
+    /// The tag names as first written in the note, with their numbers of occurrences.
     pub tags: Vec<(String, usize)>,
-    /// Properties, those in nested mappings under `a.b`.
+    /// The properties. Nested mappings are flattened to names such as `a.b`.
     pub properties: Map<String, Value>,
-    /// Problems, as a JSON array.
+    /// The problems of the note, as a JSON array.
     pub problems: String,
-    /// Its links, each text once.
+    /// The links, grouped by text.
     pub links: Vec<LinkGroup>,
-    /// Keys of its passages, in order.
+    /// The keys of the passages, in order.
     pub passages: Vec<i64>,
-    /// Where its sections begin, in ascending order; none for what is not a note.
+    /// The starts of the sections in ascending order; empty if the file is not a note.
     pub sections: Vec<usize>,
 }
 
-/// Totals of a catalog.
+/// The totals of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Counts {
-    /// Markdown notes.
+    /// The number of Markdown notes.
     pub notes: usize,
-    /// Canvases.
+    /// The number of canvases.
     pub canvases: usize,
-    /// Other files.
+    /// The number of other files.
     pub attachments: usize,
-    /// Files hidden by the settings.
+    /// The number of files that the settings exclude.
     pub excluded: usize,
-    /// Passages of all notes.
+    /// The number of passages.
     pub passages: usize,
-    /// Links of all notes.
+    /// The number of links.
     pub links: usize,
-    /// Links that mean nothing.
+    /// The number of unresolved links.
     pub unresolved: usize,
 }
 
-/// Namespace of the ids of notes that have none of their own (UUIDv5, RFC 9562 section 5.5).
+/// The namespace of the ids of notes without an `id` property (UUIDv5, RFC 9562 section 5.5).
 const NAMESPACE: Uuid = Uuid::from_bytes(*b"sidenote-notes-1");
 
 /// Returns the UUIDv5 of a path.
@@ -304,8 +305,8 @@ pub(super) fn path_uuid(path: &NotePath) -> Uuid {
     Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes())
 }
 
-/// Returns the id of a note that has none of its own: the UUIDv5 of its path (spec/product.md, On disk). The note does not
-/// store it.
+/// Returns the id of a note without an `id` property: the UUIDv5 of its path (spec/product.md, On disk). The note does
+/// not store it.
 pub fn path_id(path: &NotePath) -> String {
     path_uuid(path).to_string()
 }

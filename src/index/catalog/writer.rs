@@ -24,11 +24,12 @@ static INTO_PASSAGES: Inserts<3> = Inserts::new("INSERT OR IGNORE INTO passages 
 pub struct CatalogWriter {
     /// Reads on the same connection, which see the batch that is being written.
     reader: CatalogReader,
-    /// The ids of link texts met in this batch, so that each is looked up once. Texts of exact links come second.
+    /// The ids of the link texts in this batch, so that each is looked up once: those of ordinary links first, then
+    /// those of exact links.
     pub(super) linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 2]>,
-    /// The ids of property names met in this batch.
+    /// The ids of the property names in this batch.
     pub(super) property_names: RefCell<hashbrown::HashMap<String, i64>>,
-    /// Whether a load is in progress and secondary indexes are missing.
+    /// Whether a bulk load is active, during which secondary indexes are missing.
     pub(super) is_loading: Cell<bool>,
 }
 
@@ -36,7 +37,8 @@ impl CatalogWriter {
     /// Opens the catalog for writing, and creates it if it does not exist.
     ///
     /// # Errors
-    /// `Corrupt` where the file is damaged or of another version.
+    /// Returns `Corrupt` if the file is damaged or of another version, `Io` if it cannot be opened, and `Conflict` if
+    /// another process keeps it locked.
     pub fn open(path: &Path) -> Result<Self> {
         check::refuse_irregular(path)?;
         let db = Connection::open(path).map_err(sql("open"))?;
@@ -48,7 +50,7 @@ impl CatalogWriter {
         .map_err(sql("open"))?;
         let tables: i64 =
             db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(sql("read"))?;
-        let catalog = Self::of(db);
+        let catalog = Self::from_connection(db);
         catalog.set_cache_size(false)?;
         if tables == 0 {
             catalog.reader.db.execute_batch(&format!("BEGIN; {SCHEMA}")).map_err(sql("create"))?;
@@ -61,9 +63,9 @@ impl CatalogWriter {
         Ok(catalog)
     }
 
-    fn of(db: Connection) -> Self {
+    fn from_connection(db: Connection) -> Self {
         Self {
-            reader: CatalogReader::of(db),
+            reader: CatalogReader::from_connection(db),
             linkpaths: RefCell::default(),
             property_names: RefCell::default(),
             is_loading: Cell::new(false),
@@ -84,12 +86,12 @@ impl CatalogWriter {
             .map_err(sql("write"))
     }
 
-    /// Stores the highest file number that was given, so that it is not given again after the file is removed.
+    /// Stores the highest id that was assigned to a file, so that it is not assigned again after the file is removed.
     pub fn set_last_id(&self, id: FileId) -> Result<()> {
         self.set_meta(LAST_ID, id)
     }
 
-    /// Sets the size of the page cache: large for a batch of many files, small for all else.
+    /// Sets the size of the page cache: large for a batch of many files, small otherwise.
     pub fn set_cache_size(&self, is_bulk: bool) -> Result<()> {
         let kilobytes = if is_bulk { CACHE_FOR_BULK } else { CACHE };
         self.reader.db.execute_batch(&format!("PRAGMA cache_size = -{kilobytes}")).map_err(sql("open"))
@@ -119,15 +121,15 @@ impl CatalogWriter {
     /// readers or a writer.
     ///
     /// # Errors
-    /// `Io` where the disk refuses.
-    pub fn empty_log(path: &Path) -> Result<()> {
+    /// Returns `Io` if the log or the catalog cannot be read or written, and `Conflict` if the catalog is locked.
+    pub fn checkpoint_passively(path: &Path) -> Result<()> {
         // A missing catalog must not be created here.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags).map_err(sql("open"))?;
         db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sql("checkpoint"))
     }
 
-    /// Copies the whole write-ahead log into the catalog and truncates it. Returns `false` where a reader prevents that.
+    /// Copies the whole write-ahead log into the catalog and truncates it. Returns `false` if a reader prevents that.
     pub fn checkpoint(&self) -> Result<bool> {
         let busy: i64 = self
             .reader
@@ -137,13 +139,13 @@ impl CatalogWriter {
         Ok(busy == 0)
     }
 
-    /// Creates an empty catalog at `path` for a load of files, with the numbers in `meta` of this one.
+    /// Creates an empty catalog at `path` for a bulk load, with the numbers in `meta` of this one.
     ///
     /// Nobody else reads the staged catalog, so it has no write-ahead log and is not synced to the disk.
-    /// [`CatalogWriter::build_indexes`] adds the secondary indexes, and [`CatalogWriter::close_staged`] completes it. Until
-    /// then no change can be rolled back, and what a crash leaves is invalid.
+    /// [`CatalogWriter::build_indexes`] adds the secondary indexes, and [`CatalogWriter::close_staged`] completes it.
+    /// Until then no change can be rolled back, and a crash leaves an invalid file.
     pub fn stage(&self, path: &Path) -> Result<Self> {
-        let staged = Self::of(Connection::open(path).map_err(sql("create"))?);
+        let staged = Self::from_connection(Connection::open(path).map_err(sql("create"))?);
         let begin = format!(
             "PRAGMA page_size = {PAGE}; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;
              PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; BEGIN; {SCHEMA}"
@@ -166,7 +168,7 @@ impl CatalogWriter {
         self.reader.db.close().map_err(|(_, error)| sql("close")(error))
     }
 
-    /// Builds the secondary indexes, which a load leaves out.
+    /// Builds the secondary indexes, which a bulk load omits.
     pub fn build_indexes(&self) -> Result<()> {
         self.is_loading.set(false);
         for (name, columns) in INDEXES {
@@ -192,18 +194,18 @@ impl CatalogWriter {
         self.commit()
     }
 
-    /// Deletes the intents, as part of the batch that carries them out.
+    /// Deletes the intents, as part of the batch that fulfils them.
     pub fn clear_intents(&self) -> Result<()> {
         self.reader.db.execute_batch("DELETE FROM intents").map_err(sql("write"))
     }
 
     /// Marks every file as changed, so that the next sync reads it whatever its stat says.
-    pub fn distrust_all(&self) -> Result<()> {
+    pub fn mark_all_changed(&self) -> Result<()> {
         self.run("UPDATE files SET racy = 1, hash = NULL", &[])
     }
 
     /// Updates the stat of a file whose content is unchanged.
-    pub fn touch(&self, id: FileId, stat: &Stat, racy: bool) -> Result<()> {
+    pub fn update_stat(&self, id: FileId, stat: &Stat, racy: bool) -> Result<()> {
         self.reader
             .db
             .prepare_cached("UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5 WHERE id = ?1")
@@ -245,9 +247,10 @@ impl CatalogWriter {
             .map_err(sql("write"))
     }
 
-    /// Writes a file's row and details, replacing those of the same number. A `fresh` file has none to replace. The
-    /// passages are left to [`CatalogWriter::add_passages`], which takes them all in key order.
-    pub fn put(&self, record: &Record, fresh: bool) -> Result<()> {
+    /// Writes the row and the details of a file, and replaces those with the same id. For a `fresh` file there are none
+    /// to replace. Passages are added separately by [`CatalogWriter::add_passages`], which takes those of all files in
+    /// the order of keys.
+    pub fn upsert(&self, record: &Record, fresh: bool) -> Result<()> {
         let row = &record.row;
         let path_uuid = path_uuid_of(row);
         let own_id = path_uuid.filter(|uuid| row.note_id != uuid.to_string()).map(|_| row.note_id.as_str());
@@ -255,8 +258,8 @@ impl CatalogWriter {
         if !fresh {
             self.remove_details(row.id)?;
         }
-        // `OR REPLACE` costs more even where there is nothing to replace. Outside of a load it is needed: a new file may
-        // take the path of one that moves in the same batch.
+        // `OR REPLACE` costs more even if there is nothing to replace. Outside of a bulk load it is needed: a new file
+        // can take the path of one that is moved in the same batch.
         let insert = if self.is_loading.get() {
             "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
         } else {
@@ -281,7 +284,7 @@ impl CatalogWriter {
                 row.category,
                 row.note_type,
                 key(row.path.name()),
-                row.put_away.code(),
+                row.inactive.code(),
                 path_uuid.map(uuid::Uuid::into_bytes),
             ],
         )?;
@@ -329,7 +332,7 @@ impl CatalogWriter {
             .map_err(sql("write"))
     }
 
-    /// Adds passages, given as (key, file, ordinal). Sorted input makes it one pass over the tree.
+    /// Adds passages, given as (key, file, ordinal). If they are sorted, the table is written in one pass.
     pub fn add_passages(&self, passages: &[(i64, FileId, usize)]) -> Result<()> {
         for passages in passages.chunks(1024) {
             let row = |&(passage, file, ord): &(i64, FileId, usize)| [passage, file, ord as i64];

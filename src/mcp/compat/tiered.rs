@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{Filter, Inactive};
 use crate::mcp::reply_limit::LONGEST;
 use crate::mcp::reply_limit::TextBudget;
 use crate::mcp::tool::{Answer, Effect, Tool};
@@ -485,7 +485,7 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
         query: input.query,
         limit: input.limit.unwrap_or(5),
         tier,
-        include: PutAway {
+        include: Inactive {
             // Whoever asks for the archive means it.
             archived: input.include_archive.unwrap_or(false) || tier == Some(Tier::Archive),
             forgotten: input.include_forgotten.unwrap_or(false),
@@ -562,7 +562,7 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
 
 /// Finds the memory that a query means; what is forgotten can only be deleted.
 fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
-    let hidden = PutAway { archived: false, forgotten: !hard };
+    let hidden = Inactive { archived: false, forgotten: !hard };
     let filter = store.recalls().scoped(Filter { hidden, ..Filter::default() });
     store.recalls().best_for(query, filter)?.ok_or_else(|| {
         Error::not_found(format!("No memory found matching query: {query}"))

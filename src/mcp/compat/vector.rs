@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{Filter, Inactive};
 use crate::mcp::error_text::sentence;
 use crate::mcp::reply_limit::TextBudget;
 use crate::mcp::tool::{Answer, Effect, IntentInput, Tool};
@@ -309,7 +309,7 @@ fn block(memory: &Memory, text: &str, content: &MemoryContent) -> String {
 }
 
 fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
-    let include = PutAway { archived: false, forgotten: input.include_deleted.unwrap_or(false) };
+    let include = Inactive { archived: false, forgotten: input.include_deleted.unwrap_or(false) };
     let search = SearchRequest {
         query: input.query,
         plain: true,

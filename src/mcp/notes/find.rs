@@ -10,7 +10,7 @@ use super::super::tool::{Answer, IntentInput, within};
 use super::LONGEST;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{Filter, Inactive};
 use crate::mcp::reply_limit::{cost, json_length, length};
 use crate::search::Mode;
 use crate::store::{
@@ -128,7 +128,7 @@ impl SearchInput {
                 updated_before: Searches::date_bound("updated_before", self.updated_before.as_deref(), now)?,
                 ..Filter::default()
             },
-            include: PutAway {
+            include: Inactive {
                 forgotten: self.include.contains(&IncludeInput::Forgotten),
                 archived: self.include.contains(&IncludeInput::Archived),
             },

@@ -139,7 +139,7 @@ impl Planner<'_> {
             column,
             message,
         };
-        let bases = self.core.index.catalog().paths().ending(".base")?;
+        let bases = self.core.index.catalog().paths().with_suffix(".base")?;
         let is_cancellable = moves.iter().count() >= GROUP;
         for base in bases {
             let text = match self.core.read_bytes(&base) {

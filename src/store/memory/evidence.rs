@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Snapshot;
 use crate::index::bm25::Word;
-use crate::index::catalog::{FileKind, Filter, PutAway};
+use crate::index::catalog::{FileKind, Filter, Inactive};
 use crate::index::indexed_document::Reading;
 use crate::memory::recall::MatchEvidence;
 use crate::parallel;
@@ -99,7 +99,7 @@ impl Recalls<'_> {
     /// # Errors
     /// `NotFound` where no memory has the name, or none is about the query; as [`Lookup::find`] otherwise.
     #[tracing::instrument(skip_all)]
-    pub fn meant(&self, text: &str, include: PutAway) -> Result<(Memory, bool)> {
+    pub fn meant(&self, text: &str, include: Inactive) -> Result<(Memory, bool)> {
         let unknown = match Memories::of(self.core).memory(text) {
             Err(error) if error.kind() == ErrorKind::NotFound => error,
             found => return Ok((found?, false)),

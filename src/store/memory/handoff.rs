@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{FileRow, Filter, PutAway, path_id_at};
+use crate::index::catalog::{FileRow, Filter, Inactive, path_id_at};
 use crate::journal::reader::ReadOrder;
 use crate::memory::handoff::markdown;
 use crate::store::catalog_overlay::View;
@@ -226,7 +226,7 @@ impl Handoffs<'_> {
     #[tracing::instrument(skip_all)]
     pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
         // One that was forgotten is none any more.
-        let hidden = PutAway { forgotten: true, archived: false };
+        let hidden = Inactive { forgotten: true, archived: false };
         let filter = Filter { note_type: Some(KIND.to_owned()), hidden, ..Filter::default() };
         let mut rows = self.core.index.catalog().select(&filter)?;
         let wanted = project.map(|project| file_name(project).map(|name| key(&name))).transpose()?;

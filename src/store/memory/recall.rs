@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::catalog::{Filter, PutAway};
+use crate::index::catalog::{Filter, Inactive};
 use crate::memory::context::WorkContext;
 use crate::memory::recall::{RecallGroup, RecallItem, ReplyForm, fit_budget, prompt_terms, select_by_quotas};
 use crate::memory::score::{CompositeScore, composite_score};
@@ -67,7 +67,7 @@ pub struct MemoryRecallRequest {
     /// Only of this tier.
     pub tier: Option<Tier>,
     /// What is given although it is put away.
-    pub include: PutAway,
+    pub include: Inactive,
     /// Conditions on the note.
     pub filter: Filter,
 }
@@ -212,7 +212,7 @@ impl Recalls<'_> {
         if request.patience.is_none() {
             Searches::of(self.core).embed_recent(None, &query)?;
         }
-        let filter = hide(&Filter::default(), PutAway::default());
+        let filter = hide(&Filter::default(), Inactive::default());
         let Candidates { found, notices } =
             self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
         let mut weighed = self.judge_notes(&found, &query.words, LONGEST)?;

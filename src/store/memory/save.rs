@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::catalog::{FileRow, Filter, PutAway};
+use crate::index::catalog::{FileRow, Filter, Inactive};
 use crate::index::embed::Embed;
 use crate::memory::capture::{MOST as MOST_CAPTURED, pick};
 use crate::memory::duplicate::{agree, digest};
@@ -321,7 +321,7 @@ impl MemoryWrites<'_> {
         let query = Query::plain(if words.is_empty() { &text } else { &words });
         let live = hide(
             &Recalls::of(self.core).scoped(Filter::default()),
-            PutAway { archived: true, forgotten: false },
+            Inactive { archived: true, forgotten: false },
         );
         let found = Recalls::of(self.core).candidates(&query, Some(Mode::Bm25), live, SAME)?.found;
         let mut rows: Vec<FileRow> = found.into_iter().map(|hit| hit.row).collect();
@@ -329,7 +329,7 @@ impl MemoryWrites<'_> {
         for row in rows {
             let is_other = except.is_none_or(|except| row.note_id != except);
             let is_live =
-                !row.put_away.forgotten && !row.excluded && Recalls::of(self.core).is_in_scope(&row);
+                !row.inactive.forgotten && !row.excluded && Recalls::of(self.core).is_in_scope(&row);
             if is_other
                 && is_live
                 && self.core.read_bytes(&row.path).is_ok_and(|bytes| digest(&body_of(&bytes)) == wanted)
@@ -349,7 +349,7 @@ impl MemoryWrites<'_> {
         let model = self.core.index.snapshot()?.model.clone();
         let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
-        let live = hide(&Filter::default(), PutAway { archived: true, forgotten: false });
+        let live = hide(&Filter::default(), Inactive { archived: true, forgotten: false });
         let mut found = Vec::new();
         for hit in Recalls::of(self.core).candidates(&query, None, live, ALIKE)?.found {
             // The vectors of passages have titles in them, which take them apart, but not so far.
@@ -363,7 +363,7 @@ impl MemoryWrites<'_> {
             let rows = found.into_iter().map(|(row, _)| row).collect();
             let answers = |source: &Source| digest(source.body()) == wanted || agree(source.body(), text);
             let mut rows = Lookup::of(self.core).with_unindexed(rows, answers)?;
-            rows.retain(|row| !row.put_away.forgotten && !row.excluded);
+            rows.retain(|row| !row.inactive.forgotten && !row.excluded);
             let is_far = |row: &FileRow| far.get(&row.path).copied().unwrap_or(false);
             found = rows.into_iter().map(|row| (is_far(&row), row)).map(|(far, row)| (row, far)).collect();
         }

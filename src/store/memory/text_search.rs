@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
-use crate::index::catalog::{FileRow, Filter, PutAway, path_id};
+use crate::index::catalog::{FileRow, Filter, Inactive, path_id};
 use crate::memory::duplicate::digest;
 use crate::memory::lexical_similarity::likeness;
 use crate::memory::recall::key_terms;
@@ -139,7 +139,7 @@ impl Recalls<'_> {
     #[tracing::instrument(skip_all)]
     pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
         IndexSync::of(self.core).refresh()?;
-        let hidden = PutAway { forgotten: true, archived: false };
+        let hidden = Inactive { forgotten: true, archived: false };
         let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
         let mut rows = self.with_any_tag(&self.scoped(filter), &request.any_tag)?;
         rows.retain(|row| {
@@ -194,7 +194,7 @@ impl Recalls<'_> {
         let plain = Query::plain(if words.is_empty() { query } else { &words });
         let asked = Query { meaning: query.to_owned(), ..plain };
         Searches::of(self.core).embed_recent(Some(Mode::Hybrid), &asked)?;
-        let live = hide(&self.scoped(Filter::default()), PutAway::default());
+        let live = hide(&self.scoped(Filter::default()), Inactive::default());
         let most = limit.saturating_mul(3).max(POOL);
         let Candidates { found, notices } = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
         let mut scored = Vec::with_capacity(found.len());

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Snapshot;
-use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, PutAway};
+use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, Inactive};
 use crate::index::file_set::FileSet;
 use crate::index::indexed_document::Reading;
 use crate::parallel;
@@ -146,7 +146,7 @@ impl Searches<'_> {
         let row = Lookup::of(self.core).find(&request.note)?;
         let snapshot = self.core.index.snapshot()?;
         let mut notes = Vec::new();
-        let hidden = PutAway { archived: true, forgotten: true };
+        let hidden = Inactive { archived: true, forgotten: true };
         let catalog = self.core.index.catalog();
         let others: FileSet = catalog
             .select_ids(&Filter { hidden, with_canvases: true, ..Filter::default() })?
@@ -302,7 +302,7 @@ fn near(
     let mut list: Vec<Ranked> = Vec::new();
     let mut seen = HashSet::new();
     for passage in snapshot.vectors.search(&mean, DEPTH * 2 + own.len(), None)? {
-        for (_, file, _) in catalog.passages().holders(&[passage.key])? {
+        for (_, file, _) in catalog.passages().files_containing(&[passage.key])? {
             if others.contains(file) && seen.insert(file) {
                 list.push(Ranked { file, score: passage.cosine });
             }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
-use crate::index::catalog::{FileKind, Filter, PutAway};
+use crate::index::catalog::{FileKind, Filter, Inactive};
 use crate::index::indexed_document::Reading;
 use crate::memory::score::IntentScore;
 use crate::memory::tier::Tier;
@@ -261,7 +261,7 @@ impl Searches<'_> {
                 .core
                 .index
                 .catalog()
-                .put_away(hide(&request.filter, request.included()).hidden)?
+                .inactive_files(hide(&request.filter, request.included()).hidden)?
                 .len(),
         })
     }
@@ -382,7 +382,7 @@ pub struct SearchRequest {
     /// Conditions on the note.
     pub filter: Filter,
     /// What is found although it is put away.
-    pub include: PutAway,
+    pub include: Inactive,
     /// A glob that the path must match.
     pub path: Option<String>,
     /// Whether every word must occur.
@@ -497,9 +497,9 @@ pub struct WordWeight {
 
 impl SearchRequest {
     /// Gives what is found although it is put away. A search of the archive finds what is archived.
-    fn included(&self) -> PutAway {
+    fn included(&self) -> Inactive {
         let tier = self.memories.and_then(|ranking| ranking.tier);
-        PutAway { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
+        Inactive { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
     }
 
     /// Names the filters beside the query.
@@ -570,8 +570,8 @@ fn waiting(passages: usize) -> String {
 }
 
 /// Keeps what is put away out of a search, but for what is asked for.
-pub(in crate::store) fn hide(filter: &Filter, include: PutAway) -> Filter {
-    let hidden = PutAway { archived: !include.archived, forgotten: !include.forgotten };
+pub(in crate::store) fn hide(filter: &Filter, include: Inactive) -> Filter {
+    let hidden = Inactive { archived: !include.archived, forgotten: !include.forgotten };
     Filter { hidden, ..filter.clone() }
 }
 

@@ -111,7 +111,7 @@ impl Searches<'_> {
         let loose: FileSet = table
             .entries()
             .iter()
-            .filter(|entry| entry.kind == FileKind::Attachment && request.filter.is_open())
+            .filter(|entry| entry.kind == FileKind::Attachment && request.filter.is_unrestricted())
             .filter(|entry| glob.as_ref().is_none_or(|glob| glob.is_match(entry.path.as_str())))
             .filter(|entry| request.among.is_none_or(|among| among.contains(entry.id)))
             .map(|entry| entry.id)

@@ -112,11 +112,11 @@ impl Searches<'_> {
             reply.reasons.push(why.to_owned());
             return Ok(false);
         }
-        let put_away = row.put_away;
-        if put_away.forgotten && !search.include.forgotten {
+        let inactive = row.inactive;
+        if inactive.forgotten && !search.include.forgotten {
             reply.reasons.push("it is forgotten; `memory restore` brings it back".to_owned());
         }
-        if put_away.archived && !search.include.archived {
+        if inactive.archived && !search.include.archived {
             reply.reasons.push("it is archived; `memory restore` or `memory pin` brings it back".to_owned());
         }
         let filtered = Request {

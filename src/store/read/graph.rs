@@ -96,7 +96,8 @@ impl Reads<'_> {
         let mut named: BTreeMap<FileId, Vec<(usize, String)>> = BTreeMap::new();
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
-                let link = reading.note.links.get(row.place.ord).filter(|link| link.path == row.linkpath)?;
+                let link =
+                    reading.note.links.get(row.position.ord).filter(|link| link.path == row.linkpath)?;
                 Some((link.span.of(&reading.text).to_owned(), link.clone()))
             }) else {
                 // The note changed since the sync; the next one tells.
@@ -147,12 +148,12 @@ impl Reads<'_> {
         };
         let text = self.reading(readings, link.source)?.and_then(|reading| {
             reading
-                .lines_span(link.place.line, link.place.line)
+                .lines_span(link.position.line, link.position.line)
                 .map(|span| span.of(&reading.text).trim().to_owned())
         });
         Ok(Some(Backlink {
             path: source.path.as_str().to_owned(),
-            line: link.place.line,
+            line: link.position.line,
             text: text.unwrap_or_default(),
         }))
     }
@@ -203,7 +204,7 @@ impl Reads<'_> {
         outgoing.dedup();
         let mut backlinks = Vec::new();
         for link in catalog.links().incoming(row.id)? {
-            backlinks.extend(path_of(link.source)?.map(|path| (path, link.place.line)));
+            backlinks.extend(path_of(link.source)?.map(|path| (path, link.position.line)));
         }
         Ok((outgoing, backlinks))
     }
@@ -222,13 +223,13 @@ impl Reads<'_> {
         // The catalog gives the texts of one note in the order in which they were met first, which is anybody's guess.
         let mut placed: Vec<(&String, LinkRow)> =
             links.into_iter().filter_map(|link| Some((paths.get(&link.source)?, link))).collect();
-        placed.sort_by_key(|(path, link)| (*path, link.place.ord));
+        placed.sort_by_key(|(path, link)| (*path, link.position.ord));
         let mut items: BTreeMap<String, UnresolvedItem> = BTreeMap::new();
         for (path, link) in placed {
             let item = items
                 .entry(link.linkpath.to_lowercase())
                 .or_insert_with(|| UnresolvedItem { link: link.linkpath.clone(), places: Vec::new() });
-            item.places.push((path.clone(), link.place.line));
+            item.places.push((path.clone(), link.position.line));
         }
         Ok(items.into_values().collect())
     }
@@ -300,7 +301,9 @@ impl Reads<'_> {
             let Some(&at) = chain.last() else { break };
             let mut nearer = catalog.links().neighbours(at)?;
             nearer.retain(|next| distance.get(next) == Some(&left));
-            chain.extend(catalog.paths().in_order(&nearer)?.into_iter().find(|next| nearer.contains(next)));
+            chain.extend(
+                catalog.paths().sorted_by_path(&nearer)?.into_iter().find(|next| nearer.contains(next)),
+            );
         }
         let path: Vec<String> =
             catalog.rows(&chain)?.into_iter().map(|row| row.path.as_str().to_owned()).collect();
