@@ -170,7 +170,7 @@ pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                 Ok(kind) if kind.is_file() => {}
                 Ok(kind) if kind.is_symlink() => return refused(&entry.path(), "a symbolic link (symlink)"),
-                Ok(_) => return refused(&entry.path(), "no regular file"),
+                Ok(_) => return refused(&entry.path(), "not a regular file"),
                 // Another process removed it since it was listed.
                 Err(error) if error.kind() == ErrorName::NotFound => {}
                 Err(error) => return Err(Error::io("look at", entry.path(), error)),
