@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::change::{Dry, show_change};
-use crate::cli::{Session, output};
+use crate::cli::args::DryRunArgs;
+use crate::cli::change::show_change;
+use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::BackupItem;
 
@@ -16,7 +17,7 @@ pub(super) struct BackupArgs {
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     #[command(flatten)]
-    dry: Dry,
+    dry_run: DryRunArgs,
 }
 
 /// List backups, the newest first.
@@ -40,30 +41,30 @@ pub(super) struct RestoreBackupArgs {
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     #[command(flatten)]
-    dry: Dry,
+    dry_run: DryRunArgs,
 }
 
-pub(super) fn run(session: &Session, args: &BackupArgs) -> Result<()> {
-    let store = session.fresh_store()?;
-    if args.dry.is_set() {
+pub(super) fn run(context: &CommandContext, args: &BackupArgs) -> Result<()> {
+    let store = context.fresh_store()?;
+    if args.dry_run.is_set() {
         let folder = store.upkeep().backup_folder(args.dir.as_deref());
         let status = store.index().status()?;
         let reply = serde_json::json!({ "folder": folder, "notes": status.counts.notes });
-        return session.out.reply(&reply, |_| {
+        return context.out.reply(&reply, |_| {
             let notes = output::count(status.counts.notes, "note");
             format!("{notes} would be copied to {}\n", folder.display())
         });
     }
     let item = store.upkeep().backup(args.dir.as_deref())?;
     for path in &item.left_out {
-        session.out.say(&format!("notice: {} is not in the backup", output::plain(path)));
+        context.out.message(&format!("notice: {} is not in the backup", output::plain(path)));
     }
-    session.out.reply(&item, |item| format!("{}\n", item.path.display()))
+    context.out.reply(&item, |item| format!("{}\n", item.path.display()))
 }
 
-pub(super) fn list(session: &Session, args: &BackupsArgs) -> Result<()> {
-    let items = session.store()?.upkeep().backups(args.dir.as_deref())?;
-    session.out.reply(&items, |items| {
+pub(super) fn list(context: &CommandContext, args: &BackupsArgs) -> Result<()> {
+    let items = context.store()?.upkeep().backups(args.dir.as_deref())?;
+    context.out.reply(&items, |items| {
         let row = |item: &BackupItem| {
             vec![
                 item.name.clone(),
@@ -77,11 +78,11 @@ pub(super) fn list(session: &Session, args: &BackupsArgs) -> Result<()> {
     })
 }
 
-pub(super) fn restore(session: &Session, args: &RestoreBackupArgs) -> Result<()> {
-    let store = session.fresh_store()?;
+pub(super) fn restore(context: &CommandContext, args: &RestoreBackupArgs) -> Result<()> {
+    let store = context.fresh_store()?;
     let (dir, to) = (args.dir.as_deref(), args.to.as_deref());
-    let reply = store.upkeep().restore_backup(&args.backup, dir, to, args.dry.is_set())?;
-    session.out.reply(&reply, |reply| match (&reply.to, &reply.change) {
+    let reply = store.upkeep().restore_backup(&args.backup, dir, to, args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply| match (&reply.to, &reply.change) {
         (Some(to), _) => format!("{}: {}\n", to.display(), output::count(reply.backup.files, "file")),
         (None, Some(change)) => show_change(change),
         (None, None) => String::new(),

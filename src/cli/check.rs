@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
-use super::{Outcome, Session, output};
+use super::{CommandContext, Outcome, output};
 use crate::error::Result;
 use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
 
@@ -59,14 +59,14 @@ fn codes() -> PossibleValuesParser {
     PossibleValuesParser::new(PROBLEM_CODES.iter().map(value))
 }
 
-pub(super) fn run(session: &Session, args: &CheckArgs) -> Result<Outcome> {
+pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
     // Without --fix the index is compared, not brought up to date.
-    let store = session.store()?;
+    let store = context.store()?;
     let mut reply = store.upkeep().check(args.fix)?;
     if !args.only.is_empty() {
         reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));
     }
-    session.out.reply(&reply, show)?;
+    context.out.reply(&reply, show)?;
     let least = args.strict.map(Severity::from);
     let is_found = least.is_some_and(|least| reply.problems.iter().any(|problem| problem.severity >= least));
     Ok(if is_found { Outcome::ProblemsFound } else { Outcome::Done })

@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use serde::Serialize;
 
-use super::change::DryPlan;
-use crate::cli::{Session, complete, output, terminal};
+use super::args::DryRunArgs;
+use crate::cli::{CommandContext, complete, output, terminal};
 use crate::config::{self, Config, ConfigEdit};
 use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
@@ -42,7 +42,7 @@ struct SetArgs {
     #[arg(allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]
-    dry: DryPlan,
+    dry_run: DryRunArgs,
 }
 
 /// Take a setting out of your own settings file, so that the default holds.
@@ -51,7 +51,7 @@ struct UnsetArgs {
     /// The setting.
     key: String,
     #[command(flatten)]
-    dry: DryPlan,
+    dry_run: DryRunArgs,
 }
 
 /// Print the script by which a shell completes commands, notes, tags, headings, folders and properties.
@@ -79,17 +79,17 @@ struct Setting {
     origin: String,
 }
 
-pub(super) fn run(session: &Session, args: &ConfigArgs) -> Result<()> {
+pub(super) fn run(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     match &args.action {
-        ConfigAction::Show => show(session),
+        ConfigAction::Show => show(context),
         ConfigAction::Set(args) => {
             check_name(&args.key, &args.value)?;
-            let edited = config::set_user(&args.key, Some(&args.value), args.dry.dry_run)?;
-            session.out.reply(&edited, show_edited)
+            let edited = config::set_user(&args.key, Some(&args.value), args.dry_run.is_set())?;
+            context.out.reply(&edited, show_edited)
         }
         ConfigAction::Unset(args) => {
-            let edited = config::set_user(&args.key, None, args.dry.dry_run)?;
-            session.out.reply(&edited, show_edited)
+            let edited = config::set_user(&args.key, None, args.dry_run.is_set())?;
+            context.out.reply(&edited, show_edited)
         }
     }
 }
@@ -113,12 +113,12 @@ fn show_edited(edited: &ConfigEdit) -> String {
     format!("{}{verb} {}\n", changes.collect::<String>(), edited.file.display())
 }
 
-fn show(session: &Session) -> Result<()> {
-    let root = match &session.open.vault {
+fn show(context: &CommandContext) -> Result<()> {
+    let root = match &context.open.vault {
         Some(root) => root.clone(),
         None => Vault::discover(&std::env::current_dir().map_err(|error| Error::io("find", ".", error))?),
     };
-    let config = Config::load(&root, &session.open.flags)?;
+    let config = Config::load(&root, &context.open.flags)?;
     let settings: Vec<Setting> = config
         .entries()
         .map(|(key, value, origin)| Setting {
@@ -127,7 +127,7 @@ fn show(session: &Session) -> Result<()> {
             origin: origin.to_string(),
         })
         .collect();
-    session.out.reply(&settings, |settings| {
+    context.out.reply(&settings, |settings| {
         let rows = settings.iter().flat_map(|setting| {
             // A long value goes on below itself, so that the origin stays in sight.
             let mut lines = terminal::wrap(&setting.value, VALUE_WIDTH).into_iter();
@@ -138,6 +138,6 @@ fn show(session: &Session) -> Result<()> {
     })
 }
 
-pub(super) fn completions(session: &Session, args: &CompletionsArgs) -> Result<()> {
-    session.out.print(&complete::script(&args.shell.to_string())?)
+pub(super) fn completions(context: &CommandContext, args: &CompletionsArgs) -> Result<()> {
+    context.out.print(&complete::script(&args.shell.to_string())?)
 }

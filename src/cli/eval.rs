@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::search::ModeArg;
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::error::Result;
 use crate::index::silent;
 use crate::search::Mode;
@@ -40,12 +40,12 @@ pub(super) struct EvalArgs {
     vectors: Vec<u8>,
 }
 
-pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
-    session.open.vault = Some(args.set.join("notes"));
+pub(super) fn run(context: &mut CommandContext, args: &EvalArgs) -> Result<()> {
+    context.open.vault = Some(args.set.join("notes"));
     if let Some(fusion) = &args.fusion {
-        session.open.flags.push(("search.fusion", fusion.clone(), "--fusion"));
+        context.open.flags.push(("search.fusion", fusion.clone(), "--fusion"));
     }
-    let store = session.fresh_store()?;
+    let store = context.fresh_store()?;
     let modes: Vec<Mode> = args.mode.iter().copied().map(Mode::from).collect();
     if store.is_writer() && modes.as_slice() != [Mode::Bm25] {
         store.index().embed_all(silent())?;
@@ -53,7 +53,7 @@ pub(super) fn run(session: &mut Session, args: &EvalArgs) -> Result<()> {
     let against = args.against.as_deref().map(Fusion::parse).transpose()?;
     let (causal, per_query, shares) = (args.causal, args.per_query, args.vectors.clone());
     let request = EvalRequest { modes, causal, per_query, against, shares };
-    session.out.reply(&store.searches().eval(&args.set, &request)?, show)
+    context.out.reply(&store.searches().eval(&args.set, &request)?, show)
 }
 
 fn show(reply: &EvalReply) -> String {

@@ -2,8 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::change::{Dry, show_change, text_or_stdin};
-use crate::cli::{Session, output};
+use crate::cli::args::{DryRunArgs, text_or_stdin};
+use crate::cli::change::show_change;
+use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::{Handoff, HandoffRequest};
 
@@ -51,7 +52,7 @@ struct HandoffStoreArgs {
     #[arg(long, value_name = "NAME")]
     memory: Vec<String>,
     #[command(flatten)]
-    dry: Dry,
+    dry_run: DryRunArgs,
 }
 
 /// Print the newest handoff, with the memories that it names.
@@ -62,7 +63,7 @@ struct HandoffShowArgs {
     project: Option<String>,
 }
 
-pub(super) fn run(session: &Session, args: HandoffArgs) -> Result<()> {
+pub(super) fn run(context: &CommandContext, args: HandoffArgs) -> Result<()> {
     match args.command {
         HandoffCommand::Store(args) => {
             let handoff = Handoff {
@@ -76,12 +77,12 @@ pub(super) fn run(session: &Session, args: HandoffArgs) -> Result<()> {
                 memories: args.memory,
             };
             let request = HandoffRequest { handoff, ..HandoffRequest::default() };
-            let reply = session.fresh_store()?.handoffs().store_handoff(&request, args.dry.is_set())?;
-            session.out.reply(&reply, |reply| show_change(&reply.change))
+            let reply = context.fresh_store()?.handoffs().store_handoff(&request, args.dry_run.is_set())?;
+            context.out.reply(&reply, |reply| show_change(&reply.change))
         }
         HandoffCommand::Show(args) => {
-            let reply = session.fresh_store()?.handoffs().handoff(args.project.as_deref())?;
-            session.out.reply(&reply, |reply| output::plain_lines(&reply.with_memories()))
+            let reply = context.fresh_store()?.handoffs().handoff(args.project.as_deref())?;
+            context.out.reply(&reply, |reply| output::plain_lines(&reply.with_memories()))
         }
     }
 }

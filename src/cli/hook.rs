@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::Session;
+use super::CommandContext;
 use crate::error::{Error, Result};
 use crate::store::{Open, RecallRequest, ReplyForm, Store, fit_budget, xml_block};
 
@@ -66,11 +66,11 @@ const PATIENCE: Duration = Duration::from_millis(150);
 /// A hook's JSON is no longer than this.
 const LONGEST: u64 = 16 << 20;
 
-pub(super) fn run(session: &Session, args: &HookArgs) {
-    let served = catch_unwind(AssertUnwindSafe(|| serve(session, args.hook)));
+pub(super) fn run(context: &CommandContext, args: &HookArgs) {
+    let served = catch_unwind(AssertUnwindSafe(|| serve(context, args.hook)));
     match served {
         Ok(Ok(block)) if !block.is_empty() => {
-            if let Err(error) = session.out.print(&format!("{block}\n")) {
+            if let Err(error) = context.out.print(&format!("{block}\n")) {
                 tracing::debug!("{error}");
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn run(session: &Session, args: &HookArgs) {
     }
 }
 
-fn serve(session: &Session, hook: Hook) -> Result<String> {
+fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     let mut text = String::new();
     let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
     read.map_err(|error| Error::io("read", "standard input", error))?;
@@ -88,7 +88,7 @@ fn serve(session: &Session, hook: Hook) -> Result<String> {
         .map_err(|error| Error::invalid("the hook's input is no JSON").with_source(error))?;
     let given = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
     // An agent runs anywhere: nothing is made in a folder that nobody made a vault of.
-    let store = Store::open(Open { existing: true, ..session.open.clone() })?;
+    let store = Store::open(Open { existing: true, ..context.open.clone() })?;
     match hook {
         Hook::Recall => {
             let request = RecallRequest {

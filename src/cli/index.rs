@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
-use super::{Outcome, Session, output};
+use super::{CommandContext, Outcome, output};
 use crate::error::{Error, Result};
 use crate::index::{Phase, Progress, SyncReport};
 
@@ -47,10 +47,10 @@ struct IndexReply {
     stopped: bool,
 }
 
-pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
-    session.open.rebuild = args.rebuild;
+pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outcome> {
+    context.open.rebuild = args.rebuild;
     let started = Instant::now();
-    let store = session.store()?;
+    let store = context.store()?;
     let stop = store.stop_handle();
     let interrupted = Arc::new(AtomicBool::new(false));
     let (flag, told) = (Arc::clone(&stop), Arc::clone(&interrupted));
@@ -65,14 +65,14 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
     let report = match synced {
         // A batch that Ctrl-C cut short is no failure: nothing of it is there, and what was there before is.
         Err(error) if interrupted.load(Ordering::Relaxed) => {
-            session.out.fail(&error);
+            context.out.print_error(&error);
             return Ok(Outcome::Interrupted);
         }
         synced => synced?,
     };
     let index_ms = started.elapsed().as_millis();
     for warning in &report.warnings {
-        session.out.say(&format!("warning: {warning}"));
+        context.out.message(&format!("warning: {warning}"));
     }
     let started = Instant::now();
     let mut embedded = 0;
@@ -83,7 +83,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
         embedded = match made {
             // Whoever pressed Ctrl-C knows why it ended; every vector made so far is kept.
             Err(error) if interrupted.load(Ordering::Relaxed) => {
-                session.out.fail(&error);
+                context.out.print_error(&error);
                 return Ok(Outcome::Interrupted);
             }
             made => made?,
@@ -102,7 +102,7 @@ pub(super) fn run(session: &mut Session, args: &IndexArgs) -> Result<Outcome> {
         // Ctrl-C that came after the last vector stopped nothing.
         stopped: interrupted.load(Ordering::Relaxed) && !args.no_embed && pending > 0,
     };
-    session.out.reply(&reply, show)?;
+    context.out.reply(&reply, show)?;
     Ok(if reply.stopped { Outcome::Interrupted } else { Outcome::Done })
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::list::show_notes;
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
@@ -50,9 +50,9 @@ pub(super) struct PathArgs {
     to: String,
 }
 
-pub(super) fn run(session: &Session, args: &LinksArgs) -> Result<()> {
-    let store = session.fresh_store()?;
-    session.out.reply(&store.reads().links(&args.note)?, show)
+pub(super) fn run(context: &CommandContext, args: &LinksArgs) -> Result<()> {
+    let store = context.fresh_store()?;
+    context.out.reply(&store.reads().links(&args.note)?, show)
 }
 
 fn show(reply: &LinksReply) -> String {
@@ -77,17 +77,17 @@ fn show(reply: &LinksReply) -> String {
     text
 }
 
-pub(super) fn backlinks(session: &Session, args: &BacklinksArgs) -> Result<()> {
-    let links = session.fresh_store()?.reads().links(&args.note)?.backlinks;
+pub(super) fn backlinks(context: &CommandContext, args: &BacklinksArgs) -> Result<()> {
+    let links = context.fresh_store()?.reads().links(&args.note)?.backlinks;
     let show = |links: &Vec<Backlink>| {
         let rows = links.iter().map(|link| vec![format!("{}:{}", link.path, link.line), link.text.clone()]);
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(session.out, &links, |links| links, show)
+    args.shape.reply(context.out, &links, |links| links, show)
 }
 
-pub(super) fn unresolved(session: &Session, args: &UnresolvedArgs) -> Result<()> {
-    let items = session.fresh_store()?.reads().unresolved()?;
+pub(super) fn unresolved(context: &CommandContext, args: &UnresolvedArgs) -> Result<()> {
+    let items = context.fresh_store()?.reads().unresolved()?;
     let show = |items: &Vec<UnresolvedItem>| {
         let rows = items.iter().map(|item| {
             let places: Vec<String> =
@@ -96,17 +96,17 @@ pub(super) fn unresolved(session: &Session, args: &UnresolvedArgs) -> Result<()>
         });
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(session.out, &items, |items| items, show)
+    args.shape.reply(context.out, &items, |items| items, show)
 }
 
-pub(super) fn orphans(session: &Session, args: &OrphansArgs) -> Result<()> {
-    let notes = session.fresh_store()?.reads().orphans()?;
-    args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
+pub(super) fn orphans(context: &CommandContext, args: &OrphansArgs) -> Result<()> {
+    let notes = context.fresh_store()?.reads().orphans()?;
+    args.shape.reply(context.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
-pub(super) fn path(session: &Session, args: &PathArgs) -> Result<()> {
-    let store = session.fresh_store()?;
-    session.out.reply(&store.reads().path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
+pub(super) fn path(context: &CommandContext, args: &PathArgs) -> Result<()> {
+    let store = context.fresh_store()?;
+    context.out.reply(&store.reads().path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
         None => "no chain of links joins them\n".to_owned(),
         Some(distance) => {
             let paths: String = reply.path.iter().map(|path| format!("{}\n", output::plain(path))).collect();

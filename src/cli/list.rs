@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::search::FilterArgs;
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::error::{Error, Result};
 use crate::store::{ListRequest, NoteItem, PropertyItem, SortBy, TagItem};
@@ -95,8 +95,8 @@ enum SortArg {
     Path,
 }
 
-pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
-    let mut filter = args.filter.filter(session.now())?;
+pub(super) fn run(context: &CommandContext, args: &ListArgs) -> Result<()> {
+    let mut filter = args.filter.filter(context.now())?;
     filter.folder.clone_from(&args.folder);
     let property = args.property.as_deref().map(property).transpose()?;
     let sort = match args.sort {
@@ -105,7 +105,7 @@ pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
         SortArg::Title => SortBy::Title,
         SortArg::Path => SortBy::Path,
     };
-    let store = session.fresh_store()?;
+    let store = context.fresh_store()?;
     if let Some(folder) = &args.folder {
         store.reads().refuse_missing_folder(folder)?;
     }
@@ -113,9 +113,9 @@ pub(super) fn run(session: &Session, args: &ListArgs) -> Result<()> {
     let notes = store.reads().list(&request)?.notes;
     if notes.is_empty() {
         let name = request.property.as_ref().map(|(name, _)| name.as_str());
-        session.tell_absent(&store.reads().absent(&request.filter, name, None)?);
+        context.print_unmet_conditions(&store.reads().absent(&request.filter, name, None)?);
     }
-    args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
+    args.shape.reply(context.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 /// Reads `KEY` or `KEY=VALUE`.
@@ -133,29 +133,29 @@ fn property(text: &str) -> Result<(String, Option<String>)> {
     Ok((name.to_owned(), value.map(str::to_owned)))
 }
 
-pub(super) fn recent(session: &Session, args: &RecentArgs) -> Result<()> {
-    let store = session.fresh_store()?;
+pub(super) fn recent(context: &CommandContext, args: &RecentArgs) -> Result<()> {
+    let store = context.fresh_store()?;
     let request = ListRequest { sort: SortBy::Updated, limit: Some(args.limit), ..ListRequest::default() };
     args.shape.reply(
-        session.out,
+        context.out,
         &store.reads().list(&request)?.notes,
         |notes| notes,
         |notes| show_notes(notes),
     )
 }
 
-pub(super) fn random(session: &Session, args: &RandomArgs) -> Result<()> {
-    let mut filter = args.filter.filter(session.now())?;
+pub(super) fn random(context: &CommandContext, args: &RandomArgs) -> Result<()> {
+    let mut filter = args.filter.filter(context.now())?;
     filter.folder.clone_from(&args.folder);
-    let store = session.fresh_store()?;
+    let store = context.fresh_store()?;
     if let Some(folder) = &args.folder {
         store.reads().refuse_missing_folder(folder)?;
     }
     let notes = store.reads().random(&filter, args.limit, args.seed)?;
     if notes.is_empty() {
-        session.tell_absent(&store.reads().absent(&filter, None, None)?);
+        context.print_unmet_conditions(&store.reads().absent(&filter, None, None)?);
     }
-    args.shape.reply(session.out, &notes, |notes| notes, |notes| show_notes(notes))
+    args.shape.reply(context.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 pub(super) fn show_notes(notes: &[NoteItem]) -> String {
@@ -168,20 +168,20 @@ pub(super) fn show_notes(notes: &[NoteItem]) -> String {
     output::columns(&rows)
 }
 
-pub(super) fn tags(session: &Session, args: &TagsArgs) -> Result<()> {
-    let tags = session.fresh_store()?.reads().tags()?;
+pub(super) fn tags(context: &CommandContext, args: &TagsArgs) -> Result<()> {
+    let tags = context.fresh_store()?.reads().tags()?;
     let show = |tags: &Vec<TagItem>| {
         let rows = tags.iter().map(|tag| vec![format!("#{}", tag.tag), tag.notes.to_string()]);
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(session.out, &tags, |tags| tags, show)
+    args.shape.reply(context.out, &tags, |tags| tags, show)
 }
 
-pub(super) fn properties(session: &Session, args: &PropertiesArgs) -> Result<()> {
-    let properties = session.fresh_store()?.reads().properties()?;
+pub(super) fn properties(context: &CommandContext, args: &PropertiesArgs) -> Result<()> {
+    let properties = context.fresh_store()?.reads().properties()?;
     let show = |properties: &Vec<PropertyItem>| {
         let rows = properties.iter().map(|p| vec![p.property.clone(), p.kind.clone(), p.notes.to_string()]);
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(session.out, &properties, |properties| properties, show)
+    args.shape.reply(context.out, &properties, |properties| properties, show)
 }

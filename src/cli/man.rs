@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_mangen::Man;
 
-use crate::cli::{Session, output, tree};
+use crate::cli::{CommandContext, output, tree};
 use crate::error::{Error, Result};
 
 /// Print the manual page, or write the pages of all commands into a folder.
@@ -19,13 +19,13 @@ pub(super) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn run(session: &Session, args: &ManArgs) -> Result<()> {
+pub(super) fn run(context: &CommandContext, args: &ManArgs) -> Result<()> {
     let Some(folder) = &args.dir else {
         let mut page = Vec::new();
         Man::new(tree())
             .render(&mut page)
             .map_err(|error| Error::internal("the manual page cannot be made").with_source(error))?;
-        return session.out.print(&String::from_utf8_lossy(&page));
+        return context.out.print(&String::from_utf8_lossy(&page));
     };
     #[expect(clippy::disallowed_methods, reason = "a folder that the user names, outside of any vault")]
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
@@ -36,7 +36,7 @@ pub(super) fn run(session: &Session, args: &ManArgs) -> Result<()> {
         std::fs::write(&file, page).map_err(|error| Error::io("write", &file, error))?;
         files.push(file.display().to_string());
     }
-    session.out.reply(&files, |files| files.iter().map(|file| format!("{}\n", output::plain(file))).collect())
+    context.out.reply(&files, |files| files.iter().map(|file| format!("{}\n", output::plain(file))).collect())
 }
 
 /// Makes the page of every command that is not hidden: the names of their files, and their texts.

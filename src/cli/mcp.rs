@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::Session;
+use super::CommandContext;
 use super::clients::{self, Client};
 use crate::error::{Error, Result};
 use crate::mcp::{Http, Toolset};
@@ -94,25 +94,25 @@ impl ServeArgs {
     }
 }
 
-pub(super) fn run(session: &mut Session, args: &McpArgs) -> Result<()> {
+pub(super) fn run(context: &mut CommandContext, args: &McpArgs) -> Result<()> {
     match &args.action {
-        Some(McpAction::Config(args)) => configure(session, args),
-        None => serve(session, &args.serve),
+        Some(McpAction::Config(args)) => configure(context, args),
+        None => serve(context, &args.serve),
     }
 }
 
-fn serve(session: &mut Session, args: &ServeArgs) -> Result<()> {
+fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
     let sets = args.sets()?;
-    settle(session, args, &sets)?;
-    session.open.fill = true;
-    session.open.read_only = args.read_only;
+    settle(context, args, &sets)?;
+    context.open.fill = true;
+    context.open.read_only = args.read_only;
     // Over standard input and output there is one connection, and that is a session; over HTTP each makes its own, and
     // calls without one share this.
     if args.http.is_none() {
-        let now = session.open.clock.now();
-        session.open.session.get_or_insert_with(|| Event::new("session", now).id);
+        let now = context.open.clock.now();
+        context.open.session.get_or_insert_with(|| Event::new("session", now).id);
     }
-    let store = session.store()?;
+    let store = context.store()?;
     let Some(address) = args.http else { return crate::mcp::serve_stdio(store, &sets) };
     let http = Http {
         address,
@@ -120,15 +120,15 @@ fn serve(session: &mut Session, args: &ServeArgs) -> Result<()> {
         origins: args.allow_origin.clone(),
         hosts: args.allow_host.clone(),
     };
-    let out = session.out;
+    let out = context.out;
     crate::mcp::serve_http(store, &sets, &http, |address| {
-        out.say(&format!("serving at http://{address}/mcp; end with Ctrl-C"));
+        out.message(&format!("serving at http://{address}/mcp; end with Ctrl-C"));
     })
 }
 
 /// Takes the names by which other servers are told of their folders (spec/toolsets.md, `mem` and `longterm`).
-fn settle(session: &mut Session, args: &ServeArgs, sets: &[Toolset]) -> Result<()> {
-    let open = &mut session.open;
+fn settle(context: &mut CommandContext, args: &ServeArgs, sets: &[Toolset]) -> Result<()> {
+    let open = &mut context.open;
     if let Some(folder) = &args.notestore_path {
         open.vault = Some(made(folder)?);
         open.flags.push(("vault.layout", "memories".to_owned(), "--notestore_path"));
@@ -181,7 +181,7 @@ fn made(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Prints a client's settings, or writes them.
-fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
+fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     args.serve.sets()?;
     if args.serve.http.is_some() {
         return Err(Error::invalid("a client starts a server over standard input and output")
@@ -189,7 +189,7 @@ fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
     }
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| Error::io("find", path, error));
     let mut line = Vec::new();
-    if let Some(index) = args.serve.index_path.as_ref().or(session.open.index.as_ref()) {
+    if let Some(index) = args.serve.index_path.as_ref().or(context.open.index.as_ref()) {
         line.extend(["--index".to_owned(), absolute(index)?.display().to_string()]);
     }
     if let Some(folder) = &args.serve.notestore_path {
@@ -199,7 +199,7 @@ fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
             absolute(folder)?.display().to_string(),
         ]);
     } else {
-        let vault = match &session.open.vault {
+        let vault = match &context.open.vault {
             Some(vault) => absolute(vault)?,
             None => {
                 let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
@@ -217,8 +217,8 @@ fn configure(session: &Session, args: &ConfigArgs) -> Result<()> {
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
     let server = clients::ServerCommand { program: program.display().to_string(), arguments: line };
     if !args.write {
-        return session.out.print(&args.client.snippet(&server)?);
+        return context.out.print(&args.client.snippet(&server)?);
     }
     let reply = args.client.write(&server, args.file.as_deref(), args.dry_run)?;
-    session.out.reply(&reply, |reply| reply.to_string())
+    context.out.reply(&reply, |reply| reply.to_string())
 }

@@ -1,6 +1,7 @@
 //! The command line: the command tree and its dispatch. It parses arguments and prints replies; every answer comes from
 //! `Store`.
 
+mod args;
 mod backup;
 mod change;
 mod check;
@@ -13,7 +14,6 @@ mod hook;
 mod index;
 mod links;
 mod list;
-mod maintain;
 mod man;
 mod mcp;
 mod memory;
@@ -25,7 +25,6 @@ mod related;
 mod search;
 mod status;
 mod tasks;
-mod transfer;
 mod watch;
 mod format;
 mod terminal;
@@ -137,13 +136,13 @@ enum Command {
     Backups(backup::BackupsArgs),
     RestoreBackup(backup::RestoreBackupArgs),
     #[command(hide = true)]
-    Maintain(maintain::MaintainArgs),
+    Maintain(memory::maintain::MaintainArgs),
     #[command(hide = true)]
-    Cleanup(maintain::CleanupArgs),
+    Cleanup(memory::cleanup::CleanupArgs),
     #[command(hide = true)]
-    Export(transfer::ExportArgs),
+    Export(memory::export::ExportArgs),
     #[command(hide = true)]
-    Import(transfer::ImportArgs),
+    Import(memory::import::ImportArgs),
     Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
     Model(model::ModelArgs),
@@ -180,12 +179,12 @@ impl Outcome {
 }
 
 /// What every command gets.
-struct Session {
+struct CommandContext {
     open: Open,
     out: Output,
 }
 
-impl Session {
+impl CommandContext {
     /// Gives the time of this command.
     fn now(&self) -> Timestamp {
         self.open.clock.now()
@@ -195,11 +194,11 @@ impl Session {
     fn store(&self) -> Result<Store> {
         let store = Store::open(self.open.clone())?;
         for notice in store.notices() {
-            self.out.say(&format!("notice: {notice}"));
+            self.out.message(&format!("notice: {notice}"));
         }
         // Errors in JSON stand alone on standard error.
         if let Some(folder) = store.made_state().filter(|_| !self.out.is_json()) {
-            self.out.say(&format!(
+            self.out.message(&format!(
                 "notice: made {}; the index in it can be deleted at any time",
                 folder.display()
             ));
@@ -208,9 +207,9 @@ impl Session {
     }
 
     /// Tells which conditions no note meets, where nothing was found.
-    fn tell_absent(&self, told: &[String]) {
+    fn print_unmet_conditions(&self, told: &[String]) {
         if !self.out.is_json() {
-            told.iter().for_each(|told| self.out.say(&format!("note: {}", output::plain(told))));
+            told.iter().for_each(|told| self.out.message(&format!("note: {}", output::plain(told))));
         }
     }
 
@@ -224,7 +223,7 @@ impl Session {
             } else {
                 "the index cannot be written now"
             };
-            self.out.say(&format!("notice: {why}; {behind} files are not in it yet"));
+            self.out.message(&format!("notice: {why}; {behind} files are not in it yet"));
         }
         Ok(store)
     }
@@ -236,7 +235,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     start_tracing();
-    let arguments = change::spell_out(std::env::args_os());
+    let arguments = change::tag::expand_removed_tags(std::env::args_os());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let parsed = tree().try_get_matches_from(arguments).and_then(|matches| {
         let verb = verb_of(&matches);
@@ -246,7 +245,7 @@ pub fn main() -> ExitCode {
     let (cli, verb) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if wants_json && error.use_stderr() => {
-            Output::new(true).fail(&Error::invalid(error.to_string().trim_end().to_owned()));
+            Output::new(true).print_error(&Error::invalid(error.to_string().trim_end().to_owned()));
             return ExitCode::from(exit_code(ErrorKind::Invalid));
         }
         Err(error) => error.exit(),
@@ -256,7 +255,7 @@ pub fn main() -> ExitCode {
     match run(cli, verb, out) {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {
-            out.fail(&error);
+            out.print_error(&error);
             ExitCode::from(exit_code(error.kind()))
         }
     }
@@ -316,52 +315,52 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         clock: Clock::from_env()?,
         ..Open::default()
     };
-    let mut session = Session { open, out };
+    let mut context = CommandContext { open, out };
     let done = match cli.command {
-        Command::Index(args) => return index::run(&mut session, &args),
-        Command::Search(args) => search::run(&session, &args),
-        Command::Read(args) => read::run(&session, &args),
-        Command::List(args) => list::run(&session, &args),
-        Command::Tags(args) => list::tags(&session, &args),
-        Command::Properties(args) => list::properties(&session, &args),
-        Command::Recent(args) => list::recent(&session, &args),
-        Command::Random(args) => list::random(&session, &args),
-        Command::Outline(args) => read::outline(&session, &args),
-        Command::Tasks(args) => tasks::run(&session, &args),
-        Command::Links(args) => links::run(&session, &args),
-        Command::Backlinks(args) => links::backlinks(&session, &args),
-        Command::Unresolved(args) => links::unresolved(&session, &args),
-        Command::Orphans(args) => links::orphans(&session, &args),
-        Command::Path(args) => links::path(&session, &args),
-        Command::Open(args) => open::run(&session, &args),
-        Command::Related(args) => related::related(&session, &args),
-        Command::Mentions(args) => related::mentions(&session, &args),
-        Command::AskWhy(args) => related::why(&session, &args),
-        Command::Inspect(args) => read::inspect(&session, &args),
-        Command::Status => status::run(&session),
-        Command::Check(args) => return check::run(&session, &args),
-        Command::Change(command) => change::run(&session, command),
+        Command::Index(args) => return index::run(&mut context, &args),
+        Command::Search(args) => search::run(&context, &args),
+        Command::Read(args) => read::run(&context, &args),
+        Command::List(args) => list::run(&context, &args),
+        Command::Tags(args) => list::tags(&context, &args),
+        Command::Properties(args) => list::properties(&context, &args),
+        Command::Recent(args) => list::recent(&context, &args),
+        Command::Random(args) => list::random(&context, &args),
+        Command::Outline(args) => read::outline(&context, &args),
+        Command::Tasks(args) => tasks::run(&context, &args),
+        Command::Links(args) => links::run(&context, &args),
+        Command::Backlinks(args) => links::backlinks(&context, &args),
+        Command::Unresolved(args) => links::unresolved(&context, &args),
+        Command::Orphans(args) => links::orphans(&context, &args),
+        Command::Path(args) => links::path(&context, &args),
+        Command::Open(args) => open::run(&context, &args),
+        Command::Related(args) => related::related(&context, &args),
+        Command::Mentions(args) => related::mentions(&context, &args),
+        Command::AskWhy(args) => related::why(&context, &args),
+        Command::Inspect(args) => read::inspect(&context, &args),
+        Command::Status => status::run(&context),
+        Command::Check(args) => return check::run(&context, &args),
+        Command::Change(command) => change::run(&context, command),
         Command::Hook(args) => {
-            hook::run(&session, &args);
+            hook::run(&context, &args);
             Ok(())
         }
-        Command::Memory(args) => memory::run(&session, args),
-        Command::Handoff(args) => handoff::run(&session, args),
-        Command::Backup(args) => backup::run(&session, &args),
-        Command::Backups(args) => backup::list(&session, &args),
-        Command::RestoreBackup(args) => backup::restore(&session, &args),
-        Command::Maintain(args) => maintain::maintain(&session, &args),
-        Command::Cleanup(args) => maintain::cleanup(&session, &args),
-        Command::Export(args) => transfer::export(&session, &args),
-        Command::Import(args) => transfer::import(&session, &args),
-        Command::Eval(args) => eval::run(&mut session, &args),
-        Command::Model(args) => model::run(&session, &args),
-        Command::Config(args) => config::run(&session, &args),
-        Command::Completions(args) => config::completions(&session, &args),
-        Command::Man(args) => man::run(&session, &args),
-        Command::Watch(args) => watch::run(&mut session, &args),
-        Command::Mcp(args) => mcp::run(&mut session, &args),
-        Command::Dump => status::dump(&session),
+        Command::Memory(args) => memory::run(&context, args),
+        Command::Handoff(args) => handoff::run(&context, args),
+        Command::Backup(args) => backup::run(&context, &args),
+        Command::Backups(args) => backup::list(&context, &args),
+        Command::RestoreBackup(args) => backup::restore(&context, &args),
+        Command::Maintain(args) => memory::maintain::run(&context, &args),
+        Command::Cleanup(args) => memory::cleanup::run(&context, &args),
+        Command::Export(args) => memory::export::run(&context, &args),
+        Command::Import(args) => memory::import::run(&context, &args),
+        Command::Eval(args) => eval::run(&mut context, &args),
+        Command::Model(args) => model::run(&context, &args),
+        Command::Config(args) => config::run(&context, &args),
+        Command::Completions(args) => config::completions(&context, &args),
+        Command::Man(args) => man::run(&context, &args),
+        Command::Watch(args) => watch::run(&mut context, &args),
+        Command::Mcp(args) => mcp::run(&mut context, &args),
+        Command::Dump => status::dump(&context),
     };
     done.map(|()| Outcome::Done)
 }

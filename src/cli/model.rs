@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
     Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models, ModelsShown, Verified,
@@ -83,9 +83,9 @@ struct PathArgs {
     dry_run: bool,
 }
 
-pub(super) fn run(session: &Session, args: &ModelArgs) -> Result<()> {
-    let models = Models::open(session.open.vault.as_deref(), &session.open.flags)?;
-    let out = session.out;
+pub(super) fn run(context: &CommandContext, args: &ModelArgs) -> Result<()> {
+    let models = Models::open(context.open.vault.as_deref(), &context.open.flags)?;
+    let out = context.out;
     match &args.action {
         ModelAction::List => out.reply(&models.list()?, |items| show_list(items)),
         ModelAction::Show => out.reply(&models.show()?, show_both),

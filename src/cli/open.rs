@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-use super::change::DryPlan;
-use super::{Session, output};
+use super::args::DryRunArgs;
+use super::{CommandContext, output};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Open a note in Obsidian, or in the program that the system opens such files with.
@@ -28,7 +28,7 @@ pub(super) struct OpenArgs {
     #[arg(long, value_enum)]
     with: Option<Opener>,
     #[command(flatten)]
-    dry: DryPlan,
+    dry_run: DryRunArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -55,8 +55,8 @@ struct OpenReply {
     opened: bool,
 }
 
-pub(super) fn run(session: &Session, args: &OpenArgs) -> Result<()> {
-    let store = session.fresh_store()?;
+pub(super) fn run(context: &CommandContext, args: &OpenArgs) -> Result<()> {
+    let store = context.fresh_store()?;
     let path = store.lookup().find(&args.note)?.path.to_string();
     let file = store.root().join(&path);
     let has_obsidian = store.root().join(crate::vault::CONFIG_DIR).is_dir();
@@ -67,15 +67,15 @@ pub(super) fn run(session: &Session, args: &OpenArgs) -> Result<()> {
         Opener::System => file.to_owned(),
     };
     let program = opener();
-    if !args.dry.dry_run {
+    if !args.dry_run.is_set() {
         run_with(&program, Path::new(&address)).map_err(|error| {
             error.with_hint(
                 "$SIDENOTE_OPENER names another program that opens it; `sidenote edit` opens it in $EDITOR",
             )
         })?;
     }
-    let reply = OpenReply { path, address, program, opened: !args.dry.dry_run };
-    session.out.reply(&reply, |reply| {
+    let reply = OpenReply { path, address, program, opened: !args.dry_run.is_set() };
+    context.out.reply(&reply, |reply| {
         let verb = if reply.opened { "opened" } else { "would open" };
         format!("{verb} {}\n", output::plain(&reply.address))
     })

@@ -64,11 +64,11 @@ impl Output {
     /// Prints text as it is, which is for programs: JSON, scripts, settings. A reader that closed its end has heard
     /// enough, which is no error.
     pub(crate) fn print(self, text: &str) -> Result<()> {
-        self.print_while_heard(text).map(drop)
+        self.print_until_closed(text).map(drop)
     }
 
     /// Prints text as it is; says whether somebody may still read it.
-    pub(crate) fn print_while_heard(self, text: &str) -> Result<bool> {
+    pub(crate) fn print_until_closed(self, text: &str) -> Result<bool> {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Ok(()) => Ok(true),
@@ -78,12 +78,12 @@ impl Output {
     }
 
     /// Tells the person at the terminal something that is no answer.
-    pub(crate) fn say(self, text: &str) {
+    pub(crate) fn message(self, text: &str) {
         write_error(&for_terminal(text, console::colors_enabled_stderr()));
     }
 
     /// Tells of a failure: a sentence and what to do.
-    pub(crate) fn fail(self, error: &Error) {
+    pub(crate) fn print_error(self, error: &Error) {
         if self.json {
             let reply = serde_json::json!({
                 "error": { "kind": error.kind().name(), "message": error.to_string(), "hint": error.hint() }
@@ -92,9 +92,9 @@ impl Output {
         }
         let error_hint = error.hint();
         let error = plain_lines(&error.to_string());
-        self.say(&format!("{} {error}", style("error:").red().bold().for_stderr()));
+        self.message(&format!("{} {error}", style("error:").red().bold().for_stderr()));
         if let Some(hint) = error_hint {
-            self.say(&format!("{} {}", style("hint:").cyan().for_stderr(), plain_lines(hint)));
+            self.message(&format!("{} {}", style("hint:").cyan().for_stderr(), plain_lines(hint)));
         }
     }
 }
@@ -106,7 +106,7 @@ fn write_error(line: &str) {
 }
 
 /// Marks the ranges of a text, which do not overlap, in bold where colour is on.
-pub(crate) fn mark(text: &str, ranges: &[(usize, usize)]) -> String {
+pub(crate) fn highlight(text: &str, ranges: &[(usize, usize)]) -> String {
     let mut out = String::with_capacity(text.len() + ranges.len() * 8);
     let mut from = 0;
     for &(start, end) in ranges {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Session, output, split_lines};
+use super::{CommandContext, output, split_lines};
 use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{InspectReply, ReadRequest};
@@ -45,20 +45,20 @@ pub(super) struct InspectArgs {
     note: String,
 }
 
-pub(super) fn run(session: &Session, args: &ReadArgs) -> Result<()> {
-    let store = session.fresh_store()?;
+pub(super) fn run(context: &CommandContext, args: &ReadArgs) -> Result<()> {
+    let store = context.fresh_store()?;
     let reply = store.reads().read(&ReadRequest {
         note: args.note.clone(),
         section: args.section.clone(),
         lines: args.lines.as_deref().map(split_lines).transpose()?,
     })?;
     store.memories().used(&reply.path, "read");
-    reply.notices.iter().for_each(|notice| session.out.say(notice));
-    session.out.reply_exact(&reply, |reply| reply.text.clone())
+    reply.notices.iter().for_each(|notice| context.out.message(notice));
+    context.out.reply_exact(&reply, |reply| reply.text.clone())
 }
 
-pub(super) fn outline(session: &Session, args: &OutlineArgs) -> Result<()> {
-    let headings = session.fresh_store()?.reads().inspect(&args.note)?.headings;
+pub(super) fn outline(context: &CommandContext, args: &OutlineArgs) -> Result<()> {
+    let headings = context.fresh_store()?.reads().inspect(&args.note)?.headings;
     let show = |headings: &Vec<Heading>| {
         let least = headings.iter().map(|heading| heading.level).min().unwrap_or(1);
         let rows = headings.iter().map(|heading| {
@@ -67,12 +67,12 @@ pub(super) fn outline(session: &Session, args: &OutlineArgs) -> Result<()> {
         });
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(session.out, &headings, |headings| headings, show)
+    args.shape.reply(context.out, &headings, |headings| headings, show)
 }
 
-pub(super) fn inspect(session: &Session, args: &InspectArgs) -> Result<()> {
-    let store = session.fresh_store()?;
-    session.out.reply(&store.reads().inspect(&args.note)?, show)
+pub(super) fn inspect(context: &CommandContext, args: &InspectArgs) -> Result<()> {
+    let store = context.fresh_store()?;
+    context.out.reply(&store.reads().inspect(&args.note)?, show)
 }
 
 fn show(reply: &InspectReply) -> String {

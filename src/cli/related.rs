@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use console::style;
 
 use super::search::AskedArgs;
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{Kinship, MentionsReply, RelatedReply, RelatedRequest, WhyReply, WhyRequest};
@@ -66,18 +66,18 @@ pub(super) struct WhyArgs {
     asked: AskedArgs,
 }
 
-pub(super) fn related(session: &Session, args: &RelatedArgs) -> Result<()> {
+pub(super) fn related(context: &CommandContext, args: &RelatedArgs) -> Result<()> {
     let by = match args.by {
         ByArg::Both => Kinship::Both,
         ByArg::Vector => Kinship::Vector,
         ByArg::Links => Kinship::Links,
     };
     let request = RelatedRequest { note: args.note.clone(), by, limit: args.limit };
-    let reply = session.store()?.searches().related(&request)?;
-    if !session.out.is_json() {
-        reply.notes.iter().for_each(|note| session.out.say(&format!("note: {note}")));
+    let reply = context.store()?.searches().related(&request)?;
+    if !context.out.is_json() {
+        reply.notes.iter().for_each(|note| context.out.message(&format!("note: {note}")));
     }
-    args.shape.reply(session.out, &reply, |reply| &reply.related, show_related)
+    args.shape.reply(context.out, &reply, |reply| &reply.related, show_related)
 }
 
 fn show_related(reply: &RelatedReply) -> String {
@@ -98,9 +98,9 @@ fn show_related(reply: &RelatedReply) -> String {
     output::columns(&rows.collect::<Vec<_>>())
 }
 
-pub(super) fn mentions(session: &Session, args: &MentionsArgs) -> Result<()> {
-    let reply = session.store()?.searches().unlinked_mentions(&args.note, args.limit)?;
-    args.shape.reply(session.out, &reply, |reply| &reply.mentions, show_mentions)
+pub(super) fn mentions(context: &CommandContext, args: &MentionsArgs) -> Result<()> {
+    let reply = context.store()?.searches().unlinked_mentions(&args.note, args.limit)?;
+    args.shape.reply(context.out, &reply, |reply| &reply.mentions, show_mentions)
 }
 
 fn show_mentions(reply: &MentionsReply) -> String {
@@ -119,10 +119,10 @@ fn show_mentions(reply: &MentionsReply) -> String {
     text
 }
 
-pub(super) fn why(session: &Session, args: &WhyArgs) -> Result<()> {
-    let search = args.asked.request(args.query.clone(), session.now())?;
-    let reply = session.store()?.searches().why(&WhyRequest { search, note: args.note.clone() })?;
-    session.out.reply(&reply, show_why)
+pub(super) fn why(context: &CommandContext, args: &WhyArgs) -> Result<()> {
+    let search = args.asked.request(args.query.clone(), context.now())?;
+    let reply = context.store()?.searches().why(&WhyRequest { search, note: args.note.clone() })?;
+    context.out.reply(&reply, show_why)
 }
 
 fn show_why(reply: &WhyReply) -> String {

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use console::style;
 
 use crate::cli::format::ListFormat;
-use crate::cli::{Session, output, terminal};
+use crate::cli::{CommandContext, output, terminal};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
@@ -145,8 +145,8 @@ impl FilterArgs {
     }
 }
 
-pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
-    let store = session.store()?;
+pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
+    let store = context.store()?;
     let asked = args.asked.request(args.query.join(" "), store.now())?;
     let (filter, path) = (asked.filter.clone(), asked.path.clone());
     // A program that reads the list must get what meets the condition, or nothing.
@@ -157,18 +157,18 @@ pub(super) fn run(session: &Session, args: &SearchArgs) -> Result<()> {
     if reply.results.is_empty() {
         reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?.into_iter().map(Into::into));
     }
-    if !session.out.is_json() {
+    if !context.out.is_json() {
         for note in &reply.notes {
-            session.out.say(&format!("note: {note}"));
+            context.out.message(&format!("note: {note}"));
         }
         if reply.stale {
-            session.out.say("note: files changed that the index does not hold yet");
+            context.out.message("note: files changed that the index does not hold yet");
         }
         if let Some(better) = &reply.did_you_mean {
-            session.out.say(&format!("did you mean: {}", output::plain(better)));
+            context.out.message(&format!("did you mean: {}", output::plain(better)));
         }
     }
-    args.shape.reply(session.out, &reply, |reply| &reply.results, show)
+    args.shape.reply(context.out, &reply, |reply| &reply.results, show)
 }
 
 fn show(reply: &SearchReply) -> String {
@@ -196,7 +196,7 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
     if !heading.is_empty() {
         text.push_str(&format!("    {}\n", style(output::plain(heading)).dim()));
     }
-    let marked = output::mark(&result.snippet, &result.marks);
+    let marked = output::highlight(&result.snippet, &result.marks);
     // The headings stand above already, and a first heading is mostly the title again.
     let own = result.heading.rsplit(" > ").next().unwrap_or("");
     let repeats = |line: &str| {

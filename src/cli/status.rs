@@ -1,11 +1,11 @@
 //! `sidenote status`: the state of vault and index; and the hidden `sidenote dump`, which prints the whole index.
 
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::error::Result;
 use crate::store::Status;
 
-pub(super) fn run(session: &Session) -> Result<()> {
-    session.out.reply(&session.store()?.index().status()?, show)
+pub(super) fn run(context: &CommandContext) -> Result<()> {
+    context.out.reply(&context.store()?.index().status()?, show)
 }
 
 fn show(status: &Status) -> String {
@@ -59,7 +59,7 @@ fn show(status: &Status) -> String {
     output::columns(&rows.map(|(name, value)| vec![name.to_owned(), value]))
 }
 
-pub(super) fn dump(session: &Session) -> Result<()> {
-    let lines = session.fresh_store()?.index().dump()?;
-    session.out.reply(&lines, |lines| lines.iter().map(|line| format!("{line}\n")).collect())
+pub(super) fn dump(context: &CommandContext) -> Result<()> {
+    let lines = context.fresh_store()?.index().dump()?;
+    context.out.reply(&lines, |lines| lines.iter().map(|line| format!("{line}\n")).collect())
 }

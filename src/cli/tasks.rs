@@ -4,7 +4,7 @@ use clap::Args;
 use console::style;
 
 use super::search::FilterArgs;
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{TaskItem, TasksRequest};
@@ -36,10 +36,10 @@ pub(super) struct TasksArgs {
     shape: ListFormat,
 }
 
-pub(super) fn run(session: &Session, args: &TasksArgs) -> Result<()> {
-    let mut filter = args.filter.filter(session.now())?;
+pub(super) fn run(context: &CommandContext, args: &TasksArgs) -> Result<()> {
+    let mut filter = args.filter.filter(context.now())?;
     filter.folder.clone_from(&args.folder);
-    let store = session.fresh_store()?;
+    let store = context.fresh_store()?;
     if let Some(folder) = &args.folder {
         store.reads().refuse_missing_folder(folder)?;
     }
@@ -47,9 +47,9 @@ pub(super) fn run(session: &Session, args: &TasksArgs) -> Result<()> {
     let request = TasksRequest { filter, note: args.note.clone(), done, limit: args.limit };
     let tasks = store.reads().tasks(&request)?;
     if tasks.is_empty() {
-        session.tell_absent(&store.reads().absent(&request.filter, None, None)?);
+        context.print_unmet_conditions(&store.reads().absent(&request.filter, None, None)?);
     }
-    args.shape.reply(session.out, &tasks, |tasks| tasks, |tasks| show(tasks))
+    args.shape.reply(context.out, &tasks, |tasks| tasks, |tasks| show(tasks))
 }
 
 fn show(tasks: &[TaskItem]) -> String {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 
-use super::{Session, output};
+use super::{CommandContext, output};
 use crate::error::{Error, Result};
 use crate::store::Followed;
 
@@ -87,11 +87,11 @@ impl Staleness {
     }
 }
 
-pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
-    session.open.fill = true;
-    let store = Arc::new(session.store()?);
+pub(super) fn run(context: &mut CommandContext, args: &WatchArgs) -> Result<()> {
+    context.open.fill = true;
+    let store = Arc::new(context.store()?);
     if let Some(holder) = store.index().status()?.locked_by {
-        session.out.say(&format!(
+        context.out.message(&format!(
             "notice: process {} ({}) keeps the index; this one follows once that one ends",
             holder.pid, holder.command
         ));
@@ -106,10 +106,10 @@ pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
     .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
     // Whoever reads slowly, or not at all, must not hold up the index.
     let (lines, printed) = sync_channel::<String>(LINES);
-    let out = session.out;
+    let out = context.out;
     let printer = std::thread::spawn(move || {
         for line in printed {
-            match out.print_while_heard(&line) {
+            match out.print_until_closed(&line) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -146,7 +146,7 @@ pub(super) fn run(session: &mut Session, args: &WatchArgs) -> Result<()> {
     if args.stats {
         let waited = std::mem::take(&mut *waited.lock().unwrap_or_else(PoisonError::into_inner));
         let stats = Staleness::of(waited);
-        return session.out.reply(&stats, Staleness::show);
+        return context.out.reply(&stats, Staleness::show);
     }
     Ok(())
 }

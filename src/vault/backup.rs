@@ -342,88 +342,118 @@ fn remove(path: &Path) -> Result<()> {
 /// Lists what is in a vault. Links that lead to what is in it stay links; others are followed where the user allows it,
 /// so that it is there, but not to a folder that holds the vault or backups, or that was taken already.
 fn collect(vault: &Vault, backups: &Path) -> Result<SourceTree> {
-    let (root, hidden, follow_outside) = (vault.root(), vault.hidden(), vault.follows_outside());
-    let mut tree = SourceTree::default();
-    let mut folders = vec![(String::new(), root.to_owned())];
-    let mut entered = HashSet::new();
+    let root = vault.root();
     let top = fs::metadata(root).map_err(|error| Error::io("list", root, error))?;
-    entered.insert((top.dev(), top.ino()));
-    while let Some((path, disk)) = folders.pop() {
-        let failed = |error| Error::io("list", &disk, error);
-        let entries = match fs::read_dir(&disk) {
+    let mut collector = Collector {
+        vault,
+        backups,
+        tree: SourceTree::default(),
+        open: vec![(String::new(), root.to_owned())],
+        entered: HashSet::from([(top.dev(), top.ino())]),
+    };
+    while let Some((path, disk)) = collector.open.pop() {
+        collector.add_folder(path, &disk)?;
+    }
+    let mut tree = collector.tree;
+    tree.empty.sort();
+    Ok(tree)
+}
+
+/// A walk over the folders of a vault that are to be copied.
+struct Collector<'a> {
+    vault: &'a Vault,
+    backups: &'a Path,
+    tree: SourceTree,
+    /// The folders that were found and not yet listed: their paths in the vault, and on the disk.
+    open: Vec<(String, PathBuf)>,
+    /// Device and inode of each folder that was found, because a link may lead to a folder that holds it.
+    entered: HashSet<(u64, u64)>,
+}
+
+impl Collector<'_> {
+    /// Adds what is in a folder. One that cannot be listed is left out, except for the root of the vault.
+    fn add_folder(&mut self, path: String, disk: &Path) -> Result<()> {
+        let failed = |error| Error::io("list", disk, error);
+        let is_root = path.is_empty();
+        let entries = match fs::read_dir(disk) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => continue,
-            Err(_) if !path.is_empty() => {
-                tree.left_out.push(path);
-                continue;
+            Err(error) if is_root => return Err(failed(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => {
+                self.tree.left_out.push(path);
+                return Ok(());
             }
-            Err(error) => return Err(failed(error)),
         };
         let mut is_empty = true;
         for entry in entries {
             let entry = match entry {
                 Ok(entry) => entry,
-                Err(_) if !path.is_empty() => {
-                    tree.left_out.push(path.clone());
+                Err(error) if is_root => return Err(failed(error)),
+                Err(_) => {
+                    self.tree.left_out.push(path.clone());
                     break;
                 }
-                Err(error) => return Err(failed(error)),
             };
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 tracing::warn!("{} is not backed up: its name is not UTF-8", entry.path().display());
                 continue;
             };
-            if name == STATE_DIR || (path.is_empty() && LEFT_OUT.contains(&name)) {
+            let inner = if is_root { name.to_owned() } else { format!("{path}/{name}") };
+            let is_ours = name == STATE_DIR || (is_root && LEFT_OUT.contains(&name));
+            if is_ours || inner == self.vault.hidden() {
                 continue;
             }
-            let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-            if inner == hidden {
-                continue;
-            }
-            let Ok(mut found) = entry.metadata() else { continue };
-            let mut disk = entry.path();
+            let Ok(found) = entry.metadata() else { continue };
             is_empty = false;
             if found.is_symlink() {
-                let link = fs::read_link(entry.path()).map_err(failed)?;
-                let target = entry.path().canonicalize().ok();
-                let leads_out = target.as_ref().is_some_and(|target| !target.starts_with(root));
-                let leads_back = target.is_some_and(|target| {
-                    root.starts_with(&target)
-                        || backups.starts_with(&target)
-                        || SPECIAL.iter().any(|special| target.starts_with(special))
-                });
-                if leads_back {
-                    tree.left_out.push(inner);
-                    continue;
-                }
-                match fs::metadata(entry.path()) {
-                    Ok(target) if leads_out && follow_outside => {
-                        found = target;
-                        disk = fs::canonicalize(&disk).map_err(failed)?;
-                    }
-                    _ => {
-                        let look = look_of(&found);
-                        tree.items.insert(inner, SourceFile { disk, look, link: Some(link) });
-                        continue;
-                    }
-                }
-            }
-            if found.is_dir() {
-                // A link may lead to a folder that holds it.
-                if entered.insert((found.dev(), found.ino())) {
-                    folders.push((inner, disk));
-                }
-            } else if found.is_file() {
-                tree.items.insert(inner, SourceFile { disk, look: look_of(&found), link: None });
+                self.add_link(inner, entry.path(), &found).map_err(failed)?;
+            } else {
+                self.add_item(inner, entry.path(), &found);
             }
         }
-        if is_empty && !path.is_empty() {
-            tree.empty.push(path);
+        if is_empty && !is_root {
+            self.tree.empty.push(path);
+        }
+        Ok(())
+    }
+
+    /// Adds a symbolic link, or what it leads to if that is outside of the vault and the user lets links be followed.
+    fn add_link(&mut self, path: String, disk: PathBuf, found: &fs::Metadata) -> io::Result<()> {
+        let root = self.vault.root();
+        let link = fs::read_link(&disk)?;
+        let target = disk.canonicalize().ok();
+        let leads_out = target.as_ref().is_some_and(|target| !target.starts_with(root));
+        let leads_back = target.is_some_and(|target| {
+            root.starts_with(&target)
+                || self.backups.starts_with(&target)
+                || SPECIAL.iter().any(|special| target.starts_with(special))
+        });
+        if leads_back {
+            self.tree.left_out.push(path);
+            return Ok(());
+        }
+        match fs::metadata(&disk) {
+            Ok(target) if leads_out && self.vault.follows_outside() => {
+                self.add_item(path, fs::canonicalize(&disk)?, &target);
+            }
+            _ => {
+                self.tree.items.insert(path, SourceFile { disk, look: look_of(found), link: Some(link) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file, or a folder to be listed. Pipes and devices are not copied.
+    fn add_item(&mut self, path: String, disk: PathBuf, found: &fs::Metadata) {
+        if found.is_dir() {
+            if self.entered.insert((found.dev(), found.ino())) {
+                self.open.push((path, disk));
+            }
+        } else if found.is_file() {
+            self.tree.items.insert(path, SourceFile { disk, look: look_of(found), link: None });
         }
     }
-    tree.empty.sort();
-    Ok(tree)
 }
 
 /// What became of a file that was to be copied.

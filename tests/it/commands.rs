@@ -245,7 +245,7 @@ fn an_edit_in_the_editor_is_reported_recorded_and_can_be_undone() {
     assert_eq!(text_of(&vault, "a.md"), "one\n");
     let mut command = vault.command(&["edit", "a"]);
     let idle = command.env("EDITOR", "true").env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap();
-    assert_eq!(stdout(&idle), "a.md is as it was\n");
+    assert_eq!(stdout(&idle), "a.md is unchanged\n");
 }
 
 #[test]

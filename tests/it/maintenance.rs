@@ -720,7 +720,7 @@ fn left_out_and_named() {
     let item = json(&vault, "2026-05-01", &["backup"]);
     assert_eq!(item["left_out"], json!(["b.md", "c.png"]), "{item}");
     let done = vault.run(&["memory", "export", "--format", "jsonl"]);
-    assert!(stderr(&done).contains("b.md cannot be read, so it is left out"), "{}", stderr(&done));
+    assert!(stderr(&done).contains("b.md cannot be read and is not exported"), "{}", stderr(&done));
     assert!(done.status.success() && stdout(&done).lines().count() == 1, "{}", stdout(&done));
     // What cannot be written is no less a failure.
     let folder = root.join(".sidenote/backups");

@@ -278,7 +278,7 @@ fn forgetting_by_query_names_the_memory_and_how_to_restore_it() {
     let done = vault.run(&["memory", "forget", "sauna for the crew"]);
     assert!(done.status.success(), "{}", stderr(&done));
     let said = stderr(&done);
-    assert!(said.contains("Sauna.md (Sauna) is what the query means"), "{said}");
+    assert!(said.contains("the query matches Sauna.md (Sauna)"), "{said}");
     assert!(said.contains("Sauna.md (Sauna) is forgotten; `sidenote undo` brings it back"), "{said}");
     run(&vault, NOW, &["undo"]);
     let mut client = Client::start(&vault, &["--toolset", "tiered"]);

@@ -436,98 +436,116 @@ fn parse(text: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// Reads one memory, of ours or of another program.
+/// The properties of an import that have a field of their own in [`Incoming`].
+const OWN_FIELDS: [&str; 6] = ["id", "title", "tags", "type", "created_at", "importance"];
+
+/// Reads a memory from an object of an import.
+///
+/// # Errors
+/// `Invalid` for an object without text, and for tags, an importance or a time of the wrong type.
 fn read(record: &Value) -> Result<Incoming> {
-    let text = |names: &[&str]| names.iter().find_map(|name| record.get(*name)?.as_str()).map(str::to_owned);
-    let content = text(&["content", "text"]).ok_or_else(|| Error::invalid("it has no text `content`"))?;
+    let content =
+        text(record, &["content", "text"]).ok_or_else(|| Error::invalid("it has no text `content`"))?;
+    let properties = record.get("properties").and_then(Value::as_object);
+    // Only an export of ours has both; the note is restored as it was.
+    let path = text(record, &["path"]).filter(|_| properties.is_some());
+    let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
+    let is_valid_id = |id: &String| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n');
+    Ok(Incoming {
+        id: text(record, &["id"]).filter(is_valid_id),
+        title: text(record, &["title"]).filter(|title| !title.trim().is_empty()),
+        kind: text(record, &["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
+        tags: read_tags(record)?,
+        importance: read_importance(record)?,
+        created: read_creation_time(record)?,
+        properties: match (&path, properties) {
+            (Some(_), Some(properties)) => properties.clone(),
+            _ => properties_of_other_programs(record, properties),
+        },
+        frontmatter: text(record, &["frontmatter"]).filter(|_| path.is_some()),
+        path,
+        content,
+    })
+}
+
+/// Returns the first of the named fields that is present, if it is a text.
+fn text(record: &Value, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| record.get(*name)?.as_str()).map(str::to_owned)
+}
+
+/// Reads the tags: a list, or a text with commas or semicolons between the tags.
+fn read_tags(record: &Value) -> Result<Vec<String>> {
     let tag = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
     };
-    let tags = match record.get("tags") {
+    let tags: Vec<String> = match record.get("tags") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(tags)) => tags.split([',', ';']).map(|tag| tag.trim().to_owned()).collect(),
+        Some(Value::String(tags)) => tags.split([',', ';']).map(str::to_owned).collect(),
         Some(Value::Array(tags)) => tags.iter().filter_map(tag).collect(),
         Some(_) => return Err(Error::invalid("its `tags` are no list")),
     };
-    let importance = match record.get("importance") {
-        None | Some(Value::Null) => None,
-        Some(value) => {
-            let number = value.as_f64().filter(|number| number.is_finite());
-            let number =
-                number.ok_or_else(|| Error::invalid(format!("its importance {value} is no number")))?;
-            Some(number.clamp(MIN_IMPORTANCE, MAX_IMPORTANCE))
-        }
-    };
-    let created = match ["created_at", "createdAt", "timestamp"].iter().find_map(|name| record.get(*name)) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(text)) => {
-            Some(Timestamp::parse(text).ok_or_else(|| Error::invalid(format!("its time {text:?} is none")))?)
-        }
-        Some(Value::Number(number)) => {
+    let tags = tags.iter().map(|tag| tag.trim().trim_start_matches('#').to_owned());
+    Ok(tags.filter(|tag| !tag.is_empty()).collect())
+}
+
+/// Reads the importance and limits it to the range of importances.
+fn read_importance(record: &Value) -> Result<Option<f64>> {
+    let Some(value) = record.get("importance").filter(|value| !value.is_null()) else { return Ok(None) };
+    let number = value.as_f64().filter(|number| number.is_finite());
+    let number = number.ok_or_else(|| Error::invalid(format!("its importance {value} is no number")))?;
+    Ok(Some(number.clamp(MIN_IMPORTANCE, MAX_IMPORTANCE)))
+}
+
+/// Reads the time of creation: a date as text, or seconds or milliseconds since 1970.
+fn read_creation_time(record: &Value) -> Result<Option<Timestamp>> {
+    let wrong = |value: &Value| Error::invalid(format!("its time {value} is none"));
+    let time = ["created_at", "createdAt", "timestamp"].iter().find_map(|name| record.get(*name));
+    match time {
+        None | Some(Value::Null) => Ok(None),
+        Some(value @ Value::String(text)) => Timestamp::parse(text).map(Some).ok_or_else(|| wrong(value)),
+        Some(value @ Value::Number(number)) => {
             // Seconds where they cannot be milliseconds of a time since 1973.
-            let millis = number.as_f64().unwrap_or(f64::NAN);
-            let millis = if millis < 1e11 { millis * 1000.0 } else { millis };
-            if !(0.0..LATEST).contains(&millis) {
-                return Err(Error::invalid(format!("its time {number} is none")));
-            }
-            Some(Timestamp::from_millis(millis as i64))
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            let millis = if number < 1e11 { number * 1000.0 } else { number };
+            let time = (0.0..LATEST).contains(&millis).then(|| Timestamp::from_millis(millis as i64));
+            time.map(Some).ok_or_else(|| wrong(value))
         }
-        Some(value) => return Err(Error::invalid(format!("its time {value} is none"))),
-    };
-    let given = record.get("properties").and_then(Value::as_object);
-    let path = text(&["path"]).filter(|_| record.get("properties").is_some_and(Value::is_object));
-    let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
-    let id = text(&["id"]).filter(|id| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n'));
-    let fixed = ["id", "title", "tags", "type", "created_at", "importance"];
-    let mut properties = given.cloned().unwrap_or_default();
-    if path.is_none() {
-        properties.retain(|name, _| !fixed.contains(&name.as_str()));
-        // What other programs keep beside a memory stays together.
-        let metadata =
-            record.get("metadata").filter(|value| value.as_object().is_some_and(|map| !map.is_empty()));
-        if let Some(metadata) = metadata.filter(|_| given.is_none()) {
-            properties.insert("metadata".to_owned(), metadata.clone());
-        }
-        let updated = text(&["updated_at", "updatedAt"]).filter(|text| Timestamp::parse(text).is_some());
-        if let Some(updated) = updated.filter(|_| given.is_none()) {
-            properties.insert("updated_at".to_owned(), Value::from(updated));
-        }
-        // What says of a memory that it is pinned or put away.
-        for name in ["pinned", "forgotten"] {
-            let is_set = match record.get(name) {
-                Some(Value::Bool(flag)) => *flag,
-                Some(Value::String(text)) => text == "true",
-                _ => false,
-            };
-            if is_set && !properties.contains_key(name) {
-                properties.insert(name.to_owned(), Value::Bool(true));
-            }
-        }
-        if text(&["tier"]).is_some_and(|tier| tier.eq_ignore_ascii_case("archive")) {
-            properties.insert("tier".to_owned(), Value::from("archive"));
-        }
-        if let Some(usefulness) =
-            record.get("usefulness").filter(|value| value.as_i64().is_some_and(|n| n != 0))
-        {
-            properties.entry("usefulness".to_owned()).or_insert_with(|| usefulness.clone());
+        Some(value) => Err(wrong(value)),
+    }
+}
+
+/// Collects the properties of a memory that does not come from an export of ours: those of the object, its metadata,
+/// and what it says of pinned, forgotten, archived and useful memories.
+fn properties_of_other_programs(record: &Value, own: Option<&Map<String, Value>>) -> Map<String, Value> {
+    let mut properties = own.cloned().unwrap_or_default();
+    properties.retain(|name, _| !OWN_FIELDS.contains(&name.as_str()));
+    if own.is_none() {
+        // The metadata of other programs stays together, in one property.
+        let metadata = record.get("metadata");
+        let metadata = metadata.filter(|value| value.as_object().is_some_and(|map| !map.is_empty()));
+        properties.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata.clone())));
+        let updated = text(record, &["updated_at", "updatedAt"]);
+        let updated = updated.filter(|text| Timestamp::parse(text).is_some());
+        properties.extend(updated.map(|updated| ("updated_at".to_owned(), Value::from(updated))));
+    }
+    for name in ["pinned", "forgotten"] {
+        let is_set = match record.get(name) {
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(text)) => text == "true",
+            _ => false,
+        };
+        if is_set && !properties.contains_key(name) {
+            properties.insert(name.to_owned(), Value::Bool(true));
         }
     }
-    Ok(Incoming {
-        id,
-        title: text(&["title"]).filter(|title| !title.trim().is_empty()),
-        kind: text(&["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
-        tags: tags
-            .iter()
-            .map(|tag| tag.trim().trim_start_matches('#').to_owned())
-            .filter(|tag| !tag.is_empty())
-            .collect(),
-        importance,
-        created,
-        properties,
-        frontmatter: text(&["frontmatter"]).filter(|_| path.is_some()),
-        path,
-        content,
-    })
+    if text(record, &["tier"]).is_some_and(|tier| tier.eq_ignore_ascii_case("archive")) {
+        properties.insert("tier".to_owned(), Value::from("archive"));
+    }
+    let usefulness = record.get("usefulness").filter(|value| value.as_i64().is_some_and(|votes| votes != 0));
+    if let Some(usefulness) = usefulness {
+        properties.entry("usefulness".to_owned()).or_insert_with(|| usefulness.clone());
+    }
+    properties
 }

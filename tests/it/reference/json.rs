@@ -419,7 +419,7 @@ impl Types {
         // What `json!` makes of one value.
         all.push(Type {
             name: "Cleared".to_owned(),
-            file: PathBuf::from("cli/memory.rs"),
+            file: PathBuf::from("cli/memory/context.rs"),
             meaning: "What became of the context.".to_owned(),
             is_enum: false,
             fields: vec![

@@ -1,0 +1,40 @@
+//! Arguments that several commands share, and the reading of text arguments.
+
+use std::io::Read as _;
+
+use clap::Args;
+
+use crate::error::{Error, Result};
+
+/// The flag `--dry-run` of the commands that change something.
+#[derive(Debug, Args)]
+pub(super) struct DryRunArgs {
+    /// Change nothing; print what would change. Changes of notes are printed as a diff, with --json as exact edits.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl DryRunArgs {
+    /// Returns whether nothing may change.
+    pub(super) fn is_set(&self) -> bool {
+        self.dry_run
+    }
+}
+
+/// Returns the text of an argument, or the whole of standard input for `-`.
+///
+/// # Errors
+/// `Io` if standard input cannot be read or is not UTF-8.
+pub(super) fn text_or_stdin(argument: &str) -> Result<String> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| Error::io("read", "standard input", error))?;
+    Ok(text)
+}
+
+/// Returns tags without the `#` that may precede them.
+pub(super) fn without_hash_signs(tags: &[String]) -> Vec<String> {
+    tags.iter().map(|tag| tag.trim().trim_start_matches('#').to_owned()).collect()
+}

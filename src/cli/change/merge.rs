@@ -1,0 +1,25 @@
+//! `sidenote merge`: appends one note to another and redirects the links.
+
+use clap::Args;
+
+use super::apply;
+use crate::cli::CommandContext;
+use crate::cli::args::DryRunArgs;
+use crate::error::Result;
+use crate::store::{MergeRequest, Operation};
+
+/// Append one note to another, remove the first, and redirect its links to the second.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct MergeArgs {
+    /// The note to append and remove: path, id, title, alias, file name or [[wikilink]].
+    from: String,
+    /// The note that receives the text.
+    into: String,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+pub(super) fn run(context: &CommandContext, args: MergeArgs) -> Result<()> {
+    let MergeArgs { from, into, dry_run } = args;
+    apply(context, &Operation::Merge(MergeRequest { from, into }), &dry_run)
+}

@@ -1,0 +1,78 @@
+//! `sidenote set`, `sidenote unset` and `sidenote add`: change a property of a note.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{EditOptions, apply_edit};
+use crate::cli::CommandContext;
+use crate::error::Result;
+use crate::store::NoteEdit;
+
+/// Set a property of a note. Several values make a list.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote set Plan status open
+  sidenote set Plan aliases \"The plan\" \"Boat plan\"")]
+pub(in crate::cli) struct SetArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// The name of the property.
+    key: String,
+    /// The value. It is parsed as JSON if it is valid JSON, and is text otherwise.
+    #[arg(required = true, allow_negative_numbers = true)]
+    values: Vec<String>,
+    #[command(flatten)]
+    options: EditOptions,
+}
+
+/// Remove a property from a note.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct UnsetArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// The name of the property.
+    key: String,
+    #[command(flatten)]
+    options: EditOptions,
+}
+
+/// Add a value to a list property of a note.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AddArgs {
+    /// The note: path, id, title, alias, file name or [[wikilink]].
+    note: String,
+    /// The name of the property.
+    key: String,
+    /// The value to add. It is parsed as JSON if it is valid JSON, and is text otherwise.
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    #[command(flatten)]
+    options: EditOptions,
+}
+
+pub(super) fn set(context: &CommandContext, args: SetArgs) -> Result<()> {
+    let value = match args.values.as_slice() {
+        [value] => json_or_text(value),
+        values => values.iter().map(|value| json_or_text(value)).collect(),
+    };
+    apply_edit(context, args.note, NoteEdit::Set(args.key, value), args.options)
+}
+
+pub(super) fn unset(context: &CommandContext, args: UnsetArgs) -> Result<()> {
+    apply_edit(context, args.note, NoteEdit::Unset(args.key), args.options)
+}
+
+pub(super) fn add(context: &CommandContext, args: AddArgs) -> Result<()> {
+    let value = json_or_text(&args.value);
+    apply_edit(context, args.note, NoteEdit::Add(args.key, value), args.options)
+}
+
+/// Parses a value as JSON if it is a number, a Boolean, null, a string or a list, and returns it as text otherwise.
+pub(super) fn json_or_text(argument: &str) -> Value {
+    match serde_json::from_str::<Value>(argument) {
+        // A number that JSON would write differently is text: a version such as 1.10, or an id with many digits.
+        Ok(Value::Number(number)) if number.to_string() != argument => Value::from(argument),
+        Ok(value) if !value.is_object() => value,
+        _ => Value::from(argument),
+    }
+}

@@ -1,0 +1,22 @@
+//! `sidenote restore`: moves a file from the trash folder back to its place.
+
+use clap::Args;
+
+use super::apply;
+use crate::cli::CommandContext;
+use crate::cli::args::DryRunArgs;
+use crate::error::Result;
+use crate::store::Operation;
+
+/// Restore a file from the trash folder of the vault.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RestoreArgs {
+    /// The path of the file inside .trash/.
+    note: String,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+pub(super) fn run(context: &CommandContext, args: RestoreArgs) -> Result<()> {
+    apply(context, &Operation::Restore(args.note), &args.dry_run)
+}

@@ -1,0 +1,55 @@
+//! `sidenote memory explain`: explains the score of a memory.
+
+use clap::Args;
+use console::style;
+
+use crate::cli::{CommandContext, output};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::store::{ExplainReply, ScoreComponent};
+
+/// Explain the tier, importance and score of a memory.
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The memory: id, path, title, alias or [[wikilink]].
+    name: String,
+    /// Compute the score for this query.
+    #[arg(long)]
+    query: Option<String>,
+}
+
+pub(super) fn run(context: &CommandContext, args: &ExplainArgs) -> Result<()> {
+    let reply = context.fresh_store()?.recalls().explain(&args.name, args.query.as_deref())?;
+    context.out.reply(&reply, show)
+}
+
+fn show(reply: &ExplainReply) -> String {
+    let state = &reply.memory.state;
+    let row = |name: &str, component: &ScoreComponent| {
+        vec![format!("  {name}"), format!("{:.3}", component.raw), format!("{:.3}", component.weighted)]
+    };
+    let score = &reply.score;
+    let rows = [
+        vec!["  score".to_owned(), "raw".to_owned(), "weighted".to_owned()],
+        row("similarity", &score.similarity),
+        row("recency", &score.recency),
+        row("frequency", &score.frequency),
+        vec!["  total".to_owned(), String::new(), format!("{:.3}", score.total)],
+    ];
+    let last_use = state.last_use.map_or_else(|| "never".to_owned(), Timestamp::rfc3339);
+    format!(
+        "{}\n  {}, {}, importance {:.1} (half-life {} days, floor {})\n  used {} on {}, last {last_use}; usefulness {}\n  recall: {} ({})\n{}",
+        style(output::plain(&reply.memory.path)).bold(),
+        state.tier,
+        output::plain(&reply.memory.kind),
+        state.importance,
+        reply.half_life_days,
+        reply.floor,
+        output::count(state.uses, "time"),
+        output::count(state.days_used, "day"),
+        state.usefulness,
+        if reply.eligible { "yes" } else { "no" },
+        reply.reason,
+        output::columns(&rows)
+    )
+}

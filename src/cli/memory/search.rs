@@ -1,0 +1,153 @@
+//! `sidenote memory search`: searches memories, by relevance or for an intent.
+
+use clap::{Args, ValueEnum};
+use console::style;
+use serde::Serialize;
+
+use super::parse_tier;
+use crate::cli::search::FilterArgs;
+use crate::cli::{CommandContext, output, terminal};
+use crate::error::{Error, Result};
+use crate::index::catalog::Inactive;
+use crate::store::{Fallback, Intent, IntentScore, Memory, MemoryRanking, SearchRequest, SearchResult};
+
+/// Search memories, by relevance or for an intent.
+#[derive(Debug, Args)]
+pub(super) struct SearchArgs {
+    /// The query.
+    #[arg(required = true)]
+    query: Vec<String>,
+    /// Rank for this purpose: continuity, fact_check, frequent, associative or explore.
+    #[arg(long)]
+    intent: Option<String>,
+    /// Show only memories of this tier: hot, warm, cold or archive.
+    #[arg(long)]
+    tier: Option<String>,
+    /// The maximum number of memories.
+    #[arg(long, default_value_t = 10)]
+    limit: usize,
+    /// Include archived and forgotten memories.
+    #[arg(long)]
+    deep: bool,
+    /// Include inactive memories of this kind.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    include: Vec<InactiveArg>,
+    /// Show how each score was computed.
+    #[arg(long)]
+    explain: bool,
+    /// The seed of the random numbers, for reproducible results.
+    #[arg(long)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// The values of `--include`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum InactiveArg {
+    /// Memories that were forgotten.
+    Forgotten,
+    /// Memories of the tier archive.
+    Archived,
+}
+
+/// A memory that matches a query.
+#[derive(Debug, Serialize)]
+struct MemoryHit {
+    /// The memory.
+    #[serde(flatten)]
+    memory: Memory,
+    /// Source text around the best matches.
+    snippet: String,
+    /// The score, comparable within one reply.
+    score: f64,
+    /// How the score was computed, for a search with an intent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<IntentScore>,
+}
+
+impl MemoryHit {
+    fn of(result: SearchResult) -> Option<Self> {
+        Some(Self {
+            memory: result.memory?,
+            snippet: result.snippet,
+            score: result.intent_score.map_or_else(|| f64::from(result.score), |parts| parts.total),
+            parts: result.intent_score,
+        })
+    }
+}
+
+pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
+    let request = request(context, args)?;
+    let store = context.store()?;
+    let reply = store.searches().search(&request)?;
+    for notice in &reply.notes {
+        context.out.message(&format!("notice: {notice}"));
+    }
+    if reply.stale {
+        context.out.message("notice: some files changed and are not in the index yet");
+    }
+    if let Some(suggestion) = &reply.did_you_mean {
+        context.out.message(&format!("did you mean: {}", output::plain(suggestion)));
+    }
+    let hits: Vec<MemoryHit> = reply.results.into_iter().filter_map(MemoryHit::of).collect();
+    if hits.is_empty() {
+        context.print_unmet_conditions(&store.reads().absent(&request.filter, None, None)?);
+    }
+    context.out.reply(&hits, |hits| hits.iter().map(|hit| show_hit(hit, args.explain)).collect())
+}
+
+fn request(context: &CommandContext, args: &SearchArgs) -> Result<SearchRequest> {
+    let includes = |kind| args.deep || args.include.contains(&kind);
+    Ok(SearchRequest {
+        query: args.query.join(" "),
+        limit: Some(args.limit),
+        filter: args.filter.filter(context.now())?,
+        include: Inactive {
+            archived: includes(InactiveArg::Archived),
+            forgotten: includes(InactiveArg::Forgotten),
+        },
+        fallback: Fallback::IfEmpty,
+        memories: Some(MemoryRanking {
+            intent: args.intent.as_deref().map(parse_intent).transpose()?,
+            tier: args.tier.as_deref().map(parse_tier).transpose()?,
+            seed: args.seed,
+        }),
+        ..SearchRequest::default()
+    })
+}
+
+fn parse_intent(name: &str) -> Result<Intent> {
+    Intent::parse(name).ok_or_else(|| {
+        let names: Vec<&str> = Intent::ALL.iter().map(|intent| intent.name()).collect();
+        Error::invalid(format!("{name:?} is not an intent")).with_hint(format!("use {}", names.join(", ")))
+    })
+}
+
+fn show_hit(hit: &MemoryHit, explain: bool) -> String {
+    let memory = &hit.memory;
+    let mut text = format!(
+        "{}  {} {} {:.1}  {:.3}\n",
+        style(output::plain(&memory.path)).bold(),
+        memory.state.tier,
+        output::plain(&memory.kind),
+        memory.state.importance,
+        hit.score
+    );
+    if let (true, Some(parts)) = (explain, &hit.parts) {
+        text.push_str(&format!(
+            "    relevance {:.3} → {:.3}   recency {:.3} → {:.3}   utility {:.3} → {:.3}   chance × {:.3}\n",
+            parts.relevance.raw,
+            parts.relevance.weighted,
+            parts.recency.raw,
+            parts.recency.weighted,
+            parts.utility.raw,
+            parts.utility.weighted,
+            parts.jitter
+        ));
+    }
+    for line in hit.snippet.lines() {
+        text.push_str(&terminal::indented("    ", &output::plain(line)));
+    }
+    text
+}
