@@ -11,5 +11,5 @@ fuzz_target!(|text: &str| {
             Err(error) => assert!(error.to_string().contains('^') && error.hint().is_some()),
         }
     }
-    assert!(Query::plain(text).asks.is_none());
+    assert!(Query::plain(text).condition.is_none());
 });

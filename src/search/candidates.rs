@@ -1,6 +1,7 @@
-//! Owns narrowing: which files a query can be about, told by the index before any file is read.
+//! Candidate selection: the files that can match a condition, determined from the index before any file is read.
 //!
-//! Each node gets two bounds: the files that hold it for sure, and those that may. What lies between is read.
+//! For each node two sets are computed: the files that match for certain, and those that may match. The files in
+//! the second set only have to be read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,122 +11,137 @@ use crate::index::Snapshot;
 use crate::index::catalog::{CatalogReader, FileEntry};
 use crate::index::file_set::FileSet;
 use crate::index::file_table::{FileTable, PathPart};
-use crate::search::predicate::{has_tag, is_named};
-use crate::search::query_parser::{Node, Own, Place};
-use crate::search::text_match::{Haystack, Term, TermKind};
+use crate::search::predicate::{name_matches, tag_matches};
+use crate::search::query_parser::{Field, MetadataFilter, QueryNode};
+use crate::search::text_match::{Haystack, QueryTerm, QueryTermKind};
 use crate::text::path::key;
 
-/// Files by links and states, which the catalog tells; looked up once a query.
-pub type Known = HashMap<Own, FileSet>;
+/// The files that match metadata filters which only the catalog can decide, looked up once per query.
+pub type MetadataMatches = HashMap<MetadataFilter, FileSet>;
 
-/// Two bounds of the set of files that a query asks for.
+/// A lower and an upper bound of the set of files that match a condition.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
-    /// These hold it.
-    pub sure: FileSet,
-    /// No others hold it.
-    pub maybe: FileSet,
+    /// The files that match for certain.
+    pub certain: FileSet,
+    /// The files that may match, those that match for certain included.
+    pub possible: FileSet,
 }
 
 impl Bounds {
     fn exactly(files: FileSet) -> Self {
-        Self { sure: files.clone(), maybe: files }
+        Self { certain: files.clone(), possible: files }
     }
 }
 
-/// What the index knows.
-pub struct Selector<'a> {
+/// Selects candidates in one state of the index.
+pub struct CandidateSelector<'a> {
     snapshot: &'a Snapshot,
     catalog: &'a CatalogReader,
     table: &'a FileTable,
-    known: &'a Known,
+    known: &'a MetadataMatches,
     all: FileSet,
     bases: FileSet,
 }
 
-impl<'a> Selector<'a> {
-    /// Looks at one state of the index.
+impl<'a> CandidateSelector<'a> {
+    /// Creates a selector for one state of the index. `known` contains the files of the links and states that the
+    /// condition names.
     pub fn new(
         snapshot: &'a Snapshot,
         catalog: &'a CatalogReader,
         table: &'a FileTable,
-        known: &'a Known,
+        known: &'a MetadataMatches,
     ) -> Self {
         Self { snapshot, catalog, table, known, all: table.texts().clone(), bases: table.bases().clone() }
     }
 
-    /// Bounds the notes, canvases and bases that a query asks for.
+    /// Returns the bounds of the notes, canvases and bases that match a condition.
     ///
     /// # Errors
-    /// Where the index cannot be read.
-    pub fn bounds(&self, node: &Node) -> Result<Bounds> {
-        self.of(node, false)
+    /// `Corrupt` if the index cannot be read.
+    pub fn bounds(&self, node: &QueryNode) -> Result<Bounds> {
+        self.bounds_of(node, false)
     }
 
-    /// Lists the attachments that a query asks for: those that their name or path brings in.
-    pub fn attachments(&self, node: &Node) -> FileSet {
-        let names = |node: &Node| matches!(node, Node::Text(Place::Name | Place::Path, _));
-        if !node.has(&names) {
+    /// Returns the attachments whose name or path matches the condition.
+    pub fn attachments(&self, node: &QueryNode) -> FileSet {
+        let names = |node: &QueryNode| matches!(node, QueryNode::Text(Field::FileName | Field::Path, _));
+        if !node.any(&names) {
             return FileSet::default();
         }
         let others = self.table.entries().iter().filter(|entry| !entry.is_text());
         others
-            .filter(|entry| brought_in(node, entry).is_some_and(|by_name| by_name))
+            .filter(|entry| match_attachment(node, entry).is_some_and(|by_name| by_name))
             .map(|entry| entry.id)
             .collect()
     }
 
-    fn of(&self, node: &Node, inside: bool) -> Result<Bounds> {
+    fn bounds_of(&self, node: &QueryNode, in_unit: bool) -> Result<Bounds> {
         Ok(match node {
-            Node::All(nodes) => {
+            QueryNode::All(nodes) => {
                 let mut bounds = Bounds::exactly(self.all.clone());
                 for node in nodes {
-                    let next = self.of(node, inside)?;
-                    bounds =
-                        Bounds { sure: bounds.sure.and(&next.sure), maybe: bounds.maybe.and(&next.maybe) };
+                    let next = self.bounds_of(node, in_unit)?;
+                    bounds = Bounds {
+                        certain: bounds.certain.and(&next.certain),
+                        possible: bounds.possible.and(&next.possible),
+                    };
                 }
                 bounds
             }
-            Node::Any(nodes) => {
+            QueryNode::Any(nodes) => {
                 let mut bounds = Bounds::default();
                 for node in nodes {
-                    let next = self.of(node, inside)?;
-                    bounds = Bounds { sure: bounds.sure.or(&next.sure), maybe: bounds.maybe.or(&next.maybe) };
+                    let next = self.bounds_of(node, in_unit)?;
+                    bounds = Bounds {
+                        certain: bounds.certain.or(&next.certain),
+                        possible: bounds.possible.or(&next.possible),
+                    };
                 }
                 bounds
             }
-            Node::Not(node) => {
-                let bounds = self.of(node, inside)?;
-                Bounds { sure: self.all.without(&bounds.maybe), maybe: self.all.without(&bounds.sure) }
+            QueryNode::Not(node) => {
+                let bounds = self.bounds_of(node, in_unit)?;
+                Bounds {
+                    certain: self.all.without(&bounds.possible),
+                    possible: self.all.without(&bounds.certain),
+                }
             }
-            // Whether one part holds all of it is to be seen in the file.
-            Node::Within(_, node) => Bounds { sure: FileSet::default(), maybe: self.of(node, true)?.maybe },
-            Node::Text(Place::Anywhere, term) if !inside => {
+            // Whether a single unit matches the whole condition shows only in the file.
+            QueryNode::Within(_, node) => {
+                Bounds { certain: FileSet::default(), possible: self.bounds_of(node, true)?.possible }
+            }
+            QueryNode::Text(Field::Anywhere, term) if !in_unit => {
                 let named = self.by_path(PathPart::Stem, term);
-                let maybe = self.may_hold(term)?.or(&named.maybe);
-                Bounds { maybe, ..named }
+                let possible = self.may_hold(term)?.or(&named.possible);
+                Bounds { possible, ..named }
             }
-            Node::Text(Place::Anywhere | Place::Content, term) => {
-                Bounds { sure: FileSet::default(), maybe: self.may_hold(term)? }
+            QueryNode::Text(Field::Anywhere | Field::Content, term) => {
+                Bounds { certain: FileSet::default(), possible: self.may_hold(term)? }
             }
-            Node::Text(Place::Name, term) => self.by_path(PathPart::Name, term),
-            Node::Text(Place::Path, term) => self.by_path(PathPart::Whole, term),
-            Node::Text(Place::Tag, term) => {
-                let tagged = self.tagged(term)?;
-                let sure = if inside { FileSet::default() } else { tagged.clone() };
-                Bounds { sure, maybe: tagged }
+            QueryNode::Text(Field::FileName, term) => self.by_path(PathPart::Name, term),
+            QueryNode::Text(Field::Path, term) => self.by_path(PathPart::Whole, term),
+            QueryNode::Text(Field::Tag, term) => {
+                let tagged = self.with_tag(term)?;
+                let certain = if in_unit { FileSet::default() } else { tagged.clone() };
+                Bounds { certain, possible: tagged }
             }
-            Node::Text(Place::Key | Place::Value, _) | Node::Null | Node::Compare(..) => Bounds::default(),
-            Node::Property(name, value) => self.with_property(name, value.as_deref())?,
-            Node::Own(Own::Tier(_)) => Bounds { sure: FileSet::default(), maybe: self.all.clone() },
-            Node::Own(own) => Bounds::exactly(self.own(own)),
+            QueryNode::Text(Field::PropertyName | Field::PropertyValue, _)
+            | QueryNode::Null
+            | QueryNode::Compare(..) => Bounds::default(),
+            QueryNode::Property(name, value) => self.with_property(name, value.as_deref())?,
+            QueryNode::Metadata(MetadataFilter::Tier(_)) => {
+                Bounds { certain: FileSet::default(), possible: self.all.clone() }
+            }
+            QueryNode::Metadata(filter) => Bounds::exactly(self.by_metadata(filter)),
         })
     }
 
-    fn may_hold(&self, term: &Term) -> Result<FileSet> {
+    fn may_hold(&self, term: &QueryTerm) -> Result<FileSet> {
         let mut found = None;
         let texts: &[String] = match &term.kind {
-            TermKind::Regex(pattern) => pattern.needed(),
+            QueryTermKind::Regex(pattern) => pattern.required_literals(),
             _ => std::slice::from_ref(&term.text),
         };
         for text in texts {
@@ -139,29 +155,29 @@ impl<'a> Selector<'a> {
         Ok(found.map_or_else(|| self.all.clone(), |found| found.or(&self.bases).and(&self.all)))
     }
 
-    fn by_path(&self, part: PathPart, term: &Term) -> Bounds {
+    fn by_path(&self, part: PathPart, term: &QueryTerm) -> Bounds {
         if let Some(needle) = term.caseless() {
             return Bounds::exactly(self.table.holding(needle, part));
         }
-        let (mut sure, mut maybe) = (Vec::new(), Vec::new());
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
         for entry in self.table.entries().iter().filter(|entry| entry.is_text()) {
             match term.is_in_name(&Haystack::new(part.of(&entry.path))) {
                 Ok(true) => {
-                    sure.push(entry.id);
-                    maybe.push(entry.id);
+                    certain.push(entry.id);
+                    possible.push(entry.id);
                 }
                 Ok(false) => {}
-                // The judge tells that a pattern gave up.
-                Err(_) => maybe.push(entry.id),
+                // The evaluator reports that a regular expression reached its step limit.
+                Err(_) => possible.push(entry.id),
             }
         }
-        Bounds { sure: sure.into_iter().collect(), maybe: maybe.into_iter().collect() }
+        Bounds { certain: certain.into_iter().collect(), possible: possible.into_iter().collect() }
     }
 
-    fn tagged(&self, term: &Term) -> Result<FileSet> {
-        let files = if matches!(term.kind, TermKind::Regex(_)) {
+    fn with_tag(&self, term: &QueryTerm) -> Result<FileSet> {
+        let files = if matches!(term.kind, QueryTermKind::Regex(_)) {
             let names: HashSet<String> = self.catalog.tags()?.into_iter().map(|(name, _)| name).collect();
-            let names = names.iter().filter(|name| has_tag(name, term).unwrap_or(true));
+            let names = names.iter().filter(|name| tag_matches(name, term).unwrap_or(true));
             let mut files = Vec::new();
             for name in names {
                 files.extend(self.catalog.tagged(&key(name), false)?);
@@ -174,36 +190,36 @@ impl<'a> Selector<'a> {
         Ok(files.into_iter().collect::<FileSet>().and(&self.all))
     }
 
-    fn with_property(&self, name: &Node, value: Option<&Node>) -> Result<Bounds> {
+    fn with_property(&self, name: &QueryNode, value: Option<&QueryNode>) -> Result<Bounds> {
         let names = self.catalog.properties().names()?;
         let keys: HashSet<String> = names
             .iter()
-            .filter(|name_here| is_named(name, name_here).unwrap_or(true))
+            .filter(|name_here| name_matches(name, name_here).unwrap_or(true))
             .map(|name| key(name))
             .collect();
         let keys: Vec<String> = keys.into_iter().collect();
         let having = self.snapshot.bm25.with_property(&keys)?.and(&self.all);
         Ok(match value {
-            // Names are compared by their exact letters there, so a case that matters is looked at again.
-            None if !has_case(name) => Bounds::exactly(having),
-            None => Bounds { sure: FileSet::default(), maybe: having },
+            // The index folds the case of names, so a case-sensitive condition has to be verified.
+            None if !matches_case(name) => Bounds::exactly(having),
+            None => Bounds { certain: FileSet::default(), possible: having },
             Some(value) => {
-                let maybe = match self.value_maybe(value)? {
+                let possible = match self.with_value(value)? {
                     Some(files) => having.and(&files),
                     None => having,
                 };
-                Bounds { sure: FileSet::default(), maybe }
+                Bounds { certain: FileSet::default(), possible }
             }
         })
     }
 
-    /// Bounds the files that hold a value somewhere; nothing where the index cannot tell.
-    fn value_maybe(&self, value: &Node) -> Result<Option<FileSet>> {
+    /// Returns an upper bound of the files that contain a value, or `None` if the index cannot tell.
+    fn with_value(&self, value: &QueryNode) -> Result<Option<FileSet>> {
         Ok(match value {
-            Node::All(nodes) => {
+            QueryNode::All(nodes) => {
                 let mut found: Option<FileSet> = None;
                 for node in nodes {
-                    if let Some(files) = self.value_maybe(node)? {
+                    if let Some(files) = self.with_value(node)? {
                         found = Some(match found {
                             None => files,
                             Some(found) => found.and(&files),
@@ -212,72 +228,79 @@ impl<'a> Selector<'a> {
                 }
                 found
             }
-            Node::Any(nodes) => {
+            QueryNode::Any(nodes) => {
                 let mut found = FileSet::default();
                 for node in nodes {
-                    match self.value_maybe(node)? {
+                    match self.with_value(node)? {
                         Some(files) => found = found.or(&files),
                         None => return Ok(None),
                     }
                 }
                 Some(found)
             }
-            Node::Text(_, term) => Some(self.may_hold(term)?),
+            QueryNode::Text(_, term) => Some(self.may_hold(term)?),
             _ => None,
         })
     }
 
-    fn own(&self, own: &Own) -> FileSet {
-        if let Some(files) = self.known.get(own) {
+    fn by_metadata(&self, filter: &MetadataFilter) -> FileSet {
+        if let Some(files) = self.known.get(filter) {
             return files.and(&self.all);
         }
         let entries = self.table.entries().iter().filter(|entry| entry.is_text());
-        entries.filter(|entry| fits(own, entry)).map(|entry| entry.id).collect()
+        entries.filter(|entry| entry_matches(filter, entry)).map(|entry| entry.id).collect()
     }
 }
 
-/// Says whether a moment lies in a period: from the first bound on, and before the second.
-pub fn is_within(at: Timestamp, from: Option<Timestamp>, to: Option<Timestamp>) -> bool {
+/// Returns whether a time lies in a period, which includes its start and excludes its end.
+pub fn is_in_period(at: Timestamp, from: Option<Timestamp>, to: Option<Timestamp>) -> bool {
     from.is_none_or(|from| at >= from) && to.is_none_or(|to| at < to)
 }
 
-/// Says whether a file passes one of our filters, as far as the file table tells.
-fn fits(own: &Own, entry: &FileEntry) -> bool {
-    match own {
-        Own::Type(name) => entry.note_type.as_ref() == Some(name),
-        Own::Category(name) => entry.category.as_ref() == Some(name),
-        Own::Created(from, to) => is_within(entry.created, *from, *to),
-        Own::Updated(from, to) => is_within(entry.updated, *from, *to),
-        Own::Tier(_) | Own::LinksTo(_) | Own::LinkedFrom(_) | Own::Orphan | Own::Pinned => false,
+/// Returns whether a file matches a metadata filter, as far as the file table can decide that.
+fn entry_matches(filter: &MetadataFilter, entry: &FileEntry) -> bool {
+    match filter {
+        MetadataFilter::Type(name) => entry.note_type.as_ref() == Some(name),
+        MetadataFilter::Category(name) => entry.category.as_ref() == Some(name),
+        MetadataFilter::Created(from, to) => is_in_period(entry.created, *from, *to),
+        MetadataFilter::Updated(from, to) => is_in_period(entry.updated, *from, *to),
+        MetadataFilter::Tier(_)
+        | MetadataFilter::LinksTo(_)
+        | MetadataFilter::LinkedFrom(_)
+        | MetadataFilter::Orphan
+        | MetadataFilter::Pinned => false,
     }
 }
 
-fn has_case(node: &Node) -> bool {
-    node.has(&|node| matches!(node, Node::Text(_, term) if term.match_case))
+fn matches_case(node: &QueryNode) -> bool {
+    node.any(&|node| matches!(node, QueryNode::Text(_, term) if term.match_case))
 }
 
-/// Says that a name or path brings an attachment in, where it does.
-fn named(term: &Term, name: &str) -> Option<bool> {
+/// Returns `Some(true)` if a name or path contains the term, otherwise `None`.
+fn match_name(term: &QueryTerm, name: &str) -> Option<bool> {
     term.is_in_name(&Haystack::new(name)).unwrap_or(false).then_some(true)
 }
 
-/// Judges an attachment by its name: nothing where it does not fit, else whether its name or path brings it in.
-fn brought_in(node: &Node, entry: &FileEntry) -> Option<bool> {
+/// Evaluates a condition on the name of an attachment. Returns `None` if it does not match, otherwise whether a
+/// term on the name or path is what matched.
+fn match_attachment(node: &QueryNode, entry: &FileEntry) -> Option<bool> {
     match node {
-        Node::All(nodes) => {
+        QueryNode::All(nodes) => {
             let mut by_name = false;
             for node in nodes {
-                by_name |= brought_in(node, entry)?;
+                by_name |= match_attachment(node, entry)?;
             }
             Some(by_name)
         }
-        Node::Any(nodes) => {
-            nodes.iter().filter_map(|node| brought_in(node, entry)).reduce(|one, other| one || other)
+        QueryNode::Any(nodes) => {
+            nodes.iter().filter_map(|node| match_attachment(node, entry)).reduce(|one, other| one || other)
         }
-        Node::Not(node) => brought_in(node, entry).is_none().then_some(false),
-        Node::Text(Place::Name, term) => named(term, entry.path.name()),
-        Node::Text(Place::Path, term) => named(term, entry.path.as_str()),
-        Node::Own(own @ (Own::Created(..) | Own::Updated(..))) => fits(own, entry).then_some(false),
+        QueryNode::Not(node) => match_attachment(node, entry).is_none().then_some(false),
+        QueryNode::Text(Field::FileName, term) => match_name(term, entry.path.name()),
+        QueryNode::Text(Field::Path, term) => match_name(term, entry.path.as_str()),
+        QueryNode::Metadata(filter @ (MetadataFilter::Created(..) | MetadataFilter::Updated(..))) => {
+            entry_matches(filter, entry).then_some(false)
+        }
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Owns fusion: how two ranked lists become one. Pure.
+//! Fusion: merges the ranking by words and the ranking by vectors into one. Pure.
 
 use std::collections::HashMap;
 
@@ -8,84 +8,85 @@ use crate::error::{Error, Result};
 use crate::index::catalog::FileId;
 use crate::search::Components;
 
-/// An entry of a ranked list; lists come best first.
+/// An entry of a ranked list. The best entry comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
     /// The note.
     pub file: FileId,
-    /// Its score in this list.
+    /// The score of the note in this list.
     pub score: f32,
 }
 
-/// What is known of a note beyond its places in the lists.
+/// The scores of a note that do not depend on its ranks in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Known {
-    /// Its BM25F score, where the text list does not hold it.
+pub struct NoteScores {
+    /// The BM25F score, if the text list does not contain the note.
     pub bm25: Option<f32>,
-    /// How near its passages are; nothing where none has a vector.
-    pub near: Option<Nearness>,
+    /// The similarity of its passages to the query, or `None` if no passage has a vector.
+    pub near: Option<Similarity>,
     /// The share of its passages that have no vector yet, 0 to 1.
     pub missing: f32,
 }
 
-/// How near the passages of a note are to a query.
+/// The similarity of the passages of a note to a query.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Nearness {
-    /// Cosine of the best passage, −1 to 1.
+pub struct Similarity {
+    /// The cosine of the best passage, −1 to 1.
     pub best: f32,
-    /// Squared cosines of the next [`OTHERS`] passages, added up: several fair passages are evidence, and squares keep
-    /// faint ones from counting by their number.
+    /// The sum of the squared cosines of the next [`NEXT_PASSAGES`] passages. Several similar passages are
+    /// evidence, and squares limit the weight of many dissimilar ones.
     pub others: f32,
 }
 
-/// So many passages count behind the best one.
-pub const OTHERS: usize = 4;
+/// The number of passages after the best one that count.
+pub const NEXT_PASSAGES: usize = 4;
 
-impl Nearness {
-    /// Sums up the cosines of a note's passages; `None` where there are none.
+impl Similarity {
+    /// Computes the similarity from the cosines of a note's passages, or `None` if there are none.
     pub fn of(cosines: &mut [f32]) -> Option<Self> {
         cosines.sort_by(|a, b| b.total_cmp(a));
         let (best, rest) = cosines.split_first()?;
-        let others = rest.iter().take(OTHERS).map(|cosine| cosine.max(0.0).powi(2)).sum();
+        let others = rest.iter().take(NEXT_PASSAGES).map(|cosine| cosine.max(0.0).powi(2)).sum();
         Some(Self { best: *best, others })
     }
 
-    /// Gives the two shares of a note's nearness: its best passage and the others. None is below zero.
+    /// Returns the weighted similarity of the best passage and that of the others. Neither is negative.
     fn shares(self) -> (f32, f32) {
-        (self.best.max(0.0), OTHERS_WEIGHT * self.others)
+        (self.best.max(0.0), NEXT_PASSAGES_WEIGHT * self.others)
     }
 }
 
 /// An entry of the fused list.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fused {
+pub struct FusedHit {
     /// The note.
     pub file: FileId,
-    /// Its fused score: [`Components::total`].
+    /// The fused score, which is [`Components::total`].
     pub score: f32,
-    /// Where it comes from.
+    /// The parts of the score.
     pub components: Components,
 }
 
-/// How lists are merged.
+/// The method that merges the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fusion {
-    /// Each score as a share of the best: 0.4 of text, 0.6 of nearness. What stands in one list alone is scored by the
-    /// other's measure too.
+    /// Each score relative to the best one of its list, with a weight of 0.4 for words and 0.6 for vectors. A note
+    /// that is in one list only is scored by the measure of the other list, too.
     #[default]
     Relative,
-    /// Reciprocal rank fusion, k = 60 (Cormack, Clarke & Büttcher 2009).
+    /// Reciprocal rank fusion with k = 60 (Cormack, Clarke & Büttcher 2009).
     Rrf,
-    /// 0.7 of the vector score and 0.3 of the text score, each between the worst and the best of its list.
+    /// A weight of 0.7 for vectors and 0.3 for words, with each score normalised between the worst and the best of
+    /// its list.
     Weighted,
 }
 
 impl Fusion {
-    /// Reads a method's name.
+    /// Parses the name of a method.
     ///
     /// # Errors
-    /// `Invalid` for any other word.
+    /// `Invalid` if there is no method of this name.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "relative" => Ok(Self::Relative),
@@ -96,38 +97,38 @@ impl Fusion {
         }
     }
 
-    /// Says whether it asks for what is known of a note beyond its places in the lists.
-    pub fn looks_closer(self) -> bool {
+    /// Returns whether the method uses [`NoteScores`] of every note.
+    pub fn rescores(self) -> bool {
         self == Self::Relative
     }
 }
 
-/// The share of the text in [`Fusion::Relative`]; the rest is nearness. docs/dev/ranking.md tells how both constants were
-/// chosen.
-const TEXT: f32 = 0.4;
-/// What the passages behind the best one count beside it in [`Fusion::Relative`].
-const OTHERS_WEIGHT: f32 = 0.1;
+/// The weight of the text score in [`Fusion::Relative`]; the rest is the weight of the similarity.
+/// docs/dev/ranking.md says how both constants were chosen.
+const TEXT_WEIGHT: f32 = 0.4;
+/// The weight of the passages after the best one in [`Fusion::Relative`].
+const NEXT_PASSAGES_WEIGHT: f32 = 0.1;
 const RRF_K: f32 = 60.0;
-/// The least weight of the vectors where notes lack them: enough to order what the vectors alone found, too little to
-/// overrule the text.
-const LEAST_COVERAGE: f32 = 0.02;
-/// [`Fusion::Weighted`] normalises over this many entries, so that asking for more notes does not reorder the first
-/// ones.
-const DEPTH: usize = 50;
+/// The minimum weight of the vectors if notes lack vectors: enough to order the notes that only the vectors found,
+/// and too little to override the text score.
+const MIN_COVERAGE: f32 = 0.02;
+/// The number of entries that [`Fusion::Weighted`] normalises over. It is constant, so that asking for more notes
+/// does not reorder the first ones.
+const NORMALISED_DEPTH: usize = 50;
 
-/// Merges the text list and the vector list; equal scores by file number, until [`order`](crate::search::tie_order) has looked
-/// up their paths.
+/// Merges the text list and the vector list. Equal scores are ordered by file number until
+/// [`tie_order`](crate::search::tie_order) orders them by path.
 ///
-/// A note without an entry in `known` has what its lists say. Where notes lack vectors ([`Known::missing`]), the vectors
-/// count for less, in proportion to the text list's [coverage](coverage), and what a note lacks is estimated from its
-/// text score: a missing vector neither costs a note its place nor lends one to its rivals. Where none is missing, no
-/// score depends on this.
+/// A note without an entry in `known` is scored by the lists alone. If notes lack vectors
+/// ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the [coverage](coverage) of the
+/// text list, and the missing similarity is estimated from the text score, so that a missing vector neither lowers
+/// a note nor raises other notes. If no vector is missing, none of this changes a score.
 pub fn fuse(
     text: &[Ranked],
     vector: &[Ranked],
-    known: &HashMap<FileId, Known>,
+    known: &HashMap<FileId, NoteScores>,
     fusion: Fusion,
-) -> Vec<Fused> {
+) -> Vec<FusedHit> {
     let mut notes: HashMap<FileId, Components> = HashMap::new();
     for (rank, hit) in text.iter().enumerate() {
         let components = notes.entry(hit.file).or_default();
@@ -152,33 +153,33 @@ pub fn fuse(
             }
         }
         Fusion::Weighted => {
-            let (text, vector) = (Range::of(text), Range::of(vector));
+            let (text, vector) = (ScoreRange::of(text), ScoreRange::of(vector));
             for (file, components) in &mut notes {
-                let by_text = components.bm25.map_or(0.0, |score| text.place(score));
-                let by_vector = components.cosine.map_or(0.0, |score| vector.place(score));
+                let by_text = components.bm25.map_or(0.0, |score| text.normalise(score));
+                let by_vector = components.cosine.map_or(0.0, |score| vector.normalise(score));
                 components.from_bm25 = (0.3 + 0.7 * (1.0 - coverage)) * by_text;
                 components.from_vector = 0.7 * coverage * estimated(by_vector, by_text, missing(file));
             }
         }
     }
-    let mut fused: Vec<Fused> = notes
+    let mut fused: Vec<FusedHit> = notes
         .into_iter()
-        .map(|(file, components)| Fused { file, score: components.total(), components })
+        .map(|(file, components)| FusedHit { file, score: components.total(), components })
         .collect();
     fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
     fused
 }
 
-/// Gives the share of the text list's passages that have vectors: how far its notes can be compared by meaning. 1 where
-/// nothing is missing, and where there is no text list, for then meaning alone answers.
-fn coverage(text: &[Ranked], known: &HashMap<FileId, Known>) -> f32 {
+/// Returns the share of the passages in the text list that have vectors. It is 1 if no vector is missing, and if
+/// the text list is empty, because the vectors alone answer then.
+fn coverage(text: &[Ranked], known: &HashMap<FileId, NoteScores>) -> f32 {
     let looked_at = text.iter().filter_map(|hit| known.get(&hit.file));
     let (count, missing) =
         looked_at.fold((0.0, 0.0), |(count, missing), known| (count + 1.0, missing + known.missing));
-    if missing > 0.0 { (1.0 - missing / count).max(LEAST_COVERAGE) } else { 1.0 }
+    if missing > 0.0 { (1.0 - missing / count).max(MIN_COVERAGE) } else { 1.0 }
 }
 
-/// Raises what is known of a note's nearness towards an estimate, by the share of its passages that lack a vector.
+/// Raises a known similarity towards an estimate, by the share of passages that lack a vector.
 fn estimated(known: f32, estimate: f32, missing: f32) -> f32 {
     known + missing * (estimate - known).max(0.0)
 }
@@ -187,41 +188,42 @@ fn add_relative(
     notes: &mut HashMap<FileId, Components>,
     text: &[Ranked],
     vector: &[Ranked],
-    known: &HashMap<FileId, Known>,
+    known: &HashMap<FileId, NoteScores>,
     coverage: f32,
 ) {
     let best_text = text.first().map_or(0.0, |hit| hit.score);
-    let faintest = vector.last().map_or(0.0, |hit| hit.score);
-    let mut nearness: HashMap<FileId, (Nearness, f32)> = HashMap::with_capacity(notes.len());
-    let mut best_near = 0.0f32;
+    let lowest_cosine = vector.last().map_or(0.0, |hit| hit.score);
+    let mut similarity: HashMap<FileId, (Similarity, f32)> = HashMap::with_capacity(notes.len());
+    let mut best_similarity = 0.0f32;
     for (&file, components) in notes.iter_mut() {
         let known = known.get(&file).copied().unwrap_or_default();
         components.bm25 = components.bm25.or(known.bm25);
         components.cosine = known.near.map(|near| near.best).or(components.cosine);
         components.others = known.near.map(|near| near.others).filter(|others| *others > 0.0);
-        let near =
-            known.near.unwrap_or(Nearness { best: components.cosine.unwrap_or(faintest), others: 0.0 });
+        let near = known
+            .near
+            .unwrap_or(Similarity { best: components.cosine.unwrap_or(lowest_cosine), others: 0.0 });
         let (best, others) = near.shares();
-        best_near = best_near.max(best + others);
-        nearness.insert(file, (near, known.missing));
+        best_similarity = best_similarity.max(best + others);
+        similarity.insert(file, (near, known.missing));
     }
-    // With all vectors there, these are TEXT and 1 − TEXT to the last bit.
-    let for_text = TEXT + (1.0 - TEXT) * (1.0 - coverage);
-    let for_near = (1.0 - TEXT) * coverage;
+    // If no vector is missing, these are exactly TEXT_WEIGHT and 1 − TEXT_WEIGHT.
+    let text_weight = TEXT_WEIGHT + (1.0 - TEXT_WEIGHT) * (1.0 - coverage);
+    let vector_weight = (1.0 - TEXT_WEIGHT) * coverage;
     for (file, components) in notes.iter_mut() {
         let by_text = if best_text > 0.0 { components.bm25.unwrap_or(0.0) / best_text } else { 0.0 };
         if best_text > 0.0 {
-            components.from_bm25 = for_text * components.bm25.unwrap_or(0.0) / best_text;
+            components.from_bm25 = text_weight * components.bm25.unwrap_or(0.0) / best_text;
         }
-        if let Some((near, missing)) = nearness.get(file).filter(|_| best_near > 0.0) {
+        if let Some((near, missing)) = similarity.get(file).filter(|_| best_similarity > 0.0) {
             let (best, others) = near.shares();
-            components.from_vector = for_near * best / best_near;
-            components.from_others = for_near * others / best_near;
+            components.from_vector = vector_weight * best / best_similarity;
+            components.from_others = vector_weight * others / best_similarity;
             if *missing > 0.0 {
-                let floor = faintest.max(0.0) / best_near;
+                let floor = lowest_cosine.max(0.0) / best_similarity;
                 let estimate = floor + (1.0 - floor) * by_text;
-                let share = (best + others) / best_near;
-                components.from_vector += for_near * (estimated(share, estimate, *missing) - share);
+                let share = (best + others) / best_similarity;
+                components.from_vector += vector_weight * (estimated(share, estimate, *missing) - share);
             }
         }
     }
@@ -232,19 +234,19 @@ fn reciprocal(rank: usize) -> f32 {
 }
 
 /// The best and the worst score of a list.
-struct Range {
+struct ScoreRange {
     best: f32,
     worst: f32,
 }
 
-impl Range {
+impl ScoreRange {
     fn of(list: &[Ranked]) -> Self {
-        let last = list.get(..list.len().min(DEPTH)).and_then(<[Ranked]>::last);
+        let last = list.get(..list.len().min(NORMALISED_DEPTH)).and_then(<[Ranked]>::last);
         Self { best: list.first().map_or(0.0, |hit| hit.score), worst: last.map_or(0.0, |hit| hit.score) }
     }
 
-    /// Gives a score's place between the two, 0 to 1; 1 where all are equal.
-    fn place(&self, score: f32) -> f32 {
+    /// Normalises a score to 0 to 1 between the worst and the best; the result is 1 if all scores are equal.
+    fn normalise(&self, score: f32) -> f32 {
         let width = self.best - self.worst;
         if width > 0.0 { ((score - self.worst) / width).max(0.0) } else { 1.0 }
     }

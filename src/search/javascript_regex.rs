@@ -1,7 +1,7 @@
-//! Owns regular expressions of queries: JavaScript's syntax, run by engines that cannot run away (spec/obsidian.md 8).
+//! Regular expressions of queries in JavaScript's syntax, with bounded running time (spec/obsidian.md 8).
 //!
-//! What needs no backtracking runs in linear time; look-around and back-references run with a limit of steps. Steps are
-//! counted and not timed, so a query has the same answer on a slow machine.
+//! Patterns that need no backtracking run in linear time. Look-around and back-references run with a step limit.
+//! Steps are counted instead of time, so that a query has the same result on a slow machine.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,110 +10,115 @@ use regex_syntax::hir::{Hir, HirKind};
 use crate::text::path::composed;
 use crate::text::pattern_limits::check_pattern;
 
-/// The most bytes of a text of each class; a longer text belongs to the last class.
-const CLASSES: [usize; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
-/// Steps back that a pattern with look-around or back-references may take on any text.
-const STEPS: usize = 50_000;
-/// Steps back that it may take besides for each byte of the largest text of the class.
-const STEPS_A_BYTE: usize = 25;
-/// Bytes that a compiled pattern may take.
-const LARGEST: usize = 4 << 20;
+/// The maximum text length in bytes of each size class. Longer texts belong to the last class.
+const SIZE_CLASSES: [usize; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
+/// The number of backtracking steps that a pattern may take on any text.
+const BASE_STEPS: usize = 50_000;
+/// The number of additional steps for each byte of the largest text of the size class.
+const STEPS_PER_BYTE: usize = 25;
+/// The maximum size of a compiled pattern in bytes.
+const MAX_COMPILED_BYTES: usize = 4 << 20;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     engine: Engine,
-    /// Texts that everything it matches contains, without regard to case.
-    needed: Vec<String>,
+    /// Literals that every match contains if case is ignored.
+    required_literals: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
 enum Engine {
     Linear(regex::Regex),
-    Stepping(Arc<Stepping>),
+    Backtracking(Arc<Backtracking>),
 }
 
-/// A pattern whose steps are limited by the length of the text. The engine's limit is part of what it compiles, so each
-/// class of texts has a compiled pattern of its own, made when a text of the class is first met.
+/// A backtracking pattern whose step limit depends on the length of the text. The limit is compiled into the
+/// pattern, so each size class has a compiled pattern of its own, created on first use.
 #[derive(Debug)]
-struct Stepping {
+struct Backtracking {
     translated: String,
     match_case: bool,
-    classes: [OnceLock<Option<fancy_regex::Regex>>; CLASSES.len()],
+    classes: [OnceLock<Option<fancy_regex::Regex>>; SIZE_CLASSES.len()],
 }
 
-impl Stepping {
-    /// Compiles the pattern for the smallest texts, which shows whether it is one.
+impl Backtracking {
+    /// Compiles the pattern for the smallest size class, which shows whether it is valid.
     fn new(translated: String, match_case: bool) -> Result<Self, String> {
-        let stepping = Self { translated, match_case, classes: Default::default() };
-        let smallest = stepping.compiled(0).map_err(|error| one_line(&error.to_string()))?;
-        if let Some(class) = stepping.classes.first() {
+        let backtracking = Self { translated, match_case, classes: Default::default() };
+        let smallest = backtracking.compiled(0).map_err(|error| one_line(&error.to_string()))?;
+        if let Some(class) = backtracking.classes.first() {
             class.get_or_init(|| Some(smallest));
         }
-        Ok(stepping)
+        Ok(backtracking)
     }
 
     fn compiled(&self, class: usize) -> Result<fancy_regex::Regex, fancy_regex::Error> {
-        let longest = CLASSES.get(class).copied().unwrap_or_default();
+        let longest = SIZE_CLASSES.get(class).copied().unwrap_or_default();
         fancy_regex::RegexBuilder::new(&self.translated)
             .multi_line(true)
             .case_insensitive(!self.match_case)
-            .backtrack_limit(STEPS + STEPS_A_BYTE * longest)
-            .delegate_size_limit(LARGEST)
+            .backtrack_limit(BASE_STEPS + STEPS_PER_BYTE * longest)
+            .delegate_size_limit(MAX_COMPILED_BYTES)
             .build()
     }
 
     fn is_match(&self, text: &str) -> Result<bool, TooManySteps> {
-        let class = CLASSES.partition_point(|&longest| longest < text.len()).min(CLASSES.len() - 1);
+        let class = SIZE_CLASSES.partition_point(|&longest| longest < text.len()).min(SIZE_CLASSES.len() - 1);
         let compiled = self.classes.get(class).ok_or(TooManySteps)?;
         let regex = compiled.get_or_init(|| self.compiled(class).ok()).as_ref().ok_or(TooManySteps)?;
         regex.is_match(text).map_err(|_| TooManySteps)
     }
 }
 
-/// A pattern took more steps than it may.
+/// The error of a regular expression that reached its step limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManySteps;
 
 impl Pattern {
-    /// Compiles a pattern as it stands between the slashes; `^` and `$` work by line.
+    /// Compiles a pattern, given without its slashes; `^` and `$` match at line boundaries.
     ///
     /// # Errors
-    /// One sentence on what is wrong with it.
+    /// One sentence that says why the pattern is invalid or too large.
     pub fn new(source: &str, match_case: bool) -> Result<Self, String> {
-        // Texts are compared in composed form, and so are patterns.
+        // Texts are compared in composed form (NFC), and so are patterns.
         let source = &*composed(source);
         check_pattern(source)?;
-        let linear = translated(source, Dialect::Linear)?;
+        let linear = translate(source, Dialect::Linear)?;
         let compiled = regex::RegexBuilder::new(&linear)
             .multi_line(true)
             .case_insensitive(!match_case)
-            .size_limit(LARGEST)
+            .size_limit(MAX_COMPILED_BYTES)
             .build();
         match compiled {
-            Ok(regex) => Ok(Self { engine: Engine::Linear(regex), needed: needed(&linear) }),
+            Ok(regex) => {
+                Ok(Self { engine: Engine::Linear(regex), required_literals: required_literals(&linear) })
+            }
             Err(regex::Error::CompiledTooBig(_)) => Err("it is too large".to_owned()),
             Err(_) => {
-                let stepping = Stepping::new(translated(source, Dialect::Stepping)?, match_case)?;
-                Ok(Self { engine: Engine::Stepping(Arc::new(stepping)), needed: Vec::new() })
+                let backtracking = Backtracking::new(translate(source, Dialect::Backtracking)?, match_case)?;
+                Ok(Self {
+                    engine: Engine::Backtracking(Arc::new(backtracking)),
+                    required_literals: Vec::new(),
+                })
             }
         }
     }
 
-    /// Says whether it matches anywhere in a text.
+    /// Returns whether the pattern matches anywhere in a text.
     ///
     /// # Errors
-    /// Where it takes too many steps.
+    /// [`TooManySteps`] if it reaches its step limit.
     pub fn is_match(&self, text: &str) -> Result<bool, TooManySteps> {
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
-            Engine::Stepping(stepping) => stepping.is_match(text),
+            Engine::Backtracking(backtracking) => backtracking.is_match(text),
         }
     }
 
-    /// Gives texts that whatever it matches contains, without regard to case; may be none.
-    pub fn needed(&self) -> &[String] {
-        &self.needed
+    /// Returns literals that every match contains if case is ignored. There may be none.
+    pub fn required_literals(&self) -> &[String] {
+        &self.required_literals
     }
 }
 
@@ -121,57 +126,61 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Which engine a translation is for: they differ in how an ASCII word boundary is written.
+/// The engine that a pattern is translated for. They differ in how an ASCII word boundary is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Linear,
-    Stepping,
+    Backtracking,
 }
 
 impl Dialect {
-    fn boundary(self) -> &'static str {
+    fn word_boundary(self) -> &'static str {
         match self {
             Self::Linear => r"(?-u:\b)",
-            Self::Stepping => r"(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))",
+            Self::Backtracking => r"(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))",
         }
     }
 
-    fn no_boundary(self) -> &'static str {
+    fn non_boundary(self) -> &'static str {
         match self {
             Self::Linear => r"(?-u:\B)",
-            Self::Stepping => r"(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))",
+            Self::Backtracking => r"(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))",
         }
     }
 }
 
-/// Rewrites JavaScript's pattern syntax (ECMA-262, 22.2.1 and annex B) in the engines' own.
-fn translated(source: &str, dialect: Dialect) -> Result<String, String> {
-    let mut reader =
-        Reader { rest: source, out: String::with_capacity(source.len() + 16), dialect, counted: false };
-    while let Some(c) = reader.next() {
-        reader.outside(c)?;
+/// Translates JavaScript's pattern syntax (ECMA-262, 22.2.1 and annex B) to the syntax of the engine.
+fn translate(source: &str, dialect: Dialect) -> Result<String, String> {
+    let mut translator = Translator {
+        rest: source,
+        out: String::with_capacity(source.len() + 16),
+        dialect,
+        after_quantifier: false,
+    };
+    while let Some(c) = translator.next() {
+        translator.translate_char(c)?;
     }
-    Ok(reader.out)
+    Ok(translator.out)
 }
 
-struct Reader<'a> {
+struct Translator<'a> {
     rest: &'a str,
     out: String,
     dialect: Dialect,
-    /// Whether a count was read last, behind which none may stand.
-    counted: bool,
+    /// Whether the last item was a quantifier, after which no other may follow.
+    after_quantifier: bool,
 }
 
-/// What an escape stands for.
-enum Escaped {
+/// The meaning of an escape sequence.
+enum Escape {
     Char(char),
-    /// A class, by its content between brackets.
+    /// A class, given by its content between the brackets.
     Class(&'static str),
-    /// Handed on as it is.
+    /// A sequence that is copied unchanged.
     Raw(String),
 }
 
-impl Reader<'_> {
+impl Translator<'_> {
     fn next(&mut self) -> Option<char> {
         let c = self.rest.chars().next()?;
         self.rest = self.rest.get(c.len_utf8()..).unwrap_or("");
@@ -189,39 +198,39 @@ impl Reader<'_> {
         self.out.push_str(&regex_syntax::escape(c.encode_utf8(&mut buffer)));
     }
 
-    fn outside(&mut self, c: char) -> Result<(), String> {
-        let counts = matches!(c, '*' | '+' | '?') || c == '{' && is_count(self.rest);
-        if counts && self.counted && c != '?' {
-            return Err(format!("there is nothing that {c} could repeat"));
+    fn translate_char(&mut self, c: char) -> Result<(), String> {
+        let is_quantifier = matches!(c, '*' | '+' | '?') || c == '{' && is_counted_quantifier(self.rest);
+        if is_quantifier && self.after_quantifier && c != '?' {
+            return Err(format!("{c} has nothing to repeat"));
         }
-        self.counted = counts;
+        self.after_quantifier = is_quantifier;
         match c {
             '(' if self.rest.starts_with('?') => {
                 let kinds = ["?:", "?=", "?!", "?<=", "?<!", "?<"];
                 let known = kinds.iter().any(|kind| self.rest.starts_with(kind));
                 if !known {
                     let kind: String = self.rest.chars().take(2).collect();
-                    return Err(format!("({kind} is not JavaScript"));
+                    return Err(format!("({kind} is not valid in JavaScript"));
                 }
                 self.out.push(c);
-                // The question mark is no count.
+                // This question mark is not a quantifier.
                 self.out.push('?');
                 self.next();
             }
-            '\\' if self.take("b") => self.out.push_str(self.dialect.boundary()),
-            '\\' if self.take("B") => self.out.push_str(self.dialect.no_boundary()),
-            '\\' => match self.escape(false)? {
-                Escaped::Char(c) => self.literal(c),
-                Escaped::Class(class) => {
+            '\\' if self.take("b") => self.out.push_str(self.dialect.word_boundary()),
+            '\\' if self.take("B") => self.out.push_str(self.dialect.non_boundary()),
+            '\\' => match self.parse_escape(false)? {
+                Escape::Char(c) => self.literal(c),
+                Escape::Class(class) => {
                     self.out.push('[');
                     self.out.push_str(class);
                     self.out.push(']');
                 }
-                Escaped::Raw(raw) => self.out.push_str(&raw),
+                Escape::Raw(raw) => self.out.push_str(&raw),
             },
             '.' => self.out.push_str(r"[^\n\r\x{2028}\x{2029}]"),
-            '[' => self.class()?,
-            '{' if !is_count(self.rest) => self.literal('{'),
+            '[' => self.translate_class()?,
+            '{' if !is_counted_quantifier(self.rest) => self.literal('{'),
             '{' => {
                 let end = self.rest.find('}').map_or(self.rest.len(), |end| end + 1);
                 self.out.push('{');
@@ -234,16 +243,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a bracketed class behind its `[`.
-    fn class(&mut self) -> Result<(), String> {
+    /// Translates a bracketed class after its `[`.
+    fn translate_class(&mut self) -> Result<(), String> {
         let negated = self.take("^");
         if self.take("]") {
-            // JavaScript's empty class matches nothing, and its negation everything.
+            // JavaScript's empty class matches nothing, and its negation matches everything.
             self.out.push_str(if negated { r"[\s\S]" } else { r"[^\s\S]" });
             return Ok(());
         }
         self.out.push_str(if negated { "[^" } else { "[" });
-        // Whether the item before may begin a range, and whether a range is open.
+        // Whether the previous item can start a range, and whether a range is open.
         let (mut may_begin, mut open) = (false, false);
         loop {
             let c = self.next().ok_or("a [ is not closed")?;
@@ -252,27 +261,27 @@ impl Reader<'_> {
                 '-' if may_begin && !open && !self.rest.starts_with(']') => {
                     // `[a-\d]` is three items in JavaScript and an error elsewhere.
                     if is_class_escape(self.rest) {
-                        Escaped::Char('-')
+                        Escape::Char('-')
                     } else {
                         self.out.push('-');
                         open = true;
                         continue;
                     }
                 }
-                '\\' if self.take("b") => Escaped::Char('\u{8}'),
-                '\\' => self.escape(true)?,
-                c => Escaped::Char(c),
+                '\\' if self.take("b") => Escape::Char('\u{8}'),
+                '\\' => self.parse_escape(true)?,
+                c => Escape::Char(c),
             };
             match item {
-                Escaped::Char(c) => {
+                Escape::Char(c) => {
                     self.literal(c);
                     may_begin = !open;
                 }
-                Escaped::Class(class) => {
+                Escape::Class(class) => {
                     self.out.push_str(class);
                     may_begin = false;
                 }
-                Escaped::Raw(raw) => {
+                Escape::Raw(raw) => {
                     self.out.push_str(&raw);
                     may_begin = false;
                 }
@@ -283,70 +292,70 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads what stands behind a backslash.
-    fn escape(&mut self, in_class: bool) -> Result<Escaped, String> {
+    /// Parses an escape sequence after its backslash.
+    fn parse_escape(&mut self, in_class: bool) -> Result<Escape, String> {
         let c = self.next().ok_or("it ends with a backslash")?;
         Ok(match c {
-            'd' => Escaped::Class("0-9"),
-            'w' => Escaped::Class("0-9A-Za-z_"),
-            's' => Escaped::Class(r"\s\x{FEFF}"),
-            'D' => Escaped::Class(if in_class { "[^0-9]" } else { "^0-9" }),
-            'W' => Escaped::Class(if in_class { "[^0-9A-Za-z_]" } else { "^0-9A-Za-z_" }),
-            'S' => Escaped::Class(if in_class { r"[^\s\x{FEFF}]" } else { r"^\s\x{FEFF}" }),
-            'n' => Escaped::Char('\n'),
-            'r' => Escaped::Char('\r'),
-            't' => Escaped::Char('\t'),
-            'v' => Escaped::Char('\u{B}'),
-            'f' => Escaped::Char('\u{C}'),
-            '0' => Escaped::Char('\0'),
-            'x' => self.hex(2).map_or(Escaped::Char('x'), Escaped::Char),
-            'u' => self.unicode().map_or(Escaped::Char('u'), Escaped::Char),
-            'c' => self.control(),
-            'k' if !in_class && self.rest.starts_with('<') => self.name()?,
+            'd' => Escape::Class("0-9"),
+            'w' => Escape::Class("0-9A-Za-z_"),
+            's' => Escape::Class(r"\s\x{FEFF}"),
+            'D' => Escape::Class(if in_class { "[^0-9]" } else { "^0-9" }),
+            'W' => Escape::Class(if in_class { "[^0-9A-Za-z_]" } else { "^0-9A-Za-z_" }),
+            'S' => Escape::Class(if in_class { r"[^\s\x{FEFF}]" } else { r"^\s\x{FEFF}" }),
+            'n' => Escape::Char('\n'),
+            'r' => Escape::Char('\r'),
+            't' => Escape::Char('\t'),
+            'v' => Escape::Char('\u{B}'),
+            'f' => Escape::Char('\u{C}'),
+            '0' => Escape::Char('\0'),
+            'x' => self.hex_escape(2).map_or(Escape::Char('x'), Escape::Char),
+            'u' => self.unicode_escape().map_or(Escape::Char('u'), Escape::Char),
+            'c' => self.control_escape(),
+            'k' if !in_class && self.rest.starts_with('<') => self.named_backreference()?,
             '1'..='9' if !in_class => {
                 let mut digits = String::from(c);
                 while let Some(digit) = self.rest.chars().next().filter(char::is_ascii_digit) {
                     digits.push(digit);
                     self.next();
                 }
-                Escaped::Raw(format!(r"(?:\{digits})"))
+                Escape::Raw(format!(r"(?:\{digits})"))
             }
             'p' | 'P' if self.rest.starts_with('{') => {
                 let end = self.rest.find('}').ok_or("a \\p{ is not closed")? + 1;
                 let raw = format!("\\{c}{}", self.rest.get(..end).unwrap_or(""));
                 self.rest = self.rest.get(end..).unwrap_or("");
-                Escaped::Raw(raw)
+                Escape::Raw(raw)
             }
-            c => Escaped::Char(c),
+            c => Escape::Char(c),
         })
     }
 
-    fn control(&mut self) -> Escaped {
+    fn control_escape(&mut self) -> Escape {
         match self.rest.chars().next().filter(char::is_ascii_alphabetic) {
             Some(letter) => {
                 self.next();
-                Escaped::Char(char::from(letter as u8 % 32))
+                Escape::Char(char::from(letter as u8 % 32))
             }
-            None => Escaped::Raw(r"\\c".to_owned()),
+            None => Escape::Raw(r"\\c".to_owned()),
         }
     }
 
-    fn name(&mut self) -> Result<Escaped, String> {
+    fn named_backreference(&mut self) -> Result<Escape, String> {
         let end = self.rest.find('>').ok_or("a \\k< is not closed")? + 1;
         let raw = format!("\\k{}", self.rest.get(..end).unwrap_or(""));
         self.rest = self.rest.get(end..).unwrap_or("");
-        Ok(Escaped::Raw(raw))
+        Ok(Escape::Raw(raw))
     }
 
-    fn hex(&mut self, digits: usize) -> Option<char> {
+    fn hex_escape(&mut self, digits: usize) -> Option<char> {
         let code = self.rest.get(..digits)?;
         let c = code.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u32::from_str_radix(code, 16))?;
         self.rest = self.rest.get(digits..)?;
         Some(char::from_u32(c.ok()?).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// Reads `{…}` or four digits behind `\u`; two surrogates are one character.
-    fn unicode(&mut self) -> Option<char> {
+    /// Parses `{…}` or four digits after `\u`. A surrogate pair is one character.
+    fn unicode_escape(&mut self) -> Option<char> {
         if let Some(inner) = self.rest.strip_prefix('{') {
             let (code, behind) = inner.split_once('}')?;
             let c = u32::from_str_radix(code, 16).ok().and_then(char::from_u32)?;
@@ -366,8 +375,8 @@ impl Reader<'_> {
     }
 }
 
-/// Says whether a text goes on as a count, `2}`, `2,}` or `2,3}`.
-fn is_count(rest: &str) -> bool {
+/// Returns whether a text continues as a counted quantifier, `2}`, `2,}` or `2,3}`.
+fn is_counted_quantifier(rest: &str) -> bool {
     let Some((inner, _)) = rest.split_once('}') else { return false };
     let (least, most) = inner.split_once(',').unwrap_or((inner, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -378,22 +387,22 @@ fn is_class_escape(rest: &str) -> bool {
     rest.strip_prefix('\\').is_some_and(|rest| rest.starts_with(['d', 'D', 'w', 'W', 's', 'S', 'p', 'P']))
 }
 
-/// Finds texts that everything a pattern matches contains.
-fn needed(pattern: &str) -> Vec<String> {
+/// Returns literals that every match of a pattern contains.
+fn required_literals(pattern: &str) -> Vec<String> {
     let mut found = Vec::new();
-    // Case is left out of it: an ignored case turns every letter into a class.
+    // The pattern is parsed case-sensitively, because ignoring case turns every letter into a class.
     if let Ok(hir) = regex_syntax::ParserBuilder::new().multi_line(true).build().parse(pattern) {
-        collect(&hir, &mut found);
+        collect_literals(&hir, &mut found);
     }
     found
 }
 
-fn collect(hir: &Hir, found: &mut Vec<String>) {
+fn collect_literals(hir: &Hir, found: &mut Vec<String>) {
     match hir.kind() {
         HirKind::Literal(literal) => found.extend(String::from_utf8(literal.0.to_vec()).ok()),
-        HirKind::Concat(parts) => parts.iter().for_each(|part| collect(part, found)),
-        HirKind::Capture(capture) => collect(&capture.sub, found),
-        HirKind::Repetition(repetition) if repetition.min > 0 => collect(&repetition.sub, found),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| collect_literals(part, found)),
+        HirKind::Capture(capture) => collect_literals(&capture.sub, found),
+        HirKind::Repetition(repetition) if repetition.min > 0 => collect_literals(&repetition.sub, found),
         _ => {}
     }
 }

@@ -1,4 +1,5 @@
-//! Answers a query from one snapshot: ranked lists of full text and vectors, fused, filtered, tied deterministically.
+//! Search: answers a query from one snapshot. It ranks by words and by vectors, fuses both rankings, and orders
+//! equal scores by path.
 
 pub mod fuse;
 pub mod query;
@@ -22,28 +23,28 @@ use crate::index::bm25::{Bm25Query, Ranking, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileRow, Filter};
 use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
-use crate::search::fuse::{Fused, Fusion, Known, Nearness, Ranked};
+use crate::search::fuse::{FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::search::query::Query;
 use crate::search::tie_order::best_first;
 
-/// Which lists answer.
+/// The lists that a search ranks by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Words and meaning.
+    /// Words and vectors.
     #[default]
     Hybrid,
-    /// Words alone.
+    /// Words only.
     Bm25,
-    /// Meaning alone.
+    /// Vectors only.
     Vector,
 }
 
 impl Mode {
-    /// Reads a mode's name.
+    /// Parses the name of a mode.
     ///
     /// # Errors
-    /// `Invalid` for any other word.
+    /// `Invalid` if there is no mode of this name.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "hybrid" => Ok(Self::Hybrid),
@@ -55,183 +56,182 @@ impl Mode {
     }
 }
 
-/// Which list found a note.
+/// The list that found a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MatchType {
-    /// The full text alone.
+    /// The full text only.
     Bm25,
-    /// The vectors alone.
+    /// The vectors only.
     Vector,
-    /// Both.
+    /// Both lists.
     Both,
-    /// Neither: it holds what the query asks for, and there is nothing to rank it by.
+    /// Neither: the note matches the condition, and there is nothing to rank it by.
     Exact,
 }
 
-/// What to find, and among what.
+/// A search request.
 #[derive(Debug, Clone, Default)]
 pub struct Request<'a> {
     /// The parsed query.
     pub query: Option<&'a Query>,
-    /// Which lists answer.
+    /// The lists to rank by.
     pub mode: Mode,
-    /// How the lists are merged.
+    /// The method that merges the lists.
     pub fusion: Fusion,
-    /// How many notes at most.
+    /// The maximum number of notes.
     pub limit: usize,
-    /// How many notes each list gives; five times as many as are asked for, where nothing is said.
+    /// The number of notes that each list returns; five times `limit` if not given.
     pub depth: Option<usize>,
-    /// Conditions on the note.
+    /// The filter that notes must match.
     pub filter: Filter,
     /// A glob that the path must match.
     pub path: Option<String>,
-    /// Only these files, where given; adds to the filter.
+    /// The only files to search, in addition to the filter.
     pub among: Option<&'a FileSet>,
 }
 
-/// How a score came about. The score is the sum of the parts `from_…`, added in their order here.
+/// The parts of a score. The score is the sum of the fields `from_…`, added in their order here.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Components {
-    /// Place in the full-text list, from 1.
+    /// The rank in the full-text list, from 1.
     pub bm25_rank: Option<usize>,
-    /// BM25F score; nothing where no word of the query occurs.
+    /// The BM25F score; absent if the note contains no word of the query.
     pub bm25: Option<f32>,
-    /// Place in the vector list, from 1.
+    /// The rank in the vector list, from 1.
     pub vector_rank: Option<usize>,
-    /// Cosine of the note's best passage; nothing where it has no vector, and then the last of the list stands in.
+    /// The cosine of the note's best passage; absent if it has no vector, in which case the score is computed with
+    /// the lowest cosine of the list.
     pub cosine: Option<f32>,
-    /// Squared cosines of the next four passages, added up.
+    /// The sum of the squared cosines of the next four passages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<f32>,
-    /// What the full text adds to the fused score.
+    /// The share of the full text in the fused score.
     pub from_bm25: f32,
-    /// What the best passage adds to the fused score.
+    /// The share of the best passage in the fused score.
     pub from_vector: f32,
-    /// What the next passages add to the fused score.
+    /// The share of the next passages in the fused score.
     pub from_others: f32,
-    /// What the reranker made of query and passage, where it read them.
+    /// The score that the reranker gave to the query and the passage, if it read them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f32>,
-    /// What its verdict adds to the fused score, or takes from it.
+    /// What the reranker adds to the fused score or subtracts from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_rerank: Option<f32>,
-    /// What a note gets because the query is its title, an alias of it, or its file name: more than all else together.
+    /// What is added because the query is the title, an alias or the file name of the note. It is more than all
+    /// other parts together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_name: Option<f32>,
 }
 
 impl Components {
-    /// Adds up the parts.
+    /// Returns the sum of the parts.
     pub fn total(&self) -> f32 {
         let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_rerank.unwrap_or(0.0);
         ranked + self.from_name.unwrap_or(0.0)
     }
 }
 
-/// A note that answers.
+/// A note that answers a request.
 #[derive(Debug, Clone)]
-pub struct Found {
-    /// The note.
+pub struct SearchHit {
+    /// The row of the note.
     pub row: FileRow,
-    /// The fused score; comparable within one reply.
+    /// The fused score, which is comparable within one reply.
     pub score: f32,
-    /// Which list found it.
+    /// The list that found the note.
     pub match_type: MatchType,
-    /// The passage whose vector is nearest, by its place in the note.
+    /// The index of the passage whose vector is nearest to the query.
     pub passage: Option<usize>,
-    /// How the score came about.
+    /// The parts of the score.
     pub components: Components,
 }
 
-/// Of each list twice as many notes as asked for are judged by both measures, and no fewer than this; more change no
-/// set's nDCG@10 by a thousandth, and each costs time.
-const FEWEST_JUDGED: usize = 20;
+/// The minimum number of notes of each list that are scored by both measures; it is twice the limit if that is
+/// more. More notes change nDCG@10 by less than 0.001 on every evaluation set, and each costs time.
+const MIN_RESCORED: usize = 20;
 
-/// The vector of a query; nothing where words alone answer.
+/// The vector of a query, or `None` if only words rank.
 pub type QueryVector = Option<Arc<Vec<f32>>>;
 
-/// Notes in the order in which they answer.
+/// The notes that answer a request, in order.
 #[derive(Debug, Default)]
-pub struct Merged {
-    /// Best first.
-    pub fused: Vec<Fused>,
-    /// The passage of a note that is nearest in meaning, by its place in the note.
+pub struct FusedRanking {
+    /// The notes, best first.
+    pub fused: Vec<FusedHit>,
+    /// The index of the passage nearest to the query, by note.
     passages: HashMap<FileId, usize>,
 }
 
-/// Ranks the notes that answer a request, best first. `meaning` gives the query's vector; a hybrid search asks for it
-/// while the words are looked up beside. What the query asks for is not looked at here.
+/// Ranks the notes that answer a request, best first. `query_vector` returns the vector of the query; a hybrid
+/// search calls it while another thread looks up the words. The condition of the query is not evaluated here.
 ///
 /// # Errors
-/// `Invalid` for a malformed glob; whatever the index or `meaning` reports.
+/// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `query_vector`.
 pub fn run(
     index: &Index,
     snapshot: &Snapshot,
     request: &Request<'_>,
-    meaning: impl FnOnce() -> Result<QueryVector>,
-) -> Result<Vec<Found>> {
-    let mut ranking = rank(index, snapshot, request, meaning)?;
+    query_vector: impl FnOnce() -> Result<QueryVector>,
+) -> Result<Vec<SearchHit>> {
+    let mut ranking = rank(index, snapshot, request, query_vector)?;
     ranking.fused.truncate(request.limit);
     let ids: Vec<FileId> = ranking.fused.iter().map(|hit| hit.file).collect();
     let rows = index.catalog().rows(&ids)?;
     let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    Ok(ranking
-        .fused
-        .iter()
-        .filter_map(|hit| Some(ranking.found(rows.get(&hit.file)?.clone(), hit)))
-        .collect())
+    Ok(ranking.fused.iter().filter_map(|hit| Some(ranking.hit(rows.get(&hit.file)?.clone(), hit))).collect())
 }
 
-impl Merged {
-    /// Joins a hit with its note.
-    pub fn found(&self, row: FileRow, hit: &Fused) -> Found {
+impl FusedRanking {
+    /// Joins a hit with the row of its note.
+    pub fn hit(&self, row: FileRow, hit: &FusedHit) -> SearchHit {
         let match_type = match (hit.components.bm25_rank, hit.components.vector_rank) {
             (Some(_), Some(_)) => MatchType::Both,
             (None, Some(_)) => MatchType::Vector,
             (Some(_), None) => MatchType::Bm25,
-            // A name is a part of the full text.
+            // The name is part of the full text.
             (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
             (None, None) => MatchType::Exact,
         };
         let passage = self.passages.get(&hit.file).copied();
-        Found { row, score: hit.score, match_type, passage, components: hit.components }
+        SearchHit { row, score: hit.score, match_type, passage, components: hit.components }
     }
 }
 
 /// Ranks notes without reading their rows.
 ///
 /// # Errors
-/// As [`run`].
+/// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `query_vector`.
 pub fn rank(
     index: &Index,
     snapshot: &Snapshot,
     request: &Request<'_>,
-    meaning: impl FnOnce() -> Result<QueryVector>,
-) -> Result<Merged> {
+    query_vector: impl FnOnce() -> Result<QueryVector>,
+) -> Result<FusedRanking> {
     let Some(query) = request.query else {
-        return Ok(Merged::default());
+        return Ok(FusedRanking::default());
     };
     let allowed = allowed_files(&index.catalog(), request)?;
     if allowed.as_ref().is_some_and(FileSet::is_empty) {
-        return Ok(Merged::default());
+        return Ok(FusedRanking::default());
     }
     let documents = usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX);
     let depth = request.depth.unwrap_or_else(|| request.limit.saturating_mul(5));
     let depth = depth.max(50).min(documents.max(1));
-    // Of what may hold a condition many are put in order, for nobody knows yet which of them do.
-    let text_depth = if query.asks.is_some() { depth.max(SIFTED) } else { depth };
+    // With a condition more notes are ranked, because it is not known yet which of them match.
+    let text_depth = if query.condition.is_some() { depth.max(CONDITION_DEPTH) } else { depth };
     let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth);
-    let near = || match meaning()? {
+    let near = || match query_vector()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
-            let roughly = query.asks.is_some();
-            let (list, passages) = vector_list(snapshot, index, &vector, allowed.as_ref(), depth, roughly)?;
-            Ok(Near { list, passages, query: Some(vector) })
+            let is_approximate = query.condition.is_some();
+            let (list, passages) =
+                vector_list(snapshot, index, &vector, allowed.as_ref(), depth, is_approximate)?;
+            Ok(VectorHits { list, passages, vector: Some(vector) })
         }
-        _ => Ok(Near::default()),
+        _ => Ok(VectorHits::default()),
     };
     let (ranking, near) = match request.mode {
-        Mode::Bm25 => (words()?, Near::default()),
+        Mode::Bm25 => (words()?, VectorHits::default()),
         Mode::Vector => (Ranking::default(), near()?),
         Mode::Hybrid => std::thread::scope(|scope| {
             let words = scope.spawn(words);
@@ -242,41 +242,41 @@ pub fn rank(
     };
     let mut text: Vec<Ranked> =
         ranking.hits.iter().map(|hit| Ranked { file: hit.file, score: hit.score }).collect();
-    let Near { list: mut vector, mut passages, query: meaning } = near;
-    let most = request.limit.saturating_mul(2).max(FEWEST_JUDGED);
-    if request.fusion.looks_closer() && request.mode == Mode::Hybrid {
-        // What is still to be sifted by a condition is kept: it may all be wanted.
-        text.truncate(if query.asks.is_some() { text.len() } else { most });
+    let VectorHits { list: mut vector, mut passages, vector: query_vector } = near;
+    let most = request.limit.saturating_mul(2).max(MIN_RESCORED);
+    if request.fusion.rescores() && request.mode == Mode::Hybrid {
+        // Candidates of a condition are kept, because all of them may be needed.
+        text.truncate(if query.condition.is_some() { text.len() } else { most });
         vector.truncate(most);
     }
-    // Where vectors are missing, every method has to know which.
-    let known = match meaning.filter(|_| request.fusion.looks_closer() || snapshot.pending > 0) {
-        Some(meaning) => {
+    // If vectors are missing, every fusion method needs to know where.
+    let known = match query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0) {
+        Some(query_vector) => {
             let best = text.get(..text.len().min(depth.min(most))).unwrap_or_default();
-            look_closer(snapshot, index, &meaning, (&ranking, best, &vector), &mut passages)?
+            rescore(snapshot, index, &query_vector, (&ranking, best, &vector), &mut passages)?
         }
         None => HashMap::new(),
     };
     let mut fused = fuse::fuse(&text, &vector, &known, request.fusion);
-    put_named_first(index, query, allowed.as_ref(), &mut fused)?;
+    put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
-    Ok(Merged { fused, passages })
+    Ok(FusedRanking { fused, passages })
 }
 
-/// What a note's score gains where the query is its name. No method of fusion gives as much for anything else.
-const NAMED: f32 = 1.5;
-/// A query longer than this, in bytes, names nothing.
-const LONGEST_NAME: usize = 255;
+/// The score that is added to a note whose name is the query. No fusion method gives as much for anything else.
+const NAME_SCORE: f32 = 1.5;
+/// The maximum length in bytes of a query that is compared with names.
+const MAX_NAME_BYTES: usize = 255;
 
-/// Puts the notes first whose title, alias or file name the query is, also those that neither list holds.
-fn put_named_first(
+/// Puts the notes first whose title, alias or file name is the query, including notes that are in neither list.
+fn put_name_matches_first(
     index: &Index,
     query: &Query,
     allowed: Option<&FileSet>,
-    fused: &mut Vec<Fused>,
+    fused: &mut Vec<FusedHit>,
 ) -> Result<()> {
-    let name = query.meaning.trim();
-    if name.is_empty() || name.len() > LONGEST_NAME {
+    let name = query.text_to_embed.trim();
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Ok(());
     }
     let named = index.catalog().names().with_title_or_name(name)?;
@@ -285,15 +285,15 @@ fn put_named_first(
     if named.is_empty() {
         return Ok(());
     }
-    let (mut first, rest): (Vec<Fused>, Vec<Fused>) =
+    let (mut first, rest): (Vec<FusedHit>, Vec<FusedHit>) =
         fused.drain(..).partition(|hit| named.contains(&hit.file));
     for file in named {
         if first.iter().all(|hit| hit.file != file) {
-            first.push(Fused { file, score: 0.0, components: Components::default() });
+            first.push(FusedHit { file, score: 0.0, components: Components::default() });
         }
     }
     for hit in &mut first {
-        hit.components.from_name = Some(NAMED);
+        hit.components.from_name = Some(NAME_SCORE);
         hit.score = hit.components.total();
     }
     fused.extend(first.into_iter().chain(rest));
@@ -307,36 +307,39 @@ fn text_list(
     allowed: Option<&FileSet>,
     limit: usize,
 ) -> Result<Ranking> {
-    // What holds a condition holds the words as they were typed.
-    let heard =
-        if query.asks.is_some() { None } else { out_of_vocabulary::heard(&query.words, &snapshot.bm25)? };
-    let words = Bm25Query { words: heard.as_deref().unwrap_or(&query.words), allowed, limit };
+    // A note that matches a condition contains the words as they were typed.
+    let replaced = if query.condition.is_some() {
+        None
+    } else {
+        out_of_vocabulary::replace_unknown(&query.words, &snapshot.bm25)?
+    };
+    let words = Bm25Query { words: replaced.as_deref().unwrap_or(&query.words), allowed, limit };
     let mut ranking = snapshot.bm25.rank(&words, &Tuning::default())?;
     best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;
     ranking.hits.truncate(limit);
     Ok(ranking)
 }
 
-/// What the vectors found.
+/// The result of the vector search.
 #[derive(Default)]
-struct Near {
-    /// Notes by their best passage.
+struct VectorHits {
+    /// The notes, ranked by their best passage.
     list: Vec<Ranked>,
-    /// The place of this passage in its note.
+    /// The index of that passage in its note.
     passages: HashMap<FileId, usize>,
-    /// The query's vector; nothing where words alone answer.
-    query: QueryVector,
+    /// The vector of the query, or `None` if only words rank.
+    vector: QueryVector,
 }
 
-/// Scores by words what the vectors found, and by its passages what either list holds, so that a note is not judged by
-/// its absence from a list. Adds the nearest passages to `passages`.
-fn look_closer(
+/// Scores notes of either list by the measure of the other one, so that a note is not ranked by its absence from a
+/// list. Adds the nearest passages to `passages`.
+fn rescore(
     snapshot: &Snapshot,
     index: &Index,
-    meaning: &[f32],
+    query_vector: &[f32],
     (ranking, text, vector): (&Ranking, &[Ranked], &[Ranked]),
     passages: &mut HashMap<FileId, usize>,
-) -> Result<HashMap<FileId, Known>> {
+) -> Result<HashMap<FileId, NoteScores>> {
     let by_words = ranking.scores_of(&vector.iter().map(|hit| hit.file).collect());
     let files: HashSet<FileId> = text.iter().chain(vector).map(|hit| hit.file).collect();
     let catalog = index.catalog();
@@ -345,39 +348,40 @@ fn look_closer(
     drop(catalog);
     let mut known = HashMap::with_capacity(keys.len());
     for (file, keys) in keys {
-        let near = snapshot.vectors.compare(meaning, &keys)?;
+        let near = snapshot.vectors.compare(query_vector, &keys)?;
         let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
         let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
         passages.extend(place.map(|place| (file, place)));
         let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
         let bm25 = by_words.get(&file).copied();
         let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
-        known.insert(file, Known { bm25, near: Nearness::of(&mut cosines), missing });
+        known.insert(file, NoteScores { bm25, near: Similarity::of(&mut cosines), missing });
     }
     Ok(known)
 }
 
-/// So many notes that may hold a condition are put in order by words; the others follow by name.
-const SIFTED: usize = 5_000;
-/// Of more files than this the nearest passages are found among all, and those of other files passed over.
-const MANY: usize = 300;
-/// No more of the nearest passages than this are looked through for those of certain files.
-const FARTHEST: usize = 400;
+/// The number of candidates of a condition that are ranked by words; the others follow by name.
+const CONDITION_DEPTH: usize = 5_000;
+/// The maximum number of files for which an approximate search filters by passage; above it, all passages are
+/// searched, and those of other files are skipped.
+const MAX_FILTER_FILES: usize = 300;
+/// The maximum number of nearest passages that an approximate search examines.
+const MAX_NEIGHBOURS: usize = 400;
 
-/// Finds the nearest passages and gives their notes, each with its best passage. `is_roughly` lets those go that are
-/// far from the query in a large set: they come without a vector's share of the score.
+/// Finds the nearest passages, and ranks notes by their best passage. If `is_approximate` is set, notes far from
+/// the query in a large set may be missing; they get no score from vectors.
 fn vector_list(
     snapshot: &Snapshot,
     index: &Index,
     vector: &[f32],
     allowed: Option<&FileSet>,
     limit: usize,
-    is_roughly: bool,
+    is_approximate: bool,
 ) -> Result<(Vec<Ranked>, HashMap<FileId, usize>)> {
     let keys: Option<HashSet<i64>> = match allowed {
         None => None,
-        // Nearly every passage: what is left out is passed over below.
-        Some(files) if files.is_all_but() || is_roughly && files.len() > MANY => None,
+        // Nearly all passages are allowed; the others are skipped below.
+        Some(files) if files.is_all_but() || is_approximate && files.len() > MAX_FILTER_FILES => None,
         Some(files) => Some(passages_of(&index.catalog(), files)?),
     };
     let mut count = limit.saturating_mul(2);
@@ -399,20 +403,20 @@ fn vector_list(
                 break;
             }
         }
-        // A note has several passages, so that fewer notes than asked for are enough.
-        if all || list.len() * 2 >= limit || is_roughly && count >= FARTHEST {
+        // A note has several passages, so fewer notes than requested are enough.
+        if all || list.len() * 2 >= limit || is_approximate && count >= MAX_NEIGHBOURS {
             best_first(&catalog, &mut list, |hit| (hit.score, hit.file))?;
             return Ok((list, best));
         }
-        // Passages of few notes, or vectors of texts that no note holds any more, stood in the way.
+        // Many passages belong to few notes, or to texts that no note contains any more.
         count = count.saturating_mul(4);
     }
 }
 
-/// Lists the files that the filters of a request let pass; nothing where all do.
+/// Returns the files that match the filters of a request, or `None` if all do.
 ///
 /// # Errors
-/// `Invalid` for a malformed glob.
+/// `Invalid` for a malformed glob; `Corrupt` if the catalog cannot be read.
 pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = request.path.as_deref().map(path_glob).transpose()?;
     if request.filter.is_unrestricted() && glob.is_none() {
@@ -431,26 +435,27 @@ pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<O
     Ok(Some(files.into_iter().filter(|(id, path)| fits(id, path)).map(|(id, _)| id).collect()))
 }
 
-/// The most bytes of a path glob.
-const LONGEST_GLOB: usize = 1_000;
-/// The most opening braces of a path glob: compilers recurse by the depth of groups, which cannot be larger.
-const MOST_BRACES: usize = 50;
+/// The maximum length of a path glob in bytes.
+const MAX_GLOB_BYTES: usize = 1_000;
+/// The maximum number of opening braces in a path glob. Compilers recurse to the depth of groups, which cannot be
+/// larger.
+const MAX_GLOB_BRACES: usize = 50;
 
-/// Compiles a path glob: `*` stays within a folder, `**` does not, case does not count; a pattern without a slash or
-/// star names a folder or a part of the path's beginning.
+/// Compiles a path glob: `*` stays within a folder, `**` does not, and case is ignored. A pattern without wildcards
+/// names a folder or a prefix of the path.
 ///
 /// # Errors
-/// `Invalid` for a malformed glob, and for one that is too long or has too many groups to be compiled.
+/// `Invalid` if the glob is malformed, is too long, or has too many groups.
 pub fn path_glob(pattern: &str) -> Result<GlobSet> {
     let refused = |what: String| Error::invalid(what).with_hint("write Projects/** or *.canvas");
-    if pattern.len() > LONGEST_GLOB {
+    if pattern.len() > MAX_GLOB_BYTES {
         let length = pattern.len();
         return Err(refused(format!(
-            "the path pattern has {length} bytes; at most {LONGEST_GLOB} are allowed"
+            "the path pattern has {length} bytes; at most {MAX_GLOB_BYTES} are allowed"
         )));
     }
-    if pattern.matches('{').count() > MOST_BRACES {
-        return Err(refused(format!("the path pattern has more than {MOST_BRACES} opening braces")));
+    if pattern.matches('{').count() > MAX_GLOB_BRACES {
+        return Err(refused(format!("the path pattern has more than {MAX_GLOB_BRACES} opening braces")));
     }
     let whole = if pattern.contains(['*', '?', '[', '{']) {
         pattern.to_owned()
@@ -458,7 +463,7 @@ pub fn path_glob(pattern: &str) -> Result<GlobSet> {
         format!("{}{{,/**,*}}", pattern.trim_end_matches('/'))
     };
     let glob = GlobBuilder::new(&whole).literal_separator(true).case_insensitive(true).build();
-    // A set reports a pattern that does not compile, where a single matcher panics.
+    // A set reports a pattern that does not compile; a single matcher panics.
     let compiled = glob.and_then(|glob| GlobSet::builder().add(glob).build());
     compiled.map_err(|error| refused(format!("the path {pattern:?} is not a glob")).with_source(error))
 }

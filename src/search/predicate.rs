@@ -1,5 +1,5 @@
-//! Owns the verdict on one file: does it hold what a query asks (spec/obsidian.md 8.2)? Pure: what is asked of the
-//! file comes through [`Subject`], and only when it is needed.
+//! Evaluation of a condition on one file (spec/obsidian.md 8.2). It is pure: it gets the data of the file through
+//! [`FileData`], and only the data that the condition needs.
 
 use std::cell::{Cell, OnceCell};
 
@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::search::javascript_regex::TooManySteps;
-use crate::search::query_parser::{Node, Order, Own, Part, Place};
-use crate::search::text_match::{CaselessInPlace, Haystack, Term, TermKind};
+use crate::search::query_parser::{Comparison, Field, MetadataFilter, QueryNode, TextUnit};
+use crate::search::text_match::{CaselessInPlace, Haystack, QueryTerm, QueryTermKind};
 use crate::text::decode::decode;
 use crate::text::line::Lines;
 use crate::text::note::Note;
@@ -17,62 +17,65 @@ use crate::text::path::{NotePath, key};
 use crate::text::span::Span;
 use crate::text::{canvas, markdown};
 
-/// A file that is judged.
-pub trait Subject {
-    /// Its vault path.
+/// The data of one file that a condition is evaluated on.
+pub trait FileData {
+    /// Returns the path of the file.
     fn path(&self) -> &NotePath;
 
-    /// Its flat properties.
+    /// Returns the properties, with nested ones flattened.
     ///
     /// # Errors
-    /// Where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     fn properties(&self) -> Result<&Map<String, Value>>;
 
-    /// Its tags, without `#`.
+    /// Returns the tags, without `#`.
     ///
     /// # Errors
-    /// Where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     fn tags(&self) -> Result<&[String]>;
 
-    /// What it says; nothing where it cannot be read, or is no text.
+    /// Returns the content, or `None` if the file cannot be read or is not text.
     fn content(&self) -> Option<&Content>;
 
-    /// Says whether one of our own filters lets it pass.
+    /// Returns whether a metadata filter matches the file.
     ///
     /// # Errors
-    /// Where the catalog cannot be read.
-    fn passes(&self, own: &Own) -> Result<bool>;
+    /// `Corrupt` if the catalog cannot be read.
+    fn matches_filter(&self, filter: &MetadataFilter) -> Result<bool>;
 }
 
-/// A file's text as the operators see it; it is parsed when an operator asks for parts of it.
+/// The text of a file, which is parsed when an operator first needs its units.
 #[derive(Debug)]
 pub struct Content {
     text: String,
-    /// Where the text begins, behind a byte order mark.
+    /// The offset of the text after a byte order mark.
     start: usize,
     lines: OnceCell<Lines>,
     note: OnceCell<Note>,
     blocks: OnceCell<Vec<Span>>,
-    /// Where its sections begin.
+    /// The offsets at which the sections begin.
     sections: OnceCell<Vec<usize>>,
-    /// The text in the form in which case does not count, once it was asked for.
+    /// The case-folded text, computed on first use.
     caseless: CaselessInPlace,
-    /// The cards of a canvas, each a text of its own.
+    /// The text of each card, if the file is a canvas.
     cards: Vec<Content>,
 }
 
 impl Content {
-    /// Reads a note, the text nodes of a canvas, or the text of any other file.
+    /// Decodes a note, the text nodes of a canvas, or the text of any other file.
     pub fn new(path: &NotePath, bytes: &[u8]) -> Self {
         let text = decode(bytes).text;
         if !path.is_canvas() {
-            return Self::of(text.into_owned());
+            return Self::from_text(text.into_owned());
         }
         let texts = canvas::texts(&text);
-        Self { cards: texts.iter().cloned().map(Self::of).collect(), ..Self::of(texts.join("\n\n")) }
+        Self {
+            cards: texts.iter().cloned().map(Self::from_text).collect(),
+            ..Self::from_text(texts.join("\n\n"))
+        }
     }
 
-    fn of(text: String) -> Self {
+    fn from_text(text: String) -> Self {
         let start = text.len() - text.trim_start_matches('\u{FEFF}').len();
         Self {
             text,
@@ -86,14 +89,15 @@ impl Content {
         }
     }
 
-    /// Takes what [`Note::sections`] gave for the same text, so that it need not be parsed for them.
+    /// Sets the offsets that [`Note::sections`] returned for the same text, so that the text is not parsed for
+    /// them.
     #[must_use]
     pub fn with_sections(self, starts: Vec<usize>) -> Self {
         Self { sections: OnceCell::from(starts), ..self }
     }
 
-    /// Cuts a part out of the text, with what was made of the whole already.
-    fn part(&self, span: Span) -> Haystack<'_> {
+    /// Returns a part of the text to search in. It shares the case-folded form of the whole text.
+    fn haystack(&self, span: Span) -> Haystack<'_> {
         Haystack::part(&self.text, span, &self.caseless)
     }
 
@@ -105,17 +109,19 @@ impl Content {
         self.note.get_or_init(|| Note::parse(&self.text))
     }
 
-    /// Lists the parts of one kind, in order.
-    fn parts(&self, part: Part) -> Vec<Span> {
-        match part {
-            Part::Line => self.lines().spans(self.text.len()).map(|line| self.without_end(line)).collect(),
-            Part::Block => self.blocks().to_vec(),
-            Part::Section => self.sections().collect(),
-            Part::Task(done) => self.tasks(done),
+    /// Returns the units of one kind, in order.
+    fn units(&self, unit: TextUnit) -> Vec<Span> {
+        match unit {
+            TextUnit::Line => {
+                self.lines().spans(self.text.len()).map(|line| self.without_line_end(line)).collect()
+            }
+            TextUnit::Block => self.blocks().to_vec(),
+            TextUnit::Section => self.sections().collect(),
+            TextUnit::Task(done) => self.tasks(done),
         }
     }
 
-    fn without_end(&self, line: Span) -> Span {
+    fn without_line_end(&self, line: Span) -> Span {
         let raw = line.of(&self.text);
         let end = line.start + raw.trim_end_matches(['\n', '\r']).len();
         Span::new(line.start.max(self.start).min(end), end)
@@ -131,14 +137,14 @@ impl Content {
         starts.iter().copied().zip(ends).map(|(start, end)| Span::new(start, end))
     }
 
-    /// Gives the text of tasks behind their checkbox, without what is nested in them.
+    /// Returns the texts of tasks after the checkbox, without nested items.
     fn tasks(&self, done: Option<bool>) -> Vec<Span> {
         let fits = |status: char| done.is_none_or(|done| done != (status == ' '));
         let tasks = self.note().tasks.iter().filter(|task| fits(task.status));
         tasks
             .map(|task| {
-                let own = self.blocks().iter().find(|block| block.start == task.span.start);
-                let end = own.map_or(task.span.end, |block| block.end.max(task.span.end));
+                let block = self.blocks().iter().find(|block| block.start == task.span.start);
+                let end = block.map_or(task.span.end, |block| block.end.max(task.span.end));
                 let line = task.span.of(&self.text).trim_end();
                 let start = task.span.start + line.len() - task.text.len().min(line.len());
                 Span::new(start, end)
@@ -147,13 +153,13 @@ impl Content {
     }
 }
 
-/// A card of a canvas, judged as if it were the file's content.
-struct Card<'a> {
-    canvas: &'a dyn Subject,
+/// A card of a canvas, evaluated as if it were the content of the file.
+struct CanvasCard<'a> {
+    canvas: &'a dyn FileData,
     content: &'a Content,
 }
 
-impl Subject for Card<'_> {
+impl FileData for CanvasCard<'_> {
     fn path(&self) -> &NotePath {
         self.canvas.path()
     }
@@ -170,19 +176,19 @@ impl Subject for Card<'_> {
         Some(self.content)
     }
 
-    fn passes(&self, own: &Own) -> Result<bool> {
-        self.canvas.passes(own)
+    fn matches_filter(&self, filter: &MetadataFilter) -> Result<bool> {
+        self.canvas.matches_filter(filter)
     }
 }
 
-/// A file of which nothing is known but its text.
-struct Alone<'a> {
+/// A file of which only the text is known.
+struct TextOnly<'a> {
     path: &'a NotePath,
     content: &'a Content,
     properties: Map<String, Value>,
 }
 
-impl Subject for Alone<'_> {
+impl FileData for TextOnly<'_> {
     fn path(&self) -> &NotePath {
         self.path
     }
@@ -199,29 +205,30 @@ impl Subject for Alone<'_> {
         Some(self.content)
     }
 
-    fn passes(&self, _: &Own) -> Result<bool> {
+    fn matches_filter(&self, _: &MetadataFilter) -> Result<bool> {
         Ok(false)
     }
 }
 
-/// Lists the tasks, lines and blocks of a note for which a query asks, in order: what there is to show of it. Sections
-/// are not listed, since the passage shown stands in one. None of a canvas, whose cards are notes by themselves.
+/// Returns the tasks, lines and blocks of a note that a condition asks for and that match, in order. Sections are
+/// not returned, because the passage that is shown lies in one. For a canvas the result is empty, because each card
+/// is searched by itself.
 ///
 /// # Errors
-/// Where a condition cannot be judged.
-pub fn parts_asked_for(path: &NotePath, text: &str, asks: &Node) -> Result<Vec<Span>> {
+/// `Corrupt` if the condition cannot be evaluated.
+pub fn matching_spans(path: &NotePath, text: &str, condition: &QueryNode) -> Result<Vec<Span>> {
     let mut wanted = Vec::new();
-    each_part(asks, &mut |part, node| wanted.push((part, node)));
+    each_unit(condition, &mut |unit, node| wanted.push((unit, node)));
     if wanted.is_empty() || path.is_canvas() {
         return Ok(Vec::new());
     }
-    let content = Content::of(text.to_owned());
-    let alone = Alone { path, content: &content, properties: Map::new() };
-    let judge = Judge::new(&alone);
+    let content = Content::from_text(text.to_owned());
+    let text_only = TextOnly { path, content: &content, properties: Map::new() };
+    let evaluator = Evaluator::new(&text_only);
     let mut found = Vec::new();
-    for (part, node) in wanted {
-        for span in content.parts(part) {
-            if judge.at(node, Some(span))? {
+    for (unit, node) in wanted {
+        for span in content.units(unit) {
+            if evaluator.evaluate(node, Some(span))? {
                 found.push(span);
             }
         }
@@ -231,77 +238,77 @@ pub fn parts_asked_for(path: &NotePath, text: &str, asks: &Node) -> Result<Vec<S
     Ok(found)
 }
 
-/// Visits the parts smaller than a section that a query wants, with what they are to hold.
-fn each_part<'a>(node: &'a Node, visit: &mut impl FnMut(Part, &'a Node)) {
+/// Visits each unit smaller than a section that a condition asks for, with the condition on it.
+fn each_unit<'a>(node: &'a QueryNode, visit: &mut impl FnMut(TextUnit, &'a QueryNode)) {
     match node {
-        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| each_part(node, visit)),
-        Node::Within(Part::Section, node) => each_part(node, visit),
-        Node::Within(part, node) => visit(*part, node),
+        QueryNode::All(nodes) | QueryNode::Any(nodes) => nodes.iter().for_each(|node| each_unit(node, visit)),
+        QueryNode::Within(TextUnit::Section, node) => each_unit(node, visit),
+        QueryNode::Within(unit, node) => visit(*unit, node),
         _ => {}
     }
 }
 
-/// Judges one file.
-pub struct Judge<'a, S> {
-    subject: &'a S,
+/// Evaluates conditions on one file.
+pub struct Evaluator<'a, S> {
+    data: &'a S,
     whole: OnceCell<Haystack<'a>>,
-    gave_up: Cell<bool>,
+    hit_step_limit: Cell<bool>,
 }
 
-impl<'a, S: Subject> Judge<'a, S> {
-    /// Is for one file.
-    pub fn new(subject: &'a S) -> Self {
-        Self { subject, whole: OnceCell::new(), gave_up: Cell::new(false) }
+impl<'a, S: FileData> Evaluator<'a, S> {
+    /// Creates the evaluator of one file.
+    pub fn new(data: &'a S) -> Self {
+        Self { data, whole: OnceCell::new(), hit_step_limit: Cell::new(false) }
     }
 
-    /// Says whether the file holds what the query asks.
+    /// Returns whether the file matches the condition.
     ///
     /// # Errors
-    /// Where the catalog cannot be read.
-    pub fn holds(&self, node: &Node) -> Result<bool> {
-        self.at(node, None)
+    /// `Corrupt` if the catalog cannot be read.
+    pub fn matches(&self, node: &QueryNode) -> Result<bool> {
+        self.evaluate(node, None)
     }
 
-    /// Says whether a regular expression took too many steps, so that the verdict is a guess.
-    pub fn gave_up(&self) -> bool {
-        self.gave_up.get()
+    /// Returns whether a regular expression reached its step limit, so that the result may be wrong.
+    pub fn hit_step_limit(&self) -> bool {
+        self.hit_step_limit.get()
     }
 
-    fn at(&self, node: &Node, scope: Option<Span>) -> Result<bool> {
+    fn evaluate(&self, node: &QueryNode, scope: Option<Span>) -> Result<bool> {
         match node {
-            Node::All(nodes) => {
+            QueryNode::All(nodes) => {
                 for node in nodes {
-                    if !self.at(node, scope)? {
+                    if !self.evaluate(node, scope)? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
-            Node::Any(nodes) => {
+            QueryNode::Any(nodes) => {
                 for node in nodes {
-                    if self.at(node, scope)? {
+                    if self.evaluate(node, scope)? {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            Node::Not(node) => Ok(!self.at(node, scope)?),
-            Node::Within(part, node) => self.within(*part, node, scope),
-            Node::Text(place, term) => self.text(*place, term, scope),
-            Node::Property(name, value) => self.property(name, value.as_deref()),
-            Node::Own(own) => self.subject.passes(own),
-            // These stand in values alone.
-            Node::Null | Node::Compare(..) => Ok(false),
+            QueryNode::Not(node) => Ok(!self.evaluate(node, scope)?),
+            QueryNode::Within(unit, node) => self.within(*unit, node, scope),
+            QueryNode::Text(field, term) => self.text(*field, term, scope),
+            QueryNode::Property(name, value) => self.property(name, value.as_deref()),
+            QueryNode::Metadata(filter) => self.data.matches_filter(filter),
+            // These nodes occur only in the value of a property.
+            QueryNode::Null | QueryNode::Compare(..) => Ok(false),
         }
     }
 
-    fn within(&self, part: Part, node: &Node, scope: Option<Span>) -> Result<bool> {
-        let Some(content) = self.subject.content() else { return Ok(false) };
+    fn within(&self, unit: TextUnit, node: &QueryNode, scope: Option<Span>) -> Result<bool> {
+        let Some(content) = self.data.content() else { return Ok(false) };
         for card in &content.cards {
-            let card = Card { canvas: self.subject, content: card };
-            let judge = Judge::new(&card);
-            let holds = judge.within(part, node, None)?;
-            self.gave_up.set(self.gave_up.get() || judge.gave_up.get());
+            let card = CanvasCard { canvas: self.data, content: card };
+            let evaluator = Evaluator::new(&card);
+            let holds = evaluator.within(unit, node, None)?;
+            self.hit_step_limit.set(self.hit_step_limit.get() || evaluator.hit_step_limit.get());
             if holds {
                 return Ok(true);
             }
@@ -309,68 +316,73 @@ impl<'a, S: Subject> Judge<'a, S> {
         if !content.cards.is_empty() {
             return Ok(false);
         }
-        for span in content.parts(part) {
+        for span in content.units(unit) {
             let clipped = match scope {
                 None => span,
                 Some(scope) => Span::new(span.start.max(scope.start), span.end.min(scope.end)),
             };
-            if clipped.start <= clipped.end && self.at(node, Some(clipped))? {
+            if clipped.start <= clipped.end && self.evaluate(node, Some(clipped))? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn text(&self, place: Place, term: &Term, scope: Option<Span>) -> Result<bool> {
-        let path = self.subject.path();
-        match (place, scope) {
-            (Place::Anywhere, None) => {
-                let named = self.told(term.is_in_name(&Haystack::new(path.stem())));
+    fn text(&self, field: Field, term: &QueryTerm, scope: Option<Span>) -> Result<bool> {
+        let path = self.data.path();
+        match (field, scope) {
+            (Field::Anywhere, None) => {
+                let named = self.or_no_match(term.is_in_name(&Haystack::new(path.stem())));
                 Ok(named || self.in_content(term, None))
             }
-            (Place::Anywhere | Place::Content, scope) => Ok(self.in_content(term, scope)),
-            (Place::Name, _) => Ok(self.told(term.is_in_name(&Haystack::new(path.name())))),
-            (Place::Path, _) => Ok(self.told(term.is_in_name(&Haystack::new(path.as_str())))),
-            (Place::Tag, None) => Ok(self.subject.tags()?.iter().any(|tag| self.told(has_tag(tag, term)))),
-            (Place::Tag, Some(scope)) => Ok(self.subject.content().is_some_and(|content| {
+            (Field::Anywhere | Field::Content, scope) => Ok(self.in_content(term, scope)),
+            (Field::FileName, _) => Ok(self.or_no_match(term.is_in_name(&Haystack::new(path.name())))),
+            (Field::Path, _) => Ok(self.or_no_match(term.is_in_name(&Haystack::new(path.as_str())))),
+            (Field::Tag, None) => {
+                Ok(self.data.tags()?.iter().any(|tag| self.or_no_match(tag_matches(tag, term))))
+            }
+            (Field::Tag, Some(scope)) => Ok(self.data.content().is_some_and(|content| {
                 let tags = content.note().tags.iter().filter(|tag| scope.encloses(tag.span));
-                tags.map(|tag| has_tag(&tag.name, term)).any(|verdict| self.told(verdict))
+                tags.map(|tag| tag_matches(&tag.name, term)).any(|verdict| self.or_no_match(verdict))
             })),
-            (Place::Key | Place::Value, _) => Ok(false),
+            (Field::PropertyName | Field::PropertyValue, _) => Ok(false),
         }
     }
 
-    fn in_content(&self, term: &Term, scope: Option<Span>) -> bool {
-        let Some(content) = self.subject.content() else { return false };
+    fn in_content(&self, term: &QueryTerm, scope: Option<Span>) -> bool {
+        let Some(content) = self.data.content() else { return false };
         let verdict = match scope {
-            Some(span) => term.is_in(&content.part(span)),
-            None => term
-                .is_in(self.whole.get_or_init(|| content.part(Span::new(content.start, content.text.len())))),
+            Some(span) => term.is_in(&content.haystack(span)),
+            None => term.is_in(
+                self.whole.get_or_init(|| content.haystack(Span::new(content.start, content.text.len()))),
+            ),
         };
-        self.told(verdict)
+        self.or_no_match(verdict)
     }
 
-    /// Takes a pattern that gave up for one that does not match, and remembers it.
-    fn told(&self, verdict: Result<bool, TooManySteps>) -> bool {
+    /// Treats a regular expression that reached its step limit as no match, and records that it did.
+    fn or_no_match(&self, verdict: Result<bool, TooManySteps>) -> bool {
         verdict.unwrap_or_else(|TooManySteps| {
-            self.gave_up.set(true);
+            self.hit_step_limit.set(true);
             false
         })
     }
 
-    fn property(&self, name: &Node, value: Option<&Node>) -> Result<bool> {
-        let properties = self.subject.properties()?;
+    fn property(&self, name: &QueryNode, value: Option<&QueryNode>) -> Result<bool> {
+        let properties = self.data.properties()?;
         Ok(properties.iter().any(|(key, found)| {
-            self.told(is_named(name, key))
-                && value.is_none_or(|value| items(found).iter().any(|item| self.told(is_value(value, item))))
+            self.or_no_match(name_matches(name, key))
+                && value.is_none_or(|value| {
+                    list_items(found).iter().any(|item| self.or_no_match(value_matches(value, item)))
+                })
         }))
     }
 }
 
-/// Says whether a tag is the one asked for, or below it.
-pub(super) fn has_tag(tag: &str, term: &Term) -> Result<bool, TooManySteps> {
-    if matches!(term.kind, TermKind::Regex(_)) {
-        return term.is_all_of(&Haystack::new(&format!("#{tag}")));
+/// Returns whether a tag is the requested tag or nested below it.
+pub(super) fn tag_matches(tag: &str, term: &QueryTerm) -> Result<bool, TooManySteps> {
+    if matches!(term.kind, QueryTermKind::Regex(_)) {
+        return term.is_whole(&Haystack::new(&format!("#{tag}")));
     }
     let wanted = key(term.text.trim_start_matches('#').trim_end_matches('/'));
     let tag = key(tag);
@@ -378,15 +390,15 @@ pub(super) fn has_tag(tag: &str, term: &Term) -> Result<bool, TooManySteps> {
         && !wanted.is_empty())
 }
 
-/// Says whether a property's name is the one asked for.
-pub(super) fn is_named(node: &Node, key: &str) -> Result<bool, TooManySteps> {
-    each(node, &|node| match node {
-        Node::Text(_, term) => term.is_all_of(&Haystack::new(key)),
+/// Returns whether the name of a property matches.
+pub(super) fn name_matches(node: &QueryNode, key: &str) -> Result<bool, TooManySteps> {
+    evaluate_tree(node, &|node| match node {
+        QueryNode::Text(_, term) => term.is_whole(&Haystack::new(key)),
         _ => Ok(false),
     })
 }
 
-fn is_value(node: &Node, item: &Value) -> Result<bool, TooManySteps> {
+fn value_matches(node: &QueryNode, item: &Value) -> Result<bool, TooManySteps> {
     let text = match item {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
@@ -394,57 +406,60 @@ fn is_value(node: &Node, item: &Value) -> Result<bool, TooManySteps> {
         _ => String::new(),
     };
     let hay = Haystack::new(&text);
-    each(node, &|node| match node {
-        Node::Null => Ok(item.is_null()),
-        Node::Compare(order, operand) => Ok(compare(&text, *order, operand)),
-        Node::Text(..) if item.is_null() => Ok(false),
-        Node::Text(_, term) if matches!(term.kind, TermKind::Phrase) => term.is_all_of(&hay),
-        Node::Text(_, term) => term.is_in(&hay),
+    evaluate_tree(node, &|node| match node {
+        QueryNode::Null => Ok(item.is_null()),
+        QueryNode::Compare(comparison, operand) => Ok(compare(&text, *comparison, operand)),
+        QueryNode::Text(..) if item.is_null() => Ok(false),
+        QueryNode::Text(_, term) if matches!(term.kind, QueryTermKind::Phrase) => term.is_whole(&hay),
+        QueryNode::Text(_, term) => term.is_in(&hay),
         _ => Ok(false),
     })
 }
 
-/// Evaluates the connectives over a test of leaves.
-fn each(node: &Node, leaf: &dyn Fn(&Node) -> Result<bool, TooManySteps>) -> Result<bool, TooManySteps> {
+/// Evaluates the logical operators of a condition with `leaf` as the test of other nodes.
+fn evaluate_tree(
+    node: &QueryNode,
+    leaf: &dyn Fn(&QueryNode) -> Result<bool, TooManySteps>,
+) -> Result<bool, TooManySteps> {
     match node {
-        Node::All(nodes) => {
+        QueryNode::All(nodes) => {
             for node in nodes {
-                if !each(node, leaf)? {
+                if !evaluate_tree(node, leaf)? {
                     return Ok(false);
                 }
             }
             Ok(true)
         }
-        Node::Any(nodes) => {
+        QueryNode::Any(nodes) => {
             for node in nodes {
-                if each(node, leaf)? {
+                if evaluate_tree(node, leaf)? {
                     return Ok(true);
                 }
             }
             Ok(false)
         }
-        Node::Not(node) => Ok(!each(node, leaf)?),
+        QueryNode::Not(node) => Ok(!evaluate_tree(node, leaf)?),
         node => leaf(node),
     }
 }
 
-/// Lists the values that a query of a property is put to: each item of a list.
-fn items(value: &Value) -> Vec<&Value> {
+/// Returns the values that a condition on a property is evaluated on: the items of a list, or the value itself.
+fn list_items(value: &Value) -> Vec<&Value> {
     match value {
-        Value::Array(list) => list.iter().flat_map(items).collect(),
+        Value::Array(list) => list.iter().flat_map(list_items).collect(),
         Value::Object(_) => Vec::new(),
         value => vec![value],
     }
 }
 
-fn compare(text: &str, order: Order, operand: &str) -> bool {
+fn compare(text: &str, comparison: Comparison, operand: &str) -> bool {
     let text = text.trim();
     let ordering = match (text.parse::<f64>(), operand.parse::<f64>()) {
         (Ok(left), Ok(right)) => left.partial_cmp(&right),
         _ => Timestamp::parse(text).zip(Timestamp::parse(operand)).map(|(left, right)| left.cmp(&right)),
     };
-    ordering.is_some_and(|ordering| match order {
-        Order::Below => ordering.is_lt(),
-        Order::Above => ordering.is_gt(),
+    ordering.is_some_and(|ordering| match comparison {
+        Comparison::Less => ordering.is_lt(),
+        Comparison::Greater => ordering.is_gt(),
     })
 }

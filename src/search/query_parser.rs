@@ -1,5 +1,5 @@
-//! Owns the grammar of queries: Obsidian's search language (spec/obsidian.md 8.1) and our own filters
-//! (spec/search.md, Language), from text to [`Node`]. Errors name the place with a caret.
+//! The grammar of queries: Obsidian's search language (spec/obsidian.md 8.1) with metadata filters (spec/search.md,
+//! Language). It parses text to a [`QueryNode`]; an error message marks the position with a caret.
 
 use std::fmt;
 
@@ -7,142 +7,146 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::memory::tier::Tier;
 use crate::search::javascript_regex::Pattern;
-use crate::search::text_match::{Term, TermKind};
+use crate::search::text_match::{QueryTerm, QueryTermKind};
 
-/// Groups and operators within each other, beyond which a query is refused.
-const DEEPEST: usize = 64;
-/// Terms beyond which a query is refused.
-const MOST_TERMS: usize = 5_000;
-/// Bytes beyond which a query is refused: each of its terms may look ahead to its end.
-const LONGEST: usize = 50_000;
+/// The maximum depth of nested groups and operators in a query.
+const MAX_DEPTH: usize = 64;
+/// The maximum number of terms in a query.
+const MAX_TERMS: usize = 5_000;
+/// The maximum length of a query in bytes. Parsing a term may look ahead to the end, so the time grows with the
+/// square of it.
+const MAX_BYTES: usize = 50_000;
 
-/// What a query asks of a file.
+/// A node of a parsed condition.
 #[derive(Debug, Clone)]
-pub enum Node {
-    /// All of these hold.
-    All(Vec<Node>),
-    /// One of these holds.
-    Any(Vec<Node>),
-    /// This does not hold.
-    Not(Box<Node>),
-    /// One such part of the note holds all of this.
-    Within(Part, Box<Node>),
-    /// A text stands there.
-    Text(Place, Term),
-    /// The note has a property of this name, and of this value where one is given.
-    Property(Box<Node>, Option<Box<Node>>),
+pub enum QueryNode {
+    /// All of these nodes match.
+    All(Vec<QueryNode>),
+    /// At least one of these nodes matches.
+    Any(Vec<QueryNode>),
+    /// The node does not match.
+    Not(Box<QueryNode>),
+    /// The node matches within a single text unit of this kind.
+    Within(TextUnit, Box<QueryNode>),
+    /// A field contains the term.
+    Text(Field, QueryTerm),
+    /// The note has a property whose name matches the first node and, if given, whose value matches the second.
+    Property(Box<QueryNode>, Option<Box<QueryNode>>),
     /// The value is YAML's null.
     Null,
-    /// The value is below or above this, as number or date.
-    Compare(Order, String),
-    /// One of our own filters.
-    Own(Own),
+    /// The value is less or greater than this number or date.
+    Compare(Comparison, String),
+    /// A metadata filter matches.
+    Metadata(MetadataFilter),
 }
 
-/// Where a text is looked for.
+/// The field of a file that a term is searched in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// In the content or in the file's name without extension.
+pub enum Field {
+    /// The content, or the file name without extension.
     Anywhere,
-    /// In the content.
+    /// The content.
     Content,
-    /// In the file's name with extension.
-    Name,
-    /// In the vault path.
+    /// The file name with extension.
+    FileName,
+    /// The path in the vault.
     Path,
-    /// Among the tags.
+    /// The tags.
     Tag,
     /// The name of a property.
-    Key,
+    PropertyName,
     /// The value of a property.
-    Value,
+    PropertyValue,
 }
 
-/// A part of a note.
+/// A unit of a note's text within which a whole condition must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum TextUnit {
     /// A line.
     Line,
     /// A paragraph, list item, table, code block or quote.
     Block,
-    /// From a heading to the next.
+    /// The text from a heading to the next heading.
     Section,
-    /// A list item with a checkbox: any, open (`false`), or not open (`true`).
+    /// A list item with a checkbox: any (`None`), an open one (`false`), or one that is not open (`true`).
     Task(Option<bool>),
 }
 
-/// A comparison.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum Comparison {
     /// `<`
-    Below,
+    Less,
     /// `>`
-    Above,
+    Greater,
 }
 
-/// Filters that Obsidian does not have.
+/// A filter on the metadata of a file. Obsidian's search language has no such filters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Own {
-    /// The note's `type`, without case.
+pub enum MetadataFilter {
+    /// The note has this `type`; case is ignored.
     Type(String),
-    /// The note's `category`, without case.
+    /// The note has this `category`; case is ignored.
     Category(String),
-    /// The memory's tier.
+    /// The memory has this tier.
     Tier(Tier),
-    /// When it was made: from the first instant, to before the second, in milliseconds.
+    /// The file was created at or after the first time and before the second.
     Created(Option<Timestamp>, Option<Timestamp>),
-    /// When it last changed.
+    /// The file was last updated at or after the first time and before the second.
     Updated(Option<Timestamp>, Option<Timestamp>),
-    /// It links to this note.
+    /// The file links to this note.
     LinksTo(String),
-    /// This note links to it.
+    /// This note links to the file.
     LinkedFrom(String),
-    /// No link leads to or from it.
+    /// No link leads to the file or from it.
     Orphan,
-    /// It says `pinned: true`.
+    /// The note has the property `pinned: true`.
     Pinned,
 }
 
-/// Every operator that takes a term, with its colon, parted by spaces.
+/// All operators, each with its colon, separated by spaces.
 pub const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: \
                          task-done: type: tier: category: created: updated: links-to: linked-from: is:";
 
-/// Parses a query; nothing where nothing was typed.
+/// Parses a query. Returns `None` if the text is blank. Relative dates such as `7d` are counted from `now`.
 ///
 /// # Errors
-/// `Invalid` with the place of the mistake and a valid form.
-pub fn parse(text: &str, now: Timestamp) -> Result<Option<Node>> {
-    if text.len() > LONGEST {
-        let what = format!("the query has {} bytes; at most {LONGEST} are allowed", text.len());
+/// `Invalid` if the query is malformed or exceeds a limit; the message marks the position, and the hint gives a
+/// valid form.
+pub fn parse(text: &str, now: Timestamp) -> Result<Option<QueryNode>> {
+    if text.len() > MAX_BYTES {
+        let what = format!("the query has {} bytes; at most {MAX_BYTES} are allowed", text.len());
         return Err(Error::invalid(what).with_hint("search for fewer words"));
     }
-    let mut parser = Parser { text, at: 0, terms: 0, spare: 0, now };
-    let top = Context { place: Place::Anywhere, match_case: false, depth: 0, closer: None };
-    let found = parser.either(top)?;
+    let mut parser = Parser { text, pos: 0, terms: 0, unclosed_parens: 0, now };
+    let top = Context { field: Field::Anywhere, match_case: false, depth: 0, closing: None };
+    let found = parser.parse_or(top)?;
     if let Some(c) = parser.peek() {
         let hint = format!("open it, or quote it to search for it: \"{c}\"");
-        return Err(parser.error(parser.at, 1, &format!("a {c:?} closes nothing"), &hint));
+        return Err(parser.error(parser.pos, 1, &format!("{c:?} has no opening bracket"), &hint));
     }
     Ok(found)
 }
 
-impl Node {
-    /// Says whether it is nothing but words, which rank and need not all occur.
+impl QueryNode {
+    /// Returns whether the query consists of plain words only. Such a query ranks notes and is no condition.
     pub fn is_plain(&self) -> bool {
         match self {
             Self::All(nodes) => nodes.iter().all(Self::is_plain),
-            Self::Text(Place::Anywhere, term) => matches!(term.kind, TermKind::Word) && !term.match_case,
+            Self::Text(Field::Anywhere, term) => matches!(term.kind, QueryTermKind::Word) && !term.match_case,
             _ => false,
         }
     }
 
-    /// Visits the words and phrases that a note should hold, in order: what it can be ranked by.
-    pub fn each_wanted<'a>(&'a self, visit: &mut impl FnMut(&'a Term)) {
+    /// Visits, in order, the words and phrases that notes can be ranked by: those that are not negated.
+    pub fn each_ranking_term<'a>(&'a self, visit: &mut impl FnMut(&'a QueryTerm)) {
         match self {
-            Self::All(nodes) | Self::Any(nodes) => nodes.iter().for_each(|node| node.each_wanted(visit)),
-            Self::Within(_, node) => node.each_wanted(visit),
-            Self::Text(Place::Anywhere | Place::Content, term)
-                if !matches!(term.kind, TermKind::Regex(_)) =>
+            Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter().for_each(|node| node.each_ranking_term(visit))
+            }
+            Self::Within(_, node) => node.each_ranking_term(visit),
+            Self::Text(Field::Anywhere | Field::Content, term)
+                if !matches!(term.kind, QueryTermKind::Regex(_)) =>
             {
                 visit(term);
             }
@@ -150,31 +154,33 @@ impl Node {
         }
     }
 
-    /// Puts what is cheap to find out first, among terms whose order means nothing.
+    /// Sorts the operands of `All` and `Any` by the cost of evaluating them. Their order has no effect on the
+    /// result.
     #[must_use]
-    pub fn arranged(self) -> Self {
+    pub fn sorted_by_cost(self) -> Self {
         let sorted = |nodes: Vec<Self>| {
-            let mut nodes: Vec<Self> = nodes.into_iter().map(Self::arranged).collect();
+            let mut nodes: Vec<Self> = nodes.into_iter().map(Self::sorted_by_cost).collect();
             nodes.sort_by_key(Self::cost);
             nodes
         };
         match self {
             Self::All(nodes) => Self::All(sorted(nodes)),
             Self::Any(nodes) => Self::Any(sorted(nodes)),
-            Self::Not(node) => Self::Not(Box::new(node.arranged())),
-            Self::Within(part, node) => Self::Within(part, Box::new(node.arranged())),
+            Self::Not(node) => Self::Not(Box::new(node.sorted_by_cost())),
+            Self::Within(unit, node) => Self::Within(unit, Box::new(node.sorted_by_cost())),
             node => node,
         }
     }
 
-    /// Ranks nodes by what they need: the path, the catalog, the text, the parsed note.
+    /// Returns a rank by the data that evaluating the node needs: the path, the catalog, the text or the parsed
+    /// note.
     fn cost(&self) -> u8 {
         match self {
-            Self::Text(Place::Name | Place::Path, _) => 0,
-            Self::Own(_) | Self::Null | Self::Compare(..) => 1,
-            Self::Text(Place::Tag, _) => 2,
+            Self::Text(Field::FileName | Field::Path, _) => 0,
+            Self::Metadata(_) | Self::Null | Self::Compare(..) => 1,
+            Self::Text(Field::Tag, _) => 2,
             Self::Property(..) => 3,
-            Self::Text(_, term) if !matches!(term.kind, TermKind::Regex(_)) => 4,
+            Self::Text(_, term) if !matches!(term.kind, QueryTermKind::Regex(_)) => 4,
             Self::Text(..) => 5,
             Self::Within(..) => 6,
             Self::All(nodes) | Self::Any(nodes) => nodes.iter().map(Self::cost).max().unwrap_or(0),
@@ -182,22 +188,22 @@ impl Node {
         }
     }
 
-    /// Says whether `test` holds for this node or one in it.
-    pub fn has(&self, test: &impl Fn(&Self) -> bool) -> bool {
+    /// Returns whether `test` holds for this node or for a node within it.
+    pub fn any(&self, test: &impl Fn(&Self) -> bool) -> bool {
         test(self)
             || match self {
-                Self::All(nodes) | Self::Any(nodes) => nodes.iter().any(|node| node.has(test)),
-                Self::Not(node) | Self::Within(_, node) => node.has(test),
+                Self::All(nodes) | Self::Any(nodes) => nodes.iter().any(|node| node.any(test)),
+                Self::Not(node) | Self::Within(_, node) => node.any(test),
                 Self::Property(name, value) => {
-                    name.has(test) || value.as_ref().is_some_and(|value| value.has(test))
+                    name.any(test) || value.as_ref().is_some_and(|value| value.any(test))
                 }
-                Self::Text(..) | Self::Null | Self::Compare(..) | Self::Own(_) => false,
+                Self::Text(..) | Self::Null | Self::Compare(..) | Self::Metadata(_) => false,
             }
     }
 }
 
-impl fmt::Display for Node {
-    /// Writes the node as a query; what was typed may have been spaced and ordered in another way.
+impl fmt::Display for QueryNode {
+    /// Formats the node as a query. Spaces and order may differ from what was typed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, nodes: &[Self], joint: &str| {
             f.write_str("(")?;
@@ -211,41 +217,41 @@ impl fmt::Display for Node {
             Self::All(nodes) => list(f, nodes, " "),
             Self::Any(nodes) => list(f, nodes, " OR "),
             Self::Not(node) => write!(f, "-{node}"),
-            Self::Within(part, node) => write!(f, "{}{node}", part.operator()),
-            Self::Text(place, term) => {
+            Self::Within(unit, node) => write!(f, "{}{node}", unit.operator()),
+            Self::Text(field, term) => {
                 let case = if term.match_case { "match-case:" } else { "" };
                 let text = &term.text;
                 match term.kind {
-                    TermKind::Word => write!(f, "{}{case}{text}", place.operator()),
-                    TermKind::Phrase => {
-                        write!(f, "{}{case}\"{}\"", place.operator(), text.replace('"', "\\\""))
+                    QueryTermKind::Word => write!(f, "{}{case}{text}", field.operator()),
+                    QueryTermKind::Phrase => {
+                        write!(f, "{}{case}\"{}\"", field.operator(), text.replace('"', "\\\""))
                     }
-                    TermKind::Regex(_) => write!(f, "{}{case}/{text}/", place.operator()),
+                    QueryTermKind::Regex(_) => write!(f, "{}{case}/{text}/", field.operator()),
                 }
             }
             Self::Property(name, None) => write!(f, "[{name}]"),
             Self::Property(name, Some(value)) => write!(f, "[{name}:{value}]"),
             Self::Null => f.write_str("null"),
-            Self::Compare(Order::Below, operand) => write!(f, "<{operand}"),
-            Self::Compare(Order::Above, operand) => write!(f, ">{operand}"),
-            Self::Own(own) => own.fmt(f),
+            Self::Compare(Comparison::Less, operand) => write!(f, "<{operand}"),
+            Self::Compare(Comparison::Greater, operand) => write!(f, ">{operand}"),
+            Self::Metadata(filter) => filter.fmt(f),
         }
     }
 }
 
-impl Place {
+impl Field {
     fn operator(self) -> &'static str {
         match self {
-            Self::Anywhere | Self::Key | Self::Value => "",
+            Self::Anywhere | Self::PropertyName | Self::PropertyValue => "",
             Self::Content => "content:",
-            Self::Name => "file:",
+            Self::FileName => "file:",
             Self::Path => "path:",
             Self::Tag => "tag:",
         }
     }
 }
 
-impl Part {
+impl TextUnit {
     fn operator(self) -> &'static str {
         match self {
             Self::Line => "line:",
@@ -258,7 +264,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Own {
+impl fmt::Display for MetadataFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let period =
             |f: &mut fmt::Formatter<'_>, name: &str, from: &Option<Timestamp>, to: &Option<Timestamp>| {
@@ -279,36 +285,36 @@ impl fmt::Display for Own {
     }
 }
 
-/// What holds for the terms being read.
+/// The context in which a term is parsed.
 #[derive(Debug, Clone, Copy)]
 struct Context {
-    place: Place,
+    field: Field,
     match_case: bool,
     depth: usize,
-    /// The sign that closes the group or property around.
-    closer: Option<char>,
+    /// The character that closes the enclosing group or property.
+    closing: Option<char>,
 }
 
 impl Context {
-    /// Says whether operators have a meaning here.
+    /// Returns whether operators are recognised in this context.
     fn has_operators(self) -> bool {
-        !matches!(self.place, Place::Key | Place::Value)
+        !matches!(self.field, Field::PropertyName | Field::PropertyValue)
     }
 }
 
 struct Parser<'a> {
     text: &'a str,
-    at: usize,
+    pos: usize,
     terms: usize,
-    /// Parentheses that words opened and did not close.
-    spare: usize,
-    /// What dates such as `7d` are counted from.
+    /// The number of parentheses that words opened and did not close.
+    unclosed_parens: usize,
+    /// The time that relative dates such as `7d` are counted from.
     now: Timestamp,
 }
 
 impl<'a> Parser<'a> {
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
+        self.text.get(self.pos..).unwrap_or("")
     }
 
     fn peek(&self) -> Option<char> {
@@ -317,16 +323,16 @@ impl<'a> Parser<'a> {
 
     fn skip_space(&mut self) {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        self.pos += rest.len() - rest.trim_start().len();
     }
 
-    /// Makes an error that shows the query with carets below the mistake.
+    /// Creates an error that shows the query with carets below the mistake.
     fn error(&self, at: usize, len: usize, what: &str, hint: &str) -> Error {
         let shown: String = self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let place = self.text.get(..at).unwrap_or("").chars().count();
         let width =
             self.text.get(at..).unwrap_or("").get(..len).map_or(1, |part| part.chars().count().max(1));
-        // A long query is shown around the mistake.
+        // Of a long query, the part around the mistake is shown.
         let from = place.saturating_sub(40);
         let line: String = shown.chars().skip(from).take(80).collect();
         let dots = if from > 0 { "…" } else { "" };
@@ -343,51 +349,51 @@ impl<'a> Parser<'a> {
         .with_hint(hint)
     }
 
-    fn deeper(&self, context: Context) -> Result<Context> {
-        if context.depth >= DEEPEST {
+    fn nested(&self, context: Context) -> Result<Context> {
+        if context.depth >= MAX_DEPTH {
             return Err(self.error(
-                self.at,
+                self.pos,
                 1,
-                "the query is nested too deep",
+                "the query is nested too deeply",
                 "write it with fewer parentheses",
             ));
         }
         Ok(Context { depth: context.depth + 1, ..context })
     }
 
-    /// Reads alternatives up to the closing sign or the end.
-    fn either(&mut self, context: Context) -> Result<Option<Node>> {
+    /// Parses alternatives separated by `OR`, up to the closing character or the end.
+    fn parse_or(&mut self, context: Context) -> Result<Option<QueryNode>> {
         let mut branches = Vec::new();
         loop {
-            let found = self.every(context)?;
-            let or_at = self.at;
-            let goes_on = self.take_or();
+            let found = self.parse_and(context)?;
+            let or_at = self.pos;
+            let joins_word = self.take_or();
             match found {
                 Some(node) => branches.push(node),
-                None if goes_on || !branches.is_empty() => {
-                    let at = if goes_on { or_at } else { or_at.saturating_sub(2) };
+                None if joins_word || !branches.is_empty() => {
+                    let at = if joins_word { or_at } else { or_at.saturating_sub(2) };
                     return Err(self.error(
                         at,
                         2,
-                        "OR stands between two terms",
+                        "OR needs a term on both sides",
                         "write cat OR dog, or \"OR\" for the word",
                     ));
                 }
                 None => return Ok(None),
             }
-            if !goes_on {
+            if !joins_word {
                 break;
             }
         }
         Ok(match branches.len() {
             1 => branches.pop(),
-            _ => Some(Node::Any(branches)),
+            _ => Some(QueryNode::Any(branches)),
         })
     }
 
     fn take_or(&mut self) -> bool {
         let is_or = self.is_or();
-        self.at += if is_or { 2 } else { 0 };
+        self.pos += if is_or { 2 } else { 0 };
         is_or
     }
 
@@ -397,80 +403,82 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads terms that must all hold.
-    fn every(&mut self, context: Context) -> Result<Option<Node>> {
+    /// Parses terms that must all match.
+    fn parse_and(&mut self, context: Context) -> Result<Option<QueryNode>> {
         let mut terms = Vec::new();
         loop {
             self.skip_space();
             match self.peek() {
                 None => break,
-                Some(')') if context.closer == Some(']') => {
-                    return Err(self.error(self.at, 1, "a ')' closes nothing", "close the [ first"));
+                Some(')') if context.closing == Some(']') => {
+                    return Err(self.error(self.pos, 1, "')' has no opening bracket", "close the [ first"));
                 }
-                // What a word opened, such as `foo(` in `foo(a, b)`.
-                Some(')') if context.closer.is_none() && self.spare > 0 => {
-                    self.spare -= 1;
-                    self.at += 1;
+                // A word opened this parenthesis, such as `foo(` in `foo(a, b)`.
+                Some(')') if context.closing.is_none() && self.unclosed_parens > 0 => {
+                    self.unclosed_parens -= 1;
+                    self.pos += 1;
                 }
                 Some(')' | ']') => break,
                 Some(_) if self.is_or() => break,
-                Some(_) => terms.push(self.unary(context)?),
+                Some(_) => terms.push(self.parse_unary(context)?),
             }
         }
         Ok(match terms.len() {
             0 => None,
             1 => terms.pop(),
-            _ => Some(Node::All(terms)),
+            _ => Some(QueryNode::All(terms)),
         })
     }
 
-    fn unary(&mut self, context: Context) -> Result<Node> {
+    fn parse_unary(&mut self, context: Context) -> Result<QueryNode> {
         let behind = self.rest().strip_prefix('-');
-        // A lone minus, an arrow, and the two of an option such as `--release`, are text.
+        // A single minus, an arrow, and the double minus of an option such as `--release` are text.
         let negates = behind.is_some_and(|rest| {
             rest.chars().next().is_some_and(|c| !c.is_whitespace() && !matches!(c, '-' | '>' | ')' | ']'))
         });
         if !negates {
-            return self.primary(context);
+            return self.parse_primary(context);
         }
-        self.at += 1;
-        Ok(Node::Not(Box::new(self.primary(context)?)))
+        self.pos += 1;
+        Ok(QueryNode::Not(Box::new(self.parse_primary(context)?)))
     }
 
-    fn primary(&mut self, context: Context) -> Result<Node> {
+    fn parse_primary(&mut self, context: Context) -> Result<QueryNode> {
         self.terms += 1;
-        if self.terms > MOST_TERMS {
-            return Err(self.error(self.at, 1, "the query is too long", "search for fewer words"));
+        if self.terms > MAX_TERMS {
+            return Err(self.error(self.pos, 1, "the query is too long", "search for fewer words"));
         }
         match self.peek() {
-            Some('(') => self.group(context),
-            // An open task that was pasted.
-            Some('[') if context.has_operators() && !self.rest().starts_with("[ ]") => self.property(context),
-            Some('"') => self.quoted(context),
-            Some('/') if self.regex_end().is_some() => self.regex(context),
-            Some('<' | '>') if context.place == Place::Value => self.comparison(context),
+            Some('(') => self.parse_group(context),
+            // `[ ]` is the checkbox of a pasted task.
+            Some('[') if context.has_operators() && !self.rest().starts_with("[ ]") => {
+                self.parse_property(context)
+            }
+            Some('"') => self.parse_quoted(context),
+            Some('/') if self.regex_end().is_some() => self.parse_regex(context),
+            Some('<' | '>') if context.field == Field::PropertyValue => self.parse_comparison(context),
             _ => match self.operator_name().filter(|_| context.has_operators()) {
-                Some(name) => self.operator(name, context),
-                None => Ok(self.word(context)),
+                Some(name) => self.parse_operator(name, context),
+                None => Ok(self.parse_word(context)),
             },
         }
     }
 
-    fn group(&mut self, context: Context) -> Result<Node> {
-        let open = self.at;
-        let inner = Context { closer: Some(')'), ..self.deeper(context)? };
-        self.at += 1;
-        let found = self.either(inner)?;
+    fn parse_group(&mut self, context: Context) -> Result<QueryNode> {
+        let open = self.pos;
+        let inner = Context { closing: Some(')'), ..self.nested(context)? };
+        self.pos += 1;
+        let found = self.parse_or(inner)?;
         if self.peek() != Some(')') {
             let hint = "close it with ), or quote it to search for it: \"(\"";
             return Err(self.error(open, 1, "a ( is not closed", hint));
         }
-        self.at += 1;
+        self.pos += 1;
         found.ok_or_else(|| self.error(open, 2, "the parentheses are empty", "write (cat OR dog)"))
     }
 
-    fn quoted(&mut self, context: Context) -> Result<Node> {
-        let open = self.at;
+    fn parse_quoted(&mut self, context: Context) -> Result<QueryNode> {
+        let open = self.pos;
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
         let mut end = None;
@@ -491,11 +499,11 @@ impl<'a> Parser<'a> {
             let hint = "close it with \", or leave it out";
             return Err(self.error(open, 1, "a quote is not closed", hint));
         };
-        self.at += end;
-        Ok(Node::Text(context.place, Term::new(TermKind::Phrase, &text, context.match_case)))
+        self.pos += end;
+        Ok(QueryNode::Text(context.field, QueryTerm::new(QueryTermKind::Phrase, &text, context.match_case)))
     }
 
-    /// Finds the slash that closes a regular expression, as an offset in what is left.
+    /// Returns the offset of the slash that closes a regular expression, from the current position.
     fn regex_end(&self) -> Option<usize> {
         let (mut escaped, mut in_class) = (false, false);
         for (at, c) in self.rest().char_indices().skip(1) {
@@ -511,42 +519,45 @@ impl<'a> Parser<'a> {
         None
     }
 
-    fn regex(&mut self, context: Context) -> Result<Node> {
+    fn parse_regex(&mut self, context: Context) -> Result<QueryNode> {
         let end = self.regex_end().unwrap_or(1);
         let source = self.rest().get(1..end).unwrap_or("");
         let pattern = Pattern::new(source, context.match_case).map_err(|why| {
             self.error(
-                self.at,
+                self.pos,
                 end + 1,
                 &format!("the regular expression cannot be used: {why}"),
                 "write it as in JavaScript, /\\d{4}-\\d{2}/, or quote it to search for the text",
             )
         })?;
-        self.at += end + 1;
-        Ok(Node::Text(context.place, Term::new(TermKind::Regex(pattern), source, context.match_case)))
+        self.pos += end + 1;
+        Ok(QueryNode::Text(
+            context.field,
+            QueryTerm::new(QueryTermKind::Regex(pattern), source, context.match_case),
+        ))
     }
 
-    fn word(&mut self, context: Context) -> Node {
+    fn parse_word(&mut self, context: Context) -> QueryNode {
         let word = match self.rest().get(..3) {
             Some("[ ]") => "[ ]",
             _ => self.word_text(context, |_| false),
         };
-        self.at += word.len();
-        if context.closer.is_none() {
-            self.spare += word.matches('(').count().saturating_sub(word.matches(')').count());
+        self.pos += word.len();
+        if context.closing.is_none() {
+            self.unclosed_parens += word.matches('(').count().saturating_sub(word.matches(')').count());
         }
-        if context.place == Place::Value && word == "null" {
-            return Node::Null;
+        if context.field == Field::PropertyValue && word == "null" {
+            return QueryNode::Null;
         }
-        Node::Text(context.place, Term::new(TermKind::Word, word, context.match_case))
+        QueryNode::Text(context.field, QueryTerm::new(QueryTermKind::Word, word, context.match_case))
     }
 
-    /// Gives the text up to white space, a closing sign, or what `stops`. Signs that the word itself opened belong to
-    /// it where nothing around it waits for them: `main()` is a word.
+    /// Returns the text up to white space, a closing character, or a character for which `stops` is true. A closing
+    /// bracket belongs to the word if the word opened it and no enclosing group can end there: `main()` is a word.
     fn word_text(&self, context: Context, stops: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let (mut round, mut square) = (0usize, 0usize);
-        let free = context.closer.is_none();
+        let free = context.closing.is_none();
         let end = rest.char_indices().find(|&(at, c)| match c {
             _ if c.is_whitespace() || stops(c) => true,
             '(' => {
@@ -571,29 +582,29 @@ impl<'a> Parser<'a> {
         rest.get(..end.map_or(rest.len(), |(at, _)| at)).unwrap_or(rest)
     }
 
-    /// Reads the name of an operator, where one stands here; the colon is behind it.
+    /// Returns the name of the operator at the current position, without its colon.
     fn operator_name(&self) -> Option<&'a str> {
         let rest = self.rest();
         let len = rest.find(|c: char| !(c.is_ascii_alphabetic() || c == '-'))?;
         let (name, behind) = (rest.get(..len)?, rest.get(len..)?.strip_prefix(':')?);
         let is_known =
             OPERATORS.split(' ').any(|known| known.trim_end_matches(':').eq_ignore_ascii_case(name));
-        // `Note: text`, `https://…` and `std::path` are words that have a colon.
+        // `Note: text`, `https://…` and `std::path` are words that contain a colon.
         let is_text =
             behind.chars().next().is_none_or(|c| c.is_whitespace() || c == ':') || behind.starts_with("//");
         (len > 0 && (is_known || !is_text)).then_some(name)
     }
 
-    fn operator(&mut self, name: &str, context: Context) -> Result<Node> {
-        let start = self.at;
+    fn parse_operator(&mut self, name: &str, context: Context) -> Result<QueryNode> {
+        let start = self.pos;
         let lower = name.to_ascii_lowercase();
-        self.at += name.len() + 1;
-        let inner = self.deeper(context)?;
+        self.pos += name.len() + 1;
+        let inner = self.nested(context)?;
         let wants = |what: &str| -> Error {
             self.error(
                 start,
                 name.len() + 1,
-                &format!("{lower}: wants a term directly behind it"),
+                &format!("{lower}: needs a term directly after it"),
                 &format!("write {lower}:{what}, or quote it to search for it: \"{name}:\""),
             )
         };
@@ -605,42 +616,42 @@ impl<'a> Parser<'a> {
                 _ => "word",
             }));
         }
-        let part = match lower.as_str() {
-            "file" => return self.primary(Context { place: Place::Name, ..inner }),
-            "path" => return self.primary(Context { place: Place::Path, ..inner }),
-            "content" => return self.primary(Context { place: Place::Content, ..inner }),
-            "tag" => return self.primary(Context { place: Place::Tag, ..inner }),
-            "match-case" => return self.primary(Context { match_case: true, ..inner }),
-            "ignore-case" => return self.primary(Context { match_case: false, ..inner }),
-            "line" => Part::Line,
-            "block" => Part::Block,
-            "section" => Part::Section,
-            "task" => Part::Task(None),
-            "task-todo" => Part::Task(Some(false)),
-            "task-done" => Part::Task(Some(true)),
-            _ => return self.own(start, name, &lower, context),
+        let unit = match lower.as_str() {
+            "file" => return self.parse_primary(Context { field: Field::FileName, ..inner }),
+            "path" => return self.parse_primary(Context { field: Field::Path, ..inner }),
+            "content" => return self.parse_primary(Context { field: Field::Content, ..inner }),
+            "tag" => return self.parse_primary(Context { field: Field::Tag, ..inner }),
+            "match-case" => return self.parse_primary(Context { match_case: true, ..inner }),
+            "ignore-case" => return self.parse_primary(Context { match_case: false, ..inner }),
+            "line" => TextUnit::Line,
+            "block" => TextUnit::Block,
+            "section" => TextUnit::Section,
+            "task" => TextUnit::Task(None),
+            "task-todo" => TextUnit::Task(Some(false)),
+            "task-done" => TextUnit::Task(Some(true)),
+            _ => return self.parse_filter(start, name, &lower, context),
         };
-        let inner = Context { place: Place::Anywhere, ..inner };
-        Ok(Node::Within(part, Box::new(self.primary(inner)?)))
+        let inner = Context { field: Field::Anywhere, ..inner };
+        Ok(QueryNode::Within(unit, Box::new(self.parse_primary(inner)?)))
     }
 
-    /// Reads the value of one of our own filters.
-    fn own(&mut self, start: usize, name: &str, lower: &str, context: Context) -> Result<Node> {
-        let at = self.at;
+    /// Parses the value of a metadata filter.
+    fn parse_filter(&mut self, start: usize, name: &str, lower: &str, context: Context) -> Result<QueryNode> {
+        let at = self.pos;
         if !OPERATORS.split(' ').any(|known| known.trim_end_matches(':') == lower) {
             let hint = format!("put it in quotes to search for it: \"{name}:…\"; operators are {OPERATORS}");
             return Err(self.error(start, name.len() + 1, &format!("there is no operator {name}:"), &hint));
         }
-        let value = self.own_value(context)?;
-        let len = self.at - at;
+        let value = self.filter_value(context)?;
+        let len = self.pos - at;
         let refused = |parser: &Self, what: &str, hint: &str| Err(parser.error(at, len, what, hint));
-        let own = match lower {
-            "type" => Own::Type(value.to_lowercase()),
-            "category" => Own::Category(value.to_lowercase()),
-            "links-to" => Own::LinksTo(value),
-            "linked-from" => Own::LinkedFrom(value),
+        let filter = match lower {
+            "type" => MetadataFilter::Type(value.to_lowercase()),
+            "category" => MetadataFilter::Category(value.to_lowercase()),
+            "links-to" => MetadataFilter::LinksTo(value),
+            "linked-from" => MetadataFilter::LinkedFrom(value),
             "tier" => match Tier::parse(&value) {
-                Some(tier) => Own::Tier(tier),
+                Some(tier) => MetadataFilter::Tier(tier),
                 None => {
                     let names = Tier::ALL.map(Tier::name);
                     return refused(
@@ -651,13 +662,19 @@ impl<'a> Parser<'a> {
                 }
             },
             "is" => match value.to_ascii_lowercase().as_str() {
-                "orphan" => Own::Orphan,
-                "pinned" => Own::Pinned,
-                _ => return refused(self, &format!("nothing is {value:?}"), "write is:orphan or is:pinned"),
+                "orphan" => MetadataFilter::Orphan,
+                "pinned" => MetadataFilter::Pinned,
+                _ => {
+                    return refused(
+                        self,
+                        &format!("there is no filter is:{value}"),
+                        "write is:orphan or is:pinned",
+                    );
+                }
             },
-            _ => match period(&value, self.now) {
-                Some((from, to)) if lower == "created" => Own::Created(from, to),
-                Some((from, to)) => Own::Updated(from, to),
+            _ => match parse_period(&value, self.now) {
+                Some((from, to)) if lower == "created" => MetadataFilter::Created(from, to),
+                Some((from, to)) => MetadataFilter::Updated(from, to),
                 None => {
                     let hint = format!(
                         "write {lower}:2026-11, {lower}:>2026-11-21, {lower}:2026-01..2026-03, {lower}:today or {lower}:>7d"
@@ -666,35 +683,35 @@ impl<'a> Parser<'a> {
                 }
             },
         };
-        Ok(Node::Own(own))
+        Ok(QueryNode::Metadata(filter))
     }
 
-    fn own_value(&mut self, context: Context) -> Result<String> {
+    fn filter_value(&mut self, context: Context) -> Result<String> {
         if matches!(self.peek(), Some('(' | '/')) {
             let hint = "write type:fact OR type:idea";
-            return Err(self.error(self.at, 1, "this filter takes one word, or a text in quotes", hint));
+            return Err(self.error(self.pos, 1, "this filter takes one word, or a text in quotes", hint));
         }
         if self.peek() == Some('"') {
-            return match self.quoted(context)? {
-                Node::Text(_, term) => Ok(term.text),
+            return match self.parse_quoted(context)? {
+                QueryNode::Text(_, term) => Ok(term.text),
                 _ => Ok(String::new()),
             };
         }
         if let Some(link) = self.rest().strip_prefix("[[").and_then(|rest| rest.split_once("]]")) {
-            self.at += link.0.len() + 4;
+            self.pos += link.0.len() + 4;
             return Ok(link.0.to_owned());
         }
         let word = self.word_text(context, |_| false);
-        self.at += word.len();
+        self.pos += word.len();
         Ok(word.to_owned())
     }
 
-    fn property(&mut self, context: Context) -> Result<Node> {
-        let open = self.at;
-        let inner = Context { closer: Some(']'), place: Place::Key, ..self.deeper(context)? };
-        self.at += 1;
+    fn parse_property(&mut self, context: Context) -> Result<QueryNode> {
+        let open = self.pos;
+        let inner = Context { closing: Some(']'), field: Field::PropertyName, ..self.nested(context)? };
+        self.pos += 1;
         self.skip_space();
-        let name = self.property_name(inner)?;
+        let name = self.parse_property_name(inner)?;
         self.skip_space();
         let unclosed = |parser: &Self| {
             let hint = "write [status] or [status:active], or quote it to search for it: \"[\"";
@@ -702,49 +719,53 @@ impl<'a> Parser<'a> {
         };
         let Some(name) = name else {
             let hint = "write [status] or [status:active], or quote it to search for it: \"[\"";
-            return Err(self.error(open, self.at - open + 1, "a property wants a name", hint));
+            return Err(self.error(open, self.pos - open + 1, "a property needs a name", hint));
         };
         let mut value = None;
         if self.peek() == Some(':') {
-            self.at += 1;
-            value = self.either(Context { place: Place::Value, ..inner })?;
+            self.pos += 1;
+            value = self.parse_or(Context { field: Field::PropertyValue, ..inner })?;
         }
         if self.peek() != Some(']') {
             return Err(unclosed(self));
         }
-        self.at += 1;
-        Ok(Node::Property(Box::new(name), value.map(Box::new)))
+        self.pos += 1;
+        Ok(QueryNode::Property(Box::new(name), value.map(Box::new)))
     }
 
-    /// Reads the name of a property: plain text, which may hold spaces, or a query.
-    fn property_name(&mut self, context: Context) -> Result<Option<Node>> {
+    /// Parses the name of a property: plain text, which may contain spaces, or a condition on names.
+    fn parse_property_name(&mut self, context: Context) -> Result<Option<QueryNode>> {
         let rest = self.rest();
         let plain = rest.split([':', ']']).next().unwrap_or("");
         let is_query =
             plain.starts_with(['"', '(', '/', '-']) || plain.split_whitespace().any(|word| word == "OR");
         if !is_query {
-            self.at += plain.len();
+            self.pos += plain.len();
             let name = plain.trim();
-            return Ok((!name.is_empty())
-                .then(|| Node::Text(Place::Key, Term::new(TermKind::Word, name, context.match_case))));
+            return Ok((!name.is_empty()).then(|| {
+                QueryNode::Text(
+                    Field::PropertyName,
+                    QueryTerm::new(QueryTermKind::Word, name, context.match_case),
+                )
+            }));
         }
-        self.names(context)
+        self.parse_name_list(context)
     }
 
-    /// Reads a query over names; a colon ends it.
-    fn names(&mut self, context: Context) -> Result<Option<Node>> {
-        let mut branches: Vec<Node> = Vec::new();
+    /// Parses a condition on property names, up to a colon or a closing bracket.
+    fn parse_name_list(&mut self, context: Context) -> Result<Option<QueryNode>> {
+        let mut branches: Vec<QueryNode> = Vec::new();
         loop {
             self.skip_space();
             match self.peek() {
                 None | Some(']' | ':' | ')') => break,
                 Some(_) if self.take_or() => continue,
                 Some('-') => {
-                    self.at += 1;
-                    let Some(inner) = self.one_name(context)? else { break };
-                    branches.push(Node::Not(Box::new(inner)));
+                    self.pos += 1;
+                    let Some(inner) = self.parse_name(context)? else { break };
+                    branches.push(QueryNode::Not(Box::new(inner)));
                 }
-                Some(_) => match self.one_name(context)? {
+                Some(_) => match self.parse_name(context)? {
                     Some(node) => branches.push(node),
                     None => break,
                 },
@@ -752,72 +773,76 @@ impl<'a> Parser<'a> {
         }
         Ok(match branches.len() {
             0 | 1 => branches.pop(),
-            _ => Some(Node::Any(branches)),
+            _ => Some(QueryNode::Any(branches)),
         })
     }
 
-    fn one_name(&mut self, context: Context) -> Result<Option<Node>> {
+    fn parse_name(&mut self, context: Context) -> Result<Option<QueryNode>> {
         match self.peek() {
             Some('(') => {
-                let open = self.at;
-                let inner = Context { closer: Some(')'), ..self.deeper(context)? };
-                self.at += 1;
-                let found = self.names(inner)?;
+                let open = self.pos;
+                let inner = Context { closing: Some(')'), ..self.nested(context)? };
+                self.pos += 1;
+                let found = self.parse_name_list(inner)?;
                 if self.peek() != Some(')') {
                     return Err(self.error(open, 1, "a ( is not closed", "write [(status OR state):active]"));
                 }
-                self.at += 1;
+                self.pos += 1;
                 Ok(found)
             }
-            Some('"') => self.quoted(context).map(Some),
-            Some('/') if self.regex_end().is_some() => self.regex(context).map(Some),
+            Some('"') => self.parse_quoted(context).map(Some),
+            Some('/') if self.regex_end().is_some() => self.parse_regex(context).map(Some),
             _ => {
                 let word = self.word_text(context, |c| c == ':');
-                self.at += word.len();
-                Ok((!word.is_empty())
-                    .then(|| Node::Text(Place::Key, Term::new(TermKind::Word, word, context.match_case))))
+                self.pos += word.len();
+                Ok((!word.is_empty()).then(|| {
+                    QueryNode::Text(
+                        Field::PropertyName,
+                        QueryTerm::new(QueryTermKind::Word, word, context.match_case),
+                    )
+                }))
             }
         }
     }
 
-    fn comparison(&mut self, context: Context) -> Result<Node> {
-        let start = self.at;
-        let order = if self.peek() == Some('<') { Order::Below } else { Order::Above };
-        self.at += 1;
+    fn parse_comparison(&mut self, context: Context) -> Result<QueryNode> {
+        let start = self.pos;
+        let comparison = if self.peek() == Some('<') { Comparison::Less } else { Comparison::Greater };
+        self.pos += 1;
         let operand = if self.peek() == Some('"') {
-            self.own_value(context)?
+            self.filter_value(context)?
         } else {
             let word = self.word_text(context, |_| false);
-            self.at += word.len();
+            self.pos += word.len();
             word.to_owned()
         };
         let operand = operand.trim();
         if operand.parse::<f64>().is_ok() || Timestamp::parse(operand).is_some() {
-            return Ok(Node::Compare(order, operand.to_owned()));
+            return Ok(QueryNode::Compare(comparison, operand.to_owned()));
         }
         let Some((start_of, end_of)) = Timestamp::relative(operand, self.now) else {
             let hint = "write [pages:>100], [due:<2026-11-21] or [due:<tomorrow]";
-            return Err(self.error(start, self.at - start, "a comparison wants a number or a date", hint));
+            return Err(self.error(start, self.pos - start, "a comparison needs a number or a date", hint));
         };
-        // Properties hold days, so a day is compared as one.
+        // Properties contain dates without a time, so a whole day is compared as a date.
         let is_day = end_of.millis() - start_of.millis() == 86_400_000;
         let written = start_of.rfc3339();
         let written = written.get(..10).filter(|_| is_day).unwrap_or(&written).to_owned();
-        Ok(Node::Compare(order, written))
+        Ok(QueryNode::Compare(comparison, written))
     }
 }
 
-/// Reads a period: a date of any precision or one counted from `now`, one bound with `<`, `<=`, `>` or `>=`, or two with
-/// `..` between.
-fn period(text: &str, now: Timestamp) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
+/// Parses a period: a date of any precision, absolute or relative to `now`; one bound with `<`, `<=`, `>` or `>=`;
+/// or two bounds separated by `..`. Returns its start, and its end, which is not included.
+fn parse_period(text: &str, now: Timestamp) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
     if let Some((from, to)) = text.split_once("..") {
-        let from = if from.is_empty() { None } else { Some(span_of(from, now)?.0) };
-        let to = if to.is_empty() { None } else { Some(span_of(to, now)?.1) };
+        let from = if from.is_empty() { None } else { Some(date_range(from, now)?.0) };
+        let to = if to.is_empty() { None } else { Some(date_range(to, now)?.1) };
         let is_one = from.is_some() || to.is_some();
         return (is_one && from.zip(to).is_none_or(|(from, to)| from < to)).then_some((from, to));
     }
     let bare = text.trim_start_matches(['<', '>', '=']);
-    let (start, end) = span_of(bare, now)?;
+    let (start, end) = date_range(bare, now)?;
     match text.get(..text.len() - bare.len())? {
         "" | "=" => Some((Some(start), Some(end))),
         ">" => Some((Some(end), None)),
@@ -828,8 +853,8 @@ fn period(text: &str, now: Timestamp) -> Option<(Option<Timestamp>, Option<Times
     }
 }
 
-/// Gives the first instant of a year, month, day or moment, and the first behind it.
-fn span_of(text: &str, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+/// Returns the start of a year, month, day or second, and its end, which is not included.
+fn date_range(text: &str, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
     if let Some(span) = Timestamp::relative(text, now) {
         return Some(span);
     }

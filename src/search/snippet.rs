@@ -1,4 +1,4 @@
-//! Owns snippets: which passage of a note answers best, and which of its lines to show. Pure.
+//! Snippets: the passage of a note that answers a query best, and the lines of it that are shown. Pure.
 
 use std::collections::HashSet;
 
@@ -9,37 +9,38 @@ use crate::text::passage::Passage;
 use crate::text::span::Span;
 use crate::text::terms::{CachedStemmer, TermKind, Terms};
 
-/// About this many bytes are shown.
-const LENGTH: usize = 280;
+/// The approximate length of a snippet in bytes.
+const SNIPPET_BYTES: usize = 280;
 
 /// The part of a note that is shown with a hit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Excerpt {
-    /// Headings above the passage, outermost first, joined by ` > `.
+    /// The headings above the passage, outermost first, joined by ` > `.
     pub trail: String,
-    /// First and last line of the passage, counted from 1.
+    /// The first and last line of the passage, counted from 1.
     pub lines: (usize, usize),
-    /// Source text, without `%%` comments.
+    /// The source text without `%%` comments.
     pub snippet: String,
-    /// Byte ranges of the snippet that match the query.
+    /// The byte ranges of the snippet that match the query.
     pub marks: Vec<(usize, usize)>,
-    /// Whether the passage goes on behind the snippet.
+    /// Whether the passage continues after the snippet.
     pub is_cut: bool,
-    /// The text of the whole passage, without markup.
+    /// The text of the whole passage without markup.
     pub passage: String,
 }
 
-/// Chooses the passage with most of the query's words, else the one given by its place, and cuts the snippet.
+/// Chooses the passage with the most words of the query, or else the passage `nearest`, given by its index, and
+/// cuts the snippet out of it.
 pub fn excerpt(
     reading: &Reading,
     words: &[Word],
     nearest: Option<usize>,
     stem: &mut CachedStemmer,
 ) -> Excerpt {
-    excerpt_of(reading, words, nearest, LENGTH, stem)
+    excerpt_of(reading, words, nearest, SNIPPET_BYTES, stem)
 }
 
-/// As [`excerpt`], of about `length` bytes.
+/// Chooses a passage like [`excerpt`], and cuts a snippet of about `length` bytes.
 pub fn excerpt_of(
     reading: &Reading,
     words: &[Word],
@@ -52,7 +53,7 @@ pub fn excerpt_of(
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
     }
     let by_words = best_by_words(&passages, words, stem);
-    // The place behind the last passage is that of the summary, which the whole note stands for.
+    // The index after the last passage is that of the summary, which stands for the whole note.
     let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
     let passage = passages.swap_remove(chosen);
     let (snippet, is_cut) = cut(reading, &passage, words, length, stem);
@@ -66,8 +67,8 @@ pub fn excerpt_of(
     }
 }
 
-/// Makes the excerpt of parts of a note that a query asks for, such as its tasks: their lines, the first ones first.
-/// Nothing where there are no such parts.
+/// Creates the excerpt of the spans that a condition asks for, such as tasks: their lines, from the first one on.
+/// Returns `None` if there are no spans.
 pub fn excerpt_of_parts(
     reading: &Reading,
     parts: &[Span],
@@ -77,10 +78,10 @@ pub fn excerpt_of_parts(
     let (first, _) = reading.lines_of(*parts.first()?);
     let (mut snippet, mut last, mut is_cut) = (String::new(), 0, false);
     for (from, to) in parts.iter().map(|part| reading.lines_of(*part)) {
-        // One line may hold several parts.
+        // Several spans can lie in one line.
         let Some(lines) = reading.lines_span(from.max(last + 1), to) else { continue };
         let text = lines.of(&reading.text).trim_end();
-        if !snippet.is_empty() && snippet.len() + text.len() > LENGTH {
+        if !snippet.is_empty() && snippet.len() + text.len() > SNIPPET_BYTES {
             is_cut = true;
             break;
         }
@@ -90,7 +91,7 @@ pub fn excerpt_of_parts(
         snippet.push_str(text);
         last = to;
     }
-    let end = boundary(&snippet, LENGTH + 40);
+    let end = word_end(&snippet, SNIPPET_BYTES + 40);
     is_cut |= end < snippet.len();
     snippet.truncate(end);
     let passages = reading.passages();
@@ -106,16 +107,16 @@ pub fn excerpt_of_parts(
     })
 }
 
-/// Says which words of a query occur in a text, by their places.
-pub fn words_met(text: &str, words: &[Word], stem: &mut CachedStemmer) -> HashSet<usize> {
-    let mut met = HashSet::new();
+/// Returns the indices of the query words that occur in a text.
+pub fn matched_words(text: &str, words: &[Word], stem: &mut CachedStemmer) -> HashSet<usize> {
+    let mut matched = HashSet::new();
     each_match(text, words, stem, |word, _, _| {
-        met.insert(word);
+        matched.insert(word);
     });
-    met
+    matched
 }
 
-/// Chooses the passage of a note that answers best, by its place: as [`excerpt`] does.
+/// Returns the index of the passage that [`excerpt`] chooses.
 pub fn best_passage(
     reading: &Reading,
     words: &[Word],
@@ -128,13 +129,13 @@ pub fn best_passage(
 fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut CachedStemmer) -> Option<usize> {
     let mut best: Option<(usize, f32)> = None;
     for (at, passage) in passages.iter().enumerate() {
-        let mut met: HashSet<usize> = HashSet::new();
+        let mut matched: HashSet<usize> = HashSet::new();
         let mut count = 0usize;
         each_match(&passage.text, words, stem, |word, _, _| {
-            met.insert(word);
+            matched.insert(word);
             count += 1;
         });
-        let weight: f32 = met.iter().filter_map(|&word| words.get(word)).map(|word| word.weight).sum();
+        let weight: f32 = matched.iter().filter_map(|&word| words.get(word)).map(|word| word.weight).sum();
         let score = weight + 0.01 * (count.min(50) as f32);
         if weight > 0.0 && best.is_none_or(|(_, most)| score > most) {
             best = Some((at, score));
@@ -143,7 +144,8 @@ fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut CachedStemmer)
     best.map(|(at, _)| at)
 }
 
-/// Visits every term of a text that stands for a word of the query: (word, start, end).
+/// Visits every term of a text that matches a word of the query, with the index of the word and the start and end
+/// of the term.
 fn each_match(
     text: &str,
     words: &[Word],
@@ -153,7 +155,7 @@ fn each_match(
     let mut walk = Terms::new(text);
     while walk.advance() {
         let term = walk.term();
-        // Stems begin as their words do, so most terms need no stemming to be told apart.
+        // A stem begins like its word, so most terms need no stemming.
         let first = term.text.as_bytes().first();
         if !words.iter().any(|word| word.exact.as_bytes().first() == first) {
             continue;
@@ -170,8 +172,8 @@ fn each_match(
     }
 }
 
-/// Cuts about `length` bytes around the densest matches, at word boundaries, leaving comments out; says whether there is
-/// more behind them. Of a canvas the text of its cards is shown, not the JSON around it.
+/// Cuts about `length` bytes around the densest matches at word boundaries, without comments. Returns the text, and
+/// whether the passage continues after it. Of a canvas, the text of the cards is cut, not the JSON.
 fn cut(
     reading: &Reading,
     passage: &Passage,
@@ -197,8 +199,8 @@ fn cut(
     }
     let line_start = raw.get(..best).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
     let start =
-        if best - line_start <= length / 3 { line_start } else { boundary(raw, best - length / 4).min(best) };
-    let end = if raw.len() - start <= length + 40 { raw.len() } else { boundary(raw, start + length) };
+        if best - line_start <= length / 3 { line_start } else { word_end(raw, best - length / 4).min(best) };
+    let end = if raw.len() - start <= length + 40 { raw.len() } else { word_end(raw, start + length) };
     let is_cut = end < raw.len();
     if reading.is_canvas() {
         return (raw.get(start..end).unwrap_or("").trim().to_owned(), is_cut);
@@ -221,8 +223,8 @@ fn cut(
     (out.trim().to_owned(), is_cut)
 }
 
-/// Moves an offset forward to where a word ends.
-fn boundary(text: &str, at: usize) -> usize {
+/// Moves an offset forward to the end of a word.
+fn word_end(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at += 1;

@@ -1,4 +1,4 @@
-//! Owns what a term of a query matches in a text: words, phrases and regular expressions (spec/obsidian.md 8.2). Pure.
+//! Matching of query terms in a text: words, phrases and regular expressions (spec/obsidian.md 8.2). Pure.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,60 +10,60 @@ use crate::text::terms::is_unspaced;
 
 /// A term of a query.
 #[derive(Debug, Clone)]
-pub struct Term {
-    /// What it is.
-    pub kind: TermKind,
-    /// Whether upper and lower case differ.
+pub struct QueryTerm {
+    /// The kind of the term.
+    pub kind: QueryTermKind,
+    /// Whether case is significant.
     pub match_case: bool,
-    /// What was typed, without quotes, slashes and escapes.
+    /// The term as typed, without quotes, slashes and escapes.
     pub text: String,
-    /// The text as it is compared.
+    /// The term in the form in which it is compared.
     needle: String,
 }
 
-/// What a term of a query is.
+/// The kind of a query term.
 #[derive(Debug, Clone)]
-pub enum TermKind {
-    /// A word: found anywhere.
+pub enum QueryTermKind {
+    /// A word, which matches anywhere, also within a word.
     Word,
-    /// A phrase in quotes: whole words.
+    /// A phrase in quotes, which matches whole words.
     Phrase,
     /// A regular expression.
     Regex(Pattern),
 }
 
-impl Term {
-    /// Makes a term of its kind.
-    pub fn new(kind: TermKind, text: &str, match_case: bool) -> Self {
+impl QueryTerm {
+    /// Creates a term.
+    pub fn new(kind: QueryTermKind, text: &str, match_case: bool) -> Self {
         let needle = match kind {
-            TermKind::Regex(_) => String::new(),
+            QueryTermKind::Regex(_) => String::new(),
             _ if match_case => composed(text).into_owned(),
             _ => lowered(&composed(text)).into_owned(),
         };
         Self { kind, match_case, text: text.to_owned(), needle }
     }
 
-    /// Gives a word or phrase for which case does not count, in the form in which it is compared; nothing for others.
+    /// Returns the case-folded form of a word or phrase whose case is ignored, otherwise `None`.
     pub fn caseless(&self) -> Option<&str> {
-        (!self.match_case && !matches!(self.kind, TermKind::Regex(_))).then_some(&self.needle)
+        (!self.match_case && !matches!(self.kind, QueryTermKind::Regex(_))).then_some(&self.needle)
     }
 
-    /// Says whether a text holds it: a word anywhere, a phrase as whole words.
+    /// Returns whether a text contains the term: a word anywhere, a phrase as whole words.
     ///
     /// # Errors
-    /// Where a regular expression takes too many steps.
+    /// [`TooManySteps`] if a regular expression reaches its step limit.
     pub fn is_in(&self, text: &Haystack<'_>) -> Result<bool, TooManySteps> {
         match &self.kind {
-            TermKind::Word => Ok(text.of_case(self.match_case).contains(&self.needle)),
-            TermKind::Phrase => Ok(holds_phrase(text.of_case(self.match_case), &self.needle)),
-            TermKind::Regex(pattern) => pattern.is_match(text.lines()),
+            QueryTermKind::Word => Ok(text.with_case(self.match_case).contains(&self.needle)),
+            QueryTermKind::Phrase => Ok(contains_phrase(text.with_case(self.match_case), &self.needle)),
+            QueryTermKind::Regex(pattern) => pattern.is_match(text.unix_text()),
         }
     }
 
-    /// Gives the lines of a text, counted from 0, in which it stands.
+    /// Returns the lines of a text that contain the term, counted from 0.
     ///
     /// # Errors
-    /// Where a regular expression takes too many steps.
+    /// [`TooManySteps`] if a regular expression reaches its step limit.
     pub fn lines_in(&self, text: &str) -> Result<Vec<usize>, TooManySteps> {
         let mut found = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -74,38 +74,38 @@ impl Term {
         Ok(found)
     }
 
-    /// Says whether a name holds it; of a phrase, too, any part of a word is enough.
+    /// Returns whether a name contains the term. In a name, a phrase matches within a word, too.
     ///
     /// # Errors
-    /// Where a regular expression takes too many steps.
+    /// [`TooManySteps`] if a regular expression reaches its step limit.
     pub fn is_in_name(&self, name: &Haystack<'_>) -> Result<bool, TooManySteps> {
         match &self.kind {
-            TermKind::Phrase => Ok(name.of_case(self.match_case).contains(&self.needle)),
+            QueryTermKind::Phrase => Ok(name.with_case(self.match_case).contains(&self.needle)),
             _ => self.is_in(name),
         }
     }
 
-    /// Says whether it is the whole of a text; a regular expression may match a part.
+    /// Returns whether the term is the whole text. A regular expression may match a part of it.
     ///
     /// # Errors
-    /// Where a regular expression takes too many steps.
-    pub fn is_all_of(&self, text: &Haystack<'_>) -> Result<bool, TooManySteps> {
+    /// [`TooManySteps`] if a regular expression reaches its step limit.
+    pub fn is_whole(&self, text: &Haystack<'_>) -> Result<bool, TooManySteps> {
         match &self.kind {
-            TermKind::Regex(pattern) => pattern.is_match(text.lines()),
-            _ => Ok(text.of_case(self.match_case) == self.needle),
+            QueryTermKind::Regex(pattern) => pattern.is_match(text.unix_text()),
+            _ => Ok(text.with_case(self.match_case) == self.needle),
         }
     }
 }
 
-/// The form of a whole text in which case does not count, once it was asked for; nothing where a character gets longer
-/// or shorter by that, so that places in it would not be the same.
+/// The case-folded form of a whole text, computed on first use. It is `None` if folding changes the length of a
+/// character, because offsets would differ.
 pub type CaselessInPlace = OnceCell<Option<String>>;
 
-/// A text made ready to be searched; each form is made once, when it is asked for.
+/// A text to search in. Each form of it is computed on first use.
 #[derive(Debug)]
 pub struct Haystack<'a> {
     raw: &'a str,
-    /// Where it was cut out of a longer text, that text, the place, and its form without case.
+    /// The longer text that this one is a part of, with its span there and the case-folded form of that text.
     whole: Option<(&'a str, Span, &'a CaselessInPlace)>,
     composed: OnceCell<Cow<'a, str>>,
     lowered: OnceCell<Option<String>>,
@@ -113,7 +113,7 @@ pub struct Haystack<'a> {
 }
 
 impl<'a> Haystack<'a> {
-    /// Takes a text.
+    /// Creates a haystack of a text.
     pub fn new(text: &'a str) -> Self {
         Self {
             raw: text,
@@ -124,7 +124,7 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// Takes a part of a text. The form without case is made once of the whole, and kept in `caseless`.
+    /// Creates a haystack of a part of a text. The whole text is case-folded once and stored in `caseless`.
     pub fn part(text: &'a str, span: Span, caseless: &'a CaselessInPlace) -> Self {
         Self { whole: Some((text, span, caseless)), ..Self::new(span.of(text)) }
     }
@@ -133,7 +133,7 @@ impl<'a> Haystack<'a> {
         self.composed.get_or_init(|| composed(self.raw))
     }
 
-    fn of_case(&self, match_case: bool) -> &str {
+    fn with_case(&self, match_case: bool) -> &str {
         if match_case {
             return self.composed();
         }
@@ -151,28 +151,30 @@ impl<'a> Haystack<'a> {
         lowered.as_deref().unwrap_or_else(|| self.composed())
     }
 
-    /// Gives the text with plain line ends, by which `$` finds the end of a line.
-    fn lines(&self) -> &str {
+    /// Returns the text with line feeds as line ends, before which `$` matches.
+    fn unix_text(&self) -> &str {
         let text = self.composed();
         let unix = self.unix.get_or_init(|| text.contains('\r').then(|| text.replace("\r\n", "\n")));
         unix.as_deref().unwrap_or(text)
     }
 }
 
-/// Says whether a phrase stands in a text with no word going on at either end. An empty phrase stands everywhere.
-fn holds_phrase(text: &str, phrase: &str) -> bool {
+/// Returns whether a text contains a phrase that starts and ends at word boundaries. Every text contains an empty
+/// phrase.
+fn contains_phrase(text: &str, phrase: &str) -> bool {
     let (Some(first), Some(last)) = (phrase.chars().next(), phrase.chars().next_back()) else {
         return true;
     };
     text.match_indices(phrase).any(|(start, _)| {
         let before = text.get(..start).and_then(|before| before.chars().next_back());
         let behind = text.get(start + phrase.len()..).and_then(|behind| behind.chars().next());
-        !(goes_on(before, Some(first)) || goes_on(Some(last), behind))
+        !(joins_word(before, Some(first)) || joins_word(Some(last), behind))
     })
 }
 
-/// Says whether two neighbouring characters belong to one word. Scripts without spaces have no ends of words to see.
-fn goes_on(left: Option<char>, right: Option<char>) -> bool {
+/// Returns whether two adjacent characters belong to one word. Scripts without spaces have no visible word
+/// boundaries.
+fn joins_word(left: Option<char>, right: Option<char>) -> bool {
     let is_word = |c: char| (c.is_alphanumeric() || c == '_') && !is_unspaced(c);
     left.is_some_and(is_word) && right.is_some_and(is_word)
 }

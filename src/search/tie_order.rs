@@ -1,15 +1,16 @@
-//! Owns the order among equal scores: by path, so that a reply never shuffles, and an index that grew by many edits answers
-//! like one that was made anew.
+//! The order of hits with equal scores: by path. A reply is the same each time, and an index that was updated by
+//! many edits answers like one that was rebuilt.
 
 use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::index::catalog::{CatalogReader, FileId};
 
-/// Puts a list in order, best first, equal scores by path. Paths are looked up where scores are equal, and only there.
+/// Sorts a list by score, best first, and hits with equal scores by path. Only paths of hits with equal scores are
+/// looked up.
 ///
 /// # Errors
-/// `Corrupt` where the catalog cannot be read.
+/// `Corrupt` if the catalog cannot be read.
 pub fn best_first<T>(
     catalog: &CatalogReader,
     list: &mut [T],

@@ -9,7 +9,7 @@ use sidenote::index::embed::{Embed as _, MiniLm};
 use sidenote::index::vectors::VectorWriter;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::search::query::Query;
-use sidenote::search::{Found, Mode, Request};
+use sidenote::search::{Mode, Request, SearchHit};
 use sidenote::store::{
     ChangeReply, Follower, MoveRequest, Open, Operation, SearchReply, SearchRequest, Store,
 };
@@ -445,7 +445,7 @@ fn ask(store: &Store, query: &str, mode: Mode, no_sync: bool) -> Result<SearchRe
     })?)
 }
 
-fn ranked(index: &Index, query: &str) -> Result<Vec<Found>> {
+fn ranked(index: &Index, query: &str) -> Result<Vec<SearchHit>> {
     let query = Query::plain(query);
     let request = Request { query: Some(&query), mode: Mode::Bm25, limit: 10, ..Request::default() };
     let snapshot = index.snapshot()?;

@@ -446,11 +446,11 @@ fn text_that_looks_like_syntax_stays_text() {
         "- [ ] task",
     ] {
         let node = Query::parse(query, false).unwrap();
-        assert!(node.asks.is_none(), "{query} is words");
+        assert!(node.condition.is_none(), "{query} is words");
     }
     check(&files, "main() 10:30 https://example.org std::path Note: arr[0] --", &["a.md"]);
     assert!(
-        Query::parse("a (b c) d", false).unwrap().asks.is_none(),
+        Query::parse("a (b c) d", false).unwrap().condition.is_none(),
         "parentheses around words change nothing"
     );
 }
@@ -508,17 +508,17 @@ fn syntax_errors_are_marked_with_a_caret() {
       ^
     close it with ), or quote it to search for it: "("
 
-    a ')' closes nothing, at character 4 of the query:
+    ')' has no opening bracket, at character 4 of the query:
       cat) dog
          ^
     open it, or quote it to search for it: ")"
 
-    OR stands between two terms, at character 5 of the query:
+    OR needs a term on both sides, at character 5 of the query:
       cat OR
           ^^
     write cat OR dog, or "OR" for the word
 
-    tag: wants a term directly behind it, at character 4 of the query:
+    tag: needs a term directly after it, at character 4 of the query:
       线段 tag: x
            ^^^^
     write tag:word, or quote it to search for it: "tag:"
@@ -528,7 +528,7 @@ fn syntax_errors_are_marked_with_a_caret() {
       ^
     write [status] or [status:active], or quote it to search for it: "["
 
-    a property wants a name, at character 1 of the query:
+    a property needs a name, at character 1 of the query:
       [:x]
       ^^
     write [status] or [status:active], or quote it to search for it: "["
@@ -548,7 +548,7 @@ fn syntax_errors_are_marked_with_a_caret() {
               ^^^^^^^^^^^^
     write created:2026-11, created:>2026-11-21, created:2026-01..2026-03, created:today or created:>7d
 
-    nothing is "happy", at character 4 of the query:
+    there is no filter is:happy, at character 4 of the query:
       is:happy
          ^^^^^
     write is:orphan or is:pinned
@@ -558,7 +558,7 @@ fn syntax_errors_are_marked_with_a_caret() {
            ^^^^^^^^
     tiers are HOT, WARM, COLD, ARCHIVE
 
-    a comparison wants a number or a date, at character 8 of the query:
+    a comparison needs a number or a date, at character 8 of the query:
       [pages:>many]
              ^^^^^
     write [pages:>100], [due:<2026-11-21] or [due:<tomorrow]
@@ -576,7 +576,7 @@ fn depth_and_length_are_bounded() {
     assert!(Query::parse(&format!("{}a", "line:".repeat(50_000)), false).is_err());
     assert!(Query::parse(&format!("/{}/", "(".repeat(20_000)), false).is_err());
     let pasted = "word ".repeat(4_000);
-    assert!(Query::parse(&pasted, false).unwrap().asks.is_none());
+    assert!(Query::parse(&pasted, false).unwrap().condition.is_none());
 }
 
 /// A note as the naive matcher knows it.

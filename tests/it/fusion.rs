@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
 use sidenote::index::silent;
 use sidenote::search::Mode;
-use sidenote::search::fuse::{Fusion, Known, Nearness, Ranked, fuse};
+use sidenote::search::fuse::{Fusion, NoteScores, Ranked, Similarity, fuse};
 use sidenote::store::{SearchRequest, Store};
 
 use crate::support::TestVault;
@@ -29,10 +29,10 @@ fn check_known(
     known: &[(i64, Option<f32>, &[f32])],
     expected: &[(i64, &str)],
 ) {
-    let known: HashMap<i64, Known> = known
+    let known: HashMap<i64, NoteScores> = known
         .iter()
         .map(|&(file, bm25, cosines)| {
-            (file, Known { bm25, near: Nearness::of(&mut cosines.to_vec()), missing: 0.0 })
+            (file, NoteScores { bm25, near: Similarity::of(&mut cosines.to_vec()), missing: 0.0 })
         })
         .collect();
     let fused = fuse(&list(text), &list(vector), &known, fusion);

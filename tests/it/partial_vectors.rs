@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sidenote::index::silent;
 use sidenote::search::Mode;
-use sidenote::search::fuse::{Fusion, Known, Nearness, Ranked, fuse};
+use sidenote::search::fuse::{Fusion, NoteScores, Ranked, Similarity, fuse};
 use sidenote::store::{EvalRequest, NewRequest, Operation, SearchRequest};
 
 use crate::support::{TestVault, json, run};
@@ -57,10 +57,10 @@ fn ndcg(notes: &[Made], fusion: Fusion, embedded: impl Fn(i64) -> usize) -> f64 
     let mut known = HashMap::new();
     for note in notes {
         let mut cosines = note.cosines[..embedded(note.file)].to_vec();
-        let near = Nearness::of(&mut cosines);
+        let near = Similarity::of(&mut cosines);
         vector.extend(near.map(|near| Ranked { file: note.file, score: near.best }));
         let missing = 1.0 - cosines.len() as f32 / note.cosines.len() as f32;
-        known.insert(note.file, Known { bm25: note.bm25, near, missing });
+        known.insert(note.file, NoteScores { bm25: note.bm25, near, missing });
     }
     vector.sort_by(|a, b| b.score.total_cmp(&a.score));
     vector.truncate(20);
@@ -110,9 +110,9 @@ fn check_order(missing: [f32; 3], cosines: [Option<f32>; 3], expected: [i64; 3])
     let mut vector = Vec::new();
     let mut known = HashMap::new();
     for (at, file) in (1..=3).enumerate() {
-        let near = cosines[at].and_then(|cosine| Nearness::of(&mut [cosine]));
+        let near = cosines[at].and_then(|cosine| Similarity::of(&mut [cosine]));
         vector.extend(near.map(|near| Ranked { file, score: near.best }));
-        known.insert(file, Known { bm25: None, near, missing: missing[at] });
+        known.insert(file, NoteScores { bm25: None, near, missing: missing[at] });
     }
     vector.sort_by(|a, b| b.score.total_cmp(&a.score));
     let fused = fuse(&text, &vector, &known, Fusion::Relative);
@@ -164,7 +164,7 @@ fn new_notes_are_embedded_before_the_next_answer() {
     let reply = store.searches().search(&request).unwrap();
     assert_eq!(reply.results[0].path, "Antenna.md");
     assert_eq!((reply.mode, reply.pending), (Mode::Hybrid, 0), "{:?}", reply.notes);
-    // Found by meaning alone: no word of the query stands in the note.
+    // SearchHit by meaning alone: no word of the query stands in the note.
     let request = SearchRequest { query: "aerial on a mast for reception".to_owned(), ..request };
     let paths: Vec<String> =
         store.searches().search(&request).unwrap().results.into_iter().map(|result| result.path).collect();

@@ -9,9 +9,9 @@ use crate::index::catalog::{FileKind, Filter, Inactive};
 use crate::index::indexed_document::Reading;
 use crate::memory::recall::MatchEvidence;
 use crate::parallel;
-use crate::search::Found;
+use crate::search::SearchHit;
 use crate::search::query::Query;
-use crate::search::snippet::{excerpt_of, words_met};
+use crate::search::snippet::{excerpt_of, matched_words};
 use crate::store::memory::recall::Candidates;
 use crate::store::memory::scope::is_uuid;
 use crate::store::memory::{Memories, Recalls};
@@ -45,20 +45,20 @@ impl Recalls<'_> {
     /// `Corrupt` where the index cannot be read.
     pub(super) fn judge_notes(
         &self,
-        hits: &[Found],
+        hits: &[SearchHit],
         words: &[Word],
         length: usize,
     ) -> Result<Vec<Option<JudgedNote>>> {
         let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
         let weigh =
-            |stem: &mut CachedStemmer, hit: &Found| self.judge_note(hit, words, &weights, length, stem);
+            |stem: &mut CachedStemmer, hit: &SearchHit| self.judge_note(hit, words, &weights, length, stem);
         Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
     }
 
     fn judge_note(
         &self,
-        hit: &Found,
+        hit: &SearchHit,
         words: &[Word],
         weights: &[f32],
         length: usize,
@@ -75,8 +75,8 @@ impl Recalls<'_> {
             reading.note.frontmatter.as_ref().map_or_else(String::new, |front| front.aliases.join("\n"));
         // An identifier stands beside its parts, which are counted.
         let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
-        let names = words_met(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
-        let text = words_met(&[shown.trail.as_str(), &shown.passage].join("\n"), words, stem);
+        let names = matched_words(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
+        let text = matched_words(&[shown.trail.as_str(), &shown.passage].join("\n"), words, stem);
         let met: HashSet<usize> = names.union(&text).copied().filter(|&at| is_word(at)).collect();
         let sum: f32 = met.iter().filter_map(|&at| weights.get(at)).sum();
         let all: f32 = weights.iter().sum();

@@ -14,7 +14,7 @@ use crate::memory::tier::Tier;
 use crate::memory::types::MemoryType;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
-use crate::search::{Found, Mode, Request};
+use crate::search::{Mode, Request, SearchHit};
 use crate::store::memory::content::MemoryContent;
 use crate::store::memory::{Memories, Recalls};
 use crate::store::memory_weights::{Memory, MemoryWeights};
@@ -115,14 +115,14 @@ const COMPARED: usize = 30;
 
 /// Gives each score's place between the best and the last of those compared, 0 to 1; fused scores as such say little
 /// of how unlike the others are.
-fn likeness(found: &[Found]) -> Vec<f64> {
+fn likeness(found: &[SearchHit]) -> Vec<f64> {
     // A note that the query names stands above all others, and would make them look alike.
-    let score = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+    let score = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
     let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
     let best = compared.iter().map(score).fold(0.0, f64::max);
     let least = compared.iter().map(score).reduce(f64::min).unwrap_or(0.0);
     let place = |score: f64| if best > least { ((score - least) / (best - least)).max(0.0) } else { 1.0 };
-    let of = |hit: &Found| if hit.components.from_name.is_some() { 1.0 } else { place(score(hit)) };
+    let of = |hit: &SearchHit| if hit.components.from_name.is_some() { 1.0 } else { place(score(hit)) };
     found.iter().map(of).collect()
 }
 
@@ -137,7 +137,7 @@ type Scored = Vec<(Memory, CompositeScore)>;
 /// Notes that a query brings up, before they are weighed as memories.
 pub(in crate::store) struct Candidates {
     /// Best first.
-    pub(in crate::store) found: Vec<Found>,
+    pub(in crate::store) found: Vec<SearchHit>,
     /// Sentences about what the answer lacks.
     pub(in crate::store) notices: Vec<String>,
 }
@@ -271,7 +271,7 @@ impl Recalls<'_> {
     }
 
     /// Gives the composite score of each note found.
-    fn compose(&self, found: Vec<Found>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
+    fn compose(&self, found: Vec<SearchHit>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
         let likeness = likeness(&found);
         let memories = MemoryWeights::of(self.core)
             .weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;

@@ -344,8 +344,10 @@ impl MemoryWrites<'_> {
     pub(in crate::store) fn alike(&self, text: &str) -> Result<Comparison> {
         let generation = self.core.index.generation()?;
         let words = key_terms(text).join(" ");
-        let query =
-            Query { meaning: text.to_owned(), ..Query::plain(if words.is_empty() { text } else { &words }) };
+        let query = Query {
+            text_to_embed: text.to_owned(),
+            ..Query::plain(if words.is_empty() { text } else { &words })
+        };
         let model = self.core.index.snapshot()?.model.clone();
         let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);

@@ -12,7 +12,7 @@ use crate::memory::lexical_similarity::likeness;
 use crate::memory::recall::key_terms;
 use crate::memory::types::GENERAL;
 use crate::search::query::Query;
-use crate::search::{Found, Mode};
+use crate::search::{Mode, SearchHit};
 use crate::store::lookup::Lookup;
 use crate::store::memory::Recalls;
 use crate::store::memory::recall::Candidates;
@@ -192,7 +192,7 @@ impl Recalls<'_> {
         }
         let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
         let plain = Query::plain(if words.is_empty() { query } else { &words });
-        let asked = Query { meaning: query.to_owned(), ..plain };
+        let asked = Query { text_to_embed: query.to_owned(), ..plain };
         Searches::of(self.core).embed_recent(Some(Mode::Hybrid), &asked)?;
         let live = hide(&self.scoped(Filter::default()), Inactive::default());
         let most = limit.saturating_mul(3).max(POOL);
@@ -221,7 +221,7 @@ impl Recalls<'_> {
 
     /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
     /// there is none. What says the same is wholly like it, whatever title stands in its vector.
-    fn scores(&self, found: &[Found], query: &str) -> Result<Vec<f64>> {
+    fn scores(&self, found: &[SearchHit], query: &str) -> Result<Vec<f64>> {
         let snapshot = self.core.index.snapshot()?;
         let vectors = &snapshot.vectors;
         let asked = match self.core.query_vector(snapshot.model.as_ref(), query) {
@@ -232,7 +232,7 @@ impl Recalls<'_> {
             }
         };
         let wanted = digest(query);
-        let score = |hit: &Found| {
+        let score = |hit: &SearchHit| {
             let nearest = match &asked {
                 None => None,
                 Some(asked) => {

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::memory::score::{Intent, IntentScore, SplitMix64, intent_score, min_max_normalized};
 use crate::memory::tier::Tier;
-use crate::search::Found;
+use crate::search::SearchHit;
 use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::Searches;
 
@@ -40,16 +40,16 @@ impl Searches<'_> {
     pub(super) fn rank_memories(
         &self,
         ranking: MemoryRanking,
-        found: &mut Vec<Found>,
+        found: &mut Vec<SearchHit>,
     ) -> Result<Vec<RankedMemory>> {
         let now = self.core.clock.now();
         // A note that the query names stands above all others, and would make them look alike.
-        let unnamed = |hit: &Found| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+        let unnamed = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
         let relevances = min_max_normalized(&found.iter().map(unnamed).collect::<Vec<_>>());
         let rows = found.iter().map(|hit| hit.row.clone()).collect();
         let memories = MemoryWeights::of(self.core).weigh_roughly(rows, now)?;
         let mut chance = SplitMix64::new(ranking.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
-        let mut hits: Vec<(Found, RankedMemory)> = Vec::with_capacity(found.len());
+        let mut hits: Vec<(SearchHit, RankedMemory)> = Vec::with_capacity(found.len());
         for ((mut hit, memory), relevance) in std::mem::take(found).into_iter().zip(memories).zip(relevances)
         {
             let drawn = chance.draw();
@@ -64,7 +64,7 @@ impl Searches<'_> {
         hits.retain(|(_, ranked)| ranking.tier.is_none_or(|tier| ranked.memory.state.tier == tier));
         if ranking.intent.is_some() {
             // What the query names stays first, whatever it is asked for.
-            let is_named = |hit: &Found| hit.components.from_name.is_some();
+            let is_named = |hit: &SearchHit| hit.components.from_name.is_some();
             let total = |ranked: &RankedMemory| ranked.intent_score.map_or(0.0, |score| score.total);
             hits.sort_by(|(one, ranked_one), (other, ranked_other)| {
                 is_named(other).cmp(&is_named(one)).then(total(ranked_other).total_cmp(&total(ranked_one)))

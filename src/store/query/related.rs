@@ -10,8 +10,8 @@ use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, In
 use crate::index::file_set::FileSet;
 use crate::index::indexed_document::Reading;
 use crate::parallel;
-use crate::search::fuse::{Fused, Fusion, Known, Ranked, fuse};
-use crate::search::text_match::{Term, TermKind};
+use crate::search::fuse::{FusedHit, Fusion, NoteScores, Ranked, fuse};
+use crate::search::text_match::{QueryTerm, QueryTermKind};
 use crate::search::tie_order::best_first;
 use crate::store::lookup::Lookup;
 use crate::store::query::Searches;
@@ -195,7 +195,8 @@ impl Searches<'_> {
         IndexSync::of(self.core).refresh()?;
         let row = Lookup::of(self.core).find(note)?;
         let names = self.names_of(&row)?;
-        let terms: Vec<Term> = names.iter().map(|name| Term::new(TermKind::Phrase, name, false)).collect();
+        let terms: Vec<QueryTerm> =
+            names.iter().map(|name| QueryTerm::new(QueryTermKind::Phrase, name, false)).collect();
         let snapshot = self.core.index.snapshot()?;
         let mut rows = Vec::new();
         {
@@ -236,7 +237,7 @@ impl Searches<'_> {
         Ok(names)
     }
 
-    fn mentions_in(&self, row: &FileRow, terms: &[Term]) -> Result<Vec<MentionItem>> {
+    fn mentions_in(&self, row: &FileRow, terms: &[QueryTerm]) -> Result<Vec<MentionItem>> {
         let bytes = match self.core.read_bytes(&row.path) {
             Ok(bytes) => bytes,
             // What is gone since the sync mentions nothing.
@@ -314,13 +315,17 @@ fn near(
 }
 
 /// Tells which of these notes lack vectors, so that they lose no place for it.
-fn lacking(catalog: &CatalogReader, snapshot: &Snapshot, list: &[Ranked]) -> Result<HashMap<FileId, Known>> {
+fn lacking(
+    catalog: &CatalogReader,
+    snapshot: &Snapshot,
+    list: &[Ranked],
+) -> Result<HashMap<FileId, NoteScores>> {
     let mut known = HashMap::new();
     for hit in list.iter().filter(|_| snapshot.pending > 0) {
         let keys = catalog.passages().of(hit.file)?;
         let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
         let missing = missing as f32 / keys.len().max(1) as f32;
-        known.insert(hit.file, Known { missing, ..Known::default() });
+        known.insert(hit.file, NoteScores { missing, ..NoteScores::default() });
     }
     Ok(known)
 }
@@ -350,7 +355,7 @@ fn shared(catalog: &CatalogReader, id: FileId) -> Result<SharedNeighbours> {
 
 fn item(
     catalog: &CatalogReader,
-    hit: &Fused,
+    hit: &FusedHit,
     shared: &SharedNeighbours,
     linked: &HashSet<FileId>,
 ) -> Result<Option<RelatedItem>> {

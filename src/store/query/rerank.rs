@@ -8,7 +8,7 @@ use crate::index::indexed_document::Reading;
 use crate::parallel;
 use crate::search::query::Query;
 use crate::search::snippet::best_passage;
-use crate::search::{Found, Mode};
+use crate::search::{Mode, SearchHit};
 use crate::store::query::Searches;
 use crate::text::terms::CachedStemmer;
 use crate::wording::Wording;
@@ -21,7 +21,9 @@ impl Searches<'_> {
 
     /// Words alone and vectors alone are asked for by whoever wants to see just these.
     fn reranks(&self, asked: Mode, query: &Query) -> bool {
-        asked == Mode::Hybrid && self.core.state.reranker.model.is_some() && !query.meaning.trim().is_empty()
+        asked == Mode::Hybrid
+            && self.core.state.reranker.model.is_some()
+            && !query.text_to_embed.trim().is_empty()
     }
 
     /// Reads the best hits of a hybrid search and orders them anew, as many as the time allows. The scores stay the same
@@ -30,7 +32,7 @@ impl Searches<'_> {
         &self,
         asked: Mode,
         query: &Query,
-        found: &mut [Found],
+        found: &mut [SearchHit],
         notes: &mut Vec<Wording>,
     ) {
         let Some(model) = self.core.state.reranker.model.as_ref().filter(|_| self.reranks(asked, query))
@@ -46,7 +48,7 @@ impl Searches<'_> {
         let texts =
             parallel::map(top, 2, CachedStemmer::default, |stem, hit| self.passage_text(hit, query, stem));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        match model.rerank(&query.meaning, &texts, Duration::from_millis(config.budget_ms)) {
+        match model.rerank(&query.text_to_embed, &texts, Duration::from_millis(config.budget_ms)) {
             Ok(scores) => {
                 if scores.is_empty() && !texts.is_empty() {
                     notes.push(format!("{} had no time to read any hit", model.name()).into());
@@ -60,7 +62,7 @@ impl Searches<'_> {
     }
 
     /// Gives the passage that is shown of a hit, with its title and headings.
-    fn passage_text(&self, hit: &Found, query: &Query, stem: &mut CachedStemmer) -> String {
+    fn passage_text(&self, hit: &SearchHit, query: &Query, stem: &mut CachedStemmer) -> String {
         if hit.row.kind == FileKind::Attachment {
             return String::new();
         }
@@ -73,10 +75,10 @@ impl Searches<'_> {
 }
 
 /// Orders the hits that have a score, which are the first ones, by it.
-fn reorder(hits: &mut [Found], scores: &[f32]) {
+fn reorder(hits: &mut [SearchHit], scores: &[f32]) {
     let read = hits.get_mut(..scores.len().min(hits.len())).unwrap_or_default();
     let shares: Vec<f32> = read.iter().map(|hit| hit.score).collect();
-    let mut sorted: Vec<Found> = Vec::with_capacity(read.len());
+    let mut sorted: Vec<SearchHit> = Vec::with_capacity(read.len());
     for (place, &at) in order_by(scores).iter().enumerate() {
         let (Some(hit), Some(&share)) = (read.get(at), shares.get(place)) else { continue };
         let mut hit = hit.clone();

@@ -13,10 +13,10 @@ use crate::memory::score::IntentScore;
 use crate::memory::tier::Tier;
 use crate::parallel;
 use crate::search::fuse::Fusion;
-use crate::search::predicate::parts_asked_for;
+use crate::search::predicate::matching_spans;
 use crate::search::query::Query;
 use crate::search::snippet::{excerpt, excerpt_of_parts};
-use crate::search::{Components, Found, MatchType, Mode, QueryVector, Request};
+use crate::search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
 use crate::store::core::former_of;
 use crate::store::lookup::Lookup;
 use crate::store::memory_weights::Memory;
@@ -102,7 +102,7 @@ impl Searches<'_> {
         if mode != Mode::Bm25 {
             notes.extend(self.pending_notice(&snapshot).map(Wording::from));
         }
-        let by_words = |hit: &Found| hit.match_type != MatchType::Vector;
+        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
         let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
             corrected(&request.query, &query, &snapshot)?
         } else {
@@ -144,7 +144,7 @@ impl Searches<'_> {
         &self,
         request: &SearchRequest,
         query: &Query,
-        mut found: Vec<Found>,
+        mut found: Vec<SearchHit>,
         limit: usize,
     ) -> Result<Vec<SearchResult>> {
         let mut ranked = match request.memories {
@@ -173,7 +173,7 @@ impl Searches<'_> {
         snapshot: &crate::index::Snapshot,
         notes: &mut Vec<Wording>,
     ) -> Result<(Mode, QueryVector)> {
-        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
+        if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
         if snapshot.vectors.is_empty() {
@@ -186,7 +186,7 @@ impl Searches<'_> {
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
-        match self.core.query_vector(snapshot.model.as_ref(), &query.meaning) {
+        match self.core.query_vector(snapshot.model.as_ref(), &query.text_to_embed) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {
                 notes.push(format!("words alone answer: {error}").into());
@@ -203,7 +203,7 @@ impl Searches<'_> {
     /// `Invalid` for a mode in the settings that is none; `Corrupt` where the index cannot be read.
     pub(in crate::store) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
         let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
-        if asked == Mode::Bm25 || query.meaning.trim().is_empty() {
+        if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
             return Ok(());
         }
         let files = self.core.index.recent()?;
@@ -213,7 +213,7 @@ impl Searches<'_> {
         // The query comes first: it loads the model, which would use up the time for the passages.
         let done = self
             .core
-            .query_vector(self.core.index.embedder(), &query.meaning)
+            .query_vector(self.core.index.embedder(), &query.text_to_embed)
             .and_then(|_| self.core.index.embed_within(files, EMBEDDING));
         if let Err(error) = done {
             tracing::warn!("what was written last is not embedded yet: {error}");
@@ -237,7 +237,7 @@ impl Searches<'_> {
             words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
         }
         words.sort_by_key(|word| word.notes);
-        let mut stop_words: Vec<String> = terms(&query.meaning)
+        let mut stop_words: Vec<String> = terms(&query.text_to_embed)
             .into_iter()
             .map(|term| term.text)
             .filter(|text| is_stop_word(text) && query.words.iter().all(|word| word.exact != *text))
@@ -249,9 +249,9 @@ impl Searches<'_> {
             meaning: if mode == Mode::Bm25 || self.core.index.embedder().is_none() {
                 String::new()
             } else {
-                query.meaning.clone()
+                query.text_to_embed.clone()
             },
-            condition: query.asks.as_ref().map(ToString::to_string),
+            condition: query.condition.as_ref().map(ToString::to_string),
             sifted,
             filters: request.filters(),
             fusion: Fusion::parse(&self.core.config.search.fusion)?,
@@ -267,7 +267,12 @@ impl Searches<'_> {
     }
 
     /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
-    pub(in crate::store) fn show(&self, found: &[Found], query: &Query, explain: bool) -> Vec<SearchResult> {
+    pub(in crate::store) fn show(
+        &self,
+        found: &[SearchHit],
+        query: &Query,
+        explain: bool,
+    ) -> Vec<SearchResult> {
         let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
             self.show_one(hit, query, explain, stem)
         });
@@ -276,7 +281,7 @@ impl Searches<'_> {
 
     fn show_one(
         &self,
-        hit: &Found,
+        hit: &SearchHit,
         query: &Query,
         explain: bool,
         stem: &mut CachedStemmer,
@@ -307,7 +312,8 @@ impl Searches<'_> {
             }
         };
         let reading = Reading::new(&hit.row.path, &bytes);
-        let asked_for = query.asks.as_ref().map(|asks| parts_asked_for(&hit.row.path, &reading.text, asks));
+        let asked_for =
+            query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
         // What cannot be judged has been told of by the search itself.
         let parts = asked_for.and_then(Result::ok).unwrap_or_default();
         let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
@@ -556,8 +562,8 @@ impl SearchRequest {
 
     /// Gives the plain words of a condition that nothing met, where they are to answer.
     fn words_of(&self, query: &Query) -> Option<Query> {
-        let applies = self.fallback != Fallback::Never && query.asks.is_some() && !self.all;
-        (applies && !query.words.is_empty()).then(|| Query { asks: None, ..query.clone() })
+        let applies = self.fallback != Fallback::Never && query.condition.is_some() && !self.all;
+        (applies && !query.words.is_empty()).then(|| Query { condition: None, ..query.clone() })
     }
 }
 

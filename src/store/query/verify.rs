@@ -15,11 +15,13 @@ use crate::index::file_set::FileSet;
 use crate::index::file_table::FileTable;
 use crate::memory::tier::Tier;
 use crate::parallel;
-use crate::search::candidates::{Bounds, Known, Selector, is_within};
-use crate::search::fuse::Fused;
-use crate::search::predicate::{Content, Judge, Subject};
-use crate::search::query_parser::{Node, Own, Part, Place};
-use crate::search::{Components, Found, Merged, QueryVector, Request, allowed_files, path_glob, rank, run};
+use crate::search::candidates::{Bounds, CandidateSelector, MetadataMatches, is_in_period};
+use crate::search::fuse::FusedHit;
+use crate::search::predicate::{Content, Evaluator, FileData};
+use crate::search::query_parser::{Field, MetadataFilter, QueryNode, TextUnit};
+use crate::search::{
+    Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_glob, rank, run,
+};
 use crate::store::core::Core;
 use crate::store::lookup::Lookup;
 use crate::store::memory_weights::MemoryWeights;
@@ -38,7 +40,7 @@ const MOST_UNDECIDED: usize = 64;
 #[derive(Debug, Default)]
 pub(in crate::store) struct SearchHits {
     /// Best first.
-    pub(in crate::store) found: Vec<Found>,
+    pub(in crate::store) found: Vec<SearchHit>,
     /// What could not be decided, as a sentence.
     pub(in crate::store) undecided: Option<String>,
     /// How a condition was met, where the query is one.
@@ -68,7 +70,7 @@ struct Narrowed {
     bounds: Bounds,
     /// Attachments that their name brings in.
     attachments: FileSet,
-    known: Known,
+    known: MetadataMatches,
 }
 
 impl Searches<'_> {
@@ -82,29 +84,29 @@ impl Searches<'_> {
         request: &Request<'_>,
         meaning: impl FnOnce() -> Result<QueryVector>,
     ) -> Result<SearchHits> {
-        let Some(asks) = request.query.and_then(|query| query.asks.as_ref()) else {
+        let Some(condition) = request.query.and_then(|query| query.condition.as_ref()) else {
             let found = run(&self.core.index, snapshot, request, meaning)?;
             return Ok(SearchHits { found, ..SearchHits::default() });
         };
         let table = self.core.index.file_table(snapshot)?;
-        let scope = self.narrowed(asks, request, snapshot, &table)?;
-        let among = Request { among: Some(&scope.bounds.maybe), ..request.clone() };
+        let scope = self.narrowed(condition, request, snapshot, &table)?;
+        let among = Request { among: Some(&scope.bounds.possible), ..request.clone() };
         let ranking = rank(&self.core.index, snapshot, &among, meaning)?;
-        self.verify_candidates(asks, &scope, &ranking, &table, request.limit)
+        self.verify_candidates(condition, &scope, &ranking, &table, request.limit)
     }
 
     fn narrowed(
         &self,
-        asks: &Node,
+        condition: &QueryNode,
         request: &Request<'_>,
         snapshot: &Snapshot,
         table: &FileTable,
     ) -> Result<Narrowed> {
-        let known = self.known(asks, snapshot)?;
+        let known = self.known(condition, snapshot)?;
         let catalog = self.core.index.catalog();
-        let selector = Selector::new(snapshot, &catalog, table, &known);
-        let mut bounds = selector.bounds(asks)?;
-        let mut attachments = selector.attachments(asks);
+        let selector = CandidateSelector::new(snapshot, &catalog, table, &known);
+        let mut bounds = selector.bounds(condition)?;
+        let mut attachments = selector.attachments(condition);
         let allowed = allowed_files(&catalog, request)?;
         // Filters speak of notes; a path alone fits any file.
         let glob = request.path.as_deref().map(path_glob).transpose()?;
@@ -119,20 +121,20 @@ impl Searches<'_> {
         attachments = attachments.and(&loose);
         if let Some(allowed) = allowed {
             let kept = |files: &FileSet| files.and(&allowed).or(&files.and(&loose));
-            bounds = Bounds { sure: kept(&bounds.sure), maybe: kept(&bounds.maybe) };
+            bounds = Bounds { certain: kept(&bounds.certain), possible: kept(&bounds.possible) };
         }
         drop(catalog);
         Ok(Narrowed { bounds, attachments, known })
     }
 
     /// Looks up what the catalog tells about links and states.
-    fn known(&self, asks: &Node, snapshot: &Snapshot) -> Result<Known> {
-        let mut wanted: Vec<Own> = Vec::new();
-        each_own(asks, &mut |own| wanted.push(own.clone()));
+    fn known(&self, condition: &QueryNode, snapshot: &Snapshot) -> Result<MetadataMatches> {
+        let mut wanted: Vec<MetadataFilter> = Vec::new();
+        each_filter(condition, &mut |filter| wanted.push(filter.clone()));
         let mut known = HashMap::new();
-        for own in wanted {
-            let files: Vec<FileId> = match &own {
-                Own::LinksTo(name) => {
+        for filter in wanted {
+            let files: Vec<FileId> = match &filter {
+                MetadataFilter::LinksTo(name) => {
                     let row = Lookup::of(self.core).find(name)?;
                     self.core
                         .index
@@ -143,15 +145,15 @@ impl Searches<'_> {
                         .map(|link| link.source)
                         .collect()
                 }
-                Own::LinkedFrom(name) => {
+                MetadataFilter::LinkedFrom(name) => {
                     let row = Lookup::of(self.core).find(name)?;
                     let links = self.core.index.catalog().links().outgoing(row.id)?;
                     links.into_iter().filter_map(|link| link.target).collect()
                 }
-                Own::Orphan => {
+                MetadataFilter::Orphan => {
                     self.core.index.catalog().links().orphans()?.into_iter().map(|row| row.id).collect()
                 }
-                Own::Pinned => {
+                MetadataFilter::Pinned => {
                     let having = snapshot.bm25.with_property(&["pinned".to_owned()])?;
                     let ids: Vec<FileId> = having.iter().collect();
                     let properties = self.core.index.catalog().properties().of(&ids)?;
@@ -159,7 +161,7 @@ impl Searches<'_> {
                 }
                 _ => continue,
             };
-            known.insert(own, files.into_iter().collect());
+            known.insert(filter, files.into_iter().collect());
         }
         Ok(known)
     }
@@ -169,15 +171,20 @@ impl Searches<'_> {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub(super) fn judged(&self, asks: &Node, row: &FileRow, snapshot: &Snapshot) -> Result<(bool, bool)> {
+    pub(super) fn judged(
+        &self,
+        condition: &QueryNode,
+        row: &FileRow,
+        snapshot: &Snapshot,
+    ) -> Result<(bool, bool)> {
         let scope = Narrowed {
             bounds: Bounds::default(),
             attachments: FileSet::default(),
-            known: self.known(asks, snapshot)?,
+            known: self.known(condition, snapshot)?,
         };
-        let hit = Fused { file: row.id, score: 0.0, components: Components::default() };
-        match self.candidates_of(asks, &[hit], &scope)?.first() {
-            Some(candidate) => candidate.verdict(self.core, asks, &scope),
+        let hit = FusedHit { file: row.id, score: 0.0, components: Components::default() };
+        match self.candidates_of(condition, &[hit], &scope)?.first() {
+            Some(candidate) => candidate.verdict(self.core, condition, &scope),
             None => Ok((false, false)),
         }
     }
@@ -185,22 +192,22 @@ impl Searches<'_> {
     /// Goes through the files in the order of the results and keeps those that hold what is asked.
     fn verify_candidates(
         &self,
-        asks: &Node,
+        condition: &QueryNode,
         scope: &Narrowed,
-        ranking: &Merged,
+        ranking: &FusedRanking,
         table: &FileTable,
         limit: usize,
     ) -> Result<SearchHits> {
         let ranked: FileSet = ranking.fused.iter().map(|hit| hit.file).collect();
         let unranked = table.entries().iter().map(|entry| entry.id).filter(|&id| {
-            !ranked.contains(id) && (scope.bounds.maybe.contains(id) || scope.attachments.contains(id))
+            !ranked.contains(id) && (scope.bounds.possible.contains(id) || scope.attachments.contains(id))
         });
-        let by_name = unranked.map(|file| Fused { file, score: 0.0, components: Components::default() });
+        let by_name = unranked.map(|file| FusedHit { file, score: 0.0, components: Components::default() });
         let mut order = ranking.fused.iter().copied().chain(by_name);
-        let (sure, maybe) = (&scope.bounds.sure, &scope.bounds.maybe);
+        let (certain, possible) = (&scope.bounds.certain, &scope.bounds.possible);
         let mut sifted = Verification {
-            sure: sure.len() + scope.attachments.len(),
-            maybe: maybe.len() + scope.attachments.len(),
+            sure: certain.len() + scope.attachments.len(),
+            maybe: possible.len() + scope.attachments.len(),
             ..Verification::default()
         };
         let mut found = Vec::new();
@@ -208,17 +215,17 @@ impl Searches<'_> {
         let mut count = FIRST;
         // Asked between batches, whose sizes are fixed: the same files are looked at on a slow machine.
         while found.len() < limit && gave_up.len() < MOST_UNDECIDED {
-            let hits: Vec<Fused> = order.by_ref().take(count).collect();
+            let hits: Vec<FusedHit> = order.by_ref().take(count).collect();
             if hits.is_empty() {
                 break;
             }
             count = count.saturating_mul(2).min(MOST);
-            let candidates = self.candidates_of(asks, &hits, scope)?;
+            let candidates = self.candidates_of(condition, &hits, scope)?;
             let verdicts = parallel::map(
                 &candidates,
                 2,
                 || (),
-                |(), candidate| candidate.verdict(self.core, asks, scope),
+                |(), candidate| candidate.verdict(self.core, condition, scope),
             );
             for (candidate, verdict) in candidates.into_iter().zip(verdicts) {
                 let (holds, unsure) = verdict?;
@@ -230,7 +237,7 @@ impl Searches<'_> {
                 }
                 sifted.judged += 1;
                 if holds {
-                    found.push(ranking.found(candidate.row, &candidate.hit));
+                    found.push(ranking.hit(candidate.row, &candidate.hit));
                     continue;
                 }
                 sifted.dropped += 1;
@@ -249,41 +256,46 @@ impl Searches<'_> {
         Ok(SearchHits { found, undecided, sifted: Some(sifted) })
     }
 
-    /// Gathers what the catalog tells of files, as far as the query asks.
-    fn candidates_of(&self, asks: &Node, hits: &[Fused], scope: &Narrowed) -> Result<Vec<Candidate>> {
-        let asks_property = asks.has(&|node| matches!(node, Node::Property(..)));
-        let asks_tag = asks.has(&|node| matches!(node, Node::Text(Place::Tag, _)));
-        let asks_section = asks.has(&|node| matches!(node, Node::Within(Part::Section, _)));
+    /// Gathers what the catalog tells of files, as far as the query condition.
+    fn candidates_of(
+        &self,
+        condition: &QueryNode,
+        hits: &[FusedHit],
+        scope: &Narrowed,
+    ) -> Result<Vec<Candidate>> {
+        let needs_property = condition.any(&|node| matches!(node, QueryNode::Property(..)));
+        let needs_tag = condition.any(&|node| matches!(node, QueryNode::Text(Field::Tag, _)));
+        let needs_section = condition.any(&|node| matches!(node, QueryNode::Within(TextUnit::Section, _)));
         let catalog = self.core.index.catalog();
         let mut candidates = Vec::with_capacity(hits.len());
         for &hit in hits {
             let ids = [hit.file];
             // What is gone since the index was asked is not there.
             let Some(row) = catalog.rows(&ids)?.pop() else { continue };
-            let is_sure = scope.bounds.sure.contains(row.id) || scope.attachments.contains(row.id);
+            let is_certain = scope.bounds.certain.contains(row.id) || scope.attachments.contains(row.id);
             let mut candidate = Candidate {
                 row,
                 hit,
-                is_sure,
+                is_certain,
                 properties: Map::new(),
                 tags: Vec::new(),
                 sections: None,
                 tier: None,
             };
-            if asks_property && !is_sure {
+            if needs_property && !is_certain {
                 let mut found = catalog.properties().of(&ids)?;
                 candidate.properties = found.remove(&hit.file).unwrap_or_default();
             }
-            if asks_tag && !is_sure {
+            if needs_tag && !is_certain {
                 candidate.tags = catalog.tags_of(hit.file)?;
             }
-            if asks_section && !is_sure && candidate.row.kind == FileKind::Note {
+            if needs_section && !is_certain && candidate.row.kind == FileKind::Note {
                 candidate.sections = catalog.sections_of(hit.file)?;
             }
             candidates.push(candidate);
         }
         drop(catalog);
-        if asks.has(&|node| matches!(node, Node::Own(Own::Tier(_)))) {
+        if condition.any(&|node| matches!(node, QueryNode::Metadata(MetadataFilter::Tier(_)))) {
             let rows = candidates.iter().map(|candidate| candidate.row.clone());
             let notes = rows.filter(|row| row.kind == FileKind::Note).collect();
             let weighed = MemoryWeights::of(self.core).weigh_roughly(notes, self.core.clock.now())?;
@@ -300,8 +312,8 @@ impl Searches<'_> {
 /// A file that may hold what is asked, and what the catalog tells of it.
 struct Candidate {
     row: FileRow,
-    hit: Fused,
-    is_sure: bool,
+    hit: FusedHit,
+    is_certain: bool,
     properties: Map<String, Value>,
     tags: Vec<String>,
     /// Where its sections began when it was indexed.
@@ -311,26 +323,26 @@ struct Candidate {
 
 impl Candidate {
     /// Says whether the file holds what is asked, and whether that could not be decided.
-    fn verdict(&self, core: &Core, asks: &Node, scope: &Narrowed) -> Result<(bool, bool)> {
-        if self.is_sure {
+    fn verdict(&self, core: &Core, condition: &QueryNode, scope: &Narrowed) -> Result<(bool, bool)> {
+        if self.is_certain {
             return Ok((true, false));
         }
         let file = File { candidate: self, core, known: &scope.known, content: OnceCell::new() };
-        let judge = Judge::new(&file);
-        let holds = judge.holds(asks)?;
-        Ok((holds, judge.gave_up()))
+        let evaluator = Evaluator::new(&file);
+        let holds = evaluator.matches(condition)?;
+        Ok((holds, evaluator.hit_step_limit()))
     }
 }
 
-/// A file as the judge sees it; it is read when the judge looks into it.
+/// A file as the evaluator sees it; it is read when the evaluator looks into it.
 struct File<'a> {
     candidate: &'a Candidate,
     core: &'a Core,
-    known: &'a Known,
+    known: &'a MetadataMatches,
     content: OnceCell<Option<Content>>,
 }
 
-impl Subject for File<'_> {
+impl FileData for File<'_> {
     fn path(&self) -> &NotePath {
         &self.candidate.row.path
     }
@@ -371,31 +383,34 @@ impl Subject for File<'_> {
         self.content.get_or_init(read).as_ref()
     }
 
-    fn passes(&self, own: &Own) -> Result<bool> {
+    fn matches_filter(&self, filter: &MetadataFilter) -> Result<bool> {
         let row = &self.candidate.row;
         let is = |text: &Option<String>, name: &String| {
             text.as_ref().is_some_and(|text| text.to_lowercase() == *name)
         };
-        Ok(match own {
-            Own::Tier(tier) => self.candidate.tier == Some(*tier),
-            Own::Type(name) => is(&row.note_type, name),
-            Own::Category(name) => is(&row.category, name),
-            Own::Created(from, to) => is_within(row.created, *from, *to),
-            Own::Updated(from, to) => is_within(row.updated, *from, *to),
-            Own::LinksTo(_) | Own::LinkedFrom(_) | Own::Orphan | Own::Pinned => {
-                self.known.get(own).is_some_and(|files| files.contains(row.id))
-            }
+        Ok(match filter {
+            MetadataFilter::Tier(tier) => self.candidate.tier == Some(*tier),
+            MetadataFilter::Type(name) => is(&row.note_type, name),
+            MetadataFilter::Category(name) => is(&row.category, name),
+            MetadataFilter::Created(from, to) => is_in_period(row.created, *from, *to),
+            MetadataFilter::Updated(from, to) => is_in_period(row.updated, *from, *to),
+            MetadataFilter::LinksTo(_)
+            | MetadataFilter::LinkedFrom(_)
+            | MetadataFilter::Orphan
+            | MetadataFilter::Pinned => self.known.get(filter).is_some_and(|files| files.contains(row.id)),
         })
     }
 }
 
-/// Visits our own filters in a query.
-fn each_own<'a>(node: &'a Node, visit: &mut impl FnMut(&'a Own)) {
+/// Visits the metadata filters of a condition.
+fn each_filter<'a>(node: &'a QueryNode, visit: &mut impl FnMut(&'a MetadataFilter)) {
     match node {
-        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| each_own(node, visit)),
-        Node::Not(node) | Node::Within(_, node) => each_own(node, visit),
-        Node::Own(own) => visit(own),
-        Node::Text(..) | Node::Property(..) | Node::Null | Node::Compare(..) => {}
+        QueryNode::All(nodes) | QueryNode::Any(nodes) => {
+            nodes.iter().for_each(|node| each_filter(node, visit))
+        }
+        QueryNode::Not(node) | QueryNode::Within(_, node) => each_filter(node, visit),
+        QueryNode::Metadata(filter) => visit(filter),
+        QueryNode::Text(..) | QueryNode::Property(..) | QueryNode::Null | QueryNode::Compare(..) => {}
     }
 }
 

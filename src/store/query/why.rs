@@ -7,7 +7,7 @@ use crate::index::Snapshot;
 use crate::index::catalog::FileRow;
 use crate::search::fuse::Fusion;
 use crate::search::query::Query;
-use crate::search::query_parser::Node;
+use crate::search::query_parser::QueryNode;
 use crate::search::{Components, Mode, Request, allowed_files, rank};
 use crate::store::SearchRequest;
 use crate::store::lookup::Lookup;
@@ -140,9 +140,9 @@ impl Searches<'_> {
         snapshot: &Snapshot,
         reply: &mut WhyReply,
     ) -> Result<bool> {
-        let Some(asks) = &query.asks else { return Ok(true) };
-        let single = std::slice::from_ref(asks);
-        let parts = if let Node::All(nodes) = asks { nodes.as_slice() } else { single };
+        let Some(condition) = &query.condition else { return Ok(true) };
+        let single = std::slice::from_ref(condition);
+        let parts = if let QueryNode::All(nodes) = condition { nodes.as_slice() } else { single };
         for part in parts {
             let (holds, gave_up) = self.judged(part, row, snapshot)?;
             if gave_up {
@@ -178,7 +178,7 @@ impl Searches<'_> {
         let mut said = Vec::new();
         let (mode, vector) = self.vector_for(mode, query, snapshot, &mut said)?;
         reply.reasons.extend(said.iter().map(ToString::to_string));
-        if query.asks.is_some() {
+        if query.condition.is_some() {
             let all = Request {
                 limit: usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX),
                 ..request.clone()
