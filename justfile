@@ -10,7 +10,7 @@ gate:
 
 # Kill the program at every step of a large rename, and do everything at once for a while; takes half an hour.
 soak:
-    cargo test --release -- --ignored --nocapture crash_recovery::five_hundred_kills_in_a_rename_that_touches_two_hundred_notes soak::concurrent_editors_commands_and_servers_for_minutes server_processes::two_servers_and_the_command_line_write_a_thousand_notes_each_at_once apply::a_crash_at_any_step_of_a_rename_that_touches_two_hundred_notes
+    cargo test --release -- --ignored --nocapture crash_recovery::five_hundred_kills_in_a_rename_that_touches_two_hundred_notes soak::an_editor_commands_and_a_killed_watcher_share_a_vault_for_minutes server_processes::two_servers_and_the_command_line_write_a_thousand_notes_each_at_once apply::a_crash_at_any_step_of_a_rename_that_touches_two_hundred_notes
 
 # Check licences, advisories and duplicates of dependencies; needs cargo-deny.
 deny:

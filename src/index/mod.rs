@@ -340,6 +340,7 @@ impl Index {
         let serving = Serving::new(&folder, options.embedder.clone(), options.earlier.clone());
         let identity = Arc::new(Identity::new(&folder));
         let end = Instant::now() + FIRST;
+        let mut is_told = false;
         let lock = loop {
             if !options.read_only
                 && let Some(lock) = take_lock(vault.root(), &folder, &options.verb)?
@@ -354,6 +355,9 @@ impl Index {
                 Err(error)
                     if !options.read_only && Instant::now() < end && can_pass(&error, &folder, before) =>
                 {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::debug!("the index cannot be opened yet, and is tried again: {error}");
+                    }
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 Err(error) => return Err(error),

@@ -3,6 +3,8 @@
 //!
 //! Its input are the runs of the Markdown parser. It knows nothing about blocks.
 
+use std::cell::Cell;
+
 use crate::text::link::{Link, LinkContext, LinkForm};
 use crate::text::link_syntax::Destination;
 use crate::text::note::{Piece, PieceKind, Separator};
@@ -96,6 +98,8 @@ pub(super) struct Scanner<'a> {
     last_tag_end: usize,
     no_comment_end: bool,
     no_math_end: bool,
+    /// The number of bytes and runs that were examined ahead of the position of the scan, or behind it.
+    work: Cell<usize>,
 }
 
 /// The bytes that may start a construct.
@@ -126,7 +130,18 @@ impl<'a> Scanner<'a> {
             last_tag_end: 0,
             no_comment_end: false,
             no_math_end: false,
+            work: Cell::new(0),
         }
+    }
+
+    /// Returns the work so far: the number of bytes and runs that were examined ahead of the position of the scan, or
+    /// behind it.
+    pub(super) fn work(&self) -> usize {
+        self.work.get()
+    }
+
+    fn count(&self, steps: usize) {
+        self.work.set(self.work.get() + steps);
     }
 
     fn byte(&self, at: usize) -> Option<u8> {
@@ -242,12 +257,17 @@ impl<'a> Scanner<'a> {
     /// Says whether only blanks stand before `at` on its line.
     fn at_line_start(&self, at: usize) -> bool {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
-        let other = before.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t'));
+        let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        self.count(blanks);
+        let other = before.iter().rev().nth(blanks);
         other.is_none_or(|&byte| matches!(byte, b'\n' | b'\r')) || before.ends_with("\u{FEFF}".as_bytes())
     }
 
     fn find(&self, sign: &str, from: usize, end: usize) -> Option<usize> {
-        Some(from + self.text.get(from..end)?.find(sign)?)
+        let searched = self.text.get(from..end)?;
+        let found = searched.find(sign);
+        self.count(found.unwrap_or(searched.len()));
+        Some(from + found?)
     }
 }
 
@@ -332,6 +352,7 @@ impl RunScan<'_> {
             return if from < tail.end { self.text(scan, from, tail.end, None) } else { pos };
         }
         let label = md.label.of(scan.text);
+        scan.count(label.len());
         if md.embed && crate::text::link_syntax::embed_size(label).is_some() {
             scan.cut_pieces(md.label.start + label.rfind('|').unwrap_or(0));
         }
@@ -362,11 +383,16 @@ impl RunScan<'_> {
 
     /// Reads the wikilink or embed at `at`, if there is one.
     fn wikilink(self, scan: &Scanner<'_>, at: usize) -> Option<Link> {
-        let link = crate::text::link_syntax::wikilink_at(scan.text.get(..self.leaf.end)?, at)?;
+        let mut work = 0;
+        let link =
+            crate::text::link_syntax::wikilink_with_work(scan.text.get(..self.leaf.end)?, at, &mut work);
+        scan.count(work);
+        let link = link?;
         let end = link.span.end;
         // A code span that begins inside and ends outside binds tighter (spec/obsidian.md 2.1).
-        let mut inside = self.runs.iter().skip(self.at).take_while(|run| run.span.start < end);
-        let cut = inside.any(|run| run.kind == RunKind::Code && run.span.end > end);
+        let inside = self.runs.iter().skip(self.at).take_while(|run| run.span.start < end);
+        let cut =
+            inside.inspect(|_| scan.count(1)).any(|run| run.kind == RunKind::Code && run.span.end > end);
         (!cut).then_some(link)
     }
 
@@ -454,6 +480,7 @@ impl RunScan<'_> {
             return;
         };
         let run = rest.find(|c| !is_tag_char(c)).unwrap_or(rest.len());
+        scan.count(run);
         let name = rest.get(..run).unwrap_or("").trim_end_matches('/');
         if is_tag_name(name) {
             let span = Span::new(at, at + 1 + name.len());
@@ -545,6 +572,7 @@ impl RunScan<'_> {
     fn math_end(self, scan: &Scanner<'_>, sign: &str, from: usize) -> Option<usize> {
         let mut depth = 0usize;
         for run in self.runs.iter().skip(self.at) {
+            scan.count(1);
             match run.kind {
                 RunKind::Open(_) => depth += 1,
                 RunKind::Close(_) => depth = depth.checked_sub(1)?,
@@ -571,6 +599,7 @@ impl RunScan<'_> {
         let rest = scan.text.get(start..end)?;
         let len =
             rest.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"')).unwrap_or(rest.len());
+        scan.count(len);
         let address = rest.get(..len).map(trim_address).filter(|address| address.len() > scheme + 3)?;
         scan.piece(self.leaf.kind, Span::new(before.start, start));
         scan.piece(PieceKind::Url, Span::new(start, start + address.len()));

@@ -12,13 +12,18 @@ use crate::text::span::Span;
 ///
 /// `None` if there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
 pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
+    wikilink_with_work(text, at, &mut 0)
+}
+
+/// Parses as [`wikilink_at`] does, and adds the number of bytes that it examined to `work`.
+pub(super) fn wikilink_with_work(text: &str, at: usize, work: &mut usize) -> Option<Link> {
     let bytes = text.as_bytes();
     let embed = bytes.get(at) == Some(&b'!');
     let start = at + usize::from(embed) + 2;
     if bytes.get(start - 2..start) != Some(b"[[") || bytes.get(start) == Some(&b'[') {
         return None;
     }
-    let (bar, end) = wikilink_end(bytes, start)?;
+    let (bar, end) = wikilink_end(bytes, start, work)?;
     // A backslash before the bar is a table escape and belongs to neither part.
     let escaped = bar.is_some_and(|bar| bytes.get(bar - 1) == Some(&b'\\'));
     let dest = Span::new(start, bar.map_or(end, |bar| bar - usize::from(escaped)));
@@ -45,12 +50,13 @@ pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
 }
 
 /// Finds the separating bar and the closing brackets of the wikilink body that opens at `start`.
-fn wikilink_end(bytes: &[u8], start: usize) -> Option<(Option<usize>, usize)> {
+fn wikilink_end(bytes: &[u8], start: usize, work: &mut usize) -> Option<(Option<usize>, usize)> {
     let mut bar = None;
     // An open `#[^` in the target or `[` in the alias takes the first of three closing brackets.
     let mut open = false;
     let mut at = start;
     loop {
+        *work += 1;
         let next = bytes.get(at + 1).copied();
         match *bytes.get(at)? {
             b'\n' | b'\r' => return None,

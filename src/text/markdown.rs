@@ -28,11 +28,11 @@ use crate::text::span::Span;
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);
 
-/// Parses the body of a note from `body_start` on, and adds the result to `note`.
+/// Parses the body of a note from `body_start` on, and adds the result to `note`; returns the work of the inline scanner.
 ///
 /// Math and task markers are not left to the parser, because it knows neither Obsidian's task statuses nor that a
 /// wikilink takes precedence over math (spec/obsidian.md 2.11).
-pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) {
+pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) -> usize {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);
     if let Some((at, _)) = flat {
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note
         let span = from_marker(text, &event, shifted(range, body_start));
         reader.event(&event, span);
     }
-    reader.finish();
+    reader.finish()
 }
 
 /// The column in bytes from which on no list, quote or footnote begins.
@@ -281,9 +281,11 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    fn finish(mut self) {
+    /// Adds what was found to the note; returns the work of the inline scanner.
+    fn finish(mut self) -> usize {
         self.close_leaf();
         self.definitions(self.text.len());
+        let work = self.scan.work();
         let Scanner { mut links, tags, pieces, .. } = self.scan;
         if !links.is_sorted_by_key(|link| link.span.start) {
             links.sort_by_key(|link| link.span.start);
@@ -294,6 +296,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         self.note.links.append(&mut links);
         self.note.tags.extend(tags);
         self.note.pieces = pieces;
+        work
     }
 
     // Blocks.

@@ -10,6 +10,12 @@ use crate::text::{frontmatter, markdown};
 impl Note {
     /// Reads a Markdown note: its frontmatter, then its body (spec/obsidian.md 2, 3.6, 3.7, 5–7).
     pub fn parse(text: &str) -> Self {
+        Self::parse_with_work(text).0
+    }
+
+    /// Reads a note as [`Note::parse`] does, and counts the bytes and runs that the inline scanner examines ahead of its
+    /// position. The count grows linearly with the text, whatever the text is.
+    pub fn parse_with_work(text: &str) -> (Self, usize) {
         let (frontmatter, body_start) = frontmatter::read(text);
         let lines = Lines::new(text);
         let mut note = Self { body_start, ..Self::default() };
@@ -26,8 +32,8 @@ impl Note {
             }));
         }
         note.frontmatter = frontmatter;
-        markdown::read(text, body_start, &lines, &mut note);
+        let work = markdown::read(text, body_start, &lines, &mut note);
         note.mentions = find::in_note(text, &note, &lines);
-        note
+        (note, work)
     }
 }

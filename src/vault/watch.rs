@@ -275,6 +275,11 @@ impl Watcher {
                 self.shared.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         let told = pending.pulse >= number;
+        if told {
+            tracing::trace!("the system reported the marker file of the watcher");
+        } else {
+            tracing::debug!("the system did not report the marker file of the watcher; the vault is scanned");
+        }
         let batch = told.then(|| {
             let mut batch = pending.take(usize::MAX);
             batch.files.extend(pending.links.iter().cloned());

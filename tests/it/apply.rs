@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use sidenote::clock::Timestamp;
@@ -19,7 +19,7 @@ use sidenote::vault::Vault;
 use sidenote::vault::apply_result::Applied;
 use tempfile::TempDir;
 
-use crate::support::{TestVault, needed, say, under_permissions};
+use crate::support::{TestVault, needed, under_permissions};
 
 /// Every file outside `.sidenote` with its bytes, and every folder without.
 pub(crate) type Snapshot = BTreeMap<String, Option<Vec<u8>>>;
@@ -640,9 +640,7 @@ fn a_rename_of_a_thousand_notes_is_applied() {
     for (name, text) in &files {
         vault.write(name, text);
     }
-    let start = Instant::now();
     let applied = apply(vault.root(), &renaming).unwrap();
-    say(&format!("1,000 notes changed in {:?}", start.elapsed()));
     assert_eq!(applied.files.len(), 1001);
     let found = snapshot(vault.root());
     assert!(found.contains_key("New name.md") && !found.contains_key("Old name.md"));

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, MoveRequest, NoteEdit, Operation, RelateRequest, Store};
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, needed, number, say, stderr, stdout};
+use crate::support::{TestVault, needed, number, stderr, stdout};
 
 /// Where the parts of a test that runs in other processes find their vault, and which of them each is.
 const VAULT: &str = "SIDENOTE_TEST_VAULT";
@@ -115,17 +114,16 @@ fn searches_succeed_while_the_index_is_rebuilt() {
         TestVault::new(&texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
     drop(vault.store());
     let done = AtomicBool::new(false);
-    let mut times: Vec<Duration> = std::thread::scope(|scope| {
+    let searches: usize = std::thread::scope(|scope| {
         let search = || {
-            let mut times = Vec::new();
-            while !done.load(Ordering::SeqCst) || times.is_empty() {
-                let started = Instant::now();
+            let mut searches = 0;
+            while !done.load(Ordering::SeqCst) || searches == 0 {
                 let found = vault.run(&["--json", "search", "--mode", "bm25", "heron"]);
-                times.push(started.elapsed());
+                searches += 1;
                 assert!(found.status.success(), "{}", stderr(&found));
                 assert!(stdout(&found).contains("in the reeds"), "{}", stdout(&found));
             }
-            times
+            searches
         };
         let searchers: Vec<_> = (0..10).map(|_| scope.spawn(search)).collect();
         for _ in 0..number("SIDENOTE_TEST_REBUILDS", 6) {
@@ -133,15 +131,9 @@ fn searches_succeed_while_the_index_is_rebuilt() {
             while vault.run(&["index", "--rebuild", "--no-embed"]).status.code() == Some(5) {}
         }
         done.store(true, Ordering::SeqCst);
-        searchers.into_iter().flat_map(|searcher| searcher.join().unwrap()).collect()
+        searchers.into_iter().map(|searcher| searcher.join().unwrap()).sum()
     });
-    times.sort_unstable();
-    say(&format!(
-        "{} searches by 10 at once: p50 {:?}, p99 {:?}",
-        times.len(),
-        times[times.len() / 2],
-        times[times.len() * 99 / 100]
-    ));
+    assert!(searches >= 10, "{searches}");
 }
 
 #[test]

@@ -2,16 +2,15 @@
 //! with bare requests, as no client would send them.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use crate::support::{TestVault, stderr, terminate};
+use crate::support::{LIMIT, TestVault, stderr, terminate};
 
 const SERVER: &str = "127.0.0.1:0";
 const BOTH: &str = "Accept: application/json, text/event-stream";
@@ -22,13 +21,14 @@ const LARGEST: usize = 4 << 20;
 struct Server {
     child: Child,
     address: String,
-    /// What the server logs; read all the time, for a full pipe would hold it up.
-    log: Option<JoinHandle<String>>,
+    /// Gets what the server has logged when it ends. The log is read all the time, for a full pipe would block the server.
+    log: Receiver<String>,
 }
 
 impl Server {
     fn start(vault: &TestVault, args: &[&str]) -> Self {
-        Self::of(vault.command(&["mcp", "--http", SERVER]).args(args))
+        let mut command = vault.command(&["mcp", "--http", SERVER]);
+        Self::of(command.args(args).env("SIDENOTE_LOG", "sidenote=debug"))
     }
 
     fn of(command: &mut Command) -> Self {
@@ -41,17 +41,18 @@ impl Server {
                 break rest.split_once("/mcp").unwrap().0.to_owned();
             }
         };
-        let log = std::thread::spawn(move || {
+        let (sender, ended) = channel();
+        std::thread::spawn(move || {
             let mut text = String::new();
             log.read_to_string(&mut text).unwrap();
-            text
+            drop(sender.send(text));
         });
-        Self { child, address, log: Some(log) }
+        Self { child, address, log: ended }
     }
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream
     }
 
@@ -113,15 +114,13 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
     }
 
-    /// Asks the server to end, and gives how long it took and what it logged.
-    fn stop(mut self) -> (Duration, String) {
-        let started = Instant::now();
+    /// Asks the server to end, waits for the end, and gives what it logged.
+    fn stop(mut self) -> String {
         terminate(self.child.id());
+        let log = self.log.recv_timeout(LIMIT).expect("the server does not end");
         let ended = self.child.wait().unwrap();
-        let took = started.elapsed();
-        let log = self.log.take().unwrap().join().unwrap();
         assert!(ended.success(), "{ended}: {log}");
-        (took, log)
+        log
     }
 }
 
@@ -336,13 +335,11 @@ fn subscribers_of_both_protocol_revisions_are_notified_of_changes() {
         &[],
         &json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "list_notes" } }),
     );
-    let edited = Instant::now();
     vault.write("Plan.md", "The plan for low water.\n");
     for stream in [&mut old, &mut new] {
         let told = hear(stream, "notifications/resources/updated");
         assert_eq!(told["params"]["uri"], "sidenote:///Plan.md");
     }
-    assert!(edited.elapsed() < Duration::from_secs(2), "{:?}", edited.elapsed());
     // A search that sees the edit before the watch tells of it takes nothing away from subscribers.
     vault.write("Plan.md", "The plan for no water.\n");
     vault.write("Third.md", "One more.\n");
@@ -747,7 +744,7 @@ fn requests_without_the_token_are_refused() {
     assert_eq!(server.send("DELETE", "/mcp", &[&session], "").status, 401);
     assert_eq!(server.post(&[&format!("authorization: bearer {token}"), &session], &list()).status, 200);
     assert_eq!(server.post(&[&bearer], &list()).status, 200);
-    let (_, log) = server.stop();
+    let log = server.stop();
     assert!(!log.is_empty() && !log.contains(&token), "the log holds the token");
 }
 
@@ -865,15 +862,19 @@ fn slow_and_silent_clients_do_not_block_others() {
         .collect();
     // Nobody reads these.
     let streams: Vec<BufReader<TcpStream>> = (0..20).map(|_| server.listen(&server.hello(&[]))).collect();
-    let started = Instant::now();
     for _ in 0..20 {
         assert_eq!(server.post(&[], &list()).status, 200);
         assert_eq!(server.post(&[&session], &list()).status, 200);
     }
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // The answers came while the silent clients were still connected.
+    let is_open = |stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    };
+    let open = silent.iter().filter(|stream| is_open(stream)).count();
+    assert_eq!(open, 300);
     // The end waits for none of them.
-    let (took, _) = server.stop();
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    server.stop();
     drop((silent, streams));
 }
 
@@ -882,8 +883,9 @@ fn shutdown_closes_open_streams() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
     let mut stream = server.listen(&server.hello(&[]));
-    let (took, _) = server.stop();
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    let log = server.stop();
+    // The stream was ended, not cut at the end of a grace period.
+    assert!(!log.contains("connections that are open still are cut"), "{log}");
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");

@@ -24,11 +24,16 @@ impl Client {
 
     /// Starts a server that is described whole.
     pub(crate) fn of(command: &mut Command) -> Self {
+        Self::logged(command, Stdio::null())
+    }
+
+    /// Starts a server that is described whole, and sends everything that it logs to `log`.
+    pub(crate) fn logged(command: &mut Command, log: impl Into<Stdio>) -> Self {
         let mut child = command
             .env("SIDENOTE_LOG", "trace")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let input = child.stdin.take();

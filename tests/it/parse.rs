@@ -1,5 +1,5 @@
-//! Owns the tests of what one note says: links and tags with their spans, and the cases of the specification
-//! (spec/obsidian.md 2, 6). What blocks and pieces say, and hostile input, are tested in the files below.
+//! Parses single notes: links and tags with their spans, and the cases of the specification (spec/obsidian.md 2, 6).
+//! Blocks, pieces and hostile input are tested in the files below.
 
 mod blocks;
 mod hostile;
@@ -158,6 +158,18 @@ fn checked(text: &str) -> Note {
         let item = text.get(task.span.start..task.span.end).expect("a task's span fits the text");
         assert!(item.contains(&format!("[{}]", task.status)) && item.contains(&task.text), "{task:?}");
     }
+    let cuts = |span: Span| text.get(span.start..span.end).is_some();
+    for link in note.mentions.iter().map(|mention| &mention.link) {
+        assert!(cuts(link.span) && link.span.encloses(link.dest_span), "{link:?}");
+    }
+    for span in note.problems.iter().filter_map(|problem| problem.span) {
+        assert!(cuts(span), "{span:?}");
+    }
+    if let Some(frontmatter) = &note.frontmatter {
+        assert!(cuts(frontmatter.span) && frontmatter.span.encloses(frontmatter.yaml_span));
+        assert!(frontmatter.span.end <= note.body_start);
+    }
+    assert!(text.is_char_boundary(note.body_start));
     for footnote in &note.footnotes {
         assert!(footnote.span.of(text).starts_with("[^"), "{footnote:?}");
     }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, json, say, stderr, stdout, terminate, tree};
+use crate::support::{TestVault, json, stderr, stdout, terminate, tree, until};
 
 #[test]
 fn a_read_only_server_writes_nothing_at_all() {
@@ -147,14 +146,21 @@ fn a_server_terminated_during_a_rename_finishes_or_undoes_it() {
     let mut files: Vec<(&str, &str)> =
         many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     files.push(("Old.md", "It moves.\n"));
-    let (mut whole, mut none) = (0, 0);
-    for round in 0..6_u64 {
+    // The server is told to end when so many notes have their new links.
+    let rounds = [0, 1, 100, 200, 399, 400];
+    let (mut finished, mut undone) = (0, 0);
+    for rewritten in rounds {
         let vault = TestVault::new(&files);
         let before = vault.contents();
         let mut client = Client::start(&vault, &[]);
         client.text("search_notes", json!({ "query": "number" }));
         client.send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": { "name": "move_note", "arguments": { "from": "Old", "to": "New.md" } } }));
-        std::thread::sleep(std::time::Duration::from_millis(round * 25));
+        let is_rewritten = |path: &str| {
+            fs::read_to_string(vault.root().join(path)).is_ok_and(|text| text.contains("[[New]]"))
+        };
+        until("so many notes are rewritten", || {
+            many.iter().filter(|(path, _)| is_rewritten(path)).count() >= rewritten
+        });
         terminate(client.pid());
         client.finish();
         let check = json(&vault, "2026-11-21", &["check"]);
@@ -166,17 +172,18 @@ fn a_server_terminated_during_a_rename_finishes_or_undoes_it() {
             .collect();
         assert!(broken.is_empty(), "{broken:?}");
         if vault.root().join("New.md").exists() {
-            whole += 1;
+            finished += 1;
             assert!(!vault.root().join("Old.md").exists());
         } else {
-            none += 1;
+            undone += 1;
             let texts = |state: &std::collections::BTreeMap<_, (Vec<u8>, _)>| -> Vec<Vec<u8>> {
                 state.values().map(|(bytes, _)| bytes.clone()).collect()
             };
             assert_eq!(texts(&vault.contents()), texts(&before));
         }
     }
-    say(&format!("{whole} renames were finished, {none} never began or were undone"));
+    assert_eq!(finished + undone, rounds.len());
+    assert!(finished > 0, "no rename was finished");
 }
 
 #[test]
@@ -222,15 +229,18 @@ fn a_relative_index_path_is_resolved_and_followed() {
         if !variable.is_empty() {
             command.env("SIDENOTE_INDEX", variable);
         }
-        let mut client = Client::of(command.current_dir(vault.root()).args(args));
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut client = Client::logged(command.current_dir(vault.root()).args(args), log.reopen().unwrap());
         client.text("write_mem", json!({ "title": "Gauge", "content": "A gauge." }));
         assert!(vault.root().join(index).join("catalog.db").exists(), "{args:?}");
-        // Each call waited for 250 ms where the watch did not know its own marks.
-        let started = Instant::now();
-        for _ in 0..12 {
+        let logged = || fs::read_to_string(log.path()).unwrap();
+        until("a search asks the watch", || {
             client.text("search_mem", json!({ "query": "gauge" }));
-        }
-        assert!(started.elapsed() < Duration::from_secs(3), "{args:?}: {:?}", started.elapsed());
+            let log = logged();
+            // The watch finds its marker files where they are, so no search waits for one in vain.
+            assert!(!log.contains("did not report the marker file"), "{args:?}: {log}");
+            log.contains("reported the marker file")
+        });
         client.finish();
         followed += 1;
     }

@@ -1,12 +1,14 @@
-//! A day at the vault in minutes: an editor, writing commands, searching commands and a server that is killed again and
-//! again, all at once. In the end every byte is where its writer put it, and the index is that of a rebuild.
+//! An editor, writing commands, searching commands and a process that watches the vault and is killed again and again,
+//! all at once. In the end every byte is where its writer put it, and the index is that of a rebuild.
+//!
+//! Nothing sleeps: the editor and the kills follow the commands that have ended.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -50,30 +52,59 @@ impl Words {
     }
 }
 
-struct Day<'a> {
+/// When a run ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// After this number of commands.
+    Commands(usize),
+    /// At this time.
+    At(Instant),
+}
+
+struct Soak<'a> {
     root: &'a Path,
-    end: Instant,
+    end: End,
     words: Words,
     failed: AtomicBool,
-    commands: AtomicUsize,
+    /// The number of commands that have ended.
+    commands: Mutex<usize>,
+    command_ended: Condvar,
     searches: AtomicUsize,
     kills: AtomicUsize,
 }
 
 /// Ends the others where one fails.
-struct Alarm<'a>(&'a AtomicBool);
+struct Alarm<'a>(&'a Soak<'a>);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.store(true, Ordering::SeqCst);
+            self.0.failed.store(true, Ordering::SeqCst);
+            self.0.command_ended.notify_all();
         }
     }
 }
 
-impl Day<'_> {
+impl Soak<'_> {
     fn goes_on(&self) -> bool {
-        Instant::now() < self.end && !self.failed.load(Ordering::SeqCst)
+        let is_over = match self.end {
+            End::Commands(count) => *self.commands.lock().unwrap() >= count,
+            End::At(time) => Instant::now() >= time,
+        };
+        !is_over && !self.failed.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many more commands have ended, or the run is over.
+    fn wait_for_commands(&self, count: usize) {
+        let enough = *self.commands.lock().unwrap() + count;
+        while self.goes_on() {
+            let ended = self.commands.lock().unwrap();
+            if *ended >= enough {
+                return;
+            }
+            // A run that ends at a time is over without a further command.
+            drop(self.command_ended.wait_timeout(ended, Duration::from_secs(1)).unwrap());
+        }
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -84,13 +115,15 @@ impl Day<'_> {
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        self.commands.fetch_add(1, Ordering::Relaxed);
-        self.command(args).output().unwrap()
+        let output = self.command(args).output().unwrap();
+        *self.commands.lock().unwrap() += 1;
+        self.command_ended.notify_all();
+        output
     }
 
     /// Does what a person does with other programs, in folders of its own; gives what each file must hold.
     fn edit(&self, seed: u64) -> BTreeMap<PathBuf, Vec<u8>> {
-        let _alarm = Alarm(&self.failed);
+        let _alarm = Alarm(self);
         let mut dice = Dice(seed);
         let mut files: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
         let mut folders: Vec<String> = (0..6).map(|at| format!("e{at}")).collect();
@@ -138,7 +171,9 @@ impl Day<'_> {
                     folders[at] = to;
                 }
             }
-            std::thread::sleep(Duration::from_millis(dice.below(40) as u64));
+            if dice.below(3) == 0 {
+                self.wait_for_commands(1);
+            }
         }
         files
     }
@@ -172,7 +207,7 @@ impl Day<'_> {
     /// Writes through the program: lines to notes that all writers share, and notes of its own that it moves about.
     /// Gives the words that must stand in the vault, once each.
     fn write(&self, writer: usize) -> Vec<String> {
-        let _alarm = Alarm(&self.failed);
+        let _alarm = Alarm(self);
         let mut dice = Dice(77 + writer as u64);
         let mut landed = Vec::new();
         let mut own = format!("Own {writer}");
@@ -202,7 +237,7 @@ impl Day<'_> {
     }
 
     fn search(&self, reader: u64) {
-        let _alarm = Alarm(&self.failed);
+        let _alarm = Alarm(self);
         let mut dice = Dice(991 + reader);
         while self.goes_on() {
             let newest = self.words.next.load(Ordering::SeqCst).max(1);
@@ -214,14 +249,14 @@ impl Day<'_> {
         }
     }
 
-    /// Serves, and is killed every few seconds.
-    fn serve(&self) {
-        let _alarm = Alarm(&self.failed);
+    /// Watches the vault, and is killed after every few commands.
+    fn watch(&self) {
+        let _alarm = Alarm(self);
         let mut dice = Dice(5);
         while self.goes_on() {
             let mut server: Child =
                 self.command(&["watch"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(500 + dice.below(4000) as u64));
+            self.wait_for_commands(1 + dice.below(20));
             server.kill().unwrap();
             server.wait().unwrap();
             self.kills.fetch_add(1, Ordering::Relaxed);
@@ -236,14 +271,15 @@ fn check(done: &Output) -> bool {
     done.status.success()
 }
 
-fn spend(time: Duration) {
+fn check_soak(end: End) {
     let root = TempDir::new().unwrap();
-    let day = Day {
+    let soak = Soak {
         root: root.path(),
-        end: Instant::now() + time,
+        end,
         words: Words::default(),
         failed: AtomicBool::new(false),
-        commands: AtomicUsize::new(0),
+        commands: Mutex::new(0),
+        command_ended: Condvar::new(),
         searches: AtomicUsize::new(0),
         kills: AtomicUsize::new(0),
     };
@@ -252,16 +288,16 @@ fn spend(time: Duration) {
         fs::write(root.path().join(format!("w/Shared {at}.md")), "# Shared\n").unwrap();
     }
     let (edited, landed) = std::thread::scope(|scope| {
-        let editor = scope.spawn(|| day.edit(12345));
-        let day = &day;
-        let writers: Vec<_> = (0..3).map(|writer| scope.spawn(move || day.write(writer))).collect();
-        let others: Vec<_> = (0..2).map(|reader| scope.spawn(move || day.search(reader))).collect();
-        let server = scope.spawn(|| day.serve());
+        let editor = scope.spawn(|| soak.edit(12345));
+        let soak = &soak;
+        let writers: Vec<_> = (0..3).map(|writer| scope.spawn(move || soak.write(writer))).collect();
+        let others: Vec<_> = (0..2).map(|reader| scope.spawn(move || soak.search(reader))).collect();
+        let server = scope.spawn(|| soak.watch());
         others.into_iter().chain([server]).for_each(|other| other.join().unwrap());
         let landed: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         (editor.join().unwrap(), landed)
     });
-    let dump = day.run(&["dump"]);
+    let dump = soak.run(&["dump"]);
     assert!(dump.status.success(), "{}", stderr(&dump));
     let now = tree(root.path());
     let (own, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -275,26 +311,26 @@ fn spend(time: Duration) {
     }
     let lost: Vec<&String> = landed.iter().filter(|word| times.get(word.as_str()) != Some(&1)).collect();
     assert!(lost.is_empty(), "not there once: {lost:?}");
-    assert!(day.run(&["index", "--rebuild", "--no-embed"]).status.success());
-    assert!(stdout(&dump) == stdout(&day.run(&["dump"])), "the index is not that of a rebuild");
-    say(&format!(
-        "{:?}: {} files of the editor, {} lines by commands, {} commands, {} of them searches, {} servers killed",
-        time,
+    assert!(soak.run(&["index", "--rebuild", "--no-embed"]).status.success());
+    assert!(stdout(&dump) == stdout(&soak.run(&["dump"])), "the index is not that of a rebuild");
+    let (searches, kills) = (soak.searches.into_inner(), soak.kills.into_inner());
+    let counts = format!(
+        "{} files of the editor, {} lines by commands, {searches} searches, {kills} kills",
         edited.len(),
-        landed.len(),
-        day.commands.load(Ordering::Relaxed),
-        day.searches.load(Ordering::Relaxed),
-        day.kills.load(Ordering::Relaxed)
-    ));
+        landed.len()
+    );
+    assert!(!edited.is_empty() && !landed.is_empty() && searches > 0 && kills > 0, "{counts}");
+    say(&counts);
 }
 
 #[test]
-fn concurrent_editors_commands_and_servers_for_seconds() {
-    spend(Duration::from_secs(5));
+fn an_editor_commands_and_a_killed_watcher_share_a_vault() {
+    check_soak(End::Commands(60));
 }
 
 #[test]
 #[ignore = "it takes as many minutes as SIDENOTE_TEST_MINUTES says: `just soak`"]
-fn concurrent_editors_commands_and_servers_for_minutes() {
-    spend(Duration::from_secs(60 * number("SIDENOTE_TEST_MINUTES", 20) as u64));
+fn an_editor_commands_and_a_killed_watcher_share_a_vault_for_minutes() {
+    let time = Duration::from_secs(60 * number("SIDENOTE_TEST_MINUTES", 20) as u64);
+    check_soak(End::At(Instant::now() + time));
 }

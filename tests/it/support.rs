@@ -5,11 +5,34 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
 use sidenote::store::{Open, SearchRequest, Store};
 use tempfile::TempDir;
+
+/// How long a test waits for an event that must happen. It is generous, and only ends a test that would hang.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// Waits until a condition holds.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Does something on a thread of its own, and waits for its end: work that is not linear would hang the tests.
+#[track_caller]
+pub(crate) fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, ended) = channel();
+    std::thread::spawn(move || drop(sender.send(work())));
+    ended.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("{what} does not end, or panicked"))
+}
 
 /// A vault of its own, gone at the end of the test.
 pub(crate) struct TestVault {

@@ -8,14 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
-use crate::support::{TestVault, stderr, stdout};
+use crate::support::{LIMIT, TestVault, stderr, stdout};
 
 /// A word that stands outside of the vault alone.
 const SECRET: &str = "pangolin";
-/// No command takes so long, however slow the machine.
-const LONGEST: Duration = Duration::from_secs(120);
 
 /// What a vault that was downloaded may have in the place of a file of ours.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +87,7 @@ fn run_to_the_end(mut command: Command) -> Output {
     let pid = child.id().to_string();
     let (sender, ended) = channel();
     let waiting = std::thread::spawn(move || sender.send(child.wait_with_output()));
-    let output = ended.recv_timeout(LONGEST);
+    let output = ended.recv_timeout(LIMIT);
     if output.is_err() {
         Command::new("kill").args(["-KILL", &pid]).status().unwrap();
     }

@@ -10,10 +10,7 @@ use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
 
-use crate::support::{TestVault, apart, stderr, stdout};
-
-/// So long a test waits for what has to happen.
-const LIMIT: Duration = Duration::from_secs(20);
+use crate::support::{LIMIT, TestVault, apart, stderr, stdout, until};
 
 /// A store that follows its vault, and what it tells.
 struct Following {
@@ -52,15 +49,6 @@ impl Following {
                 return step;
             }
         }
-    }
-}
-
-/// Waits until something holds.
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !holds() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::yield_now();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns the tests of headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
+//! Headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
 
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
 use sidenote::text::line::Lines;

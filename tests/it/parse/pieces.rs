@@ -1,4 +1,4 @@
-//! Owns the tests of the searchable text of a note (spec/obsidian.md 7).
+//! The searchable text of a note (spec/obsidian.md 7).
 
 use sidenote::text::note::{PieceKind, Separator};
 
