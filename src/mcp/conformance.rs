@@ -20,12 +20,12 @@ const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC";
 /// Two samples of silence.
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA==";
-/// What is watched and never changes.
+/// The URI of the resource that the suite subscribes to. It never changes.
 const WATCHED: &str = "test://watched-resource";
-/// Between two messages of one call.
+/// The delay between two messages of one call.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Tools without arguments.
+/// The names of the tools without arguments.
 const PLAIN: [&str; 21] = [
     "test_simple_text",
     "test_image_content",
@@ -52,22 +52,22 @@ const PLAIN: [&str; 21] = [
 
 type Outcome<T> = Result<T, ErrorData>;
 
-/// Reads a protocol type from what stands in the protocol.
-fn made<T: DeserializeOwned>(value: Value) -> Outcome<T> {
+/// Converts JSON to a type of the protocol.
+fn from_json<T: DeserializeOwned>(value: Value) -> Outcome<T> {
     serde_json::from_value(value)
         .map_err(|error| ErrorData::internal_error(format!("a fixture is wrong: {error}"), None))
 }
 
-/// Adds what the fixtures need.
+/// Adds the capabilities that the fixtures need.
 pub(super) fn with_capabilities(mut capabilities: ServerCapabilities) -> ServerCapabilities {
     capabilities.logging = Some(Map::new());
     capabilities
 }
 
-/// Adds the tools.
+/// Adds the fixture tools.
 pub(super) fn with_tools(mut list: ListToolsResult) -> Outcome<ListToolsResult> {
     let tool = |name: &str, schema: Value| {
-        made(
+        from_json(
             json!({ "name": name, "description": "A fixture of the conformance suite.", "inputSchema": schema }),
         )
     };
@@ -104,16 +104,41 @@ pub(super) fn with_tools(mut list: ListToolsResult) -> Outcome<ListToolsResult> 
     Ok(list)
 }
 
-/// Calls a fixture; nothing where the tool is none.
+/// Calls a fixture tool. Returns `None` if the name is not that of a fixture.
 pub(super) async fn call(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Outcome<Option<CallToolResponse>> {
-    let argument = |name: &str| request.arguments.as_ref().and_then(|arguments| arguments.get(name)).cloned();
-    let given =
-        Given { responses: request.input_responses.as_ref(), state: request.request_state.as_deref() };
-    let peer = &context.peer;
-    let result = match request.name.as_ref() {
+    let name = request.name.as_ref();
+    let result = match name {
+        "test_tool_with_logging" | "test_logging_tool" | "test_tool_with_progress" => {
+            call_with_notifications(name, context).await
+        }
+        "test_sampling"
+        | "test_elicitation"
+        | "test_elicitation_sep1034_defaults"
+        | "test_elicitation_sep1330_enums" => call_with_requests(request, &context.peer).await,
+        "test_missing_capability" => {
+            if !has_capability(context, "sampling") {
+                let required = from_json(json!({ "sampling": {} }))?;
+                return Err(ErrorData::missing_required_client_capability(required));
+            }
+            text("The client can sample.")
+        }
+        name if name.starts_with("test_input_required_result_") || name == "test_streaming_elicitation" => {
+            return call_with_input(request, context);
+        }
+        name => match fixed_answer(name) {
+            Some(result) => result,
+            None => return Ok(None),
+        },
+    };
+    result.map(|result| Some(result.into()))
+}
+
+/// Returns the answer of a tool that always gives the same one. Returns `None` for any other name.
+fn fixed_answer(name: &str) -> Option<Outcome<CallToolResult>> {
+    Some(match name {
         "test_simple_text" => text("This is a simple text response for testing."),
         "test_image_content" => content(json!([image()])),
         "test_audio_content" => content(json!([{ "type": "audio", "data": WAV, "mimeType": "audio/wav" }])),
@@ -131,11 +156,23 @@ pub(super) async fn call(
                 "text": r#"{"test":"data","value":123}"#,
             } },
         ])),
-        "test_error_handling" => made(json!({
+        "test_error_handling" => from_json(json!({
             "resultType": "complete",
             "content": [{ "type": "text", "text": "This tool intentionally returns an error for testing" }],
             "isError": true,
         })),
+        "json_schema_2020_12_tool" => text("Only the schema of this tool is tested."),
+        _ => return None,
+    })
+}
+
+/// Calls a tool that sends notifications during the call.
+async fn call_with_notifications(
+    name: &str,
+    context: &RequestContext<RoleServer>,
+) -> Outcome<CallToolResult> {
+    let peer = &context.peer;
+    match name {
         "test_tool_with_logging" => {
             for line in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
                 log(peer, line).await?;
@@ -144,13 +181,13 @@ pub(super) async fn call(
             text("Three lines were logged.")
         }
         "test_logging_tool" => {
-            // Of the newer era, who wants the log of a call says so with the call.
+            // In protocol versions without `logging/setLevel`, a call itself asks for its log.
             if context.meta.log_level().is_some() {
-                log(peer, "A line for whoever asked.").await?;
+                log(peer, "A line for this call.").await?;
             }
             text("Nothing else is logged.")
         }
-        "test_tool_with_progress" => {
+        _ => {
             for progress in [0, 50, 100] {
                 if let Some(token) = context.meta.get_progress_token() {
                     let params = json!({ "progressToken": token, "progress": progress, "total": 100 });
@@ -160,11 +197,21 @@ pub(super) async fn call(
             }
             text("Three steps were taken.")
         }
+    }
+}
+
+/// Calls a tool that sends the client a request during the call, and answers with what the client replied.
+async fn call_with_requests(
+    request: &CallToolRequestParams,
+    peer: &Peer<RoleServer>,
+) -> Outcome<CallToolResult> {
+    let argument = |name: &str| request.arguments.as_ref().and_then(|arguments| arguments.get(name)).cloned();
+    match request.name.as_ref() {
         "test_sampling" => {
-            let question = sampling(argument("prompt").unwrap_or_default(), 100);
-            let reply = ask(peer, question).await?;
-            let said = reply.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
-            text(&format!("LLM response: {said}"))
+            let prompt = sampling(argument("prompt").unwrap_or_default(), 100);
+            let reply = ask(peer, prompt).await?;
+            let answer = reply.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+            text(&format!("LLM response: {answer}"))
         }
         "test_elicitation" => {
             let fields = json!({
@@ -172,7 +219,7 @@ pub(super) async fn call(
                 "email": { "type": "string", "description": "User's email address" },
             });
             let message = argument("message").unwrap_or_default();
-            elicited(peer, "User response", form(message, fields, &["username", "email"])).await
+            elicit(peer, "User response", form(message, fields, &["username", "email"])).await
         }
         "test_elicitation_sep1034_defaults" => {
             let fields = json!({
@@ -182,14 +229,14 @@ pub(super) async fn call(
                 "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
                 "verified": { "type": "boolean", "default": true },
             });
-            elicited(peer, "Elicitation completed", form("Every field has a default.", fields, &[])).await
+            elicit(peer, "Elicitation completed", form("Every field has a default.", fields, &[])).await
         }
-        "test_elicitation_sep1330_enums" => {
+        _ => {
             let options = ["option1", "option2", "option3"];
             let titled = |word: &str| {
-                let one =
+                let option =
                     |value: &str, name: &str| json!({ "const": value, "title": format!("{name} {word}") });
-                json!([one("value1", "First"), one("value2", "Second"), one("value3", "Third")])
+                json!([option("value1", "First"), option("value2", "Second"), option("value3", "Third")])
             };
             let fields = json!({
                 "untitledSingle": { "type": "string", "enum": options },
@@ -202,91 +249,94 @@ pub(super) async fn call(
                 "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
                 "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
             });
-            elicited(peer, "Elicitation completed", form("Choose.", fields, &[])).await
+            elicit(peer, "Elicitation completed", form("Choose.", fields, &[])).await
         }
-        "test_missing_capability" => {
-            if !can(context, "sampling") {
-                let needed = made(json!({ "sampling": {} }))?;
-                return Err(ErrorData::missing_required_client_capability(needed));
-            }
-            text("The client can sample.")
-        }
+    }
+}
+
+/// Calls a tool that requires input: the first call is answered with the requests for it, and the client repeats the call
+/// with its responses. Returns `None` if the name is not that of such a tool.
+fn call_with_input(
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Outcome<Option<CallToolResponse>> {
+    let input =
+        RetryInput { responses: request.input_responses.as_ref(), state: request.request_state.as_deref() };
+    let result = match request.name.as_ref() {
         "test_input_required_result_elicitation" | "test_streaming_elicitation" => {
-            let Some(name) = given.field("user_name", "name") else {
+            let Some(name) = input.field("user_name", "name") else {
                 return require(json!({ "user_name": ask_name() }), None).map(Some);
             };
             text(&format!("Hello, {name}!"))
         }
         "test_input_required_result_sampling" => {
-            let Some(reply) = given.response("capital_question", "/content/text") else {
+            let Some(reply) = input.response("capital_question", "/content/text") else {
                 let question = sampling("What is the capital of France?", 100);
                 return require(json!({ "capital_question": question }), None).map(Some);
             };
             text(reply)
         }
         "test_input_required_result_list_roots" => {
-            let Some(uri) = given.response("client_roots", "/roots/0/uri") else {
+            let Some(uri) = input.response("client_roots", "/roots/0/uri") else {
                 return require(json!({ "client_roots": ask_roots() }), None).map(Some);
             };
             text(&format!("The first root is {uri}"))
         }
         "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => {
-            if given.state()?.is_none() || !given.accepts("confirm") {
+            if input.state()?.is_none() || !input.accepts("confirm") {
                 let confirm = form("Please confirm", json!({ "ok": { "type": "boolean" } }), &["ok"]);
                 return require(json!({ "confirm": confirm }), Some("asked")).map(Some);
             }
             text("state-ok")
         }
         "test_input_required_result_multiple_inputs" => {
-            let all = ["user_name", "greeting", "client_roots"];
-            if given.state()?.is_none() || !all.iter().all(|key| given.has(key)) {
+            let keys = ["user_name", "greeting", "client_roots"];
+            if input.state()?.is_none() || !keys.iter().all(|key| input.has(key)) {
                 let greeting = sampling("Generate a greeting", 50);
-                let asked =
+                let requests =
                     json!({ "user_name": ask_name(), "greeting": greeting, "client_roots": ask_roots() });
-                return require(asked, Some("asked")).map(Some);
+                return require(requests, Some("asked")).map(Some);
             }
-            text("All is answered.")
+            text("All requests were answered.")
         }
-        "test_input_required_result_multi_round" => match given.state()? {
-            Some("step 2") if given.accepts("step2") => text("Both steps are done."),
-            Some("step 1") if given.accepts("step1") => {
+        "test_input_required_result_multi_round" => match input.state()? {
+            Some("step 2") if input.accepts("step2") => text("Both steps are done."),
+            Some("step 1") if input.accepts("step1") => {
                 let fields = json!({ "color": { "type": "string" } });
-                let asked = form("Step 2: What is your favorite color?", fields, &["color"]);
-                return require(json!({ "step2": asked }), Some("step 2")).map(Some);
+                let step = form("Step 2: What is your favorite color?", fields, &["color"]);
+                return require(json!({ "step2": step }), Some("step 2")).map(Some);
             }
             _ => {
-                let asked =
-                    form("Step 1: What is your name?", json!({ "name": { "type": "string" } }), &["name"]);
-                return require(json!({ "step1": asked }), Some("step 1")).map(Some);
+                let fields = json!({ "name": { "type": "string" } });
+                let step = form("Step 1: What is your name?", fields, &["name"]);
+                return require(json!({ "step1": step }), Some("step 1")).map(Some);
             }
         },
         "test_input_required_result_capabilities" => {
-            let mut asked = Map::new();
-            if can(context, "sampling") {
-                asked.insert("question".to_owned(), sampling("What is the capital of France?", 100));
+            let mut requests = Map::new();
+            if has_capability(context, "sampling") {
+                requests.insert("question".to_owned(), sampling("What is the capital of France?", 100));
             }
-            if can(context, "elicitation") {
-                asked.insert("user_name".to_owned(), ask_name());
+            if has_capability(context, "elicitation") {
+                requests.insert("user_name".to_owned(), ask_name());
             }
-            if asked.is_empty() || asked.keys().all(|key| given.has(key)) {
-                text("Nothing more is asked for.")
-            } else {
-                return require(Value::Object(asked), None).map(Some);
+            if !requests.is_empty() && !requests.keys().all(|key| input.has(key)) {
+                return require(Value::Object(requests), None).map(Some);
             }
+            text("No further input is required.")
         }
-        "json_schema_2020_12_tool" => text("The schema is what counts."),
         _ => return Ok(None),
     };
     result.map(|result| Some(result.into()))
 }
 
-/// What a client sent along with a call that it makes again.
-struct Given<'a> {
+/// The input that a client gives when it repeats a call.
+struct RetryInput<'a> {
     responses: Option<&'a InputResponses>,
     state: Option<&'a str>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> RetryInput<'a> {
     fn has(&self, key: &str) -> bool {
         self.responses.is_some_and(|responses| responses.get(key).is_some_and(Value::is_object))
     }
@@ -295,7 +345,7 @@ impl<'a> Given<'a> {
         self.responses?.get(key)?.pointer(pointer)?.as_str()
     }
 
-    /// Gives a field of a form that was filled in.
+    /// Returns a field of a form that the user submitted.
     fn field(&self, key: &str, name: &str) -> Option<&'a str> {
         self.response(key, &format!("/content/{name}")).filter(|_| self.accepts(key))
     }
@@ -304,17 +354,20 @@ impl<'a> Given<'a> {
         self.response(key, "/action") == Some("accept")
     }
 
-    /// Opens the state that we gave; refuses one that is not ours.
+    /// Verifies the request state and returns it without its signature.
+    ///
+    /// # Errors
+    /// An error for invalid params if the signature is not ours.
     fn state(&self) -> Outcome<Option<&'a str>> {
-        let Some(sealed) = self.state else { return Ok(None) };
-        let opened = sealed.rsplit_once('.').filter(|(state, _)| seal(state) == sealed);
-        let broken = || ErrorData::invalid_params("requestState is not what the server gave", None);
-        opened.map(|(state, _)| Some(state)).ok_or_else(broken)
+        let Some(signed) = self.state else { return Ok(None) };
+        let verified = signed.rsplit_once('.').filter(|(state, _)| sign(state) == signed);
+        let forged = || ErrorData::invalid_params("requestState is not what the server gave", None);
+        verified.map(|(state, _)| Some(state)).ok_or_else(forged)
     }
 }
 
-/// Signs a state, for it goes through the client's hands.
-fn seal(state: &str) -> String {
+/// Signs a state, because the client could change it.
+fn sign(state: &str) -> String {
     static KEY: LazyLock<[u8; 32]> = LazyLock::new(|| {
         let halves = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()];
         std::array::from_fn(|at| halves[at / 16][at % 16])
@@ -322,17 +375,17 @@ fn seal(state: &str) -> String {
     format!("{state}.{}", blake3::keyed_hash(&KEY, state.as_bytes()).to_hex())
 }
 
-fn require<T: From<InputRequiredResult>>(asked: Value, state: Option<&str>) -> Outcome<T> {
-    Ok(InputRequiredResult::new(Some(made(asked)?), state.map(seal)).into())
+fn require<T: From<InputRequiredResult>>(requests: Value, state: Option<&str>) -> Outcome<T> {
+    Ok(InputRequiredResult::new(Some(from_json(requests)?), state.map(sign)).into())
 }
 
-fn can(context: &RequestContext<RoleServer>, capability: &str) -> bool {
+fn has_capability(context: &RequestContext<RoleServer>, capability: &str) -> bool {
     let capabilities = context.client_capabilities().and_then(|known| serde_json::to_value(known).ok());
     capabilities.is_some_and(|capabilities| capabilities.get(capability).is_some())
 }
 
 fn content(items: Value) -> Outcome<CallToolResult> {
-    made(json!({ "resultType": "complete", "content": items }))
+    from_json(json!({ "resultType": "complete", "content": items }))
 }
 
 fn text(text: &str) -> Outcome<CallToolResult> {
@@ -362,15 +415,15 @@ fn ask_roots() -> Value {
     json!({ "method": "roots/list", "params": {} })
 }
 
-/// Asks a client of the older era while its call is under way.
+/// Sends the client a request during its call, as older protocol versions allow.
 async fn ask(peer: &Peer<RoleServer>, request: Value) -> Outcome<Value> {
     let failed =
         |error: &dyn std::fmt::Display| ErrorData::internal_error(format!("the client: {error}"), None);
-    let reply = peer.send_request(made(request)?).await.map_err(|error| failed(&error))?;
+    let reply = peer.send_request(from_json(request)?).await.map_err(|error| failed(&error))?;
     serde_json::to_value(reply).map_err(|error| failed(&error))
 }
 
-async fn elicited(peer: &Peer<RoleServer>, said: &str, request: Value) -> Outcome<CallToolResult> {
+async fn elicit(peer: &Peer<RoleServer>, said: &str, request: Value) -> Outcome<CallToolResult> {
     let reply = ask(peer, request).await?;
     let action = reply.get("action").and_then(Value::as_str).unwrap_or_default();
     let content = reply.get("content").cloned().unwrap_or_default();
@@ -378,7 +431,7 @@ async fn elicited(peer: &Peer<RoleServer>, said: &str, request: Value) -> Outcom
 }
 
 async fn notify(peer: &Peer<RoleServer>, method: &str, params: Value) -> Outcome<()> {
-    let sent = peer.send_notification(made(json!({ "method": method, "params": params }))?).await;
+    let sent = peer.send_notification(from_json(json!({ "method": method, "params": params }))?).await;
     sent.map_err(|error| ErrorData::internal_error(format!("the client: {error}"), None))
 }
 
@@ -386,19 +439,20 @@ async fn log(peer: &Peer<RoleServer>, line: &str) -> Outcome<()> {
     notify(peer, "notifications/message", json!({ "level": "info", "data": line })).await
 }
 
-/// Adds the resources.
+/// Adds the fixture resources.
 pub(super) fn with_resources(mut list: ListResourcesResult) -> Outcome<ListResourcesResult> {
     for (uri, kind) in
         [("test://static-text", "text/plain"), ("test://static-binary", "image/png"), (WATCHED, "text/plain")]
     {
         let description = "A fixture of the conformance suite.";
-        list.resources
-            .push(made(json!({ "uri": uri, "name": uri, "description": description, "mimeType": kind }))?);
+        list.resources.push(from_json(
+            json!({ "uri": uri, "name": uri, "description": description, "mimeType": kind }),
+        )?);
     }
     Ok(list)
 }
 
-/// Reads a fixture; nothing where the address names none.
+/// Reads a fixture resource. Returns `None` if the URI is not that of a fixture.
 pub(super) fn read(uri: &str) -> Outcome<Option<ReadResourceResult>> {
     let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
     let contents = match (uri, id) {
@@ -413,15 +467,15 @@ pub(super) fn read(uri: &str) -> Outcome<Option<ReadResourceResult>> {
         }
         _ => return Ok(None),
     };
-    made(json!({ "resultType": "complete", "contents": [contents] })).map(Some)
+    from_json(json!({ "resultType": "complete", "contents": [contents] })).map(Some)
 }
 
-/// Says whether an address is that of the fixture to watch.
+/// Returns whether a URI is that of the resource that the suite subscribes to.
 pub(super) fn is_watched(uri: &str) -> bool {
     uri == WATCHED
 }
 
-/// Adds the prompts.
+/// Adds the fixture prompts.
 pub(super) fn with_prompts(mut list: ListPromptsResult) -> Outcome<ListPromptsResult> {
     for (name, arguments) in [
         ("test_simple_prompt", [].as_slice()),
@@ -433,12 +487,13 @@ pub(super) fn with_prompts(mut list: ListPromptsResult) -> Outcome<ListPromptsRe
         let arguments: Vec<Value> =
             arguments.iter().map(|name| json!({ "name": name, "required": true })).collect();
         let description = "A fixture of the conformance suite.";
-        list.prompts.push(made(json!({ "name": name, "description": description, "arguments": arguments }))?);
+        list.prompts
+            .push(from_json(json!({ "name": name, "description": description, "arguments": arguments }))?);
     }
     Ok(list)
 }
 
-/// Fills in a fixture; nothing where the prompt is none.
+/// Returns the messages of a fixture prompt, or `None` if the name is not that of a fixture.
 pub(super) fn prompt(request: &GetPromptRequestParams) -> Outcome<Option<GetPromptResponse>> {
     let argument = |name: &str| {
         let value = request.arguments.as_ref().and_then(|arguments| arguments.get(name));
@@ -463,8 +518,8 @@ pub(super) fn prompt(request: &GetPromptRequestParams) -> Outcome<Option<GetProm
         }
         "test_prompt_with_image" => vec![image(), says("Please analyze the image above.")],
         "test_input_required_result_prompt" => {
-            let given = Given { responses: request.input_responses.as_ref(), state: None };
-            let Some(topic) = given.field("user_context", "context") else {
+            let input = RetryInput { responses: request.input_responses.as_ref(), state: None };
+            let Some(topic) = input.field("user_context", "context") else {
                 let fields = json!({ "context": { "type": "string" } });
                 let asked = form("What context should the prompt use?", fields, &["context"]);
                 return require(json!({ "user_context": asked }), None).map(Some);
@@ -475,6 +530,6 @@ pub(super) fn prompt(request: &GetPromptRequestParams) -> Outcome<Option<GetProm
     };
     let messages: Vec<Value> =
         contents.into_iter().map(|content| json!({ "role": "user", "content": content })).collect();
-    let result: GetPromptResult = made(json!({ "resultType": "complete", "messages": messages }))?;
+    let result: GetPromptResult = from_json(json!({ "resultType": "complete", "messages": messages }))?;
     Ok(Some(result.into()))
 }

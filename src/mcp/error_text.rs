@@ -9,56 +9,56 @@ use crate::error::Error;
 use crate::mcp::reply_limit;
 use crate::text::control::plain_lines;
 
-/// A sentence that says what is wrong has so many characters at most.
-const LONGEST_ERROR: usize = 1_000;
+/// The longest error message, in characters.
+const MAX_MESSAGE: usize = 1_000;
 
-/// The names of the tools of a server.
+/// The names of the tools that a server offers.
 #[derive(Debug, Default)]
-pub(super) struct Served(BTreeSet<&'static str>);
+pub(super) struct ServedTools(BTreeSet<&'static str>);
 
-impl Served {
-    /// Says whether the server has a tool.
+impl ServedTools {
+    /// Returns whether the server offers a tool.
     pub(super) fn has(&self, tool: &str) -> bool {
         self.0.contains(tool)
     }
 }
 
-impl FromIterator<&'static str> for Served {
+impl FromIterator<&'static str> for ServedTools {
     fn from_iter<I: IntoIterator<Item = &'static str>>(names: I) -> Self {
         Self(names.into_iter().collect())
     }
 }
 
-/// Returns the message and hint of an error for an agent whose server has the tools that `is_served` accepts.
-pub(super) fn sentence(error: &Error, is_served: impl Fn(&str) -> bool) -> String {
-    let mut told = error.to_string();
+/// Returns the message and hint of an error for an agent. The hint names only tools that `is_served` accepts.
+pub(super) fn message_for_agent(error: &Error, is_served: impl Fn(&str) -> bool) -> String {
+    let mut message = error.to_string();
     // The message can quote an argument of any length.
-    if reply_limit::cut(&mut told, LONGEST_ERROR) {
-        told.push('…');
+    if reply_limit::truncate(&mut message, MAX_MESSAGE) {
+        message.push('…');
     }
     match error.wording().map(|hint| hint.for_agent(is_served)).filter(|hint| !hint.is_empty()) {
-        Some(hint) => format!("{told}. {hint}"),
-        None => told,
+        Some(hint) => format!("{message}. {hint}"),
+        None => message,
     }
 }
 
 /// Replaces control characters in an error reply, because it can quote what the caller gave.
-pub(super) fn clean(value: &mut Value) {
+pub(super) fn replace_controls(value: &mut Value) {
     match value {
         Value::String(text) => *text = plain_lines(text),
-        Value::Array(items) => items.iter_mut().for_each(clean),
-        Value::Object(fields) => fields.values_mut().for_each(clean),
+        Value::Array(items) => items.iter_mut().for_each(replace_controls),
+        Value::Object(fields) => fields.values_mut().for_each(replace_controls),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Tells which argument does not have the form that a schema asks for, and which it is; nothing where all have it.
-pub(super) fn mismatch(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Option<String> {
-    in_object("", schema, arguments)
+/// Describes the first argument that does not match a schema, and what the schema expects. Returns `None` if all match.
+pub(super) fn schema_mismatch(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Option<String> {
+    object_mismatch("", schema, arguments)
 }
 
-fn in_object(place: &str, schema: &Map<String, Value>, given: &Map<String, Value>) -> Option<String> {
-    let at = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+fn object_mismatch(field: &str, schema: &Map<String, Value>, given: &Map<String, Value>) -> Option<String> {
+    let at = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let missing = required.filter_map(Value::as_str).find(|name| !given.contains_key(*name));
     if let Some(name) = missing {
@@ -67,38 +67,40 @@ fn in_object(place: &str, schema: &Map<String, Value>, given: &Map<String, Value
     let fields = schema.get("properties").and_then(Value::as_object);
     let others = schema.get("additionalProperties").and_then(Value::as_object);
     given.iter().find_map(|(name, value)| {
-        let field = fields.and_then(|fields| fields.get(name)).and_then(Value::as_object).or(others)?;
-        in_value(&at(name), field, value)
+        let schema = fields.and_then(|fields| fields.get(name)).and_then(Value::as_object).or(others)?;
+        value_mismatch(&at(name), schema, value)
     })
 }
 
-fn in_value(place: &str, schema: &Map<String, Value>, value: &Value) -> Option<String> {
+fn value_mismatch(field: &str, schema: &Map<String, Value>, value: &Value) -> Option<String> {
+    let mismatch =
+        |expected: &str| Some(format!("{field} is {}; expected {expected}", describe_value(value)));
     for form in ["anyOf", "oneOf"] {
         let Some(Value::Array(shapes)) = schema.get(form) else { continue };
         let shapes: Vec<&Map<String, Value>> = shapes.iter().filter_map(Value::as_object).collect();
-        if shapes.iter().any(|shape| in_value(place, shape, value).is_none()) {
+        if shapes.iter().any(|shape| value_mismatch(field, shape, value).is_none()) {
             return None;
         }
-        let takes: Vec<String> = shapes.iter().map(|shape| taken(shape)).collect();
-        return Some(format!("{place} is {}; it takes {}", shown(value), takes.join(" or ")));
+        let expected: Vec<String> = shapes.iter().map(|shape| describe_schema(shape)).collect();
+        return mismatch(&expected.join(" or "));
     }
-    if !fits(schema, value) {
-        // A field that need not be there is as good as null.
-        return (!value.is_null())
-            .then(|| format!("{place} is {}; it takes {}", shown(value), taken(schema)));
+    if !matches_schema(schema, value) {
+        // An optional field may be null.
+        return if value.is_null() { None } else { mismatch(&describe_schema(schema)) };
     }
     match value {
-        Value::Object(fields) => in_object(place, schema, fields),
+        Value::Object(fields) => object_mismatch(field, schema, fields),
         Value::Array(items) => {
             let item = schema.get("items").and_then(Value::as_object)?;
-            items.iter().enumerate().find_map(|(at, value)| in_value(&format!("{place}[{at}]"), item, value))
+            let mut items = items.iter().enumerate();
+            items.find_map(|(at, value)| value_mismatch(&format!("{field}[{at}]"), item, value))
         }
         _ => None,
     }
 }
 
-/// Says whether a value is of the type, or one of the words, that a schema names.
-fn fits(schema: &Map<String, Value>, value: &Value) -> bool {
+/// Returns whether a value has the type, or is one of the words, that a schema names.
+fn matches_schema(schema: &Map<String, Value>, value: &Value) -> bool {
     if let Some(Value::Array(words)) = schema.get("enum") {
         let text = value.as_str();
         return words.iter().any(|word| {
@@ -116,7 +118,7 @@ fn fits(schema: &Map<String, Value>, value: &Value) -> bool {
     };
     kinds.into_iter().any(|kind| match kind {
         "string" => value.is_string(),
-        // All of ours count something.
+        // All integers in our schemas are counts.
         "integer" => value.is_u64(),
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
@@ -126,8 +128,8 @@ fn fits(schema: &Map<String, Value>, value: &Value) -> bool {
     })
 }
 
-/// Says what a schema takes.
-fn taken(schema: &Map<String, Value>) -> String {
+/// Describes the values that a schema accepts.
+fn describe_schema(schema: &Map<String, Value>) -> String {
     if let Some(Value::Array(words)) = schema.get("enum") {
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         return words.join(", ");
@@ -140,27 +142,27 @@ fn taken(schema: &Map<String, Value>) -> String {
         _ => "",
     };
     match kind {
-        "string" => "a text",
-        "integer" => "a whole number from 0",
+        "string" => "a string",
+        "integer" => "a non-negative integer",
         "number" => "a number",
         "boolean" => "true or false",
-        "array" => "a list",
+        "array" => "an array",
         "object" => "an object",
-        _ => "something else",
+        _ => "another type",
     }
     .to_owned()
 }
 
-/// Shows a value in a sentence.
-fn shown(value: &Value) -> String {
-    const MOST: usize = 60;
+/// Describes a value in a message: short values as they are, containers by their type.
+fn describe_value(value: &Value) -> String {
+    const MAX_CHARS: usize = 60;
     match value {
         Value::String(text) => {
-            let short: String = text.chars().take(MOST).collect();
+            let short: String = text.chars().take(MAX_CHARS).collect();
             let rest = if short.len() < text.len() { "…" } else { "" };
             format!("\"{short}{rest}\"")
         }
-        Value::Array(_) => "a list".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
         other => other.to_string(),
     }

@@ -7,9 +7,10 @@ mod memory;
 pub(super) mod toolset_more;
 
 use super::tool::{Effect, Tool};
-use crate::mcp::reply_limit::LONGEST;
+use crate::mcp::reply_limit::TARGET_LENGTH;
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
+// size: a table with one entry for each tool.
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
@@ -19,8 +20,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"query": "dragon boat", "limit": 5}"#,
             find::search,
         )
-        .giving_data()
-        .also(&[("q", "query"), ("text", "query")])
+        .with_structured_output()
+        .with_aliases(&[("q", "query"), ("text", "query")])
         .strict(),
         Tool::new(
             "read_note",
@@ -29,8 +30,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"notes": "Projects/Boat.md"}"#,
             find::read,
         )
-        .giving_data()
-        .also(&[("note", "notes"), ("path", "notes"), ("identifier", "notes"), ("id", "notes")])
+        .with_structured_output()
+        .with_aliases(&[("note", "notes"), ("path", "notes"), ("identifier", "notes"), ("id", "notes")])
         .strict(),
         Tool::new(
             "write_note",
@@ -39,8 +40,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"title": "Dragon boat", "content": "We row on Tuesdays.", "tags": ["sport"]}"#,
             change::write,
         )
-        .giving_data()
-        .also(&[("text", "content"), ("body", "content")])
+        .with_structured_output()
+        .with_aliases(&[("text", "content"), ("body", "content")])
         .strict(),
         Tool::new(
             "edit_note",
@@ -49,18 +50,18 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "action": "replace", "old": "Tuesdays", "text": "Mondays"}"#,
             change::edit,
         )
-        .giving_data()
-        .also(&[("path", "note"), ("id", "note"), ("content", "text"), ("new", "text")])
+        .with_structured_output()
+        .with_aliases(&[("path", "note"), ("id", "note"), ("content", "text"), ("new", "text")])
         .strict(),
         Tool::new(
             "move_note",
             Effect::Destructive,
             "Rename or move a note or folder; all links follow.",
             r#"{"from": "Boat", "to": "Projects/Dragon boat.md"}"#,
-            change::relocate,
+            change::move_note,
         )
-        .giving_data()
-        .also(&[("note", "from"), ("path", "from"), ("new_path", "to")])
+        .with_structured_output()
+        .with_aliases(&[("note", "from"), ("path", "from"), ("new_path", "to")])
         .strict(),
         Tool::new(
             "delete_note",
@@ -69,8 +70,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "how": "forget"}"#,
             change::delete,
         )
-        .giving_data()
-        .also(&[("path", "note"), ("id", "note"), ("mode", "how")])
+        .with_structured_output()
+        .with_aliases(&[("path", "note"), ("id", "note"), ("mode", "how")])
         .strict(),
         Tool::new(
             "link_notes",
@@ -79,8 +80,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"a": "Boat", "b": "River"}"#,
             change::link,
         )
-        .giving_data()
-        .also(&[("from", "a"), ("source", "a"), ("to", "b"), ("target", "b")])
+        .with_structured_output()
+        .with_aliases(&[("from", "a"), ("source", "a"), ("to", "b"), ("target", "b")])
         .strict(),
         Tool::new(
             "explore_links",
@@ -89,8 +90,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "depth": 2}"#,
             graph::explore,
         )
-        .giving_data()
-        .also(&[("path", "note"), ("from", "note")])
+        .with_structured_output()
+        .with_aliases(&[("path", "note"), ("from", "note")])
         .strict(),
         Tool::new(
             "list_notes",
@@ -99,7 +100,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r##"{"folder": "Projects", "tags": ["#open"]}"##,
             find::list,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
         Tool::new(
             "set_memory",
@@ -108,8 +109,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat", "pinned": true}"#,
             memory::set,
         )
-        .giving_data()
-        .also(&[("path", "note"), ("id", "note"), ("memory_type", "type")])
+        .with_structured_output()
+        .with_aliases(&[("path", "note"), ("id", "note"), ("memory_type", "type")])
         .strict(),
         Tool::new(
             "recall",
@@ -118,8 +119,8 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"prompt": "When do we row?"}"#,
             memory::recall,
         )
-        .giving_data()
-        .also(&[("query", "prompt"), ("text", "prompt")])
+        .with_structured_output()
+        .with_aliases(&[("query", "prompt"), ("text", "prompt")])
         .strict(),
         Tool::new(
             "session",
@@ -128,7 +129,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"action": "handoff_store", "project": "boat", "summary": "The sail is sewn."}"#,
             memory::session,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
         Tool::new(
             "read_session",
@@ -137,7 +138,7 @@ pub(super) fn tools() -> Vec<Tool> {
             r#"{"action": "handoff_get", "project": "boat"}"#,
             memory::read_session,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
     ]
 }

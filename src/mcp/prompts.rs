@@ -12,10 +12,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, Inactive};
 use crate::store::{ListRequest, ReadRequest, RecallRequest, SearchRequest, SortBy, Store, xml_block};
 
-/// So many names are offered.
-const OFFERED: usize = 50;
-/// So many notes stand in a prompt.
-const LISTED: usize = 60;
+/// The largest number of completions.
+const MAX_COMPLETIONS: usize = 50;
+/// The largest number of notes that the weekly review lists.
+const MAX_LISTED: usize = 60;
 /// A week, in milliseconds.
 const WEEK: i64 = 7 * 24 * 3_600_000;
 
@@ -44,7 +44,11 @@ pub(super) fn list() -> ListPromptsResult {
     ])
 }
 
-/// Fills a prompt in.
+/// Returns the messages of a prompt.
+///
+/// # Errors
+/// `Invalid` if there is no such prompt or a required argument is missing; `NotFound` if there is no note of the given
+/// name.
 pub(super) fn get(
     store: &Store,
     request: &GetPromptRequestParams,
@@ -54,31 +58,31 @@ pub(super) fn get(
         let value = request.arguments.as_ref().and_then(|arguments| arguments.get(name));
         value.and_then(|value| value.as_str()).map(str::trim).filter(|text| !text.is_empty())
     };
-    let needed = |name: &str| {
+    let required = |name: &str| {
         given(name).ok_or_else(|| {
             Error::invalid(format!("the prompt {} needs {name}", request.name))
                 .with_hint(format!("Give it as an argument: {{\"{name}\": \"…\"}}"))
         })
     };
     let messages = match request.name.as_str() {
-        "recall" => recall(store, needed("topic")?)?,
+        "recall" => recall(store, required("topic")?)?,
         "handoff" => handoff(store, given("project"))?,
         "weekly_review" => weekly_review(store)?,
-        "link_suggestions" => link_suggestions(store, needed("note")?, is_served("link_notes"))?,
+        "link_suggestions" => link_suggestions(store, required("note")?, is_served("link_notes"))?,
         other => {
             return Err(Error::invalid(format!("there is no prompt {other:?}"))
-                .with_hint("There are recall, handoff, weekly_review and link_suggestions"));
+                .with_hint("The prompts are recall, handoff, weekly_review and link_suggestions"));
         }
     };
     Ok(GetPromptResult::new(messages).into())
 }
 
-fn say(text: impl Into<String>) -> PromptMessage {
+fn text_message(text: impl Into<String>) -> PromptMessage {
     PromptMessage::new(Role::User, ContentBlock::text(text))
 }
 
-/// Puts a note's text into a message of its own.
-fn show(path: &str, text: String) -> PromptMessage {
+/// Returns a message with the text of a note as a resource.
+fn note_message(path: &str, text: String) -> PromptMessage {
     let contents = ResourceContents::text(text, uri_of(path)).with_mime_type("text/markdown");
     PromptMessage::new(Role::User, ContentBlock::resource(contents))
 }
@@ -87,8 +91,10 @@ fn recall(store: &Store, topic: &str) -> Result<Vec<PromptMessage>> {
     let reply =
         store.recalls().recall(&RecallRequest { prompt: topic.to_owned(), ..RecallRequest::default() })?;
     Ok(vec![
-        say(format!("Tell me what my notes hold on: {topic}\nName the note that each statement is from.")),
-        say(xml_block(reply.context.as_ref(), &reply.memories)),
+        text_message(format!(
+            "Tell me what my notes hold on: {topic}\nName the note that each statement is from."
+        )),
+        text_message(xml_block(reply.context.as_ref(), &reply.memories)),
     ])
 }
 
@@ -97,17 +103,17 @@ fn handoff(store: &Store, project: Option<&str>) -> Result<Vec<PromptMessage>> {
     let reply = match store.handoffs().handoff(project) {
         Ok(reply) => reply,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Ok(vec![say(
+            return Ok(vec![text_message(
                 "There is no handoff. Ask me what we are working on, and store one at the end.",
             )]);
         }
         Err(error) => return Err(error),
     };
     Ok(vec![
-        say(
+        text_message(
             "Go on from this handoff. Say in two sentences where things stand, then begin with its next step.",
         ),
-        show(&reply.path, reply.with_memories()),
+        note_message(&reply.path, reply.with_memories()),
     ])
 }
 
@@ -119,7 +125,7 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
     let page = store.reads().list(&ListRequest {
         filter,
         sort: SortBy::Updated,
-        limit: Some(LISTED),
+        limit: Some(MAX_LISTED),
         ..ListRequest::default()
     })?;
     let mut text = format!(
@@ -139,11 +145,11 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
         orphans.len()
     ));
     Ok(vec![
-        say(
+        text_message(
             "Review my last week with me: what was done, what is open, what should be linked or tidied. Read a note \
              before you speak of what it says.",
         ),
-        say(text),
+        text_message(text),
     ])
 }
 
@@ -172,61 +178,61 @@ fn link_suggestions(store: &Store, name: &str, can_link: bool) -> Result<Vec<Pro
         ));
     }
     Ok(vec![
-        say(format!(
+        text_message(format!(
             "Suggest which notes {} should link to, and where in its text. {}",
             note.path,
             if can_link { "Link them with link_notes or edit_note once I agree." } else { "Change nothing." }
         )),
-        show(&note.path, note.text),
-        say(text),
+        note_message(&note.path, note.text),
+        text_message(text),
     ])
 }
 
-/// Completes an argument of a prompt or of the template: names of notes, tags, headings, paths.
+/// Completes an argument of a prompt or of the template of URIs: names of notes, tags, headings, paths.
 pub(super) fn complete(store: &Store, request: &CompleteRequestParams) -> Result<CompleteResult> {
-    let begun = request.argument.value.as_str();
+    let prefix = request.argument.value.as_str();
     let given = |name: &str| {
         let context = request.context.as_ref().and_then(|context| context.arguments.as_ref());
         context.and_then(|arguments| arguments.get(name)).map(String::as_str)
     };
     let mut values = match (&request.r#ref, request.argument.name.as_str()) {
-        (Reference::Resource(_), _) | (_, "path") => store.reads().paths_like(begun, OFFERED + 1)?,
-        (_, "note") => store.reads().names_like(begun, OFFERED + 1)?,
-        (_, "tag") => tags(store, begun)?,
+        (Reference::Resource(_), _) | (_, "path") => store.reads().paths_like(prefix, MAX_COMPLETIONS + 1)?,
+        (_, "note") => store.reads().names_like(prefix, MAX_COMPLETIONS + 1)?,
+        (_, "tag") => tags(store, prefix)?,
         (_, "heading" | "section") => match given("note").or(given("path")) {
-            Some(note) => headings(store, note, begun)?,
+            Some(note) => headings(store, note, prefix)?,
             None => Vec::new(),
         },
         (_, "topic") => {
-            let mut values = tags(store, begun)?;
-            values.extend(store.reads().names_like(begun, OFFERED + 1)?);
+            let mut values = tags(store, prefix)?;
+            values.extend(store.reads().names_like(prefix, MAX_COMPLETIONS + 1)?);
             values
         }
-        (_, "project") => projects(store, begun)?,
+        (_, "project") => projects(store, prefix)?,
         _ => Vec::new(),
     };
-    let more = values.len() > OFFERED;
-    values.truncate(OFFERED);
-    let info = CompletionInfo::with_pagination(values, None, more)
-        .map_err(|error| Error::internal(format!("names cannot be offered: {error}")))?;
+    let has_more = values.len() > MAX_COMPLETIONS;
+    values.truncate(MAX_COMPLETIONS);
+    let info = CompletionInfo::with_pagination(values, None, has_more)
+        .map_err(|error| Error::internal(format!("the completions are invalid: {error}")))?;
     Ok(CompleteResult::new(info))
 }
 
-fn begins(name: &str, begun: &str) -> bool {
-    name.to_lowercase().starts_with(&begun.trim_start_matches('#').to_lowercase())
+fn has_prefix(name: &str, prefix: &str) -> bool {
+    name.to_lowercase().starts_with(&prefix.trim_start_matches('#').to_lowercase())
 }
 
-fn tags(store: &Store, begun: &str) -> Result<Vec<String>> {
+fn tags(store: &Store, prefix: &str) -> Result<Vec<String>> {
     let tags = store.reads().tags()?.into_iter().map(|item| item.tag);
-    Ok(tags.filter(|tag| begins(tag, begun)).take(OFFERED + 1).collect())
+    Ok(tags.filter(|tag| has_prefix(tag, prefix)).take(MAX_COMPLETIONS + 1).collect())
 }
 
-fn headings(store: &Store, note: &str, begun: &str) -> Result<Vec<String>> {
+fn headings(store: &Store, note: &str, prefix: &str) -> Result<Vec<String>> {
     let headings = store.reads().inspect(note)?.headings.into_iter().map(|heading| heading.text);
-    Ok(headings.filter(|heading| begins(heading, begun)).take(OFFERED + 1).collect())
+    Ok(headings.filter(|heading| has_prefix(heading, prefix)).take(MAX_COMPLETIONS + 1).collect())
 }
 
-fn projects(store: &Store, begun: &str) -> Result<Vec<String>> {
+fn projects(store: &Store, prefix: &str) -> Result<Vec<String>> {
     let filter = Filter { note_type: Some("handoff".to_owned()), ..Filter::default() };
     let page =
         store.reads().list(&ListRequest { filter, sort: SortBy::Updated, ..ListRequest::default() })?;
@@ -234,5 +240,5 @@ fn projects(store: &Store, begun: &str) -> Result<Vec<String>> {
         let name = note.path.rsplit('/').next().unwrap_or(&note.path);
         name.trim_end_matches(".md").to_owned()
     });
-    Ok(names.filter(|name| begins(name, begun)).take(OFFERED + 1).collect())
+    Ok(names.filter(|name| has_prefix(name, prefix)).take(MAX_COMPLETIONS + 1).collect())
 }

@@ -26,48 +26,48 @@ use crate::text::control::plain;
 use crate::text::media_type::media_type;
 use crate::text::path::NotePath;
 
-/// What every resource's address begins with.
+/// The beginning of the URI of every resource.
 const SCHEME: &str = "sidenote:///";
-/// What stands as it is in an address (RFC 3986, unreserved characters, and what parts folders).
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// So many resources are on a page.
-const PAGE: usize = 200;
-/// A file of more bytes than this is not sent.
-const LARGEST: u64 = 8 << 20;
-/// A session has at most this many subscriptions.
+/// The characters that a URI escapes: all but the unreserved ones (RFC 3986) and the slash.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The number of resources on a page.
+const PAGE_SIZE: usize = 200;
+/// The largest file that is sent, in bytes.
+const MAX_FILE: u64 = 8 << 20;
+/// The largest number of subscriptions of a session.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 256;
-/// The address of a subscription has at most this many bytes.
-const LONGEST_URI: usize = 4096;
-/// A connection that lags so many steps behind is told of everything it asked for.
+/// The longest URI of a subscription, in bytes.
+const MAX_URI: usize = 4096;
+/// The number of pending notices of a subscription. One that is further behind is notified of all its resources.
 const BACKLOG: usize = 64;
 
-/// Gives the address of a file.
+/// Returns the URI of a file.
 pub(super) fn uri_of(path: &str) -> String {
-    format!("{SCHEME}{}", utf8_percent_encode(path, PLAIN))
+    format!("{SCHEME}{}", utf8_percent_encode(path, ESCAPED))
 }
 
-/// Gives what an error says of the address asked for: the address, unless it is too long to be that of a file.
-pub(super) fn data_of(uri: &str) -> Option<Value> {
-    (uri.len() <= LONGEST_URI).then(|| json!({ "uri": plain(uri) }))
+/// Returns the data of an error about a URI: the URI itself, unless it is too long to be that of a file.
+pub(super) fn error_data(uri: &str) -> Option<Value> {
+    (uri.len() <= MAX_URI).then(|| json!({ "uri": plain(uri) }))
 }
 
-/// Gives the path that an address means.
+/// Returns the path of the file that a URI names.
 ///
 /// # Errors
-/// `Invalid` for another scheme, and for what is no path in a vault, however it is written.
+/// `Invalid` for another scheme, for invalid UTF-8, and for a path that is not one in a vault.
 pub(super) fn path_of(uri: &str) -> Result<NotePath> {
-    let wrong = |why: &str| {
-        // The address stands beside the sentence, as data.
-        Error::invalid(format!("the address {why}"))
-            .with_hint(format!("An address looks like {SCHEME}Projects/Ship%20it.md"))
+    let invalid = |reason: &str| {
+        // The data of the error holds the URI.
+        Error::invalid(format!("the URI {reason}"))
+            .with_hint(format!("A valid URI: {SCHEME}Projects/Ship%20it.md"))
     };
-    let rest = uri.strip_prefix(SCHEME).ok_or_else(|| wrong("is no address of a note"))?;
-    let path = percent_decode_str(rest).decode_utf8().map_err(|_| wrong("is not UTF-8"))?;
+    let rest = uri.strip_prefix(SCHEME).ok_or_else(|| invalid("is not that of a note"))?;
+    let path = percent_decode_str(rest).decode_utf8().map_err(|_| invalid("is not valid UTF-8"))?;
     NotePath::parse(&path)
 }
 
-/// Puts paths in the place of addresses, in a text or a list of texts; what is no address of a file stays.
-pub(super) fn unaddress(value: &mut Value) {
+/// Replaces URIs of files by paths, in a string or an array of strings. Other strings stay as they are.
+pub(super) fn uris_to_paths(value: &mut Value) {
     match value {
         Value::String(text) => {
             let path = text.trim().starts_with(SCHEME).then(|| path_of(text.trim()).ok()).flatten();
@@ -75,21 +75,21 @@ pub(super) fn unaddress(value: &mut Value) {
                 *text = path.to_string();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(unaddress),
+        Value::Array(items) => items.iter_mut().for_each(uris_to_paths),
         _ => {}
     }
 }
 
-/// Lists files, a page at a time; the cursor is the last path of the page before.
+/// Lists files, a page at a time. The cursor is the URI of the last file of the page before.
 pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult> {
     if cursor.is_none() {
         store.index().refresh()?;
     }
     let after = cursor.map(path_of).transpose()?;
-    let mut files = store.reads().files_after(after.as_ref().map_or("", NotePath::as_str), PAGE + 1)?;
-    let more = files.len() > PAGE;
-    files.truncate(PAGE);
-    let next = files.last().filter(|_| more).map(|file| uri_of(&file.path));
+    let mut files = store.reads().files_after(after.as_ref().map_or("", NotePath::as_str), PAGE_SIZE + 1)?;
+    let has_more = files.len() > PAGE_SIZE;
+    files.truncate(PAGE_SIZE);
+    let next = files.last().filter(|_| has_more).map(|file| uri_of(&file.path));
     let mut result = ListResourcesResult::with_all_items(files.iter().map(describe).collect());
     result.next_cursor = next;
     Ok(result)
@@ -102,7 +102,7 @@ fn describe(file: &FileItem) -> Resource {
     if file.title.is_empty() { resource } else { resource.with_title(&file.title) }
 }
 
-/// Tells how addresses are made.
+/// Lists the one template of URIs.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(format!("{SCHEME}{{+path}}"), "note")
         .with_title("A note or attachment by its path")
@@ -111,18 +111,22 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// Reads a file: the text of a note or canvas, and the bytes of anything else.
+/// Reads a file: the text of a note or canvas, the bytes of any other file.
+///
+/// # Errors
+/// `Invalid` for a URI that is not that of a file, and for a file that is too large to be sent; `NotFound` if there is
+/// no such file.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse> {
     let path = path_of(uri)?;
     store.index().refresh()?;
-    let (file, content) = store.reads().file(&path, LARGEST)?;
+    let (file, content) = store.reads().file(&path, MAX_FILE)?;
     let kind = media_type(&file.path);
     let contents = match content {
         FileContent::Text(text) => ResourceContents::text(text, uri),
         FileContent::Bytes(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
         FileContent::TooLarge => {
             return Err(Error::invalid(format!(
-                "{} is {kind} of {} bytes, and no more than {LARGEST} bytes are sent",
+                "{} ({kind}) has {} bytes; files of more than {MAX_FILE} bytes are not sent",
                 file.path, file.size
             )));
         }
@@ -131,30 +135,30 @@ pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse> {
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
 
-/// Refuses an address at which there is no file, or that is too long to be kept.
+/// Checks that a URI names a file and is short enough for a subscription.
 ///
 /// # Errors
-/// `Invalid` for an address that is none of a file in a vault; `NotFound` where there is no file.
+/// `Invalid` for a URI that is too long or not that of a file; `NotFound` if there is no such file.
 pub(super) fn require(store: &Store, uri: &str) -> Result<()> {
-    if uri.len() > LONGEST_URI {
-        return Err(Error::invalid(format!("the address has more than {LONGEST_URI} bytes")));
+    if uri.len() > MAX_URI {
+        return Err(Error::invalid(format!("the URI has more than {MAX_URI} bytes")));
     }
     let path = path_of(uri)?;
     store.index().refresh()?;
     store.reads().require_file(&path)
 }
 
-/// One notification that the vault changed.
+/// A notice that the vault changed.
 #[derive(Debug, Clone)]
 struct ChangeNotice {
-    /// What changed; everything where not given.
+    /// The changed files; `None` if any file may have changed.
     touched: Option<Arc<HashSet<NotePath>>>,
-    /// Whether files came or went.
-    listing: bool,
+    /// Whether files were added, removed or moved.
+    list_changed: bool,
 }
 
 impl ChangeNotice {
-    /// Says whether an address names what changed.
+    /// Returns whether a URI names a changed file.
     fn concerns(&self, uri: &str) -> bool {
         let Some(touched) = &self.touched else { return true };
         path_of(uri).is_ok_and(|path| touched.contains(&path))
@@ -173,61 +177,63 @@ impl Default for ChangeBroadcast {
 
 impl ChangeBroadcast {
     /// Broadcasts the changes of one sync.
-    pub(super) fn tell(&self, report: &SyncReport) {
+    pub(super) fn send(&self, report: &SyncReport) {
         if self.0.receiver_count() == 0 {
             return;
         }
         let touched = Some(Arc::new(report.touched.iter().cloned().collect()));
-        let listing = report.added + report.removed + report.moved > 0;
-        if self.0.send(ChangeNotice { touched, listing }).is_err() {
-            tracing::debug!("whoever listened for changes is gone");
+        let list_changed = report.added + report.removed + report.moved > 0;
+        self.broadcast(ChangeNotice { touched, list_changed });
+    }
+
+    fn broadcast(&self, notice: ChangeNotice) {
+        if self.0.send(notice).is_err() {
+            tracing::debug!("no subscription receives the notice of a change any more");
         }
     }
 
-    /// Reports whether any subscription listens.
+    /// Returns whether any subscription receives notices.
     pub(super) fn has_listeners(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// Broadcasts that anything may have changed.
+    /// Broadcasts that any file may have changed.
     pub(super) fn send_all(&self) {
-        if self.0.send(ChangeNotice { touched: None, listing: true }).is_err() {
-            tracing::debug!("whoever listened for changes is gone");
-        }
+        self.broadcast(ChangeNotice { touched: None, list_changed: true });
     }
 
     async fn next(receiver: &mut broadcast::Receiver<ChangeNotice>) -> Option<ChangeNotice> {
         match receiver.recv().await {
-            Ok(step) => Some(step),
+            Ok(notice) => Some(notice),
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                Some(ChangeNotice { touched: None, listing: true })
+                Some(ChangeNotice { touched: None, list_changed: true })
             }
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
 
-    /// Tells one subscription of what it asked for until it ends (protocol 2026-07-28).
+    /// Sends a subscription its notifications until it ends (protocol 2026-07-28).
     pub(super) async fn listen(&self, context: &SubscriptionContext) {
         let mut receiver = self.0.subscribe();
         let accepted = context.accepted().clone();
-        let mut wanted = accepted.resource_subscriptions.unwrap_or_default();
-        wanted.sort_unstable();
-        wanted.dedup();
+        let mut uris = accepted.resource_subscriptions.unwrap_or_default();
+        uris.sort_unstable();
+        uris.dedup();
         loop {
-            let step = tokio::select! {
-                step = Self::next(&mut receiver) => step,
+            let notice = tokio::select! {
+                notice = Self::next(&mut receiver) => notice,
                 () = context.cancelled() => None,
             };
-            let Some(step) = step else { return };
-            let mut news: Vec<ServerNotification> = Vec::new();
-            if step.listing && accepted.resources_list_changed == Some(true) {
-                news.push(ResourceListChangedNotification::default().into());
+            let Some(notice) = notice else { return };
+            let mut notifications: Vec<ServerNotification> = Vec::new();
+            if notice.list_changed && accepted.resources_list_changed == Some(true) {
+                notifications.push(ResourceListChangedNotification::default().into());
             }
-            news.extend(wanted.iter().filter(|uri| step.concerns(uri)).map(|uri| {
+            notifications.extend(uris.iter().filter(|uri| notice.concerns(uri)).map(|uri| {
                 ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri.clone())).into()
             }));
-            for one in news {
-                if let Err(error) = context.sink().send(one).await {
+            for notification in notifications {
+                if let Err(error) = context.sink().send(notification).await {
                     tracing::debug!("a subscription ends: {error}");
                     return;
                 }
@@ -236,7 +242,7 @@ impl ChangeBroadcast {
     }
 }
 
-/// Gives the part of a wish that is granted: addresses of files, each once, and not too many.
+/// Returns the part of a requested subscription that is accepted: URIs of existing files, each once, up to the limit.
 pub(super) fn accepted(store: &Store, requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resources_list_changed = requested.resources_list_changed;
@@ -248,17 +254,17 @@ pub(super) fn accepted(store: &Store, requested: &SubscriptionFilter) -> Subscri
     accepted
 }
 
-/// The subscriptions of a connection of the older protocol: resources, and changes of the list of files.
+/// The subscriptions of a connection of older protocol versions: resources, and changes of the list of files.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     uris: Arc<Mutex<HashSet<String>>>,
-    telling: OnceLock<AbortHandle>,
+    task: OnceLock<AbortHandle>,
 }
 
 impl Drop for Subscriptions {
     fn drop(&mut self) {
-        if let Some(telling) = self.telling.get() {
-            telling.abort();
+        if let Some(task) = self.task.get() {
+            task.abort();
         }
     }
 }
@@ -268,39 +274,39 @@ impl Subscriptions {
         uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to tell a client.
+    /// Starts the task that sends notifications to the client, unless it is running.
     pub(super) fn begin(&self, changes: &ChangeBroadcast, peer: Peer<RoleServer>) {
-        self.telling.get_or_init(|| {
+        self.task.get_or_init(|| {
             let (mut receiver, uris) = (changes.0.subscribe(), Arc::clone(&self.uris));
-            let telling = tokio::spawn(async move {
-                while let Some(step) = ChangeBroadcast::next(&mut receiver).await {
-                    if let Err(error) = Self::tell(&peer, &uris, &step).await {
-                        tracing::debug!("a subscriber is gone: {error}");
+            let task = tokio::spawn(async move {
+                while let Some(notice) = ChangeBroadcast::next(&mut receiver).await {
+                    if let Err(error) = Self::notify(&peer, &uris, &notice).await {
+                        tracing::debug!("the notifications of a connection end: {error}");
                         return;
                     }
                 }
             });
-            telling.abort_handle()
+            task.abort_handle()
         });
     }
 
-    async fn tell(
+    async fn notify(
         peer: &Peer<RoleServer>,
         uris: &Mutex<HashSet<String>>,
-        step: &ChangeNotice,
+        notice: &ChangeNotice,
     ) -> Result<(), ServiceError> {
-        if step.listing {
+        if notice.list_changed {
             peer.notify_resource_list_changed().await?;
         }
         let touched: Vec<String> =
-            Self::uris(uris).iter().filter(|uri| step.concerns(uri)).cloned().collect();
+            Self::uris(uris).iter().filter(|uri| notice.concerns(uri)).cloned().collect();
         for uri in touched {
             peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
         }
         Ok(())
     }
 
-    /// Adds an address; says whether there was room for it.
+    /// Adds a URI. Returns `false` if there are too many already.
     pub(super) fn add(&self, uri: String) -> bool {
         let mut uris = Self::uris(&self.uris);
         let has_room = uris.len() < MAX_SUBSCRIPTIONS || uris.contains(&uri);
@@ -310,7 +316,7 @@ impl Subscriptions {
         has_room
     }
 
-    /// Takes an address out.
+    /// Removes a URI.
     pub(super) fn remove(&self, uri: &str) {
         Self::uris(&self.uris).remove(uri);
     }

@@ -12,18 +12,19 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Empty, Stdin, Stdout};
 
 /// The longest message, in bytes.
-const LONGEST: usize = 16 << 20;
+const MAX_LINE: usize = 16 << 20;
 /// A byte order mark, which a reader of JSON may pass over (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// Standard input and output, as rmcp takes them.
 pub(super) struct Stdio {
     input: BufReader<Stdin>,
-    /// What of a line was read. It is kept here, for a read may be given up half-way and begun again.
+    /// The bytes of the current line that were read so far. They outlive the future of a read, which can be dropped before the
+    /// line is complete.
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is passed over.
-    skips: bool,
-    /// Writes; nothing is read through it.
+    /// Whether the rest of a line that is too long is being skipped.
+    is_skipping: bool,
+    /// The transport for messages to the client. It reads nothing.
     output: AsyncRwTransport<RoleServer, Empty, Stdout>,
 }
 
@@ -36,23 +37,23 @@ enum LineRead {
 
 /// A line that is not a valid message.
 enum InvalidLine {
-    /// A notification that nobody knows, which is never answered.
+    /// An unknown notification, which gets no answer.
     Ignored,
-    Wrong(Box<ErrorData>, Option<RequestId>),
+    Error(Box<ErrorData>, Option<RequestId>),
 }
 
 impl Stdio {
-    /// Takes over standard input and output.
+    /// Creates the transport over standard input and output.
     pub(super) fn new() -> Self {
         Self {
             input: BufReader::new(tokio::io::stdin()),
             line: Vec::new(),
-            skips: false,
+            is_skipping: false,
             output: AsyncRwTransport::new_server(tokio::io::empty(), tokio::io::stdout()),
         }
     }
 
-    /// Reads up to the end of a line; nothing is lost where the read is given up.
+    /// Reads up to the end of a line. Dropping the future loses no bytes.
     async fn read_line(&mut self) -> io::Result<LineRead> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -61,15 +62,15 @@ impl Stdio {
             }
             let end = memchr::memchr(b'\n', available);
             let taken = end.map_or(available.len(), |end| end + 1);
-            let is_too_long = !self.skips && self.line.len() + taken > LONGEST;
-            if self.skips || is_too_long {
+            let is_too_long = !self.is_skipping && self.line.len() + taken > MAX_LINE;
+            if self.is_skipping || is_too_long {
                 self.line = Vec::new();
             } else {
                 self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
             }
             self.input.consume(taken);
-            let skipped = self.skips;
-            self.skips = (skipped || is_too_long) && end.is_none();
+            let skipped = self.is_skipping;
+            self.is_skipping = (skipped || is_too_long) && end.is_none();
             match end {
                 _ if is_too_long => return Ok(LineRead::TooLong),
                 Some(_) if !skipped => return Ok(LineRead::Line),
@@ -78,29 +79,29 @@ impl Stdio {
         }
     }
 
-    /// Answers a line that holds no message.
+    /// Answers an invalid line with an error.
     fn answer(&mut self, error: ErrorData, id: Option<RequestId>) {
         let sending = self.output.send(TxJsonRpcMessage::<RoleServer>::error(error, id));
-        // A read may be given up half-way, and a line must be written whole.
+        // The future of a read can be dropped, and the answer must be written whole.
         tokio::spawn(async move {
             if let Err(error) = sending.await {
-                tracing::debug!("the client is not told of its mistake: {error}");
+                tracing::debug!("an error cannot be sent to the client: {error}");
             }
         });
     }
 }
 
-/// Reads a line.
+/// Parses a line as a message.
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, InvalidLine> {
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Err(error) => {
-            let (error, id) = super::unread(line, &error);
-            InvalidLine::Wrong(Box::new(error), id)
+            let (error, id) = super::parse_error(line, &error);
+            InvalidLine::Error(Box::new(error), id)
         }
         Ok(value) if value.get("method").is_some() && value.get("id").is_none() => InvalidLine::Ignored,
         Ok(value) => {
-            let (error, id) = super::misread(&value);
-            InvalidLine::Wrong(Box::new(error), id)
+            let (error, id) = super::invalid_message(&value);
+            InvalidLine::Error(Box::new(error), id)
         }
     })
 }
@@ -120,7 +121,7 @@ impl Transport<RoleServer> for Stdio {
             match self.read_line().await {
                 Ok(LineRead::Line) => {}
                 Ok(LineRead::TooLong) => {
-                    let message = format!("the line has more than {LONGEST} bytes");
+                    let message = format!("the line has more than {MAX_LINE} bytes");
                     self.answer(ErrorData::invalid_request(message, None), None);
                     continue;
                 }
@@ -137,8 +138,8 @@ impl Transport<RoleServer> for Stdio {
             }
             match parse(line) {
                 Ok(message) => return Some(message),
-                Err(InvalidLine::Ignored) => tracing::debug!("a notification is not known"),
-                Err(InvalidLine::Wrong(error, id)) => self.answer(*error, id),
+                Err(InvalidLine::Ignored) => tracing::debug!("an unknown notification is ignored"),
+                Err(InvalidLine::Error(error, id)) => self.answer(*error, id),
             }
         }
     }

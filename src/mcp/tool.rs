@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::mcp::error_text::{self, Served, sentence};
+use crate::mcp::error_text::{self, ServedTools, message_for_agent};
 use crate::mcp::{reply_limit, resources};
 use crate::store::{EarlierCall, Intent, Store};
 use crate::text::control::plain_lines;
 
-/// The argument by which a caller names an operation that it may repeat; every tool that writes takes it.
-pub(super) const OPERATION: &str = "operation_id";
-/// Of what an earlier call did, so many files are named.
-const MOST_FILES: usize = 100;
+/// The argument that names an operation, so that the caller can repeat the call. Every tool that writes accepts it.
+const OPERATION_ARGUMENT: &str = "operation_id";
+/// The largest number of files that the answer to a repeated call names.
+const MAX_FILES: usize = 100;
 
 /// The effect of a tool on the notes, from which its annotations are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,13 +82,13 @@ impl Answer {
         Self { parts: vec![AnswerPart::Text(text.into())], ..Self::default() }
     }
 
-    /// Says what was wrong with a call that cannot be done.
-    pub(super) fn refusal(text: impl Into<String>) -> Self {
+    /// Answers a failed call with an error message.
+    pub(super) fn error(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }
     }
 
     /// Appends notices, each as a text block of its own, so that the first block stays as it is.
-    pub(super) fn noting(mut self, notices: impl IntoIterator<Item = String>) -> Self {
+    pub(super) fn with_notices(mut self, notices: impl IntoIterator<Item = String>) -> Self {
         self.parts.extend(notices.into_iter().map(|notice| AnswerPart::Text(format!("notice: {notice}"))));
         self
     }
@@ -96,120 +96,122 @@ impl Answer {
     /// Answers with JSON as text, on one line.
     ///
     /// # Errors
-    /// `Internal` for a value that JSON cannot hold.
+    /// `Internal` if the value cannot be written as JSON.
     pub(super) fn json(value: &impl Serialize) -> Result<Self> {
-        let value = serde_json::to_value(value).map_err(unwritten)?;
+        let value = to_json(value)?;
         Ok(Self { parts: vec![AnswerPart::Json(value, false)], ..Self::default() })
     }
 
     /// Answers with JSON as text, indented by two spaces.
     ///
     /// # Errors
-    /// `Internal` for a value that JSON cannot hold.
-    pub(super) fn pretty(value: &impl Serialize) -> Result<Self> {
-        let value = serde_json::to_value(value).map_err(unwritten)?;
+    /// `Internal` if the value cannot be written as JSON.
+    pub(super) fn pretty_json(value: &impl Serialize) -> Result<Self> {
+        let value = to_json(value)?;
         Ok(Self { parts: vec![AnswerPart::Json(value, true)], ..Self::default() })
     }
 
     /// Adds the structured data of the answer.
     ///
     /// # Errors
-    /// `Internal` for a value that JSON cannot hold.
-    pub(super) fn with(mut self, value: &impl Serialize) -> Result<Self> {
-        self.structured = Some(serde_json::to_value(value).map_err(unwritten)?);
+    /// `Internal` if the value cannot be written as JSON.
+    pub(super) fn with_structured(mut self, value: &impl Serialize) -> Result<Self> {
+        self.structured = Some(to_json(value)?);
         Ok(self)
     }
 
     /// Appends a text block.
-    pub(super) fn and_text(mut self, text: impl Into<String>) -> Self {
+    pub(super) fn with_text(mut self, text: impl Into<String>) -> Self {
         self.parts.push(AnswerPart::Text(text.into()));
         self
     }
 
     /// Appends an image block.
-    pub(super) fn and_image(mut self, bytes: &[u8], media_type: &'static str) -> Self {
+    pub(super) fn with_image(mut self, bytes: &[u8], media_type: &'static str) -> Self {
         self.parts.push(AnswerPart::Image(STANDARD.encode(bytes), media_type));
         self
     }
 
-    /// Turns an error into the sentence that a caller reads: what is wrong, and what to do with the tools that are
-    /// served.
-    pub(super) fn of_error(error: &Error, served: &Served) -> Self {
-        Self::refusal(sentence(error, |tool| served.has(tool)))
+    /// Answers a failed call with the message and hint of its error. The hint names only tools that are served.
+    pub(super) fn from_error(error: &Error, served: &ServedTools) -> Self {
+        Self::error(message_for_agent(error, |tool| served.has(tool)))
     }
 
-    /// Answers a call that cannot be done with JSON as text.
+    /// Answers a failed call with JSON as text, on one line.
     ///
     /// # Errors
-    /// `Internal` for a value that JSON cannot hold.
-    pub(super) fn json_refusal(value: &impl Serialize) -> Result<Self> {
+    /// `Internal` if the value cannot be written as JSON.
+    pub(super) fn json_error(value: &impl Serialize) -> Result<Self> {
         Ok(Self { is_error: true, ..Self::json(value)? })
     }
 
-    /// Encodes the answer as the journal keeps it, for a repetition of the call.
-    fn kept(&self) -> Value {
+    /// Encodes the answer for the journal, from which a repeated call is answered.
+    fn to_journal(&self) -> Value {
         let parts = self.parts.iter().map(|part| match part {
             AnswerPart::Text(text) => json!({ "text": text }),
             AnswerPart::Json(value, is_pretty) => json!({ "json": value, "pretty": is_pretty }),
             AnswerPart::Image(_, media_type) => {
-                json!({ "text": format!("an image ({media_type}) stood here") })
+                json!({ "text": format!("an image ({media_type}) was here") })
             }
         });
         json!({ "parts": parts.collect::<Vec<_>>(), "structured": self.structured })
     }
 
-    /// Answers a repeated call as the first one was answered, or, where that answer is lost, says what was done.
-    fn of_earlier(earlier: EarlierCall) -> Self {
+    /// Answers a repeated call with the answer of the first one, or with the files that it changed if that answer is lost.
+    fn from_earlier_call(earlier: EarlierCall) -> Self {
         match earlier {
             EarlierCall::Answered(mut answer) => {
-                let kept = answer.get("parts").and_then(Value::as_array).into_iter().flatten();
-                let part = |kept: &Value| match (kept.get("text").and_then(Value::as_str), kept.get("json")) {
+                let encoded = answer.get("parts").and_then(Value::as_array).into_iter().flatten();
+                let decode = |part: &Value| match (part.get("text").and_then(Value::as_str), part.get("json"))
+                {
                     (Some(text), _) => Some(AnswerPart::Text(text.to_owned())),
                     (None, Some(value)) => {
-                        Some(AnswerPart::Json(value.clone(), kept.get("pretty") == Some(&Value::Bool(true))))
+                        Some(AnswerPart::Json(value.clone(), part.get("pretty") == Some(&Value::Bool(true))))
                     }
                     (None, None) => None,
                 };
-                let parts = kept.filter_map(part).collect();
-                let structured = answer.get_mut("structured").map(Value::take).filter(|it| !it.is_null());
+                let parts = encoded.filter_map(decode).collect();
+                let structured =
+                    answer.get_mut("structured").map(Value::take).filter(|value| !value.is_null());
                 Self { parts, structured, is_error: false }
             }
             EarlierCall::Committed(events) => {
                 let files = events.iter().flat_map(|event| &event.files).map(|file| file.end().to_string());
-                let files: Vec<String> = files.take(MOST_FILES).collect();
+                let files: Vec<String> = files.take(MAX_FILES).collect();
                 let operation = events.first().map(|event| event.id.clone());
                 let notices = ["this was done by an earlier call of the same operation"];
-                let done = json!({
+                let structured = json!({
                     "applied": true, "path": files.first(), "operation": operation, "files": files, "notices": notices,
                 });
                 let text = format!("done before, by the same operation: {}", files.join(", "));
-                Self { structured: Some(done), ..Self::text(text) }
+                Self { structured: Some(structured), ..Self::text(text) }
             }
         }
     }
 
-    /// Converts the answer into a result of the protocol. A reply beyond the limit is cut here, and a block says so.
+    /// Converts the answer to a result of the protocol. An answer over the limit of length is cut, and an additional block
+    /// says so.
     pub(super) fn into_result(mut self) -> CallToolResult {
         if self.is_error {
             for part in &mut self.parts {
                 match part {
                     AnswerPart::Text(text) => *text = plain_lines(text),
-                    AnswerPart::Json(value, _) => error_text::clean(value),
+                    AnswerPart::Json(value, _) => error_text::replace_controls(value),
                     AnswerPart::Image(..) => {}
                 }
             }
-            self.structured.iter_mut().for_each(error_text::clean);
+            self.structured.iter_mut().for_each(error_text::replace_controls);
         }
-        let mut is_cut = self.structured.as_mut().is_some_and(reply_limit::fit);
+        let mut is_cut = self.structured.as_mut().is_some_and(reply_limit::limit_value);
         let mut content = Vec::new();
         for part in self.parts {
             match part {
                 AnswerPart::Text(mut text) => {
-                    is_cut |= reply_limit::fit_text(&mut text);
+                    is_cut |= reply_limit::limit_text(&mut text);
                     content.push(ContentBlock::text(text));
                 }
                 AnswerPart::Json(mut value, is_pretty) => {
-                    is_cut |= reply_limit::fit(&mut value);
+                    is_cut |= reply_limit::limit_value(&mut value);
                     let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
                     content.push(ContentBlock::text(text));
                 }
@@ -217,7 +219,7 @@ impl Answer {
             }
         }
         if is_cut {
-            content.push(ContentBlock::text(reply_limit::CUT));
+            content.push(ContentBlock::text(reply_limit::CUT_NOTICE));
         }
         let mut result =
             if self.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
@@ -226,33 +228,38 @@ impl Answer {
     }
 }
 
-/// Says that an answer may lack what changed last.
-fn behind(files: usize) -> String {
+/// Returns the notice for an answer from an index that is some files behind the vault.
+fn stale_notice(files: usize) -> String {
     let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
     format!(
         "notice: the index is behind: {files} that changed last may be missing from this answer; ask again in a moment"
     )
 }
 
-fn unwritten(error: serde_json::Error) -> Error {
-    Error::internal("cannot write the reply as JSON").with_source(error)
+/// Converts a value of a reply to JSON.
+///
+/// # Errors
+/// `Internal` if the value cannot be written as JSON.
+pub(super) fn to_json(value: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(value)
+        .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))
 }
 
-/// Arguments that name notes.
-const NAMES: [&str; 9] = ["note", "notes", "from", "to", "a", "b", "around", "into", "path"];
+/// The arguments of our tools that name notes.
+const NOTE_ARGUMENTS: [&str; 9] = ["note", "notes", "from", "to", "a", "b", "around", "into", "path"];
 
-/// Makes a title of a tool's name.
+/// Makes the title of a tool from its name.
 fn title_of(name: &str) -> String {
     let mut title = name.replace('_', " ");
     title.get_mut(..1).into_iter().for_each(str::make_ascii_uppercase);
     title
 }
 
-type Run = dyn Fn(&Store, JsonObject) -> Result<Answer> + Send + Sync;
+type Handler = dyn Fn(&Store, JsonObject) -> Result<Answer> + Send + Sync;
 
-/// A tool that an agent may call.
+/// A tool that an agent can call.
 pub(super) struct Tool {
-    /// The name of the tool, which no other tool of any set has.
+    /// The name of the tool, unique among the tools of a server.
     pub(super) name: &'static str,
     pub(super) effect: Effect,
     description: &'static str,
@@ -261,63 +268,62 @@ pub(super) struct Tool {
     output: Option<Arc<JsonObject>>,
     aliases: &'static [(&'static str, &'static str)],
     is_strict: bool,
-    refuse: fn(&Error, &Served) -> Answer,
-    run: Box<Run>,
+    format_error: fn(&Error, &ServedTools) -> Answer,
+    handler: Box<Handler>,
 }
 
 impl Tool {
-    /// Makes a tool. `example` is a valid call's arguments, as JSON: what a wrong call is answered with.
+    /// Creates a tool. `example` is the arguments of a valid call as JSON; the answer to an invalid call quotes it.
     pub(super) fn new<I: DeserializeOwned + JsonSchema + 'static>(
         name: &'static str,
         effect: Effect,
         description: &'static str,
         example: &'static str,
-        run: fn(&Store, I) -> Result<Answer>,
+        handler: fn(&Store, I) -> Result<Answer>,
     ) -> Self {
         let input = Arc::new(schema_of::<I>());
         let schema = Arc::clone(&input);
-        let read = move |store: &Store, arguments: JsonObject| {
+        let parse_and_run = move |store: &Store, arguments: JsonObject| {
             let input = I::deserialize(&arguments).map_err(|_| {
-                let why = error_text::mismatch(&schema, &arguments);
-                let why = why.unwrap_or_else(|| "the arguments do not have the right form".to_owned());
-                Error::invalid(format!("{name}: {why}")).with_hint(format!("A valid call: {example}"))
+                let mismatch = error_text::schema_mismatch(&schema, &arguments);
+                let mismatch = mismatch.unwrap_or_else(|| "the arguments do not match the schema".to_owned());
+                Error::invalid(format!("{name}: {mismatch}")).with_hint(format!("A valid call: {example}"))
             })?;
-            run(store, input)
+            handler(store, input)
         };
-        let run = Box::new(read);
+        let handler = Box::new(parse_and_run);
         let (output, aliases, is_strict) = (None, [].as_slice(), false);
-        let refuse = Answer::of_error;
-        Self { name, effect, description, example, input, output, aliases, is_strict, refuse, run }
+        let format_error = Answer::from_error;
+        Self { name, effect, description, example, input, output, aliases, is_strict, format_error, handler }
     }
 
-    /// Says that an answer is an object. More is not told: a schema is paid for in every conversation, and the answer shows
-    /// the rest.
-    pub(super) fn giving_data(mut self) -> Self {
+    /// Declares that the answers have structured data. The output schema only says that it is an object: a longer schema would
+    /// take tokens of every conversation.
+    pub(super) fn with_structured_output(mut self) -> Self {
         self.output = Some(Arc::new(JsonObject::from_iter([("type".to_owned(), Value::from("object"))])));
         self
     }
 
-    /// Takes other names for arguments, silently: (what is given, what is meant).
-    pub(super) fn also(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+    /// Accepts other names of arguments, given as pairs of alias and argument. The schema does not list them.
+    pub(super) fn with_aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// Makes it one of our own: it refuses arguments that it does not know and takes addresses of resources for names
-    /// of notes.
+    /// Makes the tool reject unknown arguments, and accept the URI of a resource wherever an argument names a note.
     pub(super) fn strict(mut self) -> Self {
         self.is_strict = true;
         self
     }
 
-    /// Says errors in another shape.
-    pub(super) fn refusing(mut self, refuse: fn(&Error, &Served) -> Answer) -> Self {
-        self.refuse = refuse;
+    /// Sets how errors are converted to answers.
+    pub(super) fn with_error_format(mut self, format_error: fn(&Error, &ServedTools) -> Answer) -> Self {
+        self.format_error = format_error;
         self
     }
 
-    /// Describes the tool to a client.
-    pub(super) fn describe(&self) -> rmcp::model::Tool {
+    /// Returns the definition of the tool for clients.
+    pub(super) fn definition(&self) -> rmcp::model::Tool {
         let mut tool = rmcp::model::Tool::new(self.name, self.description, Arc::clone(&self.input));
         tool.title = Some(title_of(self.name));
         tool.output_schema.clone_from(&self.output);
@@ -325,74 +331,78 @@ impl Tool {
         tool
     }
 
-    /// Carries a call out; a failure is an answer, too. `name` is what the caller calls the operation by, so that it
-    /// may repeat the call: the repetition gets the first answer.
+    /// Runs a call and returns its answer, also where the call fails. `operation_id` is the caller's name of the operation: a
+    /// repeated call with the same one gets the first answer.
     pub(super) fn call(
         &self,
         store: &Store,
         mut arguments: JsonObject,
-        name: Option<String>,
-        served: &Served,
+        operation_id: Option<String>,
+        served: &ServedTools,
     ) -> Answer {
-        // What is not given and what is null are the same to many clients.
+        // Many clients send null for an argument that is not given.
         arguments.retain(|_, value| !value.is_null());
-        let given = if self.effect == Effect::ReadOnly { None } else { arguments.remove(OPERATION) };
-        let name = match given {
-            Some(Value::String(name)) => Some(name),
+        let is_read_only = self.effect == Effect::ReadOnly;
+        let argument = if is_read_only { None } else { arguments.remove(OPERATION_ARGUMENT) };
+        let operation_id = match argument {
+            Some(Value::String(id)) => Some(id),
             Some(other) => {
-                return Answer::refusal(format!("{OPERATION} is {other}. Give a text, such as a UUID"));
+                return Answer::error(format!(
+                    "{OPERATION_ARGUMENT} is {other}. Give a string, such as a UUID"
+                ));
             }
-            None => name.filter(|_| self.effect != Effect::ReadOnly),
+            None => operation_id.filter(|_| !is_read_only),
         };
-        let Some(name) = name else {
+        let Some(operation_id) = operation_id else {
             let store = store.for_call(None);
             let mut answer = self.answer(&store, arguments, served);
-            if self.effect == Effect::ReadOnly && store.lookup().behind() > 0 && !answer.is_error {
-                answer.parts.push(AnswerPart::Text(behind(store.lookup().behind())));
+            if is_read_only && store.lookup().behind() > 0 && !answer.is_error {
+                answer.parts.push(AnswerPart::Text(stale_notice(store.lookup().behind())));
             }
             return answer;
         };
-        let called = Value::Array(vec![Value::from(self.name), Value::Object(arguments.clone())]).to_string();
-        let store = store.for_call(Some((&name, &called)));
+        let call = Value::Array(vec![Value::from(self.name), Value::Object(arguments.clone())]).to_string();
+        let store = store.for_call(Some((&operation_id, &call)));
         let calls = store.calls();
-        let _alone = calls.alone();
-        let earlier = |store: &Store| store.calls().earlier().map(|earlier| earlier.map(Answer::of_earlier));
+        let _lock = calls.alone();
+        let earlier =
+            |store: &Store| store.calls().earlier().map(|earlier| earlier.map(Answer::from_earlier_call));
         match earlier(&store) {
             Ok(None) => {}
             Ok(Some(answer)) => return answer,
-            Err(error) => return (self.refuse)(&error, served),
+            Err(error) => return (self.format_error)(&error, served),
         }
         let answer = self.answer(&store, arguments, served);
         if answer.is_error {
-            // Another process may have done it while this one waited to.
-            return earlier(&store.for_call(Some((&name, &called)))).ok().flatten().unwrap_or(answer);
+            // Another process may have run the operation while this one waited for the write lock.
+            return earlier(&store.for_call(Some((&operation_id, &call)))).ok().flatten().unwrap_or(answer);
         }
-        store.calls().keep_answer(answer.kept());
+        store.calls().keep_answer(answer.to_journal());
         answer
     }
 
-    fn answer(&self, store: &Store, mut arguments: JsonObject, served: &Served) -> Answer {
-        for (given, meant) in self.aliases {
-            if !arguments.contains_key(*meant)
-                && let Some(value) = arguments.remove(*given)
+    fn answer(&self, store: &Store, mut arguments: JsonObject, served: &ServedTools) -> Answer {
+        for (alias, name) in self.aliases {
+            if !arguments.contains_key(*name)
+                && let Some(value) = arguments.remove(*alias)
             {
-                arguments.insert((*meant).to_owned(), value);
+                arguments.insert((*name).to_owned(), value);
             }
         }
         if self.is_strict {
-            for name in NAMES {
-                arguments.get_mut(name).into_iter().for_each(resources::unaddress);
+            for name in NOTE_ARGUMENTS {
+                arguments.get_mut(name).into_iter().for_each(resources::uris_to_paths);
             }
-            // A batch names a note in each of its parts.
-            let parts = arguments.get_mut("edits").and_then(Value::as_array_mut).into_iter().flatten();
-            parts.filter_map(|part| part.get_mut("note")).for_each(resources::unaddress);
+            // Each edit of a batch names a note.
+            let edits = arguments.get_mut("edits").and_then(Value::as_array_mut).into_iter().flatten();
+            edits.filter_map(|edit| edit.get_mut("note")).for_each(resources::uris_to_paths);
         }
-        self.refuse_unknown(&arguments)
-            .and_then(|()| (self.run)(store, arguments))
-            .unwrap_or_else(|error| (self.refuse)(&error, served))
+        self.reject_unknown_arguments(&arguments)
+            .and_then(|()| (self.handler)(store, arguments))
+            .unwrap_or_else(|error| (self.format_error)(&error, served))
     }
 
-    fn refuse_unknown(&self, arguments: &JsonObject) -> Result<()> {
+    fn reject_unknown_arguments(&self, arguments: &JsonObject) -> Result<()> {
         let Some(Value::Object(fields)) = self.input.get("properties").filter(|_| self.is_strict) else {
             return Ok(());
         };
@@ -406,7 +416,7 @@ impl Tool {
     }
 }
 
-// What a search of memories is for, as an argument. No doc comment: it would stand in every schema.
+// The purpose of a search of memories, as an argument. A doc comment would appear in every schema.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IntentInput {
@@ -429,44 +439,39 @@ impl From<IntentInput> for Intent {
     }
 }
 
-/// Refuses a number outside of its bounds.
+/// Returns a number if it is within its bounds.
 ///
 /// # Errors
-/// `Invalid` naming the argument and its bounds.
-pub(super) fn within<T: PartialOrd + std::fmt::Display>(
-    name: &str,
-    value: T,
-    least: T,
-    most: T,
-) -> Result<T> {
-    if value >= least && value <= most {
+/// `Invalid`, naming the argument and its bounds, if it is not.
+pub(super) fn within<T: PartialOrd + std::fmt::Display>(name: &str, value: T, min: T, max: T) -> Result<T> {
+    if value >= min && value <= max {
         return Ok(value);
     }
-    Err(Error::invalid(format!("{name} is {value}")).with_hint(format!("Give one from {least} to {most}")))
+    Err(Error::invalid(format!("{name} is {value}")).with_hint(format!("Give a number from {min} to {max}")))
 }
 
-/// Writes the schema of a type as short as clients understand it.
+/// Returns the schema of a type, as short as clients accept it.
 fn schema_of<T: JsonSchema>() -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
-    tidy(&mut schema);
-    // What is told of the type of all arguments is for those who read the code.
+    simplify(&mut schema);
+    // The doc comment of the type is for readers of the code.
     schema.remove("description");
     schema.entry("type").or_insert_with(|| Value::from("object"));
     schema.entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
     schema
 }
 
-/// Drops what tells a client nothing: number formats that JSON Schema does not know, `null` beside what is optional
-/// anyway, titles, line breaks in descriptions.
-fn tidy(schema: &mut JsonObject) {
+/// Removes from a schema what means nothing to a client: titles, number formats that JSON Schema does not define, `null` of
+/// optional fields, line breaks in descriptions.
+fn simplify(schema: &mut JsonObject) {
     for name in ["$schema", "title", "format"] {
         if schema.get(name).is_some_and(Value::is_string) {
             schema.remove(name);
         }
     }
-    // Of what counts, there are never less than none.
+    // All integers are counts.
     if schema.get("minimum") == Some(&Value::from(0)) {
         schema.remove("minimum");
     }
@@ -477,11 +482,11 @@ fn tidy(schema: &mut JsonObject) {
     }) {
         schema.remove("default");
     }
-    // An object may hold anything where nothing else is said.
+    // This is the default of JSON Schema.
     if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
         schema.remove("additionalProperties");
     }
-    // Where one of several shapes is null, the other one alone stays.
+    // Of two alternatives of which one is null, the other one replaces the list.
     if let Some(Value::Array(shapes)) = schema.get_mut("anyOf") {
         shapes.retain(|shape| shape.get("type") != Some(&Value::from("null")));
         if shapes.len() == 1
@@ -509,22 +514,22 @@ fn tidy(schema: &mut JsonObject) {
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         for field in fields.values_mut() {
             if *field == Value::Bool(true) {
-                // What allows everything is an object, too, or clients refuse the whole list.
+                // Some clients reject a list of tools with the schema `true`.
                 *field = Value::Object(JsonObject::new());
             }
             if let Some(inner) = field.as_object_mut() {
-                tidy(inner);
+                simplify(inner);
             }
         }
     }
     for name in ["items", "additionalProperties"] {
         if let Some(Value::Object(inner)) = schema.get_mut(name) {
-            tidy(inner);
+            simplify(inner);
         }
     }
     for name in ["anyOf", "oneOf"] {
         if let Some(Value::Array(inner)) = schema.get_mut(name) {
-            inner.iter_mut().filter_map(Value::as_object_mut).for_each(tidy);
+            inner.iter_mut().filter_map(Value::as_object_mut).for_each(simplify);
         }
     }
 }

@@ -45,7 +45,8 @@ impl Calls<'_> {
     /// Tells what became of this call when it was made before under the same name.
     ///
     /// # Errors
-    /// `Invalid` where the name is too long, or was another call's; `Io` where the journal cannot be read.
+    /// `Invalid` if the operation id is empty or too long, or if another call had it; `Io` if the journal cannot be
+    /// read.
     pub fn earlier(&self) -> Result<Option<EarlierCall>> {
         let Some(once) = &self.core.call.once else { return Ok(None) };
         if once.id.trim().is_empty() || once.id.len() > LONGEST {

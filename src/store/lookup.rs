@@ -20,7 +20,7 @@ impl Lookup<'_> {
     /// Finds the note that a path, id, title, alias, file name or `[[wikilink]]` names.
     ///
     /// # Errors
-    /// `NotFound` with names that are alike; `Exists` listing the candidates where several answer.
+    /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
     pub fn find(&self, name: &str) -> Result<FileRow> {
         let bare = name.trim();
         let inner = bare
@@ -81,7 +81,7 @@ impl Lookup<'_> {
     /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
     ///
     /// # Errors
-    /// As [`Vault::canonical_path`](crate::vault::Vault::canonical_path).
+    /// `Invalid` if a symbolic link on the way must not be followed; `Io` if the folder cannot be read.
     pub(in crate::store) fn with_canonical_folder(&self, filter: &Filter) -> Result<Filter> {
         let mut filter = filter.clone();
         if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))

@@ -125,7 +125,8 @@ impl Store {
     /// Opens a vault and its index; repairs the index where it is damaged.
     ///
     /// # Errors
-    /// `NotFound` where the vault's folder is missing; see [`Index::open`] and [`Config::load`].
+    /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
+    /// folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn open(open: Open) -> Result<Self> {
         let root = match &open.vault {
             Some(root) => root.clone(),

@@ -35,7 +35,7 @@ impl IndexSync<'_> {
     /// Indexes all changes of the files until now.
     ///
     /// # Errors
-    /// `Conflict` where another process writes the index; `Io` where the vault cannot be listed.
+    /// `Conflict` if another process writes the index; `Io` if the vault cannot be listed.
     pub(super) fn catch_up(&self) -> Result<SyncReport> {
         self.core.index.files().catch_up()
     }
@@ -55,7 +55,7 @@ impl IndexSync<'_> {
     /// only.
     ///
     /// # Errors
-    /// `Io` where the vault cannot be listed.
+    /// `Io` if the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn refresh(&self) -> Result<usize> {
         let behind =
@@ -142,7 +142,7 @@ impl IndexSync<'_> {
     /// Brings the index in line with the files.
     ///
     /// # Errors
-    /// `Conflict` where another process writes it.
+    /// `Conflict` if another process writes the index.
     #[tracing::instrument(skip_all)]
     pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
         self.core.index.sync(SyncScope::All, progress)
@@ -156,7 +156,7 @@ impl IndexSync<'_> {
     /// Counts the batches that the index took in, also those of another process that keeps it.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn generation(&self) -> Result<i64> {
         self.core.index.generation()
     }
@@ -164,7 +164,7 @@ impl IndexSync<'_> {
     /// Embeds every passage that waits; gives the number of vectors made.
     ///
     /// # Errors
-    /// `Conflict` where another process writes the index; the embedder's own.
+    /// `Conflict` if another process writes the index; an error of the embedder if it fails.
     #[tracing::instrument(skip_all)]
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
         self.core.index.embed_all(progress)

@@ -229,7 +229,7 @@ impl<'a> UnfinishedBackup<'a> {
     /// Adds a file in which other programs read what is in the vault.
     ///
     /// # Errors
-    /// Those of `write`; `Io` if the file cannot be written.
+    /// The errors of `write`; `Io` if the file cannot be written.
     pub fn export(&mut self, write: impl FnOnce(&mut dyn io::Write) -> Result<()>) -> Result<()> {
         let path = self.aside.join(EXPORT);
         let failed = |error| Error::io("write", &path, error);

@@ -141,7 +141,7 @@ fn a_memory_is_read_by_id_title_and_slug_in_three_formats() {
         assert!(
             client
                 .refusal("read_mem", json!({ "identifier": id, "format": "xml" }))
-                .contains(r#"format is "xml"; it takes markdown, plain, json"#)
+                .contains(r#"format is "xml"; expected markdown, plain, json"#)
         );
         assert!(client.refusal("read_mem", json!({})).contains("identifier is missing"));
         client.finish();
@@ -335,7 +335,7 @@ fn the_date_is_given_in_four_formats() {
     assert!(
         client
             .refusal("get_current_date", json!({ "format": "week" }))
-            .contains(r#"format is "week"; it takes iso, "#)
+            .contains(r#"format is "week"; expected iso, "#)
     );
     client.finish();
 }

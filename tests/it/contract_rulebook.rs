@@ -127,7 +127,7 @@ fn a_search_gives_one_line_for_each_memory() {
     assert_eq!(vector, nothing);
     for (arguments, says) in [
         (json!({}), "query"),
-        (json!({ "query": "x", "mode": "fuzzy" }), r#"mode is "fuzzy"; it takes bm25, vector, hybrid"#),
+        (json!({ "query": "x", "mode": "fuzzy" }), r#"mode is "fuzzy"; expected bm25, vector, hybrid"#),
     ] {
         let error = error(&mut client, "rulebook_memory_search", arguments);
         assert!(error.contains(says) && error.contains("A valid call: {"), "{error}");

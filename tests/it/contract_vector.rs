@@ -94,8 +94,8 @@ fn an_invalid_memory_in_a_batch_stores_nothing() {
         (json!({ "memories": [{ "content": "fine" }, { "content": " \n" }] }), "there is no text to keep"),
         (json!({ "memories": [{ "content": "fine" }, {}] }), "content"),
         (json!({ "memories": [{ "content": "fine" }, { "content": "<private>all</private>" }] }), "no text"),
-        (json!({ "memories": [{ "content": 7 }] }), "memories[0].content is 7; it takes a text"),
-        (json!({ "memories": [{ "content": "fine", "metadata": "x" }] }), "it takes an object"),
+        (json!({ "memories": [{ "content": 7 }] }), "memories[0].content is 7; expected a string"),
+        (json!({ "memories": [{ "content": "fine", "metadata": "x" }] }), "expected an object"),
     ] {
         let refusal = client.refusal("store_memories", arguments.clone());
         assert!(refusal.contains(says), "{arguments}: {refusal}");
@@ -220,7 +220,7 @@ fn a_search_gives_blocks_and_counts_no_use() {
     for (arguments, says) in [
         (
             json!({ "query": "x", "intent": "guess", "reason_for_search": "r" }),
-            "intent is \"guess\"; it takes continuity, ",
+            "intent is \"guess\"; expected continuity, ",
         ),
         (json!({ "query": "x", "intent": "explore" }), "reason_for_search"),
         (json!({ "query": "x", "reason_for_search": "r" }), "intent"),
@@ -341,7 +341,10 @@ fn a_handoff_is_stored_and_returned() {
         (json!({ "summary": "x" }), "project"),
         (json!({ "project": "x" }), "summary"),
         (json!({ "project": "x", "summary": " " }), "the handoff has no summary"),
-        (json!({ "project": "x", "summary": "x", "completed": "a" }), r#"completed is "a"; it takes a list"#),
+        (
+            json!({ "project": "x", "summary": "x", "completed": "a" }),
+            r#"completed is "a"; expected an array"#,
+        ),
     ] {
         let refusal = client.refusal("store_handoff", arguments);
         assert!(refusal.contains(says), "{refusal}");

@@ -405,7 +405,7 @@ fn only_local_hosts_and_origins_are_accepted() {
     for origin in ["notes.example", "https://notes.example/path", "*", ""] {
         let refused = vault.run(&["mcp", "--http", SERVER, "--allow-origin", origin]);
         assert_eq!(refused.status.code(), Some(2), "{origin}");
-        assert!(stderr(&refused).contains("is no origin"), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("is not an origin"), "{}", stderr(&refused));
     }
 }
 
@@ -548,7 +548,7 @@ fn an_allowed_host_name_needs_the_token() {
         let args = ["mcp", "--http", SERVER, "--token-file", path, "--allow-host", name];
         let refused = vault.run(&args);
         assert_eq!(refused.status.code(), Some(2), "{name}");
-        assert!(stderr(&refused).contains("is no name of a host"), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("is not a host name"), "{}", stderr(&refused));
     }
     let hosts = ["--token-file", path, "--allow-host", "notes.example", "--allow-host", "Other.example:8443"];
     let server = Server::start(&vault, &hosts);
@@ -761,7 +761,7 @@ fn a_token_file_that_is_readable_by_others_or_too_short_is_refused() {
     fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
     for mode in [0o644, 0o640, 0o602] {
         fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-        refused("others may read the token");
+        refused("other users can read the token");
     }
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     fs::write(&file, "short\n").unwrap();

@@ -115,7 +115,7 @@ fn errors_of_bad_requests_say_what_to_do() {
         ("read_note", json!({ "notes": "../../etc/passwd" }), "no note answers to"),
         ("search_notes", json!({ "query": "x", "created_after": "soon" }), "is not a date"),
         ("search_notes", json!({ "query": "x", "path": "a[" }), "is not a glob"),
-        ("list_notes", json!({ "cursor": "x" }), "is no cursor"),
+        ("list_notes", json!({ "cursor": "x" }), "is not a cursor"),
         (
             "search_notes",
             json!({}),
@@ -126,12 +126,12 @@ fn errors_of_bad_requests_say_what_to_do() {
             json!({ "query": "x", "limt": 3 }),
             "search_notes has no argument \"limt\". It takes query, ",
         ),
-        ("search_notes", json!({ "query": "x", "limit": 0 }), "limit is 0. Give one from 1 to 100"),
+        ("search_notes", json!({ "query": "x", "limit": 0 }), "limit is 0. Give a number from 1 to 100"),
         ("edit_note", json!({ "note": "Plan", "action": "append" }), "edit_note needs text for this action"),
         (
             "edit_note",
             json!({ "note": "Plan", "action": "burn", "text": "x" }),
-            r#"action is "burn"; it takes append, prepend, replace, replace_section, set, remove"#,
+            r#"action is "burn"; expected append, prepend, replace, replace_section, set, remove"#,
         ),
         (
             "edit_note",
@@ -144,7 +144,7 @@ fn errors_of_bad_requests_say_what_to_do() {
         (
             "set_memory",
             json!({ "note": "Plan", "importance": 11 }),
-            "importance is 11. Give one from 1 to 10",
+            "importance is 11. Give a number from 1 to 10",
         ),
         ("explore_links", json!({}), "explore_links needs a note"),
         ("session", json!({ "action": "handoff_store", "project": "x" }), "session needs summary"),

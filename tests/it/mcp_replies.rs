@@ -189,7 +189,7 @@ fn binary_files_are_shown_or_named() {
     let says = pdf["content"][0]["text"].as_str().unwrap();
     assert!(
         says.contains(
-            "Manual.pdf: application/pdf, 11 bytes; the resource sidenote:///Manual.pdf gives them"
+            "Manual.pdf: application/pdf, 11 bytes; read them as the resource sidenote:///Manual.pdf"
         ),
         "{says}"
     );
@@ -274,7 +274,7 @@ fn replacing_a_section_keeps_one_heading_and_deletion_is_confirmed() {
     let dry = client.text("write_note", json!({ "title": "Third", "content": "Three.", "dry_run": true }));
     assert!(dry.contains("+Three."), "{dry}");
     let refusal = client.refusal("delete_note", json!({ "note": "Other", "how": "permanent" }));
-    assert!(refusal.contains("nothing is deleted") && refusal.contains("confirm: true"), "{refusal}");
+    assert!(refusal.contains("is not deleted") && refusal.contains("confirm: true"), "{refusal}");
     assert_eq!(vault.contents().keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
     client.text("delete_note", json!({ "note": "Other", "how": "permanent", "confirm": true }));
     assert!(!vault.root().join("Other.md").exists());
@@ -290,45 +290,54 @@ fn errors_use_the_terms_of_json_and_tools() {
         (
             "search_notes",
             json!({ "query": "x", "limit": "five" }),
-            r#"limit is "five"; it takes a whole number"#,
+            r#"limit is "five"; expected a non-negative integer"#,
         ),
-        ("search_notes", json!({ "query": "x", "limit": -1 }), "limit is -1; it takes a whole number from 0"),
-        ("search_notes", json!({ "query": "x", "limit": 1.5 }), "limit is 1.5; it takes a whole number"),
-        ("search_notes", json!({ "query": ["x"] }), "query is a list; it takes a text"),
-        ("search_notes", json!({ "query": "x", "tags": "a" }), r#"tags is "a"; it takes a list"#),
-        ("search_notes", json!({ "query": "x", "tags": [1] }), "tags[0] is 1; it takes a text"),
+        (
+            "search_notes",
+            json!({ "query": "x", "limit": -1 }),
+            "limit is -1; expected a non-negative integer",
+        ),
+        (
+            "search_notes",
+            json!({ "query": "x", "limit": 1.5 }),
+            "limit is 1.5; expected a non-negative integer",
+        ),
+        ("search_notes", json!({ "query": ["x"] }), "query is an array; expected a string"),
+        ("search_notes", json!({ "query": "x", "tags": "a" }), r#"tags is "a"; expected an array"#),
+        ("search_notes", json!({ "query": "x", "tags": [1] }), "tags[0] is 1; expected a string"),
         (
             "search_notes",
             json!({ "query": "x", "include": ["all"] }),
-            r#"include[0] is "all"; it takes forgotten, archived"#,
+            r#"include[0] is "all"; expected forgotten, archived"#,
         ),
-        ("read_note", json!({ "notes": 5 }), "notes is 5; it takes a text or a list"),
+        ("read_note", json!({ "notes": 5 }), "notes is 5; expected a string or an array"),
         (
             "write_note",
             json!({ "title": "x", "content": "y", "metadata": [] }),
-            "metadata is a list; it takes an object",
+            "metadata is an array; expected an object",
         ),
         (
             "session",
             json!({ "action": "handoff_store", "lists": { "completed": "x" } }),
-            r#"lists.completed is "x"; it takes a list"#,
+            r#"lists.completed is "x"; expected an array"#,
         ),
-        ("read_mem", json!({ "identifier": false }), "identifier is false; it takes a text"),
+        ("read_mem", json!({ "identifier": false }), "identifier is false; expected a string"),
         (
             "save_memory",
             json!({ "content": "x", "importance": "high" }),
-            r#"importance is "high"; it takes a number"#,
+            r#"importance is "high"; expected a number"#,
         ),
         ("store_memories", json!({ "memories": [{}] }), "memories[0].content is missing"),
-        ("memory_store", json!({ "text": "x", "tags": { "a": 1 } }), "tags is an object; it takes a list"),
-        ("rulebook_memory_get", json!({ "ids": "x" }), "; it takes a list"),
+        ("memory_store", json!({ "text": "x", "tags": { "a": 1 } }), "tags is an object; expected an array"),
+        ("rulebook_memory_get", json!({ "ids": "x" }), "; expected an array"),
     ];
     let mut told = 0;
     for (tool, arguments, says) in cases {
         let refusal = client.refusal(tool, arguments);
         assert!(refusal.contains(says), "{tool}: {refusal}");
         for word in [
-            "expected ",
+            "expected struct",
+            "expected u",
             "invalid type",
             "a sequence",
             "usize",
@@ -378,7 +387,7 @@ fn reading_tools_are_separate_from_writing_tools() {
         assert!(client.text(tool, json!({ "action": "stats" })).starts_with("notes: 1, "));
     }
     let refusal = client.refusal("read_session", json!({ "action": "undo" }));
-    assert!(refusal.contains("it takes handoff_get, context_get, audit, stats, date"), "{refusal}");
+    assert!(refusal.contains("expected handoff_get, context_get, audit, stats, date"), "{refusal}");
     // Words alone answer without a model, and the text says so.
     let found = client.text("search_notes", json!({ "query": "two", "mode": "hybrid" }));
     assert!(found.contains("notice: ") && found.contains("words alone"), "{found}");

@@ -92,7 +92,7 @@ fn attachments_are_read_as_bytes_with_their_type() {
     let large = client.ask("resources/read", json!({ "uri": "sidenote:///film.mp4" }));
     assert_eq!(large["error"]["code"], -32602);
     let says = large["error"]["message"].as_str().unwrap();
-    assert!(says.contains("film.mp4 is video/mp4 of 8388609 bytes"), "{says}");
+    assert!(says.contains("film.mp4 (video/mp4) has 8388609 bytes"), "{says}");
     client.finish();
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::mcp::reply_limit::{LONGEST, cost, json_length, length};
-use crate::mcp::tool::{Answer, Effect, Tool, within};
+use crate::mcp::reply_limit::{TARGET_LENGTH, json_char_length, json_length, json_value_length};
+use crate::mcp::tool::{Answer, Effect, Tool, to_json, within};
 use crate::memory::preview::preview;
 use crate::memory::state::DEFAULT_IMPORTANCE;
 use crate::store::{
@@ -16,8 +16,8 @@ use crate::store::{
     TextOrder, TextsRequest, number,
 };
 
-/// Where there is no room for all of a text, at least so many characters of it are shown.
-const LEAST: usize = 200;
+/// The number of characters of each text that are shown at least.
+const MIN_TEXT: usize = 200;
 const DAY: i64 = 86_400_000;
 const GENERAL: &str = "general";
 
@@ -75,7 +75,7 @@ struct SearchInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct AllInput {
+struct ListInput {
     /// At most this many (default 50).
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
@@ -185,7 +185,7 @@ struct MemoryOutput {
 }
 
 #[derive(Debug, Serialize)]
-struct AllOutput {
+struct ListOutput {
     total: usize,
     returned: usize,
     offset: usize,
@@ -208,7 +208,7 @@ struct BackupOutput {
     timestamp: String,
 }
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
 // size: a table with one entry for each tool.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     const ID: &str = r#"{"id": "550e8400-e29b-41d4-a716-446655440000"}"#;
@@ -232,7 +232,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             Effect::ReadOnly,
             "List all memories, the newest first, a page at a time.",
             r#"{"limit": 50, "offset": 0}"#,
-            all,
+            list,
         ),
         Tool::new(
             "update_memory",
@@ -293,30 +293,30 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn id_of(text: &str) -> Result<&str> {
+fn require_uuid(text: &str) -> Result<&str> {
     let id = text.trim();
     if id.len() == 36 && uuid::Uuid::try_parse(id).is_ok() {
         return Ok(id);
     }
-    Err(Error::invalid(format!("{text:?} is no UUID"))
-        .with_hint("Give an id as save_memory gave it, such as \"550e8400-e29b-41d4-a716-446655440000\""))
+    Err(Error::invalid(format!("{text:?} is not a UUID"))
+        .with_hint("Give an id that save_memory returned, such as \"550e8400-e29b-41d4-a716-446655440000\""))
 }
 
-fn content_of(content: &str) -> Result<()> {
+fn require_content(content: &str) -> Result<()> {
     if content.trim().is_empty() {
         return Err(Error::invalid("content is empty").with_hint("Give the text to keep"));
     }
     Ok(())
 }
 
-/// Refuses a text that a memory says already, in this set's words.
-fn duplicate(doing: &str, known: &Memory) -> Answer {
-    let id = &known.id;
-    Answer::refusal(format!("Error {doing} memory: Duplicate content detected (existing memory: {id})"))
+/// Refuses a text that a memory already has, with the message of the original server.
+fn duplicate_answer(verb: &str, existing: &Memory) -> Answer {
+    let id = &existing.id;
+    Answer::error(format!("Error {verb} memory: Duplicate content detected (existing memory: {id})"))
 }
 
 fn save(store: &Store, input: SaveInput) -> Result<Answer> {
-    content_of(&input.content)?;
+    require_content(&input.content)?;
     let importance = within("importance", input.importance.unwrap_or(DEFAULT_IMPORTANCE), 1.0, 10.0)?;
     let mut properties = Map::from_iter([("updated_at".to_owned(), Value::from(store.now().rfc3339()))]);
     if !input.metadata.is_empty() {
@@ -332,10 +332,10 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     };
     let memory = match store.memory_writes().insert_unless_duplicate(&request)? {
         InsertOutcome::New(memory) => *memory,
-        InsertOutcome::Known(known, _) => return Ok(duplicate("saving", &known)),
+        InsertOutcome::Known(known, _) => return Ok(duplicate_answer("saving", &known)),
     };
     let content = store.memories().content(&memory)?;
-    Answer::pretty(&SaveOutput {
+    Answer::pretty_json(&SaveOutput {
         status: "saved",
         id: memory.id,
         preview: preview(&content.text),
@@ -363,40 +363,40 @@ fn output(text: MemoryText) -> MemoryOutput {
     }
 }
 
-/// Leaves out the last of many memories, and cuts the longest texts of the others, where they are too long together for
-/// one reply; says how many are left out.
-fn fit(memories: &mut Vec<MemoryOutput>) -> Result<usize> {
-    let (mut lengths, mut besides) = (Vec::new(), 0);
+/// Shortens a list of memories that is too long for a reply: leaves out the last ones, and cuts the longest texts of the
+/// others. Returns the number of memories that were left out.
+fn limit_length(memories: &mut Vec<MemoryOutput>) -> Result<usize> {
+    let (mut lengths, mut overhead) = (Vec::new(), 0);
     for memory in memories.iter_mut() {
         let content = std::mem::take(&mut memory.content);
-        let rest = serde_json::to_value(&*memory)
-            .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
+        let rest = to_json(&*memory)?;
         memory.content = content;
         // Indentation takes as much as twelve short lines.
-        let rest = length(&rest) + 100;
+        let rest = json_value_length(&rest) + 100;
         let own = json_length(&memory.content);
-        let used = besides + rest + lengths.iter().chain([&own]).map(|own| (*own).min(LEAST)).sum::<usize>();
-        if used > LONGEST && !lengths.is_empty() {
+        let used =
+            overhead + rest + lengths.iter().chain([&own]).map(|own| (*own).min(MIN_TEXT)).sum::<usize>();
+        if used > TARGET_LENGTH && !lengths.is_empty() {
             break;
         }
-        besides += rest;
+        overhead += rest;
         lengths.push(own);
     }
     let left_out = memories.len() - lengths.len();
     memories.truncate(lengths.len());
     lengths.sort_unstable();
-    // What short ones leave of their share is for the long ones.
-    let (mut left, mut share) = (LONGEST.saturating_sub(besides), LONGEST);
+    // The room that short texts do not use is shared among the long ones.
+    let (mut left, mut share) = (TARGET_LENGTH.saturating_sub(overhead), TARGET_LENGTH);
     for (at, length) in lengths.iter().enumerate() {
         share = left / (lengths.len() - at);
         left = left.saturating_sub((*length).min(share));
     }
     for memory in memories {
-        memory.truncated = json_length(&memory.content) > share.max(LEAST) && {
-            let mut left = share.max(LEAST);
+        memory.truncated = json_length(&memory.content) > share.max(MIN_TEXT) && {
+            let mut left = share.max(MIN_TEXT);
             let fits = |(at, c): (usize, char)| {
-                let is_over = cost(c) > left;
-                left = left.saturating_sub(cost(c));
+                let is_over = json_char_length(c) > left;
+                left = left.saturating_sub(json_char_length(c));
                 is_over.then_some(at)
             };
             let end = memory.content.char_indices().find_map(fits);
@@ -409,23 +409,23 @@ fn fit(memories: &mut Vec<MemoryOutput>) -> Result<usize> {
     Ok(left_out)
 }
 
-/// Answers with memories, and says how many were left out.
+/// Answers with memories, and with a note on how many were left out.
 fn answer(memories: &impl Serialize, left_out: usize) -> Result<Answer> {
-    let answer = Answer::pretty(memories)?;
+    let answer = Answer::pretty_json(memories)?;
     if left_out == 0 {
         return Ok(answer);
     }
-    Ok(answer.and_text(format!(
-        "({left_out} more have no room in one reply; ask for fewer, or for what is narrower)"
+    Ok(answer.with_text(format!(
+        "({left_out} more do not fit into one reply; lower the limit, or narrow the search)"
     )))
 }
 
-fn listed(texts: Vec<MemoryText>, none: impl FnOnce() -> String) -> Result<Answer> {
+fn list_answer(texts: Vec<MemoryText>, none: impl FnOnce() -> String) -> Result<Answer> {
     if texts.is_empty() {
         return Ok(Answer::text(none()));
     }
     let mut memories: Vec<MemoryOutput> = texts.into_iter().map(output).collect();
-    let left_out = fit(&mut memories)?;
+    let left_out = limit_length(&mut memories)?;
     answer(&memories, left_out)
 }
 
@@ -434,17 +434,17 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let threshold = within("threshold", input.threshold.unwrap_or(0.3), 0.0, 1.0)?;
     let found = store.recalls().most_like(&input.query, limit, threshold)?;
     if found.memories.is_empty() {
-        return Ok(Answer::text("No relevant memories found.").noting(found.notices));
+        return Ok(Answer::text("No relevant memories found.").with_notices(found.notices));
     }
     let ranked = found.memories.into_iter().enumerate();
     let mut memories: Vec<MemoryOutput> = ranked
         .map(|(at, (text, score))| MemoryOutput { rank: Some(at + 1), score: Some(score), ..output(text) })
         .collect();
-    let left_out = fit(&mut memories)?;
-    Ok(answer(&memories, left_out)?.noting(found.notices))
+    let left_out = limit_length(&mut memories)?;
+    Ok(answer(&memories, left_out)?.with_notices(found.notices))
 }
 
-fn all(store: &Store, input: AllInput) -> Result<Answer> {
+fn list(store: &Store, input: ListInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(50), 1, 500)?;
     let offset = input.offset.unwrap_or(0);
     let (total, texts) =
@@ -456,14 +456,14 @@ fn all(store: &Store, input: AllInput) -> Result<Answer> {
             MemoryOutput { updated_at, ..output(text) }
         })
         .collect();
-    let left_out = fit(&mut memories)?;
-    answer(&AllOutput { total, returned: memories.len(), offset, memories }, left_out)
+    let left_out = limit_length(&mut memories)?;
+    answer(&ListOutput { total, returned: memories.len(), offset, memories }, left_out)
 }
 
 fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
-    let id = id_of(&input.id)?;
+    let id = require_uuid(&input.id)?;
     if let Some(content) = &input.content {
-        content_of(content)?;
+        require_content(content)?;
     }
     let importance = input.importance.map(|given| within("importance", given, 1.0, 10.0)).transpose()?;
     store.index().refresh()?;
@@ -486,11 +486,11 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
     };
     let memory = match store.memory_writes().revise_unless_said(&request)? {
         InsertOutcome::New(memory) => *memory,
-        InsertOutcome::Known(known, _) => return Ok(duplicate("updating", &known)),
+        InsertOutcome::Known(known, _) => return Ok(duplicate_answer("updating", &known)),
     };
     let text =
-        store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("what was updated is not there"))?;
-    Answer::pretty(&UpdateOutput {
+        store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("the updated note is missing"))?;
+    Answer::pretty_json(&UpdateOutput {
         status: "updated",
         id: text.uuid,
         content: preview(&text.content),
@@ -510,7 +510,7 @@ fn by_type(store: &Store, input: TypeSearchInput) -> Result<Answer> {
         limit,
         ..TextsRequest::default()
     })?;
-    listed(texts, || format!("No memories of type \"{kind}\" found."))
+    list_answer(texts, || format!("No memories of type \"{kind}\" found."))
 }
 
 fn by_tags(store: &Store, input: TagSearchInput) -> Result<Answer> {
@@ -523,7 +523,7 @@ fn by_tags(store: &Store, input: TagSearchInput) -> Result<Answer> {
     let order = TextOrder::Important;
     let (_, texts) =
         store.recalls().memory_texts(&TextsRequest { any_tag, order, limit, ..TextsRequest::default() })?;
-    listed(texts, none)
+    list_answer(texts, none)
 }
 
 fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
@@ -533,7 +533,7 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
         None => store.now(),
         Some(text) => {
             let to = Timestamp::parse_bound("date_to", text)?;
-            // A day is meant to its end.
+            // A range includes the whole of its last day.
             let is_day = !text.contains(':') && !text.contains('T');
             if is_day { Timestamp::from_millis(to.millis() + DAY - 1) } else { to }
         }
@@ -544,11 +544,11 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
         limit,
         ..TextsRequest::default()
     })?;
-    listed(texts, || "No memories found in the specified date range.".to_owned())
+    list_answer(texts, || "No memories found in the specified date range.".to_owned())
 }
 
 fn delete(store: &Store, input: IdInput) -> Result<Answer> {
-    let id = id_of(&input.id)?;
+    let id = require_uuid(&input.id)?;
     store.index().refresh()?;
     let Some(memory) = store.recalls().memory_of_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
@@ -564,15 +564,18 @@ fn delete_all(store: &Store, _: NoInput) -> Result<Answer> {
 
 fn stats(store: &Store, _: NoInput) -> Result<Answer> {
     let (total, _) = store.recalls().memory_texts(&TextsRequest::default())?;
-    Answer::pretty(&StatsOutput { total_memories: total, database_path: store.root().display().to_string() })
+    Answer::pretty_json(&StatsOutput {
+        total_memories: total,
+        database_path: store.root().display().to_string(),
+    })
 }
 
 fn backup(store: &Store, _: NoInput) -> Result<Answer> {
     if store.config().backup.dir.as_os_str().is_empty() {
-        return Ok(Answer::refusal("Backup not configured."));
+        return Ok(Answer::error("Backup not configured."));
     }
     let made = store.upkeep().backup(None)?;
-    Answer::pretty(&BackupOutput {
+    Answer::pretty_json(&BackupOutput {
         status: "backed_up",
         backup_path: made.path.display().to_string(),
         memories_backed_up: made.notes,

@@ -166,7 +166,7 @@ struct LinkOutput {
     target_links: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wikilink: Option<String>,
-    /// Why it is not as it should be.
+    /// Why the links are not as requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -177,7 +177,7 @@ struct DateOutput {
     timezone: String,
 }
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
@@ -232,41 +232,44 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Leaves out what says nothing.
-fn said(text: Option<String>) -> Option<String> {
+/// Trims a text, and returns `None` if nothing is left.
+fn non_empty(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Finds the one memory that an id, a title or the slug of one names.
-fn memory_of(store: &Store, id: &str) -> Result<Memory> {
+/// Finds the memory with an id, a title or the slug of a title.
+///
+/// # Errors
+/// `NotFound` if there is none; `Exists` if there are several.
+fn find_memory(store: &Store, id: &str) -> Result<Memory> {
     let mut found = store.recalls().memories_called(id)?;
     if found.len() > 1 {
         let ids: Vec<&str> = found.iter().take(8).map(|memory| memory.id.as_str()).collect();
-        return Err(Error::new(ErrorKind::Exists, format!("{} memories answer to {id:?}", found.len()))
+        return Err(Error::new(ErrorKind::Exists, format!("{} memories are named {id:?}", found.len()))
             .with_hint(format!("Give the id of one of them: {}", ids.join(", "))));
     }
     found.pop().ok_or_else(|| {
         Error::not_found(format!("Memory not found: {id}"))
-            .with_hint("Give an id as write_mem or search_mem gave it, or a title")
+            .with_hint("Give an id that write_mem or search_mem returned, or a title")
     })
 }
 
-fn content_of(content: &str) -> Result<()> {
+fn require_content(content: &str) -> Result<()> {
     if content.trim().is_empty() {
         return Err(Error::invalid("content is empty").with_hint("Give the text of the memory"));
     }
     Ok(())
 }
 
-fn text_of(store: &Store, memory: Memory) -> Result<MemoryText> {
+fn text_of_memory(store: &Store, memory: Memory) -> Result<MemoryText> {
     let id = memory.id.clone();
     store.recalls().text_of(memory)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn write(store: &Store, input: WriteInput) -> Result<Answer> {
-    let title = said(Some(input.title))
-        .ok_or_else(|| Error::invalid("title is empty").with_hint("Say what the memory is called"))?;
-    content_of(&input.content)?;
+    let title = non_empty(Some(input.title))
+        .ok_or_else(|| Error::invalid("title is empty").with_hint("Give the title of the memory"))?;
+    require_content(&input.content)?;
     store.index().refresh()?;
     let is_flat = store.config().vault.layout == Layout::Memories;
     let folder = store.config().memory.folder.trim_matches('/').to_owned();
@@ -275,7 +278,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         title,
         content: input.content.trim().to_owned(),
         folder: (!is_flat).then_some(folder),
-        category: said(input.category),
+        category: non_empty(input.category),
         tags: input.tags,
         properties: if is_flat { Vec::new() } else { vec![updated] },
         numbered: true,
@@ -284,7 +287,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         ..NewRequest::default()
     };
     let done = store.changes().change(&Operation::New(request), false)?;
-    let made = done.made().ok_or_else(|| Error::internal("a new note has no place"))?;
+    let made = done.made().ok_or_else(|| Error::internal("the new note has no path"))?;
     let memory = store.memories().memory_after(Some(&done), &made)?;
     Answer::json(&WriteOutput { id: memory.id, file_path: memory.path, created_at: memory.created })
 }
@@ -297,7 +300,7 @@ fn read(store: &Store, input: ReadInput) -> Result<Answer> {
             .with_hint("Give an id or a title; search_mem finds them"));
     };
     let other_ids = found.map(|memory| memory.id).collect();
-    let text = text_of(store, memory)?;
+    let text = text_of_memory(store, memory)?;
     let links = store.recalls().linked_ids(&text)?;
     store.memories().used(&text.memory.path, "read");
     let category =
@@ -327,13 +330,13 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         return Err(Error::invalid("title is empty").with_hint("Give a new title, or none"));
     }
     if let Some(content) = &input.content {
-        content_of(content)?;
+        require_content(content)?;
     }
     store.index().refresh()?;
-    let memory = memory_of(store, &input.id)?;
+    let memory = find_memory(store, &input.id)?;
     let request = ReviseRequest {
         note: memory.path,
-        title: said(input.title),
+        title: non_empty(input.title),
         content: input.content,
         category: input.category.map(|category| category.trim().to_owned()),
         tags: input.tags,
@@ -349,10 +352,10 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     }
     let limit = input.limit.unwrap_or(10);
     if limit == 0 {
-        return Err(Error::invalid("limit is 0").with_hint("Give 1 or more, or leave it out for 10"));
+        return Err(Error::invalid("limit is 0").with_hint("Give 1 or more, or omit it for 10"));
     }
     let filter = store.recalls().scoped(Filter {
-        category: said(input.category),
+        category: non_empty(input.category),
         tags: input.tags,
         ..Filter::default()
     });
@@ -374,12 +377,12 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
             snippet: result.snippet,
         })
         .collect();
-    Ok(Answer::json(&SearchOutput { total: results.len(), results })?.noting(notices))
+    Ok(Answer::json(&SearchOutput { total: results.len(), results })?.with_notices(notices))
 }
 
-/// Reads again what two memories link to.
+/// Returns the ids that two memories link to, read after a change.
 fn link_lists(store: &Store, source: &Memory, target: &Memory) -> Result<[Vec<String>; 2]> {
-    // What is gone by now links to nothing.
+    // A memory that was deleted since has no links.
     let links = |memory: &Memory| match store.recalls().text_of(memory.clone())? {
         Some(text) => store.recalls().linked_ids(&text),
         None => Ok(Vec::new()),
@@ -387,17 +390,17 @@ fn link_lists(store: &Store, source: &Memory, target: &Memory) -> Result<[Vec<St
     Ok([links(source)?, links(target)?])
 }
 
-/// Tells why a plan left something as it is.
-fn remarks(done: &ChangeReply) -> Option<String> {
-    let told: Vec<String> = done.plan.remarks.iter().map(ToString::to_string).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+/// Returns the remarks of a plan, which say why it left something unchanged.
+fn remarks_text(done: &ChangeReply) -> Option<String> {
+    let texts: Vec<String> = done.plan.remarks.iter().map(ToString::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.index().refresh()?;
-    let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
+    let (source, target) = (find_memory(store, &input.source_id)?, find_memory(store, &input.target_id)?);
     let stem = target.path.rsplit('/').next().unwrap_or(&target.path).trim_end_matches(".md").to_owned();
-    let given = said(input.link_text).as_deref().and_then(shown);
+    let given = non_empty(input.link_text).as_deref().and_then(shown);
     // In the layout `memories` a bullet is the name of the file alone, unless another text is asked for.
     let is_flat = store.config().vault.layout == Layout::Memories;
     let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem);
@@ -408,18 +411,18 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     let success = source_links.contains(&target.id) && target_links.contains(&source.id);
     let shown = given.unwrap_or(target.title);
     let wikilink = if shown == stem { format!("[[{stem}]]") } else { format!("[[{stem}|{shown}]]") };
-    let message = remarks(&done).filter(|_| !success);
+    let message = remarks_text(&done).filter(|_| !success);
     Answer::json(&LinkOutput { success, source_links, target_links, wikilink: Some(wikilink), message })
 }
 
 fn unlink(store: &Store, input: UnlinkInput) -> Result<Answer> {
     store.index().refresh()?;
-    let (source, target) = (memory_of(store, &input.source_id)?, memory_of(store, &input.target_id)?);
+    let (source, target) = (find_memory(store, &input.source_id)?, find_memory(store, &input.target_id)?);
     let request = RelateRequest { a: source.path.clone(), b: target.path.clone(), text: None };
     let done = store.changes().change(&Operation::Unlink(request), false)?;
     let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = !source_links.contains(&target.id) && !target_links.contains(&source.id);
-    let message = remarks(&done).filter(|_| !success);
+    let message = remarks_text(&done).filter(|_| !success);
     Answer::json(&LinkOutput { success, source_links, target_links, wikilink: None, message })
 }
 

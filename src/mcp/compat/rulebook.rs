@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
-use crate::mcp::error_text::{Served, sentence};
+use crate::mcp::error_text::{ServedTools, message_for_agent};
 use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::search::{MatchType, Mode};
 use crate::store::{InsertRequest, Memory, MemoryRanking, SearchRequest, Store};
 
-/// Told by every tool while memory is off.
+/// The error of every tool while memory is disabled.
 const DISABLED: &str = "Memory system is not enabled. Set memory.enabled=true in .rulebook";
 
-/// No more memories to each side have room in a reply.
-const WIDEST: usize = 40;
+/// The largest number of memories on each side of the anchor that fit into a reply.
+const MAX_WINDOW: usize = 40;
 
 const ID_EXAMPLE: &str = r#"{"ids": ["0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23"]}"#;
 
@@ -79,17 +79,17 @@ struct CleanupInput {
     force: Option<bool>,
 }
 
-/// A call that went well.
+/// The reply to a successful call.
 #[derive(Debug, Serialize)]
-struct Done<T> {
+struct SuccessOutput<T> {
     success: bool,
     #[serde(flatten)]
     reply: T,
 }
 
-/// A call that did not.
+/// The reply to a failed call.
 #[derive(Debug, Serialize)]
-struct Failed<'a> {
+struct ErrorOutput<'a> {
     success: bool,
     error: &'a str,
 }
@@ -98,7 +98,7 @@ struct Failed<'a> {
 struct SearchOutput {
     results: Vec<FoundOutput>,
     total: usize,
-    /// What the answer lacks.
+    /// Notices about what the results lack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
 }
@@ -117,30 +117,30 @@ struct FoundOutput {
 
 #[derive(Debug, Serialize)]
 struct TimelineOutput {
-    timeline: Vec<NearOutput>,
+    timeline: Vec<TimelineItemOutput>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct NearOutput {
+struct TimelineItemOutput {
     id: String,
     title: String,
     #[serde(rename = "type")]
     kind: String,
     created_at: i64,
     position: &'static str,
-    /// In milliseconds, as `createdAt` is.
+    /// The distance in milliseconds, the unit of `createdAt`.
     distance_from_anchor: u64,
 }
 
 #[derive(Debug, Serialize)]
 struct GetOutput {
-    memories: Vec<WholeOutput>,
+    memories: Vec<FullMemoryOutput>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WholeOutput {
+struct FullMemoryOutput {
     id: String,
     #[serde(rename = "type")]
     kind: String,
@@ -172,7 +172,7 @@ struct SavedOutput {
 #[derive(Debug, Serialize)]
 struct StatsOutput {
     stats: Stats,
-    /// The same once more, for clients that look there.
+    /// The statistics again at the top level, where some clients expect them.
     #[serde(flatten)]
     same: Stats,
 }
@@ -197,7 +197,7 @@ struct CleanupOutput {
     freed_bytes: u64,
 }
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     let tools = vec![
         Tool::new(
@@ -243,21 +243,25 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             |store, input: CleanupInput| answer(store, || cleanup(store, &input)),
         ),
     ];
-    tools.into_iter().map(|tool| tool.refusing(refusal)).collect()
+    tools.into_iter().map(|tool| tool.with_error_format(error_answer)).collect()
 }
 
-/// Answers unless memory is off, which is looked up at each call.
+/// Runs a call, unless memory is disabled. The setting is read at each call.
+///
+/// # Errors
+/// `Invalid` if memory is disabled; otherwise the errors of `work`.
 fn answer<T: Serialize>(store: &Store, work: impl FnOnce() -> Result<T>) -> Result<Answer> {
     if !store.memories().is_memory_enabled() {
         return Err(Error::invalid(DISABLED));
     }
-    Answer::json(&Done { success: true, reply: work()? })
+    Answer::json(&SuccessOutput { success: true, reply: work()? })
 }
 
-fn refusal(error: &Error, served: &Served) -> Answer {
-    let error = sentence(error, |tool| served.has(tool));
-    // A text is always JSON.
-    Answer::json_refusal(&Failed { success: false, error: &error }).unwrap_or_else(|_| Answer::refusal(error))
+fn error_answer(error: &Error, served: &ServedTools) -> Answer {
+    let error = message_for_agent(error, |tool| served.has(tool));
+    // A string can always be written as JSON.
+    Answer::json_error(&ErrorOutput { success: false, error: &error })
+        .unwrap_or_else(|_| Answer::error(error))
 }
 
 fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
@@ -297,17 +301,17 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
     Ok(SearchOutput { total: results.len(), results, notices })
 }
 
-fn known(store: &Store, id: &str) -> Result<Memory> {
+fn memory_by_id(store: &Store, id: &str) -> Result<Memory> {
     store.index().refresh()?;
     store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
-    let anchor = known(store, &input.memory_id)?;
-    let window = input.window.unwrap_or(5).min(WIDEST);
+    let anchor = memory_by_id(store, &input.memory_id)?;
+    let window = input.window.unwrap_or(5).min(MAX_WINDOW);
     let reply =
         store.memories().timeline_among(&anchor.path, window, &store.recalls().scoped(Filter::default()))?;
-    let near = |(at, memory): (usize, Memory)| NearOutput {
+    let item = |(at, memory): (usize, Memory)| TimelineItemOutput {
         id: memory.id,
         title: memory.title,
         kind: memory.kind,
@@ -319,7 +323,7 @@ fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
         },
         distance_from_anchor: memory.created.millis().abs_diff(anchor.created.millis()),
     };
-    Ok(TimelineOutput { timeline: reply.memories.into_iter().enumerate().map(near).collect() })
+    Ok(TimelineOutput { timeline: reply.memories.into_iter().enumerate().map(item).collect() })
 }
 
 fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
@@ -331,12 +335,12 @@ fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
         let content = match store.memories().content(memory) {
             Ok(content) => content,
             Err(error) => {
-                tracing::warn!("{error}, so it is left out");
+                tracing::warn!("a memory is left out of a reply: {error}");
                 continue;
             }
         };
         let metadata = content.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
-        memories.push(WholeOutput {
+        memories.push(FullMemoryOutput {
             id: memory.id.clone(),
             kind: memory.kind.clone(),
             title: memory.title.clone(),
@@ -367,8 +371,8 @@ fn save(store: &Store, input: SaveInput) -> Result<SaveOutput> {
         tags: input.tags.unwrap_or_default(),
         ..InsertRequest::default()
     };
-    let made = store.memory_writes().insert(std::slice::from_ref(&request))?.pop();
-    let memory = made.ok_or_else(|| Error::internal("a new note is not there"))?;
+    let created = store.memory_writes().insert(std::slice::from_ref(&request))?.pop();
+    let memory = created.ok_or_else(|| Error::internal("the new note is missing"))?;
     Ok(SaveOutput { memory: SavedOutput { id: memory.id, kind: memory.kind, title: memory.title } })
 }
 
@@ -377,7 +381,7 @@ fn stats(store: &Store) -> Result<StatsOutput> {
     let stats = store.memories().memory_stats_among(&store.recalls().scoped(Filter::default()))?;
     let (missing, all) = store.memories().missing()?;
     let index_health = match missing {
-        // A tenth of the notes cannot be found.
+        // More than a tenth of the notes is not in the index.
         missing if missing.saturating_mul(10) > all => "needs-rebuild",
         0 if behind == 0 && stats.pending == 0 => "good",
         _ => "degraded",
@@ -396,6 +400,6 @@ fn stats(store: &Store) -> Result<StatsOutput> {
 }
 
 fn cleanup(store: &Store, input: &CleanupInput) -> Result<CleanupOutput> {
-    let done = store.maintenance().cleanup(input.force.unwrap_or(false), false)?;
-    Ok(CleanupOutput { evicted_count: done.evicted_count, freed_bytes: done.freed_bytes })
+    let reply = store.maintenance().cleanup(input.force.unwrap_or(false), false)?;
+    Ok(CleanupOutput { evicted_count: reply.evicted_count, freed_bytes: reply.freed_bytes })
 }

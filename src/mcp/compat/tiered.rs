@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, Inactive};
-use crate::mcp::reply_limit::LONGEST;
+use crate::mcp::reply_limit::TARGET_LENGTH;
 use crate::mcp::reply_limit::TextBudget;
 use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::memory::preview::preview;
@@ -18,7 +18,7 @@ use crate::store::{
     WorkContext,
 };
 
-/// A context counts so many hours where nothing is said.
+/// The default lifetime of a context, in hours.
 const TTL_HOURS: f64 = 4.0;
 
 const STORE_EXAMPLE: &str = r#"{"text": "The build needs Rust 1.95", "memory_type": "factual", "importance": 0.7, "tags": ["build"]}"#;
@@ -36,8 +36,8 @@ enum KindInput {
 }
 
 impl KindInput {
-    /// Reads a type; an unknown one is factual.
-    fn of(text: &str) -> Self {
+    /// Parses a type. An unknown one is factual.
+    fn parse(text: &str) -> Self {
         match text.trim().to_ascii_lowercase().as_str() {
             "procedural" => Self::Procedural,
             "project" => Self::Project,
@@ -171,7 +171,7 @@ struct MemoryOutput {
     text: String,
     #[serde(rename = "type")]
     kind: String,
-    /// The same once more, as the original names it.
+    /// The type again, under the name that the original server uses.
     #[serde(rename = "memory_type")]
     memory_type: String,
     tier: Tier,
@@ -222,7 +222,7 @@ struct RecallOutput {
     memories: Vec<RecalledOutput>,
     truncated: bool,
     context: Option<WorkContext>,
-    /// What the answer lacks.
+    /// Notices about what the results lack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
 }
@@ -260,26 +260,26 @@ struct StateOutput {
 struct ExplainOutput {
     #[serde(flatten)]
     memory: MemoryOutput,
-    /// Its type once more, as the original names it here.
+    /// The type again, under the name that the original server uses here.
     #[serde(rename = "memoryType")]
     kind: String,
     similarity: f64,
-    /// Days since it was made or used last; none where it is pinned.
+    /// The days since the memory was created or last used; 0 for a pinned one.
     effective_age_days: f64,
-    scoring: Scoring,
+    scoring: ScoringOutput,
     half_life_days: f64,
-    /// Importance as it is now, from 0 to 1.
+    /// The importance after decay, from 0 to 1.
     effective_importance: f64,
     use_count: usize,
     days_used: usize,
     use_days: Vec<String>,
     last_accessed_at: Option<String>,
-    injection: Injection,
+    injection: InjectionOutput,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Scoring {
+struct ScoringOutput {
     similarity_value: f64,
     similarity_component: f64,
     recency_value: f64,
@@ -293,7 +293,7 @@ struct Scoring {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Injection {
+struct InjectionOutput {
     eligible: bool,
     reason: String,
     is_pinned: bool,
@@ -301,7 +301,7 @@ struct Injection {
     tier: Tier,
 }
 
-/// What is being worked on, as the original tells it.
+/// The active context, in the form of the original server.
 #[derive(Debug, Serialize)]
 struct ContextOutput {
     id: &'static str,
@@ -319,7 +319,7 @@ struct ClearedOutput {
     previous_text: Option<String>,
 }
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
@@ -388,42 +388,42 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Brings importance from 0 to 1 to our scale of 1 to 10: the middle stays the middle, and the ends stay the ends.
+/// Converts an importance from 0 to 1 to our scale of 1 to 10. The middle and the ends map to each other.
 fn from_share(share: f64) -> f64 {
     let ours = if share < 0.5 { 1.0 + share * 8.0 } else { share * 10.0 };
     round(ours)
 }
 
-/// The way back of [`from_share`].
+/// Converts an importance of our scale to one from 0 to 1, as the inverse of [`from_share`].
 fn to_share(ours: f64) -> f64 {
     let ours = ours.clamp(1.0, 10.0);
     round(if ours < 5.0 { (ours - 1.0) / 8.0 } else { ours / 10.0 })
 }
 
-/// Drops what only the machine's way of counting adds: four decimals stay.
+/// Rounds to four decimals.
 fn round(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }
 
-fn show_share(cosine: f32) -> f64 {
+fn rounded_similarity(cosine: f32) -> f64 {
     round(f64::from(cosine)).min(1.0)
 }
 
-fn found(store: &Store, id: &str) -> Result<Memory> {
+fn memory_by_id(store: &Store, id: &str) -> Result<Memory> {
     store.index().refresh()?;
     store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn answer(text: impl Into<String>, details: impl Serialize) -> Result<Answer> {
-    Answer::text(text).with(&Details { details })
+    Answer::text(text).with_structured(&Details { details })
 }
 
-/// Gives the beginning of what a memory says.
-fn beginning(store: &Store, memory: &Memory) -> Result<String> {
+/// Returns a preview of the text of a memory.
+fn preview_of(store: &Store, memory: &Memory) -> Result<String> {
     Ok(match store.memories().content(memory) {
         Ok(content) => preview(&content.text),
         Err(error) => {
-            tracing::warn!("{error}, so its text is not shown");
+            tracing::warn!("the text of a memory is not shown: {error}");
             "(its note cannot be read)".to_owned()
         }
     })
@@ -431,9 +431,9 @@ fn beginning(store: &Store, memory: &Memory) -> Result<String> {
 
 fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     let tier = input.tier.as_deref().map(str::trim).unwrap_or_default();
-    let wanted = Tier::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(tier));
+    let requested_tier = Tier::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(tier));
     let mut properties = Map::new();
-    if wanted == Some(Tier::Archive) {
+    if requested_tier == Some(Tier::Archive) {
         properties.insert("tier".to_owned(), Value::from("archive"));
     }
     if input.pinned == Some(true) {
@@ -447,7 +447,7 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     properties.extend(source.map(|source| ("source".to_owned(), Value::from(source))));
     let request = InsertRequest {
         text: input.text,
-        kind: Some(kind.as_deref().map(KindInput::of).unwrap_or_default().name().to_owned()),
+        kind: Some(kind.as_deref().map(KindInput::parse).unwrap_or_default().name().to_owned()),
         tags: input.tags.unwrap_or_default(),
         importance: input.importance.map(|share| from_share(share.clamp(0.0, 1.0))),
         properties,
@@ -455,7 +455,7 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     };
     let (memory, similarity) = match store.memory_writes().insert_unless_similar(&request)? {
         InsertOutcome::New(memory) => (memory, None),
-        InsertOutcome::Known(memory, cosine) => (memory, Some(show_share(cosine))),
+        InsertOutcome::Known(memory, cosine) => (memory, Some(rounded_similarity(cosine))),
     };
     let content = store.memories().content(&memory)?;
     let tier = memory.state.tier;
@@ -467,9 +467,11 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
             memory.id
         ),
     };
-    if let Some(wanted) = wanted.filter(|wanted| similarity.is_none() && *wanted != tier) {
+    if let Some(requested_tier) =
+        requested_tier.filter(|requested_tier| similarity.is_none() && *requested_tier != tier)
+    {
         text.push_str(&format!(
-            "\nIt is {tier}, not {wanted}: tiers follow from age and use, and only ARCHIVE can be given."
+            "\nIt is {tier}, not {requested_tier}: tiers follow from age and use, and only ARCHIVE can be given."
         ));
     }
     let output = MemoryOutput::of(&memory, content.text, &content.properties);
@@ -486,26 +488,26 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
         limit: input.limit.unwrap_or(5),
         tier,
         include: Inactive {
-            // Whoever asks for the archive means it.
+            // A search of the tier ARCHIVE includes archived memories.
             archived: input.include_archive.unwrap_or(false) || tier == Some(Tier::Archive),
             forgotten: input.include_forgotten.unwrap_or(false),
         },
         filter: store.recalls().scoped(Filter::default()),
     };
     let context = store.memories().context()?;
-    let mut room = TextBudget::default();
+    let mut text_budget = TextBudget::default();
     let mut truncated = false;
     let mut memories = Vec::new();
-    let mut besides = 0;
+    let mut used = 0;
     let RecalledReply { memories: recalled, notices } = store.recalls().recall_memories(&request)?;
     for recalled in recalled {
-        // Beside its text a memory takes that much, and at the end of the room a little of its text.
-        besides += 500;
-        if besides > LONGEST {
+        // A memory without its text takes about this many characters.
+        used += 500;
+        if used > TARGET_LENGTH {
             truncated = true;
             break;
         }
-        let (text, is_cut) = room.take(&recalled.content.text);
+        let (text, is_cut) = text_budget.take(&recalled.content.text);
         truncated |= is_cut;
         memories.push(RecalledOutput {
             memory: MemoryOutput::of(&recalled.memory, text, &recalled.content.properties),
@@ -523,7 +525,12 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
         let MemoryOutput { id, kind, tier, .. } = memory;
         text.push_str(&format!("\n\n{}. {tier} {kind} {score:.3} {id}\n{}", at + 1, preview(&memory.text)));
     }
-    Answer::text(text).noting(notices.clone()).with(&RecallOutput { memories, truncated, context, notices })
+    Answer::text(text).with_notices(notices.clone()).with_structured(&RecallOutput {
+        memories,
+        truncated,
+        context,
+        notices,
+    })
 }
 
 fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
@@ -531,22 +538,22 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
     let given = input.memory_id.filter(|id| !id.trim().is_empty());
     let by_query = given.is_none();
     let memory = match (given, input.query) {
-        (Some(id), _) => found(store, &id)?,
-        (None, Some(query)) => best(store, &query, hard)?,
+        (Some(id), _) => memory_by_id(store, &id)?,
+        (None, Some(query)) => best_match(store, &query, hard)?,
         (None, None) => {
             return Err(Error::invalid("neither memoryId nor query is given")
                 .with_hint(format!("Give one of them. A valid call: {FORGET_EXAMPLE}")));
         }
     };
-    let text = beginning(store, &memory)?;
+    let text = preview_of(store, &memory)?;
     match store.memory_writes().forget(&memory.path, hard, false) {
         Err(error) if error.kind() == ErrorKind::Exists && memory.state.forgotten => {
             return Err(Error::new(ErrorKind::Exists, format!("Memory is already forgotten: {}", memory.id))
                 .with_hint("Use hard: true to move it to the trash, or memory_restore to bring it back"));
         }
-        done => drop(done?),
+        result => drop(result?),
     }
-    let mut said = if hard {
+    let mut text_reply = if hard {
         format!(
             "Memory moved to the trash: {}\n{text}\nThe user can bring it back: undo takes it back.",
             memory.id
@@ -555,13 +562,13 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
         format!("Memory forgotten: {}\n{text}\nmemory_restore brings it back.", memory.id)
     };
     if by_query {
-        said.push_str(&format!("\nThe query was taken to mean {} ({}).", memory.path, memory.title));
+        text_reply.push_str(&format!("\nThe query was taken to mean {} ({}).", memory.path, memory.title));
     }
-    answer(said, ForgetOutput { id: memory.id, text, hard_deleted: hard, restorable: !hard })
+    answer(text_reply, ForgetOutput { id: memory.id, text, hard_deleted: hard, restorable: !hard })
 }
 
-/// Finds the memory that a query means; what is forgotten can only be deleted.
-fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
+/// Finds the best match of a query. A forgotten memory matches only for a hard deletion.
+fn best_match(store: &Store, query: &str, hard: bool) -> Result<Memory> {
     let hidden = Inactive { archived: false, forgotten: !hard };
     let filter = store.recalls().scoped(Filter { hidden, ..Filter::default() });
     store.recalls().best_for(query, filter)?.ok_or_else(|| {
@@ -570,10 +577,15 @@ fn best(store: &Store, query: &str, hard: bool) -> Result<Memory> {
     })
 }
 
-/// Says how a memory stands after it was changed.
-fn state(store: &Store, change: &ChangeReply, path: &str, tier_updated: Option<bool>) -> Result<StateOutput> {
+/// Describes the state of a memory after a change.
+fn state_output(
+    store: &Store,
+    change: &ChangeReply,
+    path: &str,
+    tier_updated: Option<bool>,
+) -> Result<StateOutput> {
     let memory = store.memories().memory_after(Some(change), path)?;
-    let text = beginning(store, &memory)?;
+    let text = preview_of(store, &memory)?;
     let state = memory.state;
     let (tier, pinned, forgotten) = (state.tier, state.pinned, state.forgotten);
     Ok(StateOutput { id: memory.id, text, tier, pinned, forgotten, tier_updated })
@@ -581,24 +593,24 @@ fn state(store: &Store, change: &ChangeReply, path: &str, tier_updated: Option<b
 
 fn memory_restore(store: &Store, input: IdInput) -> Result<Answer> {
     let id = input.memory_id;
-    let memory = found(store, &id)?;
+    let memory = memory_by_id(store, &id)?;
     if !memory.state.forgotten {
         return Err(Error::invalid(format!("Memory is not forgotten: {id}")));
     }
     let done = store.memory_writes().restore_memory(&memory.path, false)?;
-    let output = state(store, &done, &memory.path, None)?;
+    let output = state_output(store, &done, &memory.path, None)?;
     answer(format!("Memory restored: {id}\n{}", output.text), output)
 }
 
 fn memory_pin(store: &Store, input: &IdInput) -> Result<Answer> {
     let id = &input.memory_id;
-    let memory = found(store, id)?;
+    let memory = memory_by_id(store, id)?;
     if memory.state.pinned {
         return Err(Error::new(ErrorKind::Exists, format!("Memory is already pinned: {id}")));
     }
     let before = memory.state.tier;
     let done = store.memory_writes().pin(&memory.path, false)?;
-    let mut output = state(store, &done, &memory.path, None)?;
+    let mut output = state_output(store, &done, &memory.path, None)?;
     let is_updated = output.tier != before;
     output.tier_updated = Some(is_updated);
     let mut text = format!("Memory pinned: {id}\n{}", output.text);
@@ -610,26 +622,26 @@ fn memory_pin(store: &Store, input: &IdInput) -> Result<Answer> {
 
 fn memory_unpin(store: &Store, input: IdInput) -> Result<Answer> {
     let id = input.memory_id;
-    let memory = found(store, &id)?;
+    let memory = memory_by_id(store, &id)?;
     if !memory.state.pinned {
         return Err(Error::invalid(format!("Memory is not pinned: {id}")));
     }
     let done = store.memory_writes().unpin(&memory.path, false)?;
-    let output = state(store, &done, &memory.path, None)?;
+    let output = state_output(store, &done, &memory.path, None)?;
     answer(format!("Memory unpinned: {id}\n{}\nIt is {} now.", output.text, output.tier), output)
 }
 
 fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
-    let memory = found(store, &input.memory_id)?;
+    let memory = memory_by_id(store, &input.memory_id)?;
     let content = store.memories().content(&memory)?;
     let query = input.query.filter(|query| !query.trim().is_empty());
     let reply = store.recalls().explain(&memory.path, query.as_deref())?;
     let (memory, score) = (reply.memory, reply.score);
     let state = memory.state.clone();
     let since = state.last_use.map_or(memory.created, |last| last.max(memory.created));
-    // What is pinned does not age.
+    // A pinned memory does not age.
     let effective_age_days = if state.pinned { 0.0 } else { round(days_between(since, store.now())) };
-    let scoring = Scoring {
+    let scoring = ScoringOutput {
         effective_age_days,
         similarity_value: score.similarity.raw,
         similarity_component: score.similarity.weighted,
@@ -672,7 +684,7 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
         days_used: state.days_used,
         use_days: memory.use_days(),
         last_accessed_at: state.last_use.map(Timestamp::rfc3339),
-        injection: Injection {
+        injection: InjectionOutput {
             eligible: reply.eligible,
             reason: reply.reason,
             is_pinned: state.pinned,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::{Filter, Inactive};
-use crate::mcp::error_text::sentence;
+use crate::mcp::error_text::message_for_agent;
 use crate::mcp::reply_limit::TextBudget;
 use crate::mcp::tool::{Answer, Effect, IntentInput, Tool};
 use crate::store::{
@@ -15,11 +15,11 @@ use crate::store::{
     SearchRequest, Store,
 };
 
-/// Stands between memories.
-const BETWEEN: &str = "\n\n---\n\n";
-/// The property that holds what a client wants to know of a memory.
+/// The separator of memories in a reply.
+const SEPARATOR: &str = "\n\n---\n\n";
+/// The property with the metadata that a client gave.
 const METADATA: &str = "metadata";
-/// The property that is embedded beside the text.
+/// The property that is embedded together with the text.
 const SUMMARY: &str = "summary";
 
 const STORE_EXAMPLE: &str =
@@ -36,11 +36,11 @@ const HANDOFF_EXAMPLE: &str =
 struct StoreInput {
     /// The memories, one or several.
     #[schemars(length(min = 1))]
-    memories: Vec<NewInput>,
+    memories: Vec<NewMemoryInput>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct NewInput {
+struct NewMemoryInput {
     /// The text to remember.
     content: String,
     /// A text that says in short what it is about; it is searched by meaning beside the content.
@@ -53,11 +53,11 @@ struct NewInput {
 struct UpdateInput {
     /// The changes, one for each memory.
     #[schemars(length(min = 1))]
-    updates: Vec<ChangeInput>,
+    updates: Vec<UpdateItemInput>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ChangeInput {
+struct UpdateItemInput {
     /// The memory's id.
     id: String,
     /// The new text, in place of the whole old one.
@@ -124,7 +124,7 @@ struct HandoffInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NoInput {}
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
@@ -191,7 +191,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn none_given(name: &str, example: &str) -> Error {
+fn empty_list(name: &str, example: &str) -> Error {
     Error::invalid(format!("{name} is empty"))
         .with_hint(format!("Give at least one. A valid call: {example}"))
 }
@@ -200,25 +200,25 @@ fn not_found(id: &str) -> String {
     format!("Memory {id} not found")
 }
 
-/// Finds memories by their ids; nothing for an id that no note has.
-fn all_by_id<'a>(store: &Store, ids: impl Iterator<Item = &'a String>) -> Result<Vec<Option<Memory>>> {
+/// Finds memories by their ids. The result holds `None` for an id that no note has.
+fn memories_by_ids<'a>(store: &Store, ids: impl Iterator<Item = &'a String>) -> Result<Vec<Option<Memory>>> {
     store.index().refresh()?;
     ids.map(|id| store.recalls().memory_of_id(id)).collect()
 }
 
 fn store_memories(store: &Store, input: StoreInput) -> Result<Answer> {
     if input.memories.is_empty() {
-        return Err(none_given("memories", STORE_EXAMPLE));
+        return Err(empty_list("memories", STORE_EXAMPLE));
     }
-    let keep = |new: NewInput| {
+    let insert_request = |new: NewMemoryInput| {
         let mut properties = Map::new();
         properties.extend(summary(new.embedding_text).map(|text| (SUMMARY.to_owned(), Value::from(text))));
-        properties.extend(filled(new.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
+        properties.extend(non_empty(new.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
         InsertRequest { text: new.content, properties, ..InsertRequest::default() }
     };
-    let requests: Vec<InsertRequest> = input.memories.into_iter().map(keep).collect();
-    let kept = store.memory_writes().insert(&requests)?;
-    Ok(Answer::text(match kept.as_slice() {
+    let requests: Vec<InsertRequest> = input.memories.into_iter().map(insert_request).collect();
+    let stored = store.memory_writes().insert(&requests)?;
+    Ok(Answer::text(match stored.as_slice() {
         [one] => format!("Memory stored with ID: {}", one.id),
         several => {
             let ids: Vec<String> = several.iter().map(|memory| format!("\n- {}", memory.id)).collect();
@@ -231,43 +231,45 @@ fn summary(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-fn filled(metadata: Option<Map<String, Value>>) -> Option<Map<String, Value>> {
+fn non_empty(metadata: Option<Map<String, Value>>) -> Option<Map<String, Value>> {
     metadata.filter(|map| !map.is_empty())
 }
 
 fn update_memories(store: &Store, input: UpdateInput) -> Result<Answer> {
     if input.updates.is_empty() {
-        return Err(none_given("updates", UPDATE_EXAMPLE));
+        return Err(empty_list("updates", UPDATE_EXAMPLE));
     }
-    // Nothing is changed where one of the changes cannot be meant.
+    // All updates are checked before the first one is made.
     if let Some(update) =
         input.updates.iter().find(|update| update.content.as_ref().is_some_and(|text| text.trim().is_empty()))
     {
         return Err(Error::invalid(format!("the new content of {} is empty", update.id))
-            .with_hint("Give a text, or leave content out; delete_memories deletes"));
+            .with_hint("Give a text, or omit content; delete_memories deletes a memory"));
     }
-    let found = all_by_id(store, input.updates.iter().map(|update| &update.id))?;
+    let found = memories_by_ids(store, input.updates.iter().map(|update| &update.id))?;
     let mut lines = Vec::new();
     for (change, memory) in input.updates.into_iter().zip(found) {
         let Some(memory) = memory else {
             lines.push(not_found(&change.id));
             continue;
         };
-        // What is given empty goes.
+        // An empty value removes the property.
         let mut properties = Vec::new();
         if change.embedding_text.is_some() {
             properties.push((SUMMARY.to_owned(), Value::from(summary(change.embedding_text))));
         }
         if change.metadata.is_some() {
             properties
-                .push((METADATA.to_owned(), filled(change.metadata).map_or(Value::Null, Value::Object)));
+                .push((METADATA.to_owned(), non_empty(change.metadata).map_or(Value::Null, Value::Object)));
         }
         let (note, content) = (memory.path, change.content);
         let request = ReviseRequest { note, content, properties, ..ReviseRequest::default() };
-        // What was done before it is told all the same.
+        // A failure does not hide the updates made before.
         lines.push(match store.memory_writes().revise(&request) {
             Ok(_) => format!("Memory {} updated successfully", change.id),
-            Err(error) => format!("Memory {} not updated: {}", change.id, sentence(&error, |_| false)),
+            Err(error) => {
+                format!("Memory {} not updated: {}", change.id, message_for_agent(&error, |_| false))
+            }
         });
     }
     Ok(Answer::text(lines.join("\n")))
@@ -275,9 +277,9 @@ fn update_memories(store: &Store, input: UpdateInput) -> Result<Answer> {
 
 fn delete_memories(store: &Store, input: IdsInput) -> Result<Answer> {
     if input.ids.is_empty() {
-        return Err(none_given("ids", IDS_EXAMPLE));
+        return Err(empty_list("ids", IDS_EXAMPLE));
     }
-    let found = all_by_id(store, input.ids.iter())?;
+    let found = memories_by_ids(store, input.ids.iter())?;
     let mut lines = Vec::new();
     for (id, memory) in input.ids.iter().zip(found) {
         let Some(memory) = memory else {
@@ -285,9 +287,9 @@ fn delete_memories(store: &Store, input: IdsInput) -> Result<Answer> {
             continue;
         };
         match store.memory_writes().forget(&memory.path, false, false) {
-            // What is deleted already is deleted.
+            // A memory that is deleted already is no error.
             Err(error) if error.kind() != ErrorKind::Exists => {
-                lines.push(format!("Memory {id} not deleted: {}", sentence(&error, |_| false)));
+                lines.push(format!("Memory {id} not deleted: {}", message_for_agent(&error, |_| false)));
                 continue;
             }
             _ => {}
@@ -297,8 +299,8 @@ fn delete_memories(store: &Store, input: IdsInput) -> Result<Answer> {
     Ok(Answer::text(lines.join("\n")))
 }
 
-/// Writes what every reply says of a memory.
-fn block(memory: &Memory, text: &str, content: &MemoryContent) -> String {
+/// Formats what every reply tells about a memory.
+fn format_memory(memory: &Memory, text: &str, content: &MemoryContent) -> String {
     let mut block = format!("ID: {}\nContent: {text}", memory.id);
     if let Some(Value::Object(metadata)) = content.get(METADATA)
         && !metadata.is_empty()
@@ -321,41 +323,41 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
     };
     let found = store.searches().search(&search)?;
     let notices: Vec<String> = found.notes.iter().map(|note| note.for_agent(|_| false)).collect();
-    let mut room = TextBudget::default();
+    let mut text_budget = TextBudget::default();
     let mut blocks = Vec::new();
     for memory in found.results.iter().filter_map(|result| result.memory.as_ref()) {
         let content = match store.memories().content(memory) {
             Ok(content) => content,
-            // What is gone since is not found, and what cannot be read hides nothing else.
+            // A memory that was deleted since is no result, and one that cannot be read does not hide the others.
             Err(error) => {
                 if error.kind() != ErrorKind::NotFound {
-                    tracing::warn!("{error}, so it is left out");
+                    tracing::warn!("a memory is left out of a reply: {error}");
                 }
                 continue;
             }
         };
-        let (mut text, is_cut) = room.take(&content.text);
+        let (mut text, is_cut) = text_budget.take(&content.text);
         if is_cut {
             text.push_str(" (cut; get_memories gives more of it)");
         }
-        let mut block = block(memory, &text, &content);
+        let mut block = format_memory(memory, &text, &content);
         if memory.state.forgotten {
             block.push_str("\n[DELETED]");
         }
         blocks.push(block);
     }
     if blocks.is_empty() {
-        return Ok(Answer::text("No memories found matching your query.").noting(notices));
+        return Ok(Answer::text("No memories found matching your query.").with_notices(notices));
     }
-    Ok(Answer::text(blocks.join(BETWEEN)).noting(notices))
+    Ok(Answer::text(blocks.join(SEPARATOR)).with_notices(notices))
 }
 
 fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
     if input.ids.is_empty() {
-        return Err(none_given("ids", IDS_EXAMPLE));
+        return Err(empty_list("ids", IDS_EXAMPLE));
     }
-    let found = all_by_id(store, input.ids.iter())?;
-    let mut room = TextBudget::default();
+    let found = memories_by_ids(store, input.ids.iter())?;
+    let mut text_budget = TextBudget::default();
     let mut blocks = Vec::new();
     for (id, memory) in input.ids.iter().zip(&found) {
         let Some(memory) = memory else {
@@ -365,16 +367,16 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         let content = match store.memories().content(memory) {
             Ok(content) => content,
             Err(error) => {
-                tracing::warn!("{error}, so it is shown as absent");
+                tracing::warn!("a memory is reported as not found: {error}");
                 blocks.push(not_found(id));
                 continue;
             }
         };
-        let (mut text, is_cut) = room.take(&content.text);
+        let (mut text, is_cut) = text_budget.take(&content.text);
         if is_cut {
             text.push_str(&format!(" (cut; the note {} holds all of it)", memory.path));
         }
-        let mut block = block(memory, &text, &content);
+        let mut block = format_memory(memory, &text, &content);
         block.push_str(&format!(
             "\nCreated: {}\nUpdated: {}",
             memory.created.rfc3339(),
@@ -388,13 +390,13 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         blocks.push(block);
     }
     store.memories().used_all(found.iter().flatten(), "get_memories");
-    Ok(Answer::text(blocks.join(BETWEEN)))
+    Ok(Answer::text(blocks.join(SEPARATOR)))
 }
 
 fn report_memory_usefulness(store: &Store, input: VoteInput) -> Result<Answer> {
     store.index().refresh()?;
     let id = input.memory_id;
-    let Some(memory) = store.recalls().memory_of_id(&id)? else { return Ok(Answer::refusal(not_found(&id))) };
+    let Some(memory) = store.recalls().memory_of_id(&id)? else { return Ok(Answer::error(not_found(&id))) };
     let score = store.memories().vote(&memory.path, input.useful)?.state.usefulness;
     let verdict = if input.useful { "useful" } else { "not useful" };
     Ok(Answer::text(format!("Memory {id} marked as {verdict}. New usefulness score: {score}")))
@@ -412,7 +414,7 @@ fn store_handoff(store: &Store, input: HandoffInput) -> Result<Answer> {
         memories: input.memory_ids.unwrap_or_default(),
     };
     let mut properties = Map::new();
-    properties.extend(filled(input.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
+    properties.extend(non_empty(input.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
     let reply = store.handoffs().store_handoff(&HandoffRequest { handoff, properties }, false)?;
     let memory = reply.memory.ok_or_else(|| Error::internal("the handoff has no note"))?;
     Ok(Answer::text(format!("Handoff stored with memory ID: {}", memory.id)))
@@ -423,12 +425,13 @@ fn get_handoff(store: &Store, _: NoInput) -> Result<Answer> {
     match store.handoffs().handoff(None) {
         Ok(handoff) => {
             let mut text = handoff.text.trim_end().to_owned();
-            // One that is gone is left out.
-            let there = handoff.memories.iter().filter_map(|(id, content)| Some((id, content.as_deref()?)));
-            let there: Vec<String> =
-                there.map(|(id, content)| format!("### Memory: {id}\n{}", content.trim())).collect();
-            if !there.is_empty() {
-                text.push_str(&format!("\n\n## Referenced Memories\n\n{}", there.join("\n\n")));
+            // A memory that no longer exists is left out.
+            let existing =
+                handoff.memories.iter().filter_map(|(id, content)| Some((id, content.as_deref()?)));
+            let existing: Vec<String> =
+                existing.map(|(id, content)| format!("### Memory: {id}\n{}", content.trim())).collect();
+            if !existing.is_empty() {
+                text.push_str(&format!("\n\n## Referenced Memories\n\n{}", existing.join("\n\n")));
             }
             Ok(Answer::text(text))
         }

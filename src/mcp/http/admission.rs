@@ -13,26 +13,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The largest request, in bytes.
 pub(super) const MAX_BODY: usize = 4 << 20;
-/// A request that takes longer to arrive is given up, and so is a connection that is silent for so long.
+/// The time in which a request must arrive, and after which an idle connection is closed.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// A request of at most so many bytes needs no reservation: the number of connections bounds their sum.
+/// The largest request, in bytes, that needs no reservation: the limit of connections bounds the sum of these requests.
 const UNRESERVED_BODY: usize = 64 << 10;
-/// The bodies of all larger requests that are under way have at most so many bytes together.
+/// The limit of the bytes of all larger requests together.
 const BODY_MEMORY: usize = 16 << 20;
-/// A larger request waits at most so long for room.
+/// The time that a larger request waits for free memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(2);
-/// At most so many connections are open at once, and never more than half of the files that the process may open.
+/// The largest number of open connections. Half of the limit of open files is another bound.
 const MAX_CONNECTIONS: usize = 512;
 
 /// A reserved share of the memory for request bodies. Dropping it releases the share.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "it is held, and never looked at")]
+#[expect(dead_code, reason = "the permit is only held, for its destructor")]
 pub(in crate::mcp) struct BodyReservation(Arc<OwnedSemaphorePermit>);
 
-/// The limits, with what of them is still free.
+/// The limits, each as a semaphore of what is still free.
 #[derive(Debug, Clone)]
 pub(super) struct Admission {
-    room: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
     connections: Arc<Semaphore>,
 }
 
@@ -41,22 +41,22 @@ impl Default for Admission {
         let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
         let connections = files.map_or(MAX_CONNECTIONS, |files| (files / 2).clamp(8, MAX_CONNECTIONS));
         Self {
-            room: Arc::new(Semaphore::new(BODY_MEMORY)),
+            memory: Arc::new(Semaphore::new(BODY_MEMORY)),
             connections: Arc::new(Semaphore::new(connections)),
         }
     }
 }
 
 impl Admission {
-    /// Admits one more connection; `None` where there are too many.
+    /// Admits another connection. Returns `None` if there are too many.
     pub(super) fn connection(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.connections).try_acquire_owned().ok()
     }
 
-    /// Reads the body of a request, and reserves the memory that it takes.
+    /// Reads the body of a request, and reserves memory for it.
     ///
     /// # Errors
-    /// The response that refuses it: too large, too slow, broken off, or no room.
+    /// The response for a request that is too large, too slow or incomplete, or for which no memory is free.
     pub(super) async fn read(
         &self,
         headers: &HeaderMap,
@@ -64,7 +64,9 @@ impl Admission {
     ) -> Result<(Bytes, Option<BodyReservation>), Response> {
         match tokio::time::timeout(BODY_TIMEOUT, self.collect(headers, body)).await {
             Ok(read) => read,
-            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive\n").into_response()),
+            Err(_) => {
+                Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time\n").into_response())
+            }
         }
     }
 
@@ -86,7 +88,7 @@ impl Admission {
         let mut bytes = Vec::new();
         while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
             let frame = frame.map_err(|error| {
-                (StatusCode::BAD_REQUEST, format!("the request broke off: {error}\n")).into_response()
+                (StatusCode::BAD_REQUEST, format!("the request is incomplete: {error}\n")).into_response()
             })?;
             let Ok(data) = frame.into_data() else { continue };
             let length = bytes.len() + data.len();
@@ -94,7 +96,7 @@ impl Admission {
                 return Err(too_large());
             }
             if length > UNRESERVED_BODY && reserved.is_none() {
-                // Its length was not declared.
+                // The request has no `Content-Length`.
                 reserved = Some(self.reserve(largest).await?);
             }
             bytes.extend_from_slice(&data);
@@ -104,14 +106,14 @@ impl Admission {
 
     async fn reserve(&self, bytes: usize) -> Result<BodyReservation, Response> {
         let busy = || {
-            let again = [(header::RETRY_AFTER, "1")];
-            let text = "too many large requests are under way; send it again\n";
-            (StatusCode::SERVICE_UNAVAILABLE, again, text).into_response()
+            let retry = [(header::RETRY_AFTER, "1")];
+            let text = "too many large requests are being processed; send it again\n";
+            (StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response()
         };
         let permits = u32::try_from(bytes).map_err(|_| too_large())?;
-        let room = Arc::clone(&self.room).acquire_many_owned(permits);
-        match tokio::time::timeout(MEMORY_TIMEOUT, room).await {
-            Ok(Ok(room)) => Ok(BodyReservation(Arc::new(room))),
+        let permit = Arc::clone(&self.memory).acquire_many_owned(permits);
+        match tokio::time::timeout(MEMORY_TIMEOUT, permit).await {
+            Ok(Ok(permit)) => Ok(BodyReservation(Arc::new(permit))),
             Ok(Err(_)) | Err(_) => Err(busy()),
         }
     }

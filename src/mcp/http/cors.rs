@@ -13,70 +13,70 @@ use crate::error::{Error, Result};
 
 /// Request headers of the protocol, besides those whose names begin with `mcp-`.
 const HEADERS: [&str; 4] = ["accept", "authorization", "content-type", "last-event-id"];
-/// A browser asks whether a page of this machine or network may be reached from the internet.
+/// The header by which a browser asks whether a public web page may reach this machine or network.
 const REQUEST_PRIVATE: HeaderName = HeaderName::from_static("access-control-request-private-network");
 const ALLOW_PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Origins of web pages that may read the answers.
+/// The origins of web pages that may read the answers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cors {
     allowed: Vec<String>,
 }
 
 impl Cors {
-    /// Allows these origins, as [`origin`] gives them.
+    /// Allows the given origins, normalized by [`origin`].
     pub(super) fn new(allowed: Vec<String>) -> Self {
         Self { allowed }
     }
 
-    /// Gives the origin of a request, where its pages may read the answer.
+    /// Returns the `Origin` of a request if it is allowed.
     pub(super) fn origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let given = headers.get(ORIGIN)?;
-        let asked = origin(given.to_str().ok()?).ok()?;
-        self.allowed.contains(&asked).then(|| given.clone())
+        let normalized = origin(given.to_str().ok()?).ok()?;
+        self.allowed.contains(&normalized).then(|| given.clone())
     }
 }
 
-/// Reads the origin of web pages: scheme, host and port, and no more.
+/// Parses and normalizes the origin of web pages: scheme, host and port.
 ///
 /// # Errors
-/// `Invalid` for any other text.
+/// `Invalid` if the text is not an origin.
 pub(super) fn origin(text: &str) -> Result<String> {
-    let wrong = || {
-        Error::invalid(format!("{text:?} is no origin of web pages"))
+    let invalid = || {
+        Error::invalid(format!("{text:?} is not an origin of web pages"))
             .with_hint("write it as browsers do: https://notes.example:8443")
     };
-    let uri: Uri = text.parse().map_err(|_| wrong())?;
-    let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.host()) else { return Err(wrong()) };
+    let uri: Uri = text.parse().map_err(|_| invalid())?;
+    let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.host()) else { return Err(invalid()) };
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-        return Err(wrong());
+        return Err(invalid());
     }
     let (scheme, host) = (scheme.to_lowercase(), host.to_lowercase());
     Ok(match (uri.port_u16(), scheme.as_str()) {
         (Some(port), _) => format!("{scheme}://{host}:{port}"),
-        // Without a port an origin would stand for every port of that host.
+        // rmcp would allow every port of the host if the origin had none.
         (None, "https") => format!("{scheme}://{host}:443"),
         (None, "http") => format!("{scheme}://{host}:80"),
         (None, _) => format!("{scheme}://{host}"),
     })
 }
 
-/// Says whether a browser asks before it calls.
+/// Returns whether a request is a CORS preflight request.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Answers a browser that asks before it calls.
+/// Answers a preflight request.
 pub(super) fn preflight(headers: &HeaderMap) -> Response {
-    let wanted = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).and_then(|value| value.to_str().ok());
-    let wanted = wanted.unwrap_or_default().split(',').map(|name| name.trim().to_lowercase());
-    let known = |name: &String| HEADERS.contains(&name.as_str()) || name.starts_with("mcp-");
-    let granted: Vec<String> = wanted.filter(known).collect();
+    let requested = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).and_then(|value| value.to_str().ok());
+    let requested = requested.unwrap_or_default().split(',').map(|name| name.trim().to_lowercase());
+    let is_known = |name: &String| HEADERS.contains(&name.as_str()) || name.starts_with("mcp-");
+    let granted: Vec<String> = requested.filter(is_known).collect();
     let mut response = StatusCode::NO_CONTENT.into_response();
     let answer = response.headers_mut();
     answer.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
     answer.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    // Names of headers that came as one are one.
+    // Parts of a valid header value always form a valid one.
     if let Ok(granted) = HeaderValue::from_str(&granted.join(", ")) {
         answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, granted);
     }
@@ -86,8 +86,8 @@ pub(super) fn preflight(headers: &HeaderMap) -> Response {
     response
 }
 
-/// Lets pages of an origin read a response.
-pub(super) fn share(mut response: Response, origin: HeaderValue) -> Response {
+/// Adds the headers that let pages of an origin read a response.
+pub(super) fn allow_origin(mut response: Response, origin: HeaderValue) -> Response {
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("Origin"));

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::tool::Answer;
-use super::LONGEST;
+use super::TARGET_LENGTH;
 use crate::error::{Error, Result};
-use crate::mcp::reply_limit::cut;
+use crate::mcp::reply_limit::truncate;
 use crate::store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Operation,
     RelateRequest, Store, WriteRequest,
 };
 
-/// So many changed files are named.
-const NAMED: usize = 100;
+/// The largest number of changed files that a reply names.
+const MAX_FILES: usize = 100;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct WriteInput {
@@ -37,7 +37,7 @@ pub(super) struct WriteInput {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum EditAction {
+enum EditActionInput {
     Append,
     Prepend,
     Replace,
@@ -50,7 +50,7 @@ enum EditAction {
 pub(super) struct EditInput {
     note: String,
     /// set, remove: a frontmatter key
-    action: EditAction,
+    action: EditActionInput,
     text: Option<String>,
     /// What text replaces
     old: Option<String>,
@@ -77,7 +77,7 @@ pub(super) struct MoveInput {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum How {
+enum DeleteModeInput {
     #[default]
     Trash,
     Forget,
@@ -88,7 +88,7 @@ enum How {
 pub(super) struct DeleteInput {
     note: String,
     /// forget: kept, out of search
-    how: Option<How>,
+    how: Option<DeleteModeInput>,
     #[serde(default)]
     restore: bool,
     /// Links to it become text
@@ -112,49 +112,49 @@ pub(super) struct LinkInput {
     remove: bool,
 }
 
-/// What a change did, or would do.
+/// The result of a change, or of a dry run.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Changed {
+pub(super) struct ChangeOutput {
     applied: bool,
-    /// Where the note is now.
+    /// The path of the note after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    /// Its content hash now.
+    /// The content hash of the note after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// The name of the operation in the journal.
+    /// The id of the operation in the journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<String>,
-    /// Files that changed: `a.md`, or `a.md -> b.md`.
+    /// The changed files, as `a.md` or `a.md -> b.md`.
     files: Vec<String>,
-    /// How many, where not all are named.
+    /// The number of changed files, if not all are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     files_total: Option<usize>,
-    /// The note that says nearly the same, which is linked now.
+    /// A note with nearly the same text, which the new note links to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    near_duplicate: Option<Near>,
-    /// Links that lead nowhere now: `path:line`.
+    near_duplicate: Option<NearDuplicate>,
+    /// Links without a target after the change, as `path:line`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dangling: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
-    /// What would change.
+    /// The changes that a dry run would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Near {
+struct NearDuplicate {
     path: String,
     id: String,
     title: String,
     cosine: f32,
 }
 
-impl Changed {
-    pub(super) fn of(reply: &ChangeReply) -> Self {
+impl ChangeOutput {
+    pub(super) fn new(reply: &ChangeReply) -> Self {
         let folders = reply.plan.folders.iter().map(|folder| format!("{}/ -> {}/", folder.from, folder.to));
         let files = reply.plan.files.iter().map(|file| match (&file.from, &file.to) {
             (Some(from), Some(to)) if from != to => format!("{from} -> {to}"),
@@ -167,27 +167,27 @@ impl Changed {
         Self {
             applied: reply.applied,
             operation: reply.id.clone(),
-            files: folders.chain(files).take(NAMED).collect(),
-            files_total: (total > NAMED).then_some(total),
-            notices: remarks.take(NAMED).chain(reply.notices.iter().cloned()).collect(),
-            diff: reply.diff.as_deref().map(shortened),
+            files: folders.chain(files).take(MAX_FILES).collect(),
+            files_total: (total > MAX_FILES).then_some(total),
+            notices: remarks.take(MAX_FILES).chain(reply.notices.iter().cloned()).collect(),
+            diff: reply.diff.as_deref().map(shorten_diff),
             ..Self::default()
         }
     }
 
-    /// Adds where the note is that an operation left, and its hash: as it was left, whatever became of it since.
-    pub(super) fn at(reply: &ChangeReply, store: &Store, path: &str) -> Self {
-        let changed = Self::of(reply);
-        if !changed.applied && changed.diff.is_some() {
-            return changed;
+    /// Describes a change with the path, id and hash that it left the note at `path` with, regardless of later changes.
+    pub(super) fn for_note(reply: &ChangeReply, store: &Store, path: &str) -> Self {
+        let output = Self::new(reply);
+        if !output.applied && output.diff.is_some() {
+            return output;
         }
         match store.memories().left(reply, path) {
-            Some((path, id, hash)) => Self { path: Some(path), id: Some(id), hash, ..changed },
-            None => Self { path: Some(path.to_owned()), ..changed },
+            Some((path, id, hash)) => Self { path: Some(path), id: Some(id), hash, ..output },
+            None => Self { path: Some(path.to_owned()), ..output },
         }
     }
 
-    pub(super) fn answer(self) -> Result<Answer> {
+    pub(super) fn into_answer(self) -> Result<Answer> {
         let mut lines = Vec::new();
         match (&self.diff, self.applied, &self.path) {
             (Some(diff), ..) if diff.is_empty() => lines.push("nothing would change".to_owned()),
@@ -203,21 +203,21 @@ impl Changed {
             lines.push(format!("hash {hash}"));
         }
         if let Some(near) = &self.near_duplicate {
-            lines.push(format!("nearly the same: {}", near.path));
+            lines.push(format!("near duplicate: {}", near.path));
         }
         if !self.dangling.is_empty() {
-            lines.push(format!("links that lead nowhere now: {}", self.dangling.join(", ")));
+            lines.push(format!("links without a target now: {}", self.dangling.join(", ")));
         }
         lines.extend(self.notices.iter().map(|notice| format!("notice: {notice}")));
-        Answer::text(lines.join("\n")).with(&self)
+        Answer::text(lines.join("\n")).with_structured(&self)
     }
 }
 
-/// Cuts a diff that no reply has room for.
-fn shortened(diff: &str) -> String {
+/// Cuts a diff that is too long for a reply.
+fn shorten_diff(diff: &str) -> String {
     let mut shown = diff.to_owned();
-    // Room is left for the names of the files.
-    if cut(&mut shown, LONGEST / 2) {
+    // The rest of the reply is for the names of the files.
+    if truncate(&mut shown, TARGET_LENGTH / 2) {
         shown.push_str(&format!("\n(cut: the diff has {} bytes)\n", diff.len()));
     }
     shown
@@ -230,22 +230,27 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         properties.push(("importance".to_owned(), crate::store::number(importance)));
     }
     properties.extend(input.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
-    let bare = |tag: &String| tag.trim().trim_start_matches('#').to_owned();
+    let without_sign = |tag: &String| tag.trim().trim_start_matches('#').to_owned();
     let new = NewRequest {
         title: input.title,
         content: input.content,
         folder: input.folder,
         category: input.category,
-        tags: input.tags.iter().map(bare).collect(),
+        tags: input.tags.iter().map(without_sign).collect(),
         note_type: input.note_type,
         properties,
         ..NewRequest::default()
     };
     let request = WriteRequest { new, allow_duplicate: input.allow_duplicate };
     let reply = store.memory_writes().write_note(&request, input.dry_run)?;
-    let near =
-        reply.near.map(|near| Near { path: near.path, id: near.id, title: near.title, cosine: near.cosine });
-    Changed { near_duplicate: near, ..Changed::at(&reply.change, store, &reply.path) }.answer()
+    let near = reply.near.map(|near| NearDuplicate {
+        path: near.path,
+        id: near.id,
+        title: near.title,
+        cosine: near.cosine,
+    });
+    ChangeOutput { near_duplicate: near, ..ChangeOutput::for_note(&reply.change, store, &reply.path) }
+        .into_answer()
 }
 
 pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
@@ -258,32 +263,34 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
     let text = || input.text.clone().ok_or_else(|| needs("text"));
     let key = || input.key.clone().ok_or_else(|| needs("key"));
     let edit = match input.action {
-        EditAction::Append => NoteEdit::Append(text()?, input.heading.clone()),
-        EditAction::Prepend => NoteEdit::Prepend(text()?, input.heading.clone()),
-        EditAction::Replace => NoteEdit::Replace {
+        EditActionInput::Append => NoteEdit::Append(text()?, input.heading.clone()),
+        EditActionInput::Prepend => NoteEdit::Prepend(text()?, input.heading.clone()),
+        EditActionInput::Replace => NoteEdit::Replace {
             old: input.old.clone().ok_or_else(|| needs("old"))?,
             new: text()?,
             count: input.expected_replacements.unwrap_or(1),
         },
-        EditAction::ReplaceSection => {
+        EditActionInput::ReplaceSection => {
             NoteEdit::ReplaceSection(input.heading.clone().ok_or_else(|| needs("heading"))?, text()?)
         }
-        EditAction::Set => NoteEdit::Set(key()?, input.value.clone().ok_or_else(|| needs("value"))?),
-        EditAction::Remove => NoteEdit::Unset(key()?),
+        EditActionInput::Set => NoteEdit::Set(key()?, input.value.clone().ok_or_else(|| needs("value"))?),
+        EditActionInput::Remove => NoteEdit::Unset(key()?),
     };
     let expect = input.expected_hash.as_deref().map(str::parse).transpose()?;
     let path = store.lookup().find(&input.note)?.path.to_string();
     let request = EditRequest { note: path.clone(), edit, expect };
     let reply = store.changes().change(&Operation::Edit(request), input.dry_run)?;
-    // A memory whose title was made of its text may have another name now.
-    let own =
+    // A memory that is named by the beginning of its text may have been renamed.
+    let own_change =
         reply.plan.files.iter().find(|file| file.from.as_ref().is_some_and(|from| from.to_string() == path));
-    let path =
-        own.and_then(|file| file.to.as_ref()).filter(|_| reply.applied).map_or(path, ToString::to_string);
-    Changed::at(&reply, store, &path).answer()
+    let path = own_change
+        .and_then(|file| file.to.as_ref())
+        .filter(|_| reply.applied)
+        .map_or(path, ToString::to_string);
+    ChangeOutput::for_note(&reply, store, &path).into_answer()
 }
 
-pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
+pub(super) fn move_note(store: &Store, input: MoveInput) -> Result<Answer> {
     store.index().refresh()?;
     let request = MoveRequest {
         from: input.from,
@@ -296,8 +303,8 @@ pub(super) fn relocate(store: &Store, input: MoveInput) -> Result<Answer> {
     let to = moved.and_then(|file| file.to.as_ref()).map(ToString::to_string);
     let is_note = reply.plan.folders.is_empty();
     match to.filter(|_| is_note && reply.applied) {
-        Some(to) => Changed::at(&reply, store, &to).answer(),
-        None => Changed::of(&reply).answer(),
+        Some(to) => ChangeOutput::for_note(&reply, store, &to).into_answer(),
+        None => ChangeOutput::new(&reply).into_answer(),
     }
 }
 
@@ -305,41 +312,42 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
     store.index().refresh()?;
     if input.restore {
         let reply = store.memory_writes().restore_memory(&input.note, input.dry_run)?;
-        let back = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
-        return match back.filter(|_| reply.applied) {
-            Some(path) => Changed::at(&reply, store, &path).answer(),
-            None => Changed::of(&reply).answer(),
+        let restored = reply.plan.files.first().and_then(|file| file.to.as_ref()).map(ToString::to_string);
+        return match restored.filter(|_| reply.applied) {
+            Some(path) => ChangeOutput::for_note(&reply, store, &path).into_answer(),
+            None => ChangeOutput::new(&reply).into_answer(),
         };
     }
-    let how = input.how.unwrap_or_default();
+    let mode = input.how.unwrap_or_default();
     let path = store.lookup().find(&input.note)?.path.to_string();
-    if how == How::Forget {
+    if mode == DeleteModeInput::Forget {
         let reply = store.memory_writes().forget(&path, false, input.dry_run)?;
         let path = reply.changed().unwrap_or(path);
-        return Changed::at(&reply, store, &path).answer();
+        return ChangeOutput::for_note(&reply, store, &path).into_answer();
     }
-    if how == How::Permanent && !input.confirm && !input.dry_run {
-        return Err(Error::invalid(format!("nothing is deleted: no undo brings {path} back after that"))
-            .with_hint("Give confirm: true once the user agrees, or leave how out: the trash keeps it"));
+    if mode == DeleteModeInput::Permanent && !input.confirm && !input.dry_run {
+        return Err(Error::invalid(format!("{path} is not deleted: a permanent deletion cannot be undone"))
+            .with_hint("Give confirm: true once the user agrees, or omit how to move it to the trash"));
     }
     let request = DeleteRequest {
         note: path.clone(),
-        permanent: how == How::Permanent,
+        permanent: mode == DeleteModeInput::Permanent,
         links: if input.unlink { DanglingLinks::Plain } else { DanglingLinks::Leave },
     };
     let reply = store.changes().change(&Operation::Delete(request), input.dry_run)?;
     let is_dangling = |remark: &&crate::text::edit::Remark| remark.code == "dangling";
     let dangling = reply.plan.remarks.iter().filter(is_dangling);
-    let dangling = dangling.map(|remark| format!("{}:{}", remark.path, remark.line)).take(NAMED).collect();
-    let mut changed = Changed { dangling, ..Changed::of(&reply) };
-    // They stand under `dangling` already.
-    changed.notices.retain(|notice| !notice.ends_with("(dangling)"));
-    changed.answer()
+    let dangling =
+        dangling.map(|remark| format!("{}:{}", remark.path, remark.line)).take(MAX_FILES).collect();
+    let mut output = ChangeOutput { dangling, ..ChangeOutput::new(&reply) };
+    // `dangling` lists these already.
+    output.notices.retain(|notice| !notice.ends_with("(dangling)"));
+    output.into_answer()
 }
 
 pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.index().refresh()?;
     let request = RelateRequest { a: input.a, b: input.b, text: input.text };
     let operation = if input.remove { Operation::Unlink(request) } else { Operation::Link(request) };
-    Changed::of(&store.changes().change(&operation, false)?).answer()
+    ChangeOutput::new(&store.changes().change(&operation, false)?).into_answer()
 }

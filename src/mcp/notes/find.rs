@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::error_text::sentence;
+use super::super::error_text::message_for_agent;
 use super::super::resources::uri_of;
 use super::super::tool::{Answer, IntentInput, within};
-use super::LONGEST;
+use super::TARGET_LENGTH;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::catalog::{Filter, Inactive};
-use crate::mcp::reply_limit::{cost, json_length, length};
+use crate::mcp::reply_limit::{json_char_length, json_length, json_value_length};
 use crate::search::Mode;
 use crate::store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
@@ -20,18 +20,18 @@ use crate::store::{
 use crate::text::control::plain_lines;
 use crate::text::media_type::{is_shown_image, media_type};
 
-/// The links of a note take at most this many characters of a reply.
-const LINKS: usize = 2_500;
-/// The frontmatter of a note takes at most this many characters of a reply.
-const FRONTMATTER: usize = 4_000;
-/// A reply names at most this many notes that could not be read or had no room.
-const OTHERS: usize = 50;
-/// Images of more bytes are named, but not shown.
-const LARGEST_IMAGE: u64 = 3 << 20;
-/// Tools that are served wherever these are.
-const BESIDE: [&str; 5] = ["search_notes", "read_note", "list_notes", "explore_links", "read_session"];
-/// Nobody turns pages so far.
-const FARTHEST: usize = 1_000_000;
+/// The largest number of characters that the links of a note take in a reply.
+const MAX_LINKS_LENGTH: usize = 2_500;
+/// The largest number of characters that the frontmatter of a note takes in a reply.
+const MAX_FRONTMATTER_LENGTH: usize = 4_000;
+/// The largest number of notes that a reply names as not read, and as left out.
+const MAX_NAMED: usize = 50;
+/// The largest image that is shown, in bytes. Larger ones are only named.
+const MAX_IMAGE: u64 = 3 << 20;
+/// The tools that hints may name, because every server with these tools has them.
+const ALWAYS_SERVED: [&str; 5] = ["search_notes", "read_note", "list_notes", "explore_links", "read_session"];
+/// The largest offset of a page, and the largest number of a line.
+const MAX_POSITION: usize = 1_000_000;
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -150,14 +150,14 @@ impl SearchInput {
 pub(super) struct SearchOutput {
     results: Vec<FoundOutput>,
     mode: String,
-    /// Whether files changed that the index does not hold yet.
+    /// Whether files changed that the index does not contain yet.
     stale: bool,
-    /// Passages that wait for their vector.
+    /// The number of passages without a vector.
     pending: usize,
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// What the reply lacks.
+    /// Notices about what the results lack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -197,13 +197,13 @@ enum OneOrMany {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ReadOutput {
     notes: Vec<NoteOutput>,
-    /// Files that are no text.
+    /// Files other than text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<FileOutput>,
-    /// Why others could not be read.
+    /// The notes that could not be read, each with its error.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FailedOutput>,
-    /// Those that had no room: to be asked for again.
+    /// The notes for which the reply had no room, to be read by another call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
     truncated: bool,
@@ -235,24 +235,24 @@ struct NoteOutput {
     lines: [usize; 2],
     text: String,
     frontmatter: Option<Map<String, Value>>,
-    /// Vault paths that the note's links mean.
+    /// Paths of the notes that this note links to.
     outgoing: Vec<String>,
-    /// Where other notes link to it, as `path:line`.
+    /// The links of other notes to this one, as `path:line`.
     backlinks: Vec<String>,
-    /// The line to go on from, where the text was cut.
+    /// The line to continue from, if the text was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_line: Option<usize>,
-    /// The column of that line to go on from, where the line itself was cut.
+    /// The column to continue from, if the line itself was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_column: Option<usize>,
-    /// What its text does not show as it is.
+    /// Notices about what the text does not show as it is in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum WhatInput {
+enum ListKindInput {
     #[default]
     Notes,
     Tags,
@@ -261,7 +261,7 @@ enum WhatInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ListInput {
-    what: Option<WhatInput>,
+    what: Option<ListKindInput>,
     folder: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
@@ -291,7 +291,7 @@ enum SortInput {
 pub(super) struct ListOutput {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<ListedOutput>,
-    /// Tags or properties, and how many notes have each.
+    /// Tags or properties, each with its number of notes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     counts: Vec<CountOutput>,
     total: usize,
@@ -320,23 +320,23 @@ struct CountOutput {
     notes: usize,
 }
 
-/// Reads where a page begins.
+/// Parses a cursor as the offset of a page.
 ///
 /// # Errors
-/// `Invalid` for what is no cursor.
-pub(super) fn offset(cursor: Option<&str>) -> Result<usize> {
+/// `Invalid` if the text is not a cursor.
+pub(super) fn parse_cursor(cursor: Option<&str>) -> Result<usize> {
     cursor.map_or(Ok(0), |text| {
-        text.parse().ok().filter(|start| *start <= FARTHEST).ok_or_else(|| {
-            Error::invalid(format!("{text:?} is no cursor"))
-                .with_hint("Give next_cursor of the page before, or none for the first page")
+        text.parse().ok().filter(|start| *start <= MAX_POSITION).ok_or_else(|| {
+            Error::invalid(format!("{text:?} is not a cursor"))
+                .with_hint("Give next_cursor of the page before, or omit cursor for the first page")
         })
     })
 }
 
 pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
-    let start = offset(input.cursor.as_deref())?;
+    let start = parse_cursor(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(10), 1, 100)?;
-    // One more than asked for tells whether there is a next page.
+    // One more result than asked for shows whether there is a next page.
     let found = store.searches().search(&input.request(limit + 1, start, store.now())?)?;
     let more = found.results.len() > limit;
     let mut results = Vec::new();
@@ -352,14 +352,15 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
                 let lines = Some(result.lines);
                 let read =
                     store.reads().read(&ReadRequest { note: result.path.clone(), section: None, lines });
-                // A note that shrank since it was found still has its snippet.
-                Cut::of(read.map_or(result.snippet, |reply| reply.text), LONGEST / 2, 1, 1).text
+                // The note may have become shorter since it was found.
+                TruncatedText::new(read.map_or(result.snippet, |reply| reply.text), TARGET_LENGTH / 2, 1, 1)
+                    .text
             }
             _ => result.snippet,
         };
         used += json_length(&snippet) + json_length(&result.title) + result.path.len() + result.id.len();
-        used += json_length(&result.heading) + explain.as_ref().map_or(0, length) + 160;
-        if used > LONGEST && !results.is_empty() {
+        used += json_length(&result.heading) + explain.as_ref().map_or(0, json_value_length) + 160;
+        if used > TARGET_LENGTH && !results.is_empty() {
             truncated = true;
             break;
         }
@@ -386,14 +387,14 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         notes: found
             .notes
             .iter()
-            .map(|note| note.for_agent(|tool| BESIDE.contains(&tool)))
+            .map(|note| note.for_agent(|tool| ALWAYS_SERVED.contains(&tool)))
             .chain(found.did_you_mean.map(|better| format!("did you mean: {better}")))
             .collect(),
     };
-    Answer::text(show_search(&output)).with(&output)
+    Answer::text(format_search(&output)).with_structured(&output)
 }
 
-fn show_search(output: &SearchOutput) -> String {
+fn format_search(output: &SearchOutput) -> String {
     let mut text: String = output.notes.iter().map(|note| format!("notice: {note}\n")).collect();
     for found in &output.results {
         let [first, last] = found.lines;
@@ -403,7 +404,7 @@ fn show_search(output: &SearchOutput) -> String {
         text.push_str("nothing found\n");
     }
     if output.stale {
-        text.push_str("notice: files changed that are not searched yet\n");
+        text.push_str("notice: some changed files are not in the index yet\n");
     }
     if let Some(cursor) = &output.next_cursor {
         text.push_str(&format!("more with cursor {cursor}\n"));
@@ -420,39 +421,39 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     let lines = match (input.first_line, input.last_line) {
         (None, None) => None,
         (first, last) => {
-            let first = within("first_line", first.unwrap_or(1), 1, FARTHEST)?;
-            Some((first, within("last_line", last.unwrap_or(FARTHEST), first, FARTHEST)?))
+            let first = within("first_line", first.unwrap_or(1), 1, MAX_POSITION)?;
+            Some((first, within("last_line", last.unwrap_or(MAX_POSITION), first, MAX_POSITION)?))
         }
     };
     let column = within("first_column", input.first_column.unwrap_or(1), 1, usize::MAX)?;
     let is_one = names.len() == 1;
     let mut output = ReadOutput::default();
     let mut images = Vec::new();
-    let mut left = LONGEST;
+    let mut left = TARGET_LENGTH;
     for name in names {
-        if left == 0 && output.notes.len() + output.files.len() >= OTHERS {
+        if left == 0 && output.notes.len() + output.files.len() >= MAX_NAMED {
             output.truncated = true;
-            if output.left_out.len() < OTHERS {
+            if output.left_out.len() < MAX_NAMED {
                 output.left_out.push(name.chars().take(200).collect());
             }
             continue;
         }
         let request = ReadRequest { note: name.clone(), section: input.section.clone(), lines };
-        match one(store, &request, column, left) {
-            Ok(One::Note(note)) => {
+        match read_item(store, &request, column, left) {
+            Ok(ReadItem::Note(note)) => {
                 left = left.saturating_sub(json_length(&note.text));
                 output.truncated |= note.next_line.is_some();
                 output.notes.push(*note);
             }
-            Ok(One::File(file, image)) => {
+            Ok(ReadItem::File(file, image)) => {
                 if let Some(image) = image.filter(|_| images.is_empty() || !is_one) {
                     images.push((image, file.media_type));
                 }
                 output.files.push(file);
             }
             Err(error) if is_one => return Err(error),
-            Err(error) if output.errors.len() < OTHERS => {
-                let error = plain_lines(&sentence(&error, |tool| BESIDE.contains(&tool)));
+            Err(error) if output.errors.len() < MAX_NAMED => {
+                let error = plain_lines(&message_for_agent(&error, |tool| ALWAYS_SERVED.contains(&tool)));
                 output.errors.push(FailedOutput { note: name.chars().take(200).collect(), error });
             }
             Err(_) => output.truncated = true,
@@ -461,43 +462,45 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     if let (true, true, Some(failed)) =
         (output.notes.is_empty(), output.files.is_empty(), output.errors.first())
     {
-        return Ok(Answer::refusal(failed.error.clone()));
+        return Ok(Answer::error(failed.error.clone()));
     }
-    let mut answer = Answer::text(show_read(&output)).with(&output)?;
-    let mut bytes = LARGEST_IMAGE;
+    let mut answer = Answer::text(format_read(&output)).with_structured(&output)?;
+    let mut bytes = MAX_IMAGE;
     for (image, media_type) in images {
-        // Together they are no larger than one alone may be.
+        // The limit holds for the sum of all images.
         let size = image.len() as u64;
         if size <= bytes {
             bytes -= size;
-            answer = answer.and_image(&image, media_type);
+            answer = answer.with_image(&image, media_type);
         }
     }
     Ok(answer)
 }
 
-/// What a name of a file gave.
-enum One {
+/// A file that was read.
+enum ReadItem {
     Note(Box<NoteOutput>),
-    /// A file that is no text, and its bytes where they are to be shown.
+    /// A file other than text, with its bytes if they are to be shown.
     File(FileOutput, Option<Vec<u8>>),
 }
 
-fn one(store: &Store, request: &ReadRequest, column: usize, left: usize) -> Result<One> {
-    if let Some((file, content)) = store.reads().attachment(&request.note, LARGEST_IMAGE)? {
+fn read_item(store: &Store, request: &ReadRequest, column: usize, left: usize) -> Result<ReadItem> {
+    if let Some((file, content)) = store.reads().attachment(&request.note, MAX_IMAGE)? {
         let kind = media_type(&file.path);
         return Ok(match content {
             FileContent::Text(text) => {
-                let text_reply = text_of_file(&file, text, request.lines)?;
-                One::Note(Box::new(described(text_reply, column, left)))
+                let text_reply = read_text_file(&file, text, request.lines)?;
+                ReadItem::Note(Box::new(note_output(text_reply, column, left)))
             }
-            FileContent::Bytes(bytes) if is_shown_image(kind) => One::File(FileOutput::of(file), Some(bytes)),
-            FileContent::Bytes(_) | FileContent::TooLarge => One::File(FileOutput::of(file), None),
+            FileContent::Bytes(bytes) if is_shown_image(kind) => {
+                ReadItem::File(FileOutput::of(file), Some(bytes))
+            }
+            FileContent::Bytes(_) | FileContent::TooLarge => ReadItem::File(FileOutput::of(file), None),
         });
     }
     let reply = store.reads().read(request)?;
     store.memories().used(&reply.path, "read");
-    describe(store, reply, column, left).map(|note| One::Note(Box::new(note)))
+    note_output_with_links(store, reply, column, left).map(|note| ReadItem::Note(Box::new(note)))
 }
 
 impl FileOutput {
@@ -512,16 +515,16 @@ impl FileOutput {
     }
 }
 
-/// Reads lines of an attachment that is a text.
-fn text_of_file(file: &FileItem, text: String, lines: Option<(usize, usize)>) -> Result<ReadReply> {
+/// Returns a range of lines of a text file other than a note.
+///
+/// # Errors
+/// `Invalid` if the file ends before the first line of the range.
+fn read_text_file(file: &FileItem, text: String, lines: Option<(usize, usize)>) -> Result<ReadReply> {
     let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
     let count = text.lines().count().max(1);
     let (first, last) = lines.unwrap_or((1, count));
     if first > count {
-        return Err(Error::invalid(format!(
-            "{} ends at line {count}, so there is no line {first}",
-            file.path
-        )));
+        return Err(Error::invalid(format!("{} ends at line {count}; there is no line {first}", file.path)));
     }
     let text: String = text.split_inclusive('\n').skip(first - 1).take(last - first + 1).collect();
     Ok(ReadReply {
@@ -535,8 +538,8 @@ fn text_of_file(file: &FileItem, text: String, lines: Option<(usize, usize)>) ->
     })
 }
 
-fn described(reply: ReadReply, column: usize, left: usize) -> NoteOutput {
-    let cut = Cut::of(reply.text, left, reply.lines.0, column);
+fn note_output(reply: ReadReply, column: usize, left: usize) -> NoteOutput {
+    let cut = TruncatedText::new(reply.text, left, reply.lines.0, column);
     let last = match (cut.next_line, cut.next_column) {
         (Some(next), None) => next.saturating_sub(1),
         (Some(next), Some(_)) => next,
@@ -558,10 +561,11 @@ fn described(reply: ReadReply, column: usize, left: usize) -> NoteOutput {
     }
 }
 
-fn describe(store: &Store, reply: ReadReply, column: usize, left: usize) -> Result<NoteOutput> {
+fn note_output_with_links(store: &Store, reply: ReadReply, column: usize, left: usize) -> Result<NoteOutput> {
     let (outgoing, backlinks) = store.reads().neighbours(&reply.path)?;
     let frontmatter = store.reads().inspect(&reply.path)?.frontmatter;
-    let frontmatter = frontmatter.map(Value::Object).filter(|map| length(map) <= FRONTMATTER);
+    let frontmatter =
+        frontmatter.map(Value::Object).filter(|map| json_value_length(map) <= MAX_FRONTMATTER_LENGTH);
     let frontmatter = match frontmatter {
         Some(Value::Object(map)) => Some(map),
         _ => None,
@@ -569,15 +573,15 @@ fn describe(store: &Store, reply: ReadReply, column: usize, left: usize) -> Resu
     let backlinks = backlinks.into_iter().map(|(path, line)| format!("{path}:{line}"));
     Ok(NoteOutput {
         frontmatter,
-        // Where there is no room for the text, there is none for its links.
-        outgoing: fitting_texts(outgoing.into_iter(), LINKS.min(left)),
-        backlinks: fitting_texts(backlinks, LINKS.min(left)),
-        ..described(reply, column, left)
+        // A reply without room for the text has none for the links.
+        outgoing: take_fitting_texts(outgoing.into_iter(), MAX_LINKS_LENGTH.min(left)),
+        backlinks: take_fitting_texts(backlinks, MAX_LINKS_LENGTH.min(left)),
+        ..note_output(reply, column, left)
     })
 }
 
-/// Takes as many texts as there is room for.
-fn fitting_texts(texts: impl Iterator<Item = String>, mut left: usize) -> Vec<String> {
+/// Takes texts as long as they fit into `left` characters.
+fn take_fitting_texts(texts: impl Iterator<Item = String>, mut left: usize) -> Vec<String> {
     let fits = |text: &String| {
         let length = json_length(text) + 1;
         let fits = length <= left;
@@ -587,53 +591,53 @@ fn fitting_texts(texts: impl Iterator<Item = String>, mut left: usize) -> Vec<St
     texts.take_while(fits).collect()
 }
 
-/// A text that was cut to the room that a reply has for it.
-struct Cut {
+/// A text, cut to the room that a reply has for it.
+struct TruncatedText {
     text: String,
-    /// The line to go on from, where there is more.
+    /// The line to continue from, if the text was cut.
     next_line: Option<usize>,
-    /// The column of that line to go on from, where the line itself was cut.
+    /// The column to continue from, if the line itself was cut.
     next_column: Option<usize>,
 }
 
-impl Cut {
-    /// Cuts a text to about `most` characters of JSON: at a line end where there is one, else within its first line.
-    /// The first line begins at `column`.
-    fn of(text: String, most: usize, first_line: usize, column: usize) -> Self {
+impl TruncatedText {
+    /// Cuts a text to about `max` characters of JSON: at the end of a line, or within the first line if that alone is too
+    /// long. The first line begins at `column`.
+    fn new(text: String, max: usize, first_line: usize, column: usize) -> Self {
         let text = match text.char_indices().nth(column - 1).filter(|_| column > 1) {
             Some((start, _)) => text.get(start..).unwrap_or("").to_owned(),
             None => text,
         };
-        if json_length(&text) <= most {
+        if json_length(&text) <= max {
             return Self { text, next_line: None, next_column: None };
         }
-        let (mut end, mut line, mut left) = (0, first_line, most);
+        let (mut end, mut line, mut left) = (0, first_line, max);
         for piece in text.split_inclusive('\n') {
-            let length = piece.chars().map(cost).sum::<usize>();
+            let length = piece.chars().map(json_char_length).sum::<usize>();
             if length > left {
                 break;
             }
             (end, line, left) = (end + piece.len(), line + 1, left - length);
         }
-        if end > 0 || most < LONGEST / 2 {
-            // What has no room at all begins with the next call.
+        if end > 0 || max < TARGET_LENGTH / 2 {
+            // A line for which there is no room is left to the next call.
             let text = text.get(..end).unwrap_or("").to_owned();
             let next_column = (end == 0 && column > 1).then_some(column);
             return Self { text, next_line: Some(line), next_column };
         }
         let mut taken = 0;
         for c in text.chars() {
-            if cost(c) > left {
+            if json_char_length(c) > left {
                 break;
             }
-            (taken, left) = (taken + 1, left - cost(c));
+            (taken, left) = (taken + 1, left - json_char_length(c));
         }
         let kept: String = text.chars().take(taken).collect();
         Self { text: kept, next_line: Some(first_line), next_column: Some(column + taken) }
     }
 }
 
-fn show_read(output: &ReadOutput) -> String {
+fn format_read(output: &ReadOutput) -> String {
     let mut text = String::new();
     for note in &output.notes {
         let [first, last] = note.lines;
@@ -641,15 +645,15 @@ fn show_read(output: &ReadOutput) -> String {
         note.notices.iter().for_each(|notice| text.push_str(&format!("notice: {notice}\n")));
         match (note.next_line, note.next_column) {
             (Some(line), Some(column)) => {
-                text.push_str(&format!("cut here; go on with first_line {line}, first_column {column}\n"));
+                text.push_str(&format!("cut here; continue with first_line {line}, first_column {column}\n"));
             }
-            (Some(line), None) => text.push_str(&format!("cut here; go on with first_line {line}\n")),
+            (Some(line), None) => text.push_str(&format!("cut here; continue with first_line {line}\n")),
             (None, _) => {}
         }
     }
     for file in &output.files {
         let FileOutput { path, media_type, bytes, uri, .. } = file;
-        text.push_str(&format!("{path}: {media_type}, {bytes} bytes; the resource {uri} gives them\n"));
+        text.push_str(&format!("{path}: {media_type}, {bytes} bytes; read them as the resource {uri}\n"));
     }
     for failed in &output.errors {
         text.push_str(&format!("not read: {}\n", failed.error));
@@ -661,13 +665,13 @@ fn show_read(output: &ReadOutput) -> String {
 }
 
 pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
-    let start = offset(input.cursor.as_deref())?;
+    let start = parse_cursor(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(50), 1, 500)?;
     store.index().refresh()?;
     let counts = |counts: Vec<CountOutput>| {
         let total = counts.len();
         let counts =
-            fitting(counts.into_iter().skip(start).take(limit), |count| json_length(&count.name) + 60);
+            take_fitting(counts.into_iter().skip(start).take(limit), |count| json_length(&count.name) + 60);
         let next = start + counts.len();
         ListOutput {
             counts,
@@ -677,11 +681,11 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
         }
     };
     let output = match (input.what.unwrap_or_default(), &input.around) {
-        (WhatInput::Tags, _) => {
+        (ListKindInput::Tags, _) => {
             let tags = store.reads().tags()?.into_iter();
             counts(tags.map(|item| CountOutput { name: item.tag, kind: None, notes: item.notes }).collect())
         }
-        (WhatInput::Properties, _) => {
+        (ListKindInput::Properties, _) => {
             let properties = store.reads().properties()?.into_iter();
             let shown = properties.map(|item| CountOutput {
                 name: item.property,
@@ -690,17 +694,21 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
             });
             counts(shown.collect())
         }
-        (WhatInput::Notes, Some(around)) => {
+        (ListKindInput::Notes, Some(around)) => {
             let window = within("window", input.window.unwrap_or(5), 0, 100)?;
             let near = store.memories().timeline(around, window)?.memories.into_iter();
             let notes: Vec<ListedOutput> = near.map(ListedOutput::of_memory).collect();
             let total = notes.len();
-            ListOutput { notes: fitting(notes.into_iter(), listed_length), total, ..ListOutput::default() }
+            ListOutput {
+                notes: take_fitting(notes.into_iter(), listed_json_length),
+                total,
+                ..ListOutput::default()
+            }
         }
-        (WhatInput::Notes, None) => notes(store, &input, start, limit)?,
+        (ListKindInput::Notes, None) => notes(store, &input, start, limit)?,
     };
-    let mut text = show_list(&output);
-    let is_notes = matches!(input.what.unwrap_or_default(), WhatInput::Notes) && input.around.is_none();
+    let mut text = format_list(&output);
+    let is_notes = matches!(input.what.unwrap_or_default(), ListKindInput::Notes) && input.around.is_none();
     if is_notes && output.total == 0 {
         let filter = Filter {
             folder: input.folder,
@@ -708,18 +716,22 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
             note_type: input.note_type,
             ..Filter::default()
         };
-        text.push_str(&unmet(store, filter, input.property.as_deref())?);
+        text.push_str(&empty_list_reasons(store, filter, input.property.as_deref())?);
     }
-    Answer::text(text).with(&output)
+    Answer::text(text).with_structured(&output)
 }
 
-/// Tells which conditions of an empty list no note meets, a line each, so that it is not taken for an answer.
-pub(super) fn unmet(store: &Store, mut filter: Filter, property: Option<&str>) -> Result<String> {
+/// Returns a line for each filter of an empty list that matches no note at all, such as a folder that does not exist.
+pub(super) fn empty_list_reasons(
+    store: &Store,
+    mut filter: Filter,
+    property: Option<&str>,
+) -> Result<String> {
     let property = property.map(|text| text.split('=').next().unwrap_or(text));
     let missing = filter.folder.take().and_then(|folder| store.reads().refuse_missing_folder(&folder).err());
-    let mut told: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    told.extend(store.reads().absent(&filter, property, None)?);
-    Ok(told.into_iter().map(|told| format!("{told}\n")).collect())
+    let mut reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    reasons.extend(store.reads().absent(&filter, property, None)?);
+    Ok(reasons.into_iter().map(|reason| format!("{reason}\n")).collect())
 }
 
 fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result<ListOutput> {
@@ -736,8 +748,8 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
     let (listed, total): (Vec<ListedOutput>, usize) = match input.tier {
         Some(tier) => {
             if input.property.is_some() || input.sort.is_some() {
-                return Err(Error::invalid("a list by tier has neither property nor sort")
-                    .with_hint("It is newest first; leave them out, or the tier"));
+                return Err(Error::invalid("a list by tier cannot be filtered by property or sorted")
+                    .with_hint("It is newest first; omit property and sort, or the tier"));
             }
             let request = MemoryListRequest {
                 filter,
@@ -765,7 +777,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
             (page.notes.into_iter().map(ListedOutput::of_note).collect(), page.total)
         }
     };
-    let notes = fitting(listed.into_iter(), listed_length);
+    let notes = take_fitting(listed.into_iter(), listed_json_length);
     let next = start + notes.len();
     Ok(ListOutput {
         notes,
@@ -775,18 +787,18 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
     })
 }
 
-/// Takes as many items as a reply has room for, and one at least.
-fn fitting<T>(items: impl Iterator<Item = T>, length: impl Fn(&T) -> usize) -> Vec<T> {
-    let mut all = 0;
+/// Takes items as long as a reply has room for them, and at least one.
+fn take_fitting<T>(items: impl Iterator<Item = T>, length: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut used = 0;
     let fits = |item: &T| {
-        let first = all == 0;
-        all += length(item);
-        first || all <= LONGEST
+        let is_first = used == 0;
+        used += length(item);
+        is_first || used <= TARGET_LENGTH
     };
     items.take_while(fits).collect()
 }
 
-fn listed_length(note: &ListedOutput) -> usize {
+fn listed_json_length(note: &ListedOutput) -> usize {
     let tags = note.tags.iter().map(|tag| json_length(tag) + 1).sum::<usize>();
     json_length(&note.path) + json_length(&note.title) + json_length(&note.id) + tags + 140
 }
@@ -817,7 +829,7 @@ impl ListedOutput {
     }
 }
 
-fn show_list(output: &ListOutput) -> String {
+fn format_list(output: &ListOutput) -> String {
     let mut text = if output.counts.is_empty() { format!("{} notes\n", output.total) } else { String::new() };
     for note in &output.notes {
         text.push_str(&format!("{}  {}\n", note.path, note.title));

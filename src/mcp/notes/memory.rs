@@ -6,20 +6,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::tool::{Answer, within};
-use super::LONGEST;
+use super::super::tool::{Answer, to_json, within};
+use super::TARGET_LENGTH;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
     ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallRequest, ReplyForm, Store,
     UndoRequest, number, refuse_long_label, xml_block,
 };
 
-/// So many lines of an audit trail are given.
-const TRAIL: usize = 50;
-/// The lists of a handoff.
-const LISTS: [&str; 5] = ["completed", "in_progress", "decisions", "next_steps", "memory_ids"];
-/// So many operations are taken back at once, at most.
-const MOST_UNDONE: usize = 100;
+/// The largest number of events of the audit trail in a reply.
+const MAX_EVENTS: usize = 50;
+/// The names of the lists of a handoff.
+const HANDOFF_LISTS: [&str; 5] = ["completed", "in_progress", "decisions", "next_steps", "memory_ids"];
+/// The largest number of operations that one call undoes.
+const MAX_UNDONE: usize = 100;
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -62,7 +62,9 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
     if let Some(kind) = &input.kind
         && (kind.trim().is_empty() || kind.chars().any(char::is_control))
     {
-        return Err(Error::invalid(format!("{kind:?} is no type")).with_hint("Give a word, such as decision"));
+        return Err(
+            Error::invalid(format!("{kind:?} is not a type")).with_hint("Give a word, such as decision")
+        );
     }
     refuse_long_label("type", input.kind.as_deref())?;
     store.index().refresh()?;
@@ -115,7 +117,7 @@ pub(super) fn set(store: &Store, input: SetInput) -> Result<Answer> {
         "{}: {} {}, importance {}, usefulness {}{pinned}",
         output.path, output.tier, output.kind, output.importance, output.usefulness
     );
-    Answer::text(text).with(&output)
+    Answer::text(text).with_structured(&output)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -130,14 +132,14 @@ pub(super) struct RecallInput {
 pub(super) struct RecallOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<Value>,
-    /// Best first.
-    memories: Vec<Recalled>,
-    /// The same as XML, within the budget.
+    /// The memories, best first.
+    memories: Vec<RecalledOutput>,
+    /// The memories as XML, within the budget.
     xml: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Recalled {
+struct RecalledOutput {
     id: String,
     path: String,
     title: String,
@@ -149,17 +151,17 @@ struct Recalled {
 }
 
 pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
-    /// What an agent's context has room for. A client may show the block, the data, or both.
+    /// The default budget, in tokens. A client may show an agent the text, the structured data, or both.
     const BUDGET: usize = 4_000;
     let limit = input.limit.map(|limit| within("limit", limit, 1, 50)).transpose()?;
-    // Whatever the budget, a reply is no longer than any other.
-    let budget = Some(input.budget.unwrap_or(BUDGET).min(LONGEST / 4));
+    // The length of a reply is limited whatever the budget.
+    let budget = Some(input.budget.unwrap_or(BUDGET).min(TARGET_LENGTH / 4));
     let request =
         RecallRequest { prompt: input.prompt, limit, patience: None, budget, form: ReplyForm::Both };
     let reply = store.recalls().recall(&request)?;
     let xml = xml_block(reply.context.as_ref(), &reply.memories);
-    let context = reply.context.as_ref().map(told).transpose()?;
-    let memories = reply.memories.into_iter().map(|item| Recalled {
+    let context = reply.context.as_ref().map(to_json).transpose()?;
+    let memories = reply.memories.into_iter().map(|item| RecalledOutput {
         id: item.id,
         path: item.path,
         title: item.title,
@@ -169,20 +171,20 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
         text: item.text,
     });
     let output = RecallOutput { context, memories: memories.collect(), xml };
-    let shown = if output.xml.is_empty() { "nothing is known about this yet" } else { output.xml.as_str() };
-    Answer::text(shown).noting(reply.notices).with(&output)
+    let shown = if output.xml.is_empty() { "no note helps with this prompt" } else { output.xml.as_str() };
+    Answer::text(shown).with_notices(reply.notices).with_structured(&output)
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ActionInput {
     HandoffStore,
     ContextSet,
     ContextClear,
     Undo,
     Redo,
     Backup,
-    // What only reads is read_session's, and is taken here all the same.
+    // The actions of read_session are accepted, but not in the schema.
     #[schemars(skip)]
     HandoffGet,
     #[schemars(skip)]
@@ -197,7 +199,7 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum ReadAction {
+enum ReadActionInput {
     HandoffGet,
     ContextGet,
     Audit,
@@ -207,14 +209,14 @@ enum ReadAction {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ReadSessionInput {
-    action: ReadAction,
+    action: ReadActionInput,
     project: Option<String>,
     note: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct SessionInput {
-    action: Action,
+    action: ActionInput,
     project: Option<String>,
     branch: Option<String>,
     summary: Option<String>,
@@ -231,24 +233,25 @@ pub(super) struct SessionInput {
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct SessionOutput {
-    /// What the action gave.
+    /// The result of the action.
     result: Value,
 }
 
-/// Reads what one session left to the next, and how the notes stand.
+/// Runs an action that only reads: the last handoff, the context, the audit trail, statistics or the date.
 pub(super) fn read_session(store: &Store, input: ReadSessionInput) -> Result<Answer> {
-    let (text, result) = look(store, input.action, input.project.as_deref(), input.note.as_deref())?;
-    Answer::text(text).with(&SessionOutput { result })
+    let (text, result) =
+        run_read_action(store, input.action, input.project.as_deref(), input.note.as_deref())?;
+    Answer::text(text).with_structured(&SessionOutput { result })
 }
 
-fn look(
+fn run_read_action(
     store: &Store,
-    action: ReadAction,
+    action: ReadActionInput,
     project: Option<&str>,
     note: Option<&str>,
 ) -> Result<(String, Value)> {
     Ok(match action {
-        ReadAction::HandoffGet => {
+        ReadActionInput::HandoffGet => {
             store.index().refresh()?;
             match store.handoffs().handoff(project) {
                 Ok(handoff) => (
@@ -256,25 +259,25 @@ fn look(
                     json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.rfc3339() }),
                 ),
                 Err(error) if error.kind() == ErrorKind::NotFound => (
-                    // A server that only reads has no `session`.
+                    // A read-only server has no tool `session`.
                     if store.is_read_only() {
                         "there is no handoff yet".to_owned()
                     } else {
-                        "there is no handoff yet; session with the action handoff_store keeps one".to_owned()
+                        "there is no handoff yet; session with the action handoff_store stores one".to_owned()
                     },
                     Value::Null,
                 ),
                 Err(error) => return Err(error),
             }
         }
-        ReadAction::ContextGet => {
+        ReadActionInput::ContextGet => {
             let context = store.memories().context()?;
             let text = context.as_ref().map_or("there is no context", |context| context.text.as_str());
-            (text.to_owned(), told(&context)?)
+            (text.to_owned(), to_json(&context)?)
         }
-        ReadAction::Audit => audit(store, note)?,
-        ReadAction::Stats => stats(store)?,
-        ReadAction::Date => {
+        ReadActionInput::Audit => audit(store, note)?,
+        ReadActionInput::Stats => stats(store)?,
+        ReadActionInput::Date => {
             let now = store.now();
             let local = now.local();
             (now.rfc3339(), json!({ "utc": now.rfc3339(), "local": local.to_string() }))
@@ -283,57 +286,52 @@ fn look(
 }
 
 pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
-    let read = |action| look(store, action, input.project.as_deref(), input.note.as_deref());
+    let read = |action| run_read_action(store, action, input.project.as_deref(), input.note.as_deref());
     let (text, result) = match input.action {
-        Action::HandoffGet => read(ReadAction::HandoffGet)?,
-        Action::ContextGet => read(ReadAction::ContextGet)?,
-        Action::Audit => read(ReadAction::Audit)?,
-        Action::Stats => read(ReadAction::Stats)?,
-        Action::Date => read(ReadAction::Date)?,
-        Action::HandoffStore => store_handoff(store, input)?,
-        Action::ContextSet => {
-            let text = input
-                .text
-                .ok_or_else(|| needs("text", r#"{"action": "context_set", "text": "The new sail"}"#))?;
+        ActionInput::HandoffGet => read(ReadActionInput::HandoffGet)?,
+        ActionInput::ContextGet => read(ReadActionInput::ContextGet)?,
+        ActionInput::Audit => read(ReadActionInput::Audit)?,
+        ActionInput::Stats => read(ReadActionInput::Stats)?,
+        ActionInput::Date => read(ReadActionInput::Date)?,
+        ActionInput::HandoffStore => store_handoff(store, input)?,
+        ActionInput::ContextSet => {
+            let text = input.text.ok_or_else(|| {
+                missing_argument("text", r#"{"action": "context_set", "text": "The new sail"}"#)
+            })?;
             let context = store.memories().set_context(&text, input.ttl_hours)?;
             let until = context.expires_at.map_or_else(
                 || "until further notice".to_owned(),
                 |until| format!("until {}", until.rfc3339()),
             );
-            (format!("the context is set {until}"), told(&context)?)
+            (format!("the context is set {until}"), to_json(&context)?)
         }
-        Action::ContextClear => {
+        ActionInput::ContextClear => {
             let was_set = store.memories().clear_context()?;
             (
                 if was_set { "the context is cleared" } else { "there was no context" }.to_owned(),
                 Value::Bool(was_set),
             )
         }
-        Action::Undo => undo(store, input.count.unwrap_or(1), input.operation)?,
-        Action::Redo => taken_back(&[store.changes().redo(false)?]),
-        Action::Backup => {
+        ActionInput::Undo => undo(store, input.count.unwrap_or(1), input.operation)?,
+        ActionInput::Redo => undone_output(&[store.changes().redo(false)?]),
+        ActionInput::Backup => {
             let backup = store.upkeep().backup(None)?;
-            (format!("{} notes are in {}", backup.notes, backup.path.display()), told(&backup)?)
+            (format!("{} notes are in {}", backup.notes, backup.path.display()), to_json(&backup)?)
         }
     };
-    Answer::text(text).with(&SessionOutput { result })
+    Answer::text(text).with_structured(&SessionOutput { result })
 }
 
-fn needs(name: &str, example: &str) -> Error {
+fn missing_argument(name: &str, example: &str) -> Error {
     Error::invalid(format!("session needs {name} for this action"))
         .with_hint(format!("A valid call: {example}"))
 }
 
-fn told(value: &impl Serialize) -> Result<Value> {
-    serde_json::to_value(value)
-        .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))
-}
-
 fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Value)> {
     let example = r#"{"action": "handoff_store", "project": "boat", "summary": "The sail is sewn."}"#;
-    if let Some(name) = input.lists.keys().find(|name| !LISTS.contains(&name.as_str())) {
+    if let Some(name) = input.lists.keys().find(|name| !HANDOFF_LISTS.contains(&name.as_str())) {
         return Err(Error::invalid(format!("a handoff has no list {name:?}"))
-            .with_hint(format!("It has {}", LISTS.join(", "))));
+            .with_hint(format!("It has {}", HANDOFF_LISTS.join(", "))));
     }
     let mut list = |name: &str| input.lists.remove(name).unwrap_or_default();
     let handoff = Handoff {
@@ -342,9 +340,9 @@ fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Valu
         decisions: list("decisions"),
         next: list("next_steps"),
         memories: list("memory_ids"),
-        project: input.project.ok_or_else(|| needs("project", example))?,
+        project: input.project.ok_or_else(|| missing_argument("project", example))?,
         branch: input.branch,
-        summary: input.summary.ok_or_else(|| needs("summary", example))?,
+        summary: input.summary.ok_or_else(|| missing_argument("summary", example))?,
     };
     let request = HandoffRequest { handoff, ..HandoffRequest::default() };
     let reply = store.handoffs().store_handoff(&request, false)?;
@@ -362,7 +360,7 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     store.index().refresh()?;
     let mut events = store.memories().audit(note)?;
     let total = events.len();
-    events.truncate(TRAIL);
+    events.truncate(MAX_EVENTS);
     let mut text = String::new();
     for event in &events {
         let files: Vec<String> = event.files.iter().take(3).map(|file| file.path.to_string()).collect();
@@ -372,11 +370,11 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
         text.push_str(&format!("and {} older ones\n", total - events.len()));
     }
     if events.is_empty() {
-        text.push_str("nothing was done yet\n");
+        text.push_str("no operations yet\n");
     }
-    let mut list = told(&events)?;
-    if list.to_string().len() > LONGEST {
-        // Names of the thousand files of a move would leave no room for anything else.
+    let mut list = to_json(&events)?;
+    if list.to_string().len() > TARGET_LENGTH {
+        // The files of a large move would take all the room.
         list = events
             .iter()
             .map(|event| json!({ "id": event.id, "at": event.at.rfc3339(), "op": event.op }))
@@ -386,20 +384,20 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
 }
 
 fn undo(store: &Store, count: usize, operation: Option<String>) -> Result<(String, Value)> {
-    let count = within("count", count, 1, MOST_UNDONE)?;
+    let count = within("count", count, 1, MAX_UNDONE)?;
     let replies = store.changes().undo_by(&UndoRequest { id: operation, count, ..UndoRequest::default() });
-    let told = |error: Error| {
+    let with_hint = |error: Error| {
         match error.kind() {
         ErrorKind::Conflict | ErrorKind::NotFound => Error::new(error.kind(), error.to_string()).with_hint(
-            "read_session with action audit lists operations; give session the id of one as operation to take that back alone",
+            "read_session with action audit lists operations; give session the id of one as operation to undo it alone",
         ),
         _ => error,
     }
     };
-    Ok(taken_back(&replies.map_err(told)?))
+    Ok(undone_output(&replies.map_err(with_hint)?))
 }
 
-fn taken_back(replies: &[ChangeReply]) -> (String, Value) {
+fn undone_output(replies: &[ChangeReply]) -> (String, Value) {
     let mut lines = Vec::new();
     for reply in replies {
         let files: Vec<String> = reply
@@ -410,8 +408,8 @@ fn taken_back(replies: &[ChangeReply]) -> (String, Value) {
             .filter_map(|file| file.to.as_ref().or(file.from.as_ref()))
             .map(ToString::to_string)
             .collect();
-        let done = if reply.plan.operation == "redo" { "done again" } else { "taken back" };
-        lines.push(format!("{done}: {} files ({})", reply.plan.files.len(), files.join(", ")));
+        let verb = if reply.plan.operation == "redo" { "redone" } else { "undone" };
+        lines.push(format!("{verb}: {} files ({})", reply.plan.files.len(), files.join(", ")));
         lines.extend(reply.notices.iter().map(|notice| format!("notice: {notice}")));
     }
     let operations: Vec<_> = replies
@@ -435,5 +433,5 @@ fn stats(store: &Store) -> Result<(String, Value)> {
         memory.pinned,
         memory.forgotten
     );
-    Ok((text, json!({ "vault": told(&status)?, "memory": told(&memory)? })))
+    Ok((text, json!({ "vault": to_json(&status)?, "memory": to_json(&memory)? })))
 }

@@ -7,29 +7,29 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
-use crate::mcp::notes::LONGEST;
-use crate::mcp::notes::change::Changed;
-use crate::mcp::notes::find::{offset, unmet};
+use crate::mcp::notes::TARGET_LENGTH;
+use crate::mcp::notes::change::ChangeOutput;
+use crate::mcp::notes::find::{empty_list_reasons, parse_cursor};
 use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
     EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit, Operation,
     PartKind, PartRequest, Problem, RenameRequest, Renamed, SortBy, Store,
 };
 
-/// One call makes at most this many edits.
-const MOST_EDITS: usize = 500;
+/// The largest number of edits of one call.
+const MAX_EDITS: usize = 500;
 
-/// Lists its tools.
+/// Returns the tools of the toolset.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "edit_notes",
             Effect::Destructive,
-            "Make many edits in many notes as one operation: all land, or none. Edits of one note are made in order.",
+            "Make many edits in many notes as one operation: all are applied, or none. Edits of one note are made in order.",
             r#"{"edits": [{"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}, {"note": "River", "action": "replace_pattern", "old": "(\\d+) m", "text": "$1 metres"}]}"#,
             edit,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
         Tool::new(
             "rename_part",
@@ -38,27 +38,27 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r##"{"kind": "tag", "old": "boat", "new": "sport/boat"}"##,
             rename,
         )
-        .giving_data()
-        .also(&[("from", "old"), ("to", "new")])
+        .with_structured_output()
+        .with_aliases(&[("from", "old"), ("to", "new")])
         .strict(),
         Tool::new(
             "merge_notes",
             Effect::Destructive,
-            "Put the text of one note behind that of another; links follow, the one goes to the trash.",
+            "Append a note to another and move it to the trash; links follow.",
             r#"{"from": "Boat draft", "into": "Boat"}"#,
             merge,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
         Tool::new(
             "extract_section",
             Effect::Destructive,
-            "Make a note of a section, which links to it in its place.",
+            "Move a section to a new note, and leave a link to it.",
             r#"{"note": "Boat", "section": "Repairs", "title": "Boat repairs"}"#,
             extract,
         )
-        .giving_data()
-        .also(&[("heading", "section")])
+        .with_structured_output()
+        .with_aliases(&[("heading", "section")])
         .strict(),
         Tool::new(
             "new_from_template",
@@ -67,7 +67,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"title": "Regatta", "template": "Event", "content": "On the lake."}"#,
             create,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
         Tool::new(
             "outline_note",
@@ -76,8 +76,8 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"note": "Boat"}"#,
             outline,
         )
-        .giving_data()
-        .also(&[("path", "note"), ("id", "note")])
+        .with_structured_output()
+        .with_aliases(&[("path", "note"), ("id", "note")])
         .strict(),
         Tool::new(
             "query_properties",
@@ -86,7 +86,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"fields": ["status", "due"], "folder": "Projects", "property": "status=active"}"#,
             query,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
         Tool::new(
             "check_vault",
@@ -95,14 +95,14 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             r#"{"codes": ["broken-link"], "path": "Projects"}"#,
             check,
         )
-        .giving_data()
+        .with_structured_output()
         .strict(),
     ]
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum BatchAction {
+enum BatchActionInput {
     Append,
     Prepend,
     InsertAfterHeading,
@@ -117,10 +117,10 @@ enum BatchAction {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct BatchEdit {
+struct BatchEditInput {
     note: String,
-    action: BatchAction,
-    /// What comes in; $1 is a group of replace_pattern
+    action: BatchActionInput,
+    /// The new text; $1 is a group of replace_pattern
     text: Option<String>,
     /// The text or pattern that text replaces
     old: Option<String>,
@@ -136,57 +136,61 @@ struct BatchEdit {
     value: Option<Value>,
     #[serde(default)]
     tags: Vec<String>,
-    /// Before this call
+    /// The note's hash before this call
     expected_hash: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct BatchInput {
-    edits: Vec<BatchEdit>,
+    edits: Vec<BatchEditInput>,
     #[serde(default)]
     dry_run: bool,
 }
 
-impl BatchEdit {
+impl BatchEditInput {
     fn request(self, number: usize) -> Result<EditRequest> {
         let needs = |name: &str| {
             Error::invalid(format!("edit {number} needs {name} for its action"))
                 .with_hint(r#"A valid edit: {"note": "Boat", "action": "append", "text": "- oars"}"#)
         };
         let edit = match self.action {
-            BatchAction::Append => NoteEdit::Append(self.text.ok_or_else(|| needs("text"))?, self.heading),
-            BatchAction::Prepend => NoteEdit::Prepend(self.text.ok_or_else(|| needs("text"))?, self.heading),
-            BatchAction::InsertAfterHeading => NoteEdit::Prepend(
+            BatchActionInput::Append => {
+                NoteEdit::Append(self.text.ok_or_else(|| needs("text"))?, self.heading)
+            }
+            BatchActionInput::Prepend => {
+                NoteEdit::Prepend(self.text.ok_or_else(|| needs("text"))?, self.heading)
+            }
+            BatchActionInput::InsertAfterHeading => NoteEdit::Prepend(
                 self.text.ok_or_else(|| needs("text"))?,
                 Some(self.heading.ok_or_else(|| needs("heading"))?),
             ),
-            BatchAction::Replace => NoteEdit::Replace {
+            BatchActionInput::Replace => NoteEdit::Replace {
                 old: self.old.ok_or_else(|| needs("old"))?,
                 new: self.text.ok_or_else(|| needs("text"))?,
                 count: self.expected_replacements.unwrap_or(1),
             },
-            BatchAction::ReplacePattern => NoteEdit::ReplacePattern {
+            BatchActionInput::ReplacePattern => NoteEdit::ReplacePattern {
                 pattern: self.old.ok_or_else(|| needs("old"))?,
                 new: self.text.ok_or_else(|| needs("text"))?,
                 count: self.expected_replacements,
             },
-            BatchAction::ReplaceSection => NoteEdit::ReplaceSection(
+            BatchActionInput::ReplaceSection => NoteEdit::ReplaceSection(
                 self.heading.ok_or_else(|| needs("heading"))?,
                 self.text.ok_or_else(|| needs("text"))?,
             ),
-            BatchAction::Set => NoteEdit::Set(
+            BatchActionInput::Set => NoteEdit::Set(
                 self.key.ok_or_else(|| needs("key"))?,
                 self.value.ok_or_else(|| needs("value"))?,
             ),
-            BatchAction::Remove => NoteEdit::Unset(self.key.ok_or_else(|| needs("key"))?),
-            BatchAction::ToggleTask => {
+            BatchActionInput::Remove => NoteEdit::Unset(self.key.ok_or_else(|| needs("key"))?),
+            BatchActionInput::ToggleTask => {
                 NoteEdit::Task { task: self.task.ok_or_else(|| needs("task"))?, status: self.status }
             }
-            BatchAction::AddTags | BatchAction::RemoveTags if self.tags.is_empty() => {
+            BatchActionInput::AddTags | BatchActionInput::RemoveTags if self.tags.is_empty() => {
                 return Err(needs("tags"));
             }
-            BatchAction::AddTags => NoteEdit::Tags { add: self.tags, remove: Vec::new() },
-            BatchAction::RemoveTags => NoteEdit::Tags { add: Vec::new(), remove: self.tags },
+            BatchActionInput::AddTags => NoteEdit::Tags { add: self.tags, remove: Vec::new() },
+            BatchActionInput::RemoveTags => NoteEdit::Tags { add: Vec::new(), remove: self.tags },
         };
         let expect = self.expected_hash.as_deref().map(str::parse).transpose()?;
         Ok(EditRequest { note: self.note, edit, expect })
@@ -195,18 +199,18 @@ impl BatchEdit {
 
 fn edit(store: &Store, input: BatchInput) -> Result<Answer> {
     store.index().refresh()?;
-    if input.edits.is_empty() || input.edits.len() > MOST_EDITS {
+    if input.edits.is_empty() || input.edits.len() > MAX_EDITS {
         return Err(Error::invalid(format!("edit_notes got {} edits", input.edits.len()))
-            .with_hint(format!("Give 1 to {MOST_EDITS} in one call")));
+            .with_hint(format!("Give 1 to {MAX_EDITS} in one call")));
     }
     let edits = input.edits.into_iter().enumerate().map(|(at, edit)| edit.request(at + 1));
     let operation = Operation::EditMany(edits.collect::<Result<_>>()?);
-    Changed::of(&store.changes().change(&operation, input.dry_run)?).answer()
+    ChangeOutput::new(&store.changes().change(&operation, input.dry_run)?).into_answer()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum PartName {
+enum PartKindInput {
     Tag,
     Property,
     Heading,
@@ -215,7 +219,7 @@ enum PartName {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct RenameInput {
-    kind: PartName,
+    kind: PartKindInput,
     old: String,
     new: String,
     /// Of a heading or block
@@ -228,26 +232,26 @@ fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
     store.index().refresh()?;
     let RenameInput { kind, old, new, note, dry_run } = input;
     let operation = match kind {
-        PartName::Tag | PartName::Property => {
+        PartKindInput::Tag | PartKindInput::Property => {
             if note.is_some() {
                 return Err(Error::invalid("a tag or property is renamed in all notes").with_hint(
                     "Leave note out; edit_notes changes the tags and properties of single notes",
                 ));
             }
-            let kind = if kind == PartName::Tag { Renamed::Tag } else { Renamed::Property };
+            let kind = if kind == PartKindInput::Tag { Renamed::Tag } else { Renamed::Property };
             Operation::RenameEverywhere(RenameRequest { kind, old, new })
         }
-        PartName::Heading | PartName::Block => {
+        PartKindInput::Heading | PartKindInput::Block => {
             let note = note.ok_or_else(|| {
                 Error::invalid("rename_part needs the note of a heading or block").with_hint(
                     r#"A valid call: {"kind": "heading", "note": "Boat", "old": "Plan", "new": "Plans"}"#,
                 )
             })?;
-            let kind = if kind == PartName::Heading { PartKind::Heading } else { PartKind::Block };
+            let kind = if kind == PartKindInput::Heading { PartKind::Heading } else { PartKind::Block };
             Operation::RenamePart(PartRequest { note, kind, old, new, force: false })
         }
     };
-    Changed::of(&store.changes().change(&operation, dry_run)?).answer()
+    ChangeOutput::new(&store.changes().change(&operation, dry_run)?).into_answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -261,7 +265,7 @@ struct MergeInput {
 fn merge(store: &Store, input: MergeInput) -> Result<Answer> {
     store.index().refresh()?;
     let request = MergeRequest { from: input.from, into: input.into };
-    Changed::of(&store.changes().change(&Operation::Merge(request), input.dry_run)?).answer()
+    ChangeOutput::new(&store.changes().change(&Operation::Merge(request), input.dry_run)?).into_answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -277,7 +281,7 @@ struct ExtractInput {
 fn extract(store: &Store, input: ExtractInput) -> Result<Answer> {
     store.index().refresh()?;
     let request = ExtractRequest { note: input.note, section: input.section, title: input.title };
-    Changed::of(&store.changes().change(&Operation::Extract(request), input.dry_run)?).answer()
+    ChangeOutput::new(&store.changes().change(&Operation::Extract(request), input.dry_run)?).into_answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -315,7 +319,7 @@ fn create(store: &Store, input: CreateInput) -> Result<Answer> {
         ..NewRequest::default()
     };
     let reply = store.changes().change(&Operation::New(new), input.dry_run)?;
-    Changed::of(&reply).answer()
+    ChangeOutput::new(&reply).into_answer()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -324,11 +328,11 @@ struct OutlineInput {
     cursor: Option<String>,
 }
 
-/// A heading, block or task, and its line.
+/// A heading, block or task, with its line.
 #[derive(Debug, Serialize)]
 struct OutlineItem {
     line: usize,
-    /// 1 to 6, of a heading.
+    /// The level of a heading, from 1 to 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<u8>,
     /// The character between the brackets of a task; a space means open.
@@ -351,7 +355,7 @@ struct OutlineOutput {
 }
 
 fn outline(store: &Store, input: OutlineInput) -> Result<Answer> {
-    let start = offset(input.cursor.as_deref())?;
+    let start = parse_cursor(input.cursor.as_deref())?;
     store.index().refresh()?;
     let note = store.reads().inspect(&input.note)?;
     let headings = note.headings.into_iter().map(|heading| {
@@ -384,7 +388,7 @@ fn outline(store: &Store, input: OutlineInput) -> Result<Answer> {
         }
     }
     let output = OutlineOutput { path: note.path, hash: note.hash, headings, blocks, tasks, next_cursor };
-    Answer::text(with_cursor(text, output.next_cursor.as_deref())).with(&output)
+    Answer::text(with_cursor(text, output.next_cursor.as_deref())).with_structured(&output)
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -422,7 +426,7 @@ struct QueryOutput {
 }
 
 fn query(store: &Store, input: QueryInput) -> Result<Answer> {
-    let start = offset(input.cursor.as_deref())?;
+    let start = parse_cursor(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(100), 1, 500)?;
     store.index().refresh()?;
     let named = input.property.clone();
@@ -451,9 +455,9 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
         text.push_str(&format!("{total} notes\n"));
     }
     if total == 0 {
-        text.push_str(&unmet(store, filter, named.as_deref())?);
+        text.push_str(&empty_list_reasons(store, filter, named.as_deref())?);
     }
-    Answer::text(text).with(&QueryOutput { notes, total, next_cursor })
+    Answer::text(text).with_structured(&QueryOutput { notes, total, next_cursor })
 }
 
 fn shown(fields: &Map<String, Value>) -> String {
@@ -482,11 +486,11 @@ struct CheckOutput {
 }
 
 fn check(store: &Store, input: CheckInput) -> Result<Answer> {
-    let start = offset(input.cursor.as_deref())?;
+    let start = parse_cursor(input.cursor.as_deref())?;
     let known = crate::store::PROBLEM_CODES;
     if let Some(unknown) = input.codes.iter().find(|code| !known.iter().any(|known| known.code == **code)) {
         let codes: Vec<&str> = known.iter().map(|known| known.code).collect();
-        return Err(Error::invalid(format!("{unknown:?} is no code of a problem"))
+        return Err(Error::invalid(format!("there is no problem code {unknown:?}"))
             .with_hint(format!("The codes are {}", codes.join(", "))));
     }
     let mut problems = store.upkeep().check(false)?.problems;
@@ -509,18 +513,17 @@ fn check(store: &Store, input: CheckInput) -> Result<Answer> {
     if text.is_empty() {
         text.push_str("no problems\n");
     }
-    Answer::text(with_cursor(text, next_cursor.as_deref())).with(&CheckOutput {
+    Answer::text(with_cursor(text, next_cursor.as_deref())).with_structured(&CheckOutput {
         problems,
         total,
         next_cursor,
     })
 }
 
-/// Takes from a list, from `start` on, as many items as a reply has room for and one at least, and says where the next
-/// page begins.
+/// Returns the items from `start` on that a reply has room for, at least one, and the cursor of the next page.
 fn page<T>(items: Vec<T>, start: usize, len: impl Fn(&T) -> usize) -> (Vec<T>, Option<String>) {
     let total = items.len();
-    let mut room = LONGEST;
+    let mut room = TARGET_LENGTH;
     let mut page = Vec::new();
     for item in items.into_iter().skip(start) {
         let taken = len(&item);

@@ -35,7 +35,7 @@ impl Changes<'_> {
     /// Plans an operation on the files as they are this moment, and changes nothing.
     ///
     /// # Errors
-    /// As the operation: `NotFound`, `Exists`, `Conflict` or `Invalid` where it cannot be done.
+    /// `NotFound`, `Exists`, `Conflict` or `Invalid` if the operation cannot be made.
     #[tracing::instrument(skip_all)]
     pub fn plan(&self, operation: &Operation) -> Result<ChangeSet> {
         self.plan_clean(&self.clean_operation(operation).0)
@@ -76,8 +76,8 @@ impl Changes<'_> {
     /// The write lock is held from the look at the files to the last byte, so a link typed a second ago follows.
     ///
     /// # Errors
-    /// As [`Self::plan`]; `Conflict` where a file changed meanwhile or another process keeps the lock; `Io` where the
-    /// files cannot be written. Nothing is half-done then.
+    /// `NotFound`, `Exists` or `Invalid` if the operation cannot be made; `Conflict` if a file changed meanwhile or
+    /// another process holds the write lock; `Io` if the files cannot be written. Nothing is half-done then.
     #[tracing::instrument(skip_all)]
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
         self.change_prepared(operation, dry_run, |_| Ok(()))

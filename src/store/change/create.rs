@@ -61,8 +61,8 @@ impl Planner<'_> {
     /// and what is asked for are united.
     ///
     /// # Errors
-    /// `Exists` where a note is there already; `Invalid` for a title that gives no file name, and for a type or category
-    /// that is too long; `NotFound` for a template that is not there.
+    /// `Exists` if there is a file at the path already; `Invalid` for a title that gives no file name, and for a type
+    /// or category that is too long; `NotFound` if there is no such template.
     pub(super) fn plan_new(
         &self,
         view: &View<'_>,
@@ -159,7 +159,7 @@ impl Planner<'_> {
     /// Gives the path of today's daily note.
     ///
     /// # Errors
-    /// `Invalid` where Obsidian's settings give no path.
+    /// `Invalid` if Obsidian's settings give an invalid path.
     pub fn daily_note(&self) -> Result<NotePath> {
         let daily = &self.core.vault.settings().daily_notes;
         let name = date_format::format(&daily.format, self.core.clock.now().local());
@@ -395,7 +395,7 @@ const LONGEST_LABEL: usize = 200;
 /// Refuses a type or a category that is a text rather than a label.
 ///
 /// # Errors
-/// `Invalid` where it is longer than 200 characters.
+/// `Invalid` if it is longer than 200 characters.
 pub fn refuse_long_label(name: &str, label: Option<&str>) -> Result<()> {
     let length = label.map_or(0, |label| label.chars().count());
     if length <= LONGEST_LABEL {
@@ -482,7 +482,7 @@ fn numbered_title(title: &str, number: usize) -> Result<String> {
 /// the name of the title.
 ///
 /// # Errors
-/// `Invalid` for a title that gives no file name; `Io` where the folder cannot be listed.
+/// `Invalid` for a title that gives no file name; `Io` if the folder cannot be listed.
 pub(in crate::store) fn number_title(vault: &Vault, request: &mut NewRequest) -> Result<()> {
     let taken = names_in(vault, request.folder.as_deref().unwrap_or_default().trim_end_matches('/'))?;
     let is_taken =

@@ -98,8 +98,8 @@ impl Planner<'_> {
     /// Plans an edit of one note.
     ///
     /// # Errors
-    /// `Conflict` where the note has other bytes than expected; `Invalid`, with the code of spec/obsidian.md 4.7, where
-    /// the edit cannot be made for certain; `NotFound` for a section or text that is not there.
+    /// `Conflict` if the note has another hash than expected; `Invalid`, with a code of spec/obsidian.md 4.7, if the
+    /// edit cannot be made safely; `NotFound` if there is no such section or text.
     pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
         let source = editable(view, request)?;
         let path = source.path.clone();
@@ -132,7 +132,8 @@ impl Planner<'_> {
     /// their order, each on the text that the one before it leaves; expected hashes are those before the operation.
     ///
     /// # Errors
-    /// As [`Self::plan_edit`], with the number of the edit that cannot be made.
+    /// `Conflict` if a note has another hash than expected; `Invalid` if an edit cannot be made safely; `NotFound` if
+    /// there is no such note, section or text. The message names the number of the edit.
     pub(super) fn plan_edits(&self, view: &View<'_>, requests: &[EditRequest]) -> Result<ChangeSet> {
         let mut sources: Vec<(Source, Vec<(usize, &NoteEdit)>)> = Vec::new();
         let numbered = |at: usize, error: Error| error.of(&format!("edit {} of {}", at + 1, requests.len()));
@@ -171,7 +172,7 @@ fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
 /// Reads the note that an edit is about, as it is on disk.
 ///
 /// # Errors
-/// `Conflict` where it has other bytes than expected; `Invalid` where its text cannot be edited.
+/// `Conflict` if the note has another hash than expected; `Invalid` if its text cannot be edited.
 fn editable(view: &View<'_>, request: &EditRequest) -> Result<Source> {
     let path = view.find(&request.note)?;
     let source = view.source(&path)?;

@@ -25,7 +25,7 @@ impl Changes<'_> {
     /// Gives a note's bytes as they are, to be handed to [`Self::edited`] once an editor is through with it.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub fn before_edit(&self, name: &str) -> Result<(NotePath, Vec<u8>)> {
         let path = Lookup::of(self.core).find(name)?.path;
         let bytes = self.core.read_bytes(&path)?;
@@ -36,7 +36,7 @@ impl Changes<'_> {
     /// index in line.
     ///
     /// # Errors
-    /// `NotFound` where the note is gone; `Io` where the journal cannot be written.
+    /// `NotFound` if the note is gone; `Io` if the journal cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn edited(&self, path: &NotePath, before: &[u8]) -> Result<Edited> {
         let after = self.core.read_bytes(path)?;

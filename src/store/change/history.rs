@@ -12,7 +12,8 @@ impl Changes<'_> {
     /// Lists what was done, the newest first: to one note, under all its names, or to all.
     ///
     /// # Errors
-    /// As [`Lookup::find`], unless the journal knows the path.
+    /// `NotFound` if no note has the name and the journal does not know the path; `Exists` if several notes have the
+    /// name.
     #[tracing::instrument(skip_all)]
     pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
         self.history_of(note, usize::MAX)
@@ -21,7 +22,8 @@ impl Changes<'_> {
     /// Lists the last operations as [`Self::history`] does, `limit` at most. No more of the journal is read than that takes.
     ///
     /// # Errors
-    /// As [`Self::history`].
+    /// `NotFound` if no note has the name and the journal does not know the path; `Exists` if several notes have the
+    /// name.
     #[tracing::instrument(skip_all)]
     pub fn history_of(&self, note: Option<&str>, limit: usize) -> Result<Vec<Event>> {
         let journal = Journal::open(&self.core.vault, &self.core.vault.records());

@@ -50,7 +50,8 @@ impl Planner<'_> {
     /// or the loss is told.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Invalid` for a note and itself, and for properties that cannot be written.
+    /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if both names are of the same
+    /// note, or if properties cannot be written.
     pub(super) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
         let (from, into) = (view.find(&request.from)?, view.find(&request.into)?);
         if from == into || !from.is_note() || !into.is_note() {
@@ -133,7 +134,8 @@ impl Planner<'_> {
     /// Plans a new note of one section, which leaves a link in its place; links to its headings and blocks follow.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `NotFound` for a heading that is not there; `Exists` where a note has the new name.
+    /// `NotFound` if there is no such note or heading; `Exists` if several notes have the name, or if there is a note
+    /// with the title already.
     pub(super) fn plan_extract(
         &self,
         view: &View<'_>,

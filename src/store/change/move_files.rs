@@ -72,8 +72,7 @@ impl Planner<'_> {
     /// Plans a move of a file or folder, with the links that must follow.
     ///
     /// # Errors
-    /// `NotFound` for what is not there; `Exists` where something is at the new place; `Invalid` for a name that is
-    /// none.
+    /// `NotFound` if there is no such file; `Exists` if another file has the new path; `Invalid` for an invalid name.
     pub(super) fn plan_move(&self, view: &View<'_>, request: &MoveRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("move");
         let (moves, moved) = match self.folder_named(&request.from) {
@@ -252,7 +251,7 @@ impl Planner<'_> {
     /// Plans another name for a heading or block, with the links to it.
     ///
     /// # Errors
-    /// `NotFound` for a part that is not there; `Exists` where the new name is that of another part.
+    /// `NotFound` if there is no such heading or block; `Exists` if another one has the new name.
     pub(super) fn plan_part(&self, view: &View<'_>, request: &PartRequest) -> Result<ChangeSet> {
         let path = view.find(&request.note)?;
         let own = view.source(&path)?;

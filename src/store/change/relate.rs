@@ -79,7 +79,8 @@ impl Planner<'_> {
     /// Plans a link both ways, each in its note's related section, unless the note links to the other already.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Invalid` for a note and itself.
+    /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if both names are of the same
+    /// note.
     pub(super) fn plan_link(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("link");
         let (a, b, names, ids) = self.pair(view, request)?;
@@ -127,7 +128,7 @@ impl Planner<'_> {
     /// Plans the removal of the bullets by which two notes are linked; links in running text stay and are told of.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub(super) fn plan_unlink(&self, view: &View<'_>, request: &RelateRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("unlink");
         let (a, b, names, ids) = self.pair(view, request)?;
@@ -171,7 +172,7 @@ impl Planner<'_> {
     /// Plans the removal of a file: to the vault's bin, unless for good.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub(super) fn plan_delete(&self, view: &View<'_>, request: &DeleteRequest) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("delete");
         let path = self.file_named(view, &request.note)?;
@@ -254,7 +255,7 @@ impl Planner<'_> {
     /// Plans the way back of a file from the vault's bin.
     ///
     /// # Errors
-    /// `NotFound` where the bin has no such file, `Exists` where something took its place.
+    /// `NotFound` if the trash has no such file; `Exists` if another file has its path now.
     pub(super) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("restore");
         let bin = self.core.vault.root().join(".trash");

@@ -64,7 +64,7 @@ impl Planner<'_> {
     /// Plans the change of every note that has the tag or property.
     ///
     /// # Errors
-    /// `NotFound` where no note has it; `Invalid` for a name that is none.
+    /// `NotFound` if no note has the tag or property; `Invalid` for an invalid name.
     pub(super) fn plan_rename(&self, view: &View<'_>, request: &RenameRequest) -> Result<ChangeSet> {
         let (old, new) = (request.old.trim_start_matches('#'), request.new.trim_start_matches('#'));
         let what = match request.kind {

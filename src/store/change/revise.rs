@@ -46,7 +46,7 @@ impl Planner<'_> {
     /// Plans the revision of one note, and the links that follow its new name.
     ///
     /// # Errors
-    /// `Invalid` where the note cannot be edited for certain, or a title gives no file name.
+    /// `Invalid` if the note cannot be edited safely, or if a title gives no file name.
     pub(in crate::store) fn plan_revise(
         &self,
         view: &View<'_>,

@@ -43,7 +43,8 @@ impl Changes<'_> {
     /// Takes back the last `count` operations that can be, the newest first.
     ///
     /// # Errors
-    /// As [`Self::undo_by`].
+    /// `NotFound` if there is no operation to undo, or none with this id; `Conflict`, naming the files, if later
+    /// changes overlap the operation.
     pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
         self.undo_by(&UndoRequest { count, dry_run, ..UndoRequest::default() })
     }
@@ -51,8 +52,8 @@ impl Changes<'_> {
     /// Takes operations back. What took them back is an operation of its own, which can be taken back, too.
     ///
     /// # Errors
-    /// `NotFound` where there is nothing to take back, or no such operation; `Conflict` naming the files in which it cannot
-    /// be told what the operation wrote.
+    /// `NotFound` if there is no operation to undo, or none with this id; `Conflict`, naming the files, if later
+    /// changes overlap the operation.
     #[tracing::instrument(skip_all)]
     pub fn undo_by(&self, request: &UndoRequest) -> Result<Vec<ChangeReply>> {
         if let Some(id) = &request.id {
@@ -111,7 +112,8 @@ impl Changes<'_> {
     /// Takes back the last undo, as long as nothing else was done since.
     ///
     /// # Errors
-    /// `NotFound` where nothing was undone since the last change; as [`Self::undo_by`].
+    /// `NotFound` if nothing was undone since the last change; `Conflict`, naming the files, if later changes overlap
+    /// the operation.
     #[tracing::instrument(skip_all)]
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };

@@ -47,7 +47,7 @@ impl Memories<'_> {
     /// Reads a memory whole.
     ///
     /// # Errors
-    /// `NotFound` where it is gone since; `Io` where it cannot be read.
+    /// `NotFound` if the note no longer exists; `Io` if it cannot be read.
     pub fn content(&self, memory: &Memory) -> Result<MemoryContent> {
         let source = Source::unplaced(memory.row.path.clone(), &Lookup::of(self.core).bytes_of(&memory.row)?);
         let front = source.note.frontmatter.as_ref();
@@ -68,7 +68,7 @@ impl Memories<'_> {
     /// Counts the sessions that the journal tells of.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn sessions(&self) -> Result<usize> {
         let mut found = BTreeSet::new();
         for event in self.core.journal().events(ReadOrder::OldestFirst)? {
@@ -80,7 +80,7 @@ impl Memories<'_> {
     /// Counts the notes that the full text lacks, or holds although they are gone, with all that it should hold.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn missing(&self) -> Result<(usize, usize)> {
         let filter = Filter { with_canvases: true, ..Filter::default() };
         let wanted = self.core.index.catalog().select_ids(&filter)?.len();

@@ -42,7 +42,7 @@ impl Recalls<'_> {
     /// that of the passages, in bytes.
     ///
     /// # Errors
-    /// `Corrupt` where the index cannot be read.
+    /// `Corrupt` if the index cannot be read.
     pub(super) fn judge_notes(
         &self,
         hits: &[SearchHit],
@@ -97,7 +97,7 @@ impl Recalls<'_> {
     /// whether it was found by the query. What names a note is never taken for a query.
     ///
     /// # Errors
-    /// `NotFound` where no memory has the name, or none is about the query; as [`Lookup::find`] otherwise.
+    /// `NotFound` if no memory has the name or matches the query; `Exists` if several notes have the name.
     #[tracing::instrument(skip_all)]
     pub fn meant(&self, text: &str, include: Inactive) -> Result<(Memory, bool)> {
         let unknown = match Memories::of(self.core).memory(text) {
@@ -123,7 +123,8 @@ impl Recalls<'_> {
     /// Finds the memory that a query is clearly about; nothing where none is, or where the text names a note.
     ///
     /// # Errors
-    /// As [`Searches::search`].
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
     pub fn best_for(&self, query: &str, filter: Filter) -> Result<Option<Memory>> {
         if is_name(query) {
             return Ok(None);

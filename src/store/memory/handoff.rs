@@ -89,7 +89,7 @@ impl Handoffs<'_> {
     /// names are used by that.
     ///
     /// # Errors
-    /// `Invalid` where the project gives no file name or the summary is empty.
+    /// `Invalid` if the project gives no file name or the summary is empty.
     #[tracing::instrument(skip_all)]
     pub fn store_handoff(&self, request: &HandoffRequest, dry_run: bool) -> Result<HandoffReply> {
         let mut request = request.clone();
@@ -222,7 +222,7 @@ impl Handoffs<'_> {
     /// Gives the handoff of a project, or the newest of all.
     ///
     /// # Errors
-    /// `NotFound` where there is none.
+    /// `NotFound` if there is no handoff.
     #[tracing::instrument(skip_all)]
     pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
         // One that was forgotten is none any more.

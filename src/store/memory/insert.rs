@@ -47,7 +47,7 @@ impl MemoryWrites<'_> {
     /// say. What is private in them goes, and so does what looks like a key.
     ///
     /// # Errors
-    /// `Invalid` for a text without anything to keep, or an importance out of range.
+    /// `Invalid` for an empty text, or an importance out of range.
     #[tracing::instrument(skip_all)]
     pub fn insert(&self, requests: &[InsertRequest]) -> Result<Vec<Memory>> {
         let incoming = requests.iter().map(|request| self.incoming(request)).collect::<Result<Vec<_>>>()?;
@@ -58,7 +58,7 @@ impl MemoryWrites<'_> {
     /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
     ///
     /// # Errors
-    /// As [`Self::insert`].
+    /// `Invalid` for an empty text, or an importance out of range.
     #[tracing::instrument(skip_all)]
     pub fn insert_unless_similar(&self, request: &InsertRequest) -> Result<InsertOutcome> {
         let incoming = self.incoming(request)?;
@@ -85,7 +85,7 @@ impl MemoryWrites<'_> {
     /// Keeps a memory, unless a note that is not forgotten says exactly the same.
     ///
     /// # Errors
-    /// As [`Self::insert`].
+    /// `Invalid` for an empty text, or an importance out of range.
     #[tracing::instrument(skip_all)]
     pub fn insert_unless_duplicate(&self, request: &InsertRequest) -> Result<InsertOutcome> {
         let incoming = self.incoming(request)?;

@@ -118,7 +118,7 @@ impl Maintenance<'_> {
     /// asked for; evicts where settings say so; shortens old months of the journal.
     ///
     /// # Errors
-    /// `Conflict` where another process writes; `Io` where the journal or the notes cannot be written.
+    /// `Conflict` if another process writes; `Io` if the journal or the notes cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn maintain(&self, request: MaintainRequest) -> Result<MaintainReply> {
         IndexSync::of(self.core).refresh()?;
@@ -292,7 +292,7 @@ impl Maintenance<'_> {
     /// `force` 15 % of them although there is room. What is pinned or protected stays, and so do this session's own.
     ///
     /// # Errors
-    /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
+    /// `Conflict` if another process writes; `Io` if the notes cannot be moved.
     #[tracing::instrument(skip_all)]
     pub fn cleanup(&self, force: bool, dry_run: bool) -> Result<CleanupReply> {
         IndexSync::of(self.core).refresh()?;
@@ -361,7 +361,7 @@ impl Maintenance<'_> {
     /// else put there, or what came there from elsewhere, stays, whatever id it has.
     ///
     /// # Errors
-    /// `Conflict` where another process writes; `Io` where the notes cannot be moved.
+    /// `Conflict` if another process writes; `Io` if the notes cannot be moved.
     #[tracing::instrument(skip_all)]
     pub fn discard_memories(&self) -> Result<usize> {
         IndexSync::of(self.core).refresh()?;

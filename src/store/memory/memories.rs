@@ -114,7 +114,7 @@ impl Memories<'_> {
     /// Finds one memory by any of its names.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub fn memory(&self, name: &str) -> Result<Memory> {
         let row = Lookup::of(self.core).find(name)?;
         let found = MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop();
@@ -124,7 +124,7 @@ impl Memories<'_> {
     /// Lists memories.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read; `Io` where the journal cannot.
+    /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &MemoryListRequest) -> Result<Vec<Memory>> {
         let rows = self.core.index.catalog().select(&request.filter)?;
@@ -150,7 +150,7 @@ impl Memories<'_> {
     /// Adds up the memories of the vault.
     ///
     /// # Errors
-    /// As [`Self::memories`].
+    /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn memory_stats(&self) -> Result<MemoryStats> {
         self.memory_stats_among(&Filter::default())
@@ -159,7 +159,7 @@ impl Memories<'_> {
     /// Adds up the memories of the notes that pass a filter.
     ///
     /// # Errors
-    /// As [`Self::memories`].
+    /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
     pub fn memory_stats_among(&self, filter: &Filter) -> Result<MemoryStats> {
         let rows = self.core.index.catalog().select(filter)?;
         let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
@@ -206,7 +206,7 @@ impl Memories<'_> {
     /// Lists notes by the time at which they were made, around one of them: up to `window` before it and as many after.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn timeline(&self, name: &str, window: usize) -> Result<TimelineReply> {
         self.timeline_among(name, window, &Filter::default())
@@ -215,7 +215,7 @@ impl Memories<'_> {
     /// Lists notes around one of them, as [`Self::timeline`] does, among the notes that pass a filter.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub fn timeline_among(&self, name: &str, window: usize, filter: &Filter) -> Result<TimelineReply> {
         let anchor = Lookup::of(self.core).find(name)?;
         let rows = self.core.index.catalog().select(filter)?;
@@ -250,7 +250,7 @@ impl Memories<'_> {
     /// Votes for or against a note; gives its usefulness after that.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Io` where the journal cannot be written.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if the journal cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn vote(&self, name: &str, useful: bool) -> Result<Memory> {
         let row = Lookup::of(self.core).find(name)?;
@@ -263,7 +263,7 @@ impl Memories<'_> {
     /// Gives what somebody works on, unless that has expired.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be read.
+    /// `Io` if the journal cannot be read.
     pub fn context(&self) -> Result<Option<WorkContext>> {
         let now = self.core.clock.now();
         let projection = self.core.projection()?;
@@ -274,7 +274,7 @@ impl Memories<'_> {
     /// Says what somebody works on, for some hours or until further notice.
     ///
     /// # Errors
-    /// `Invalid` for an empty text or hours that are none; `Io` where the journal cannot be written.
+    /// `Invalid` for an empty text or an invalid number of hours; `Io` if the journal cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn set_context(&self, text: &str, hours: Option<f64>) -> Result<WorkContext> {
         let context = self.plan_context(text, hours)?;
@@ -290,7 +290,7 @@ impl Memories<'_> {
     /// Gives the context that [`Self::set_context`] would set, and sets nothing.
     ///
     /// # Errors
-    /// `Invalid` for an empty text or hours that are none.
+    /// `Invalid` for an empty text or an invalid number of hours.
     pub fn plan_context(&self, text: &str, hours: Option<f64>) -> Result<WorkContext> {
         let mut text = text.to_owned();
         self.core.clean(&mut text);
@@ -317,7 +317,7 @@ impl Memories<'_> {
     /// Ends what somebody works on; says whether there was anything.
     ///
     /// # Errors
-    /// `Io` where the journal cannot be written.
+    /// `Io` if the journal cannot be written.
     pub fn clear_context(&self) -> Result<bool> {
         let was_set = self.context()?.is_some();
         if was_set {
@@ -331,7 +331,7 @@ impl Memories<'_> {
     /// Lists what the journal knows of a note's weight and files, or of all, the newest first.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Io` where the journal cannot be read.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if the journal cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn audit(&self, name: Option<&str>) -> Result<Vec<Event>> {
         let Some(name) = name else {
@@ -362,7 +362,7 @@ impl Memories<'_> {
     /// Tells what a note is that an operation left at a path: as it was then, whoever moved or removed it since.
     ///
     /// # Errors
-    /// `NotFound` where the operation left nothing there, and nothing is there.
+    /// `NotFound` if the operation left no note at the path, and there is none now.
     pub(super) fn written_memory(&self, change: &ChangeReply, path: &str) -> Result<Memory> {
         let row = match change.rows.iter().find(|row| *row.path.as_str() == *path) {
             Some(row) => Some(row.clone()),
@@ -379,7 +379,8 @@ impl Memories<'_> {
     /// Tells what a note is now that was found at a path, after the last operation on it, where there was one.
     ///
     /// # Errors
-    /// As [`Lookup::find`], where there was no operation.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it. A note that the operation left is not
+    /// looked up.
     pub fn memory_after(&self, last: Option<&ChangeReply>, path: &str) -> Result<Memory> {
         match last {
             Some(change) => self.written_memory(change, &change.changed().unwrap_or_else(|| path.to_owned())),

@@ -173,7 +173,8 @@ impl Recalls<'_> {
     /// counted, where no memory is about the prompt.
     ///
     /// # Errors
-    /// As [`Searches::search`].
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
         let context = Memories::of(self.core).context()?;
@@ -288,7 +289,8 @@ impl Recalls<'_> {
     /// Gives the memories that answer a query, those with the best composite score first, and counts a use of each.
     ///
     /// # Errors
-    /// As [`Searches::search`].
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<RecalledReply> {
         IndexSync::of(self.core).refresh()?;
@@ -316,7 +318,7 @@ impl Recalls<'_> {
     /// Explains what a memory is worth, and how it would score for a query.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
         let memory = Memories::of(self.core).memory(name)?;

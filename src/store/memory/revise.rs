@@ -17,7 +17,8 @@ impl MemoryWrites<'_> {
     /// before.
     ///
     /// # Errors
-    /// As [`Changes::change`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it; `Invalid` if the note cannot be edited
+    /// safely; `Conflict` if another process holds the write lock; `Io` if the note cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn revise(&self, request: &ReviseRequest) -> Result<Memory> {
         match self.revise_if(request, || Ok(None))? {
@@ -28,7 +29,8 @@ impl MemoryWrites<'_> {
     /// As [`Self::revise`], unless another note says exactly the same as the new text: that one is given then.
     ///
     /// # Errors
-    /// As [`Self::revise`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it; `Invalid` if the note cannot be edited
+    /// safely; `Conflict` if another process holds the write lock; `Io` if the note cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn revise_unless_said(&self, request: &ReviseRequest) -> Result<InsertOutcome> {
         let own = Lookup::of(self.core).find(&request.note)?.note_id;

@@ -146,7 +146,7 @@ impl MemoryWrites<'_> {
     /// a key.
     ///
     /// # Errors
-    /// `Exists` where a note says exactly the same; `Invalid` for an empty text or an importance out of range.
+    /// `Exists` if another note has exactly the same text; `Invalid` for an empty text or an importance out of range.
     #[tracing::instrument(skip_all)]
     pub fn save_memory(&self, request: &SaveRequest, dry_run: bool) -> Result<SaveReply> {
         let mut text = request.text.clone();
@@ -226,7 +226,7 @@ impl MemoryWrites<'_> {
     /// was recalled for it is not kept again, nor what a note says already. Gives what was kept.
     ///
     /// # Errors
-    /// As [`Self::save_memory`].
+    /// `Conflict` if another process holds the write lock; `Io` if the notes cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn capture(&self, text: &str, session: &str) -> Result<Vec<Memory>> {
         let text = without_private(text).into_owned();
@@ -312,7 +312,7 @@ impl MemoryWrites<'_> {
     /// Finds a live note, other than that of an id, that says exactly the same as a text once that is cleaned.
     ///
     /// # Errors
-    /// `Corrupt` where the index cannot be read.
+    /// `Corrupt` if the index cannot be read.
     pub(super) fn duplicate_of(&self, text: &str, except: Option<&str>) -> Result<Option<Memory>> {
         let mut text = text.to_owned();
         self.core.clean(&mut text);
@@ -426,7 +426,7 @@ impl MemoryWrites<'_> {
     /// Takes a memory out of search and recall; `hard` moves it to the trash.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Exists` where it is forgotten already.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is forgotten already.
     #[tracing::instrument(skip_all)]
     pub fn forget(&self, name: &str, hard: bool, dry_run: bool) -> Result<ChangeReply> {
         let memory = Memories::of(self.core).memory(name)?;
@@ -444,7 +444,8 @@ impl MemoryWrites<'_> {
     /// Brings back what was forgotten, archived or moved to the trash.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Invalid` where it is none of these.
+    /// `NotFound` if no note has the name, and no file of the trash; `Exists` if several notes have it; `Invalid` if
+    /// the memory is neither forgotten nor archived.
     #[tracing::instrument(skip_all)]
     pub fn restore_memory(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
         let memory = match Memories::of(self.core).memory(name) {
@@ -477,7 +478,7 @@ impl MemoryWrites<'_> {
     /// Pins a memory: it does not fade, and is warm at least, which also ends its being archived.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Exists` where it is pinned already.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is pinned already.
     #[tracing::instrument(skip_all)]
     pub fn pin(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
         let memory = Memories::of(self.core).memory(name)?;
@@ -496,7 +497,7 @@ impl MemoryWrites<'_> {
     /// Ends the pinning of a memory.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Exists` where it is not pinned.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is not pinned.
     #[tracing::instrument(skip_all)]
     pub fn unpin(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
         let memory = Memories::of(self.core).memory(name)?;
@@ -509,7 +510,7 @@ impl MemoryWrites<'_> {
     /// Puts a memory into the archive.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Exists` where it is there already.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is archived already.
     #[tracing::instrument(skip_all)]
     pub fn archive(&self, name: &str, dry_run: bool) -> Result<ChangeReply> {
         let memory = Memories::of(self.core).memory(name)?;

@@ -32,7 +32,7 @@ impl Recalls<'_> {
     /// Finds the memory that has an id: nothing else that it may be called counts.
     ///
     /// # Errors
-    /// `Exists` where several notes say that they have it.
+    /// `Exists` if several notes have the id.
     pub fn memory_of_id(&self, id: &str) -> Result<Option<Memory>> {
         let mut rows = Lookup::of(self.core).rows_with_id(id.trim())?;
         rows.retain(|row| self.is_in_scope(row));
@@ -48,7 +48,7 @@ impl Recalls<'_> {
     /// Finds the memory that has a UUID, as [`crate::store::MemoryText::uuid`] gives it.
     ///
     /// # Errors
-    /// As [`Self::memory_of_id`].
+    /// `Exists` if several notes have the id.
     pub fn memory_of_uuid(&self, uuid: &str) -> Result<Option<Memory>> {
         if let Some(memory) = self.memory_of_id(uuid)? {
             return Ok(Some(memory));
@@ -67,7 +67,7 @@ impl Recalls<'_> {
     /// Finds the memories that an id, a title or the slug of one names, the newest first.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn memories_called(&self, name: &str) -> Result<Vec<Memory>> {
         let name = name.trim();
         if let Some(memory) = self.memory_of_id(name)? {

@@ -106,7 +106,7 @@ impl Recalls<'_> {
     /// Reads what a memory says; nothing where it is gone.
     ///
     /// # Errors
-    /// `Io` where it cannot be read.
+    /// `Io` if it cannot be read.
     pub fn text_of(&self, memory: Memory) -> Result<Option<MemoryText>> {
         let bytes = match Lookup::of(self.core).bytes_of(&memory.row) {
             Ok(bytes) => bytes,
@@ -135,7 +135,7 @@ impl Recalls<'_> {
     /// Lists memories with what they say, and counts all that there are beside this page. Forgotten ones are left out.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read; `Io` where a note cannot.
+    /// `Corrupt` if the catalog cannot be read; `Io` if a note cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
         IndexSync::of(self.core).refresh()?;
@@ -182,7 +182,8 @@ impl Recalls<'_> {
     /// by the words that they share. Those below the threshold are left out. Counts a use of each.
     ///
     /// # Errors
-    /// As [`Searches::search`].
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<MostLike> {
         IndexSync::of(self.core).refresh()?;
@@ -261,7 +262,7 @@ impl Recalls<'_> {
     /// links to.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub fn linked_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
         let named = text.properties.get("links").and_then(Value::as_array).into_iter().flatten();
         let mut ids: Vec<String> = named.filter_map(Value::as_str).map(str::to_owned).collect();

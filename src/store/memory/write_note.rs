@@ -36,7 +36,8 @@ impl MemoryWrites<'_> {
     /// Writes a new note, unless another one says exactly the same. One that says nearly the same is linked.
     ///
     /// # Errors
-    /// `Exists` where a note is there already, or says exactly the same; as [`Changes::change`] otherwise.
+    /// `Exists` if there is a note at the path already, or one with exactly the same text; `Conflict` if another
+    /// process holds the write lock; `Io` if the note cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn write_note(&self, request: &WriteRequest, dry_run: bool) -> Result<WriteReply> {
         IndexSync::of(self.core).refresh()?;

@@ -108,7 +108,7 @@ impl Searches<'_> {
     /// Measures search on the judged queries beside the vault, which is the set's `notes` folder.
     ///
     /// # Errors
-    /// `Io` or `Invalid` where `queries.jsonl` or `qrels.tsv` cannot be read.
+    /// `Io` or `Invalid` if `queries.jsonl` or `qrels.tsv` cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn eval(&self, set: &Path, request: &EvalRequest) -> Result<EvalReply> {
         let queries = read_queries(&set.join("queries.jsonl"))?;

@@ -49,7 +49,7 @@ impl Kinship {
     /// Reads a name.
     ///
     /// # Errors
-    /// `Invalid` for any other word.
+    /// `Invalid` if no kind has this name.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "both" => Ok(Self::Both),
@@ -139,7 +139,7 @@ impl Searches<'_> {
     /// with, of which one with few links says more (Adamic & Adar 2003, *Friends and neighbors on the web*).
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn related(&self, request: &RelatedRequest) -> Result<RelatedReply> {
         IndexSync::of(self.core).refresh()?;
@@ -189,7 +189,7 @@ impl Searches<'_> {
     /// Lists the places that name a note by title, file name or alias and do not link to it.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn unlinked_mentions(&self, note: &str, limit: usize) -> Result<MentionsReply> {
         IndexSync::of(self.core).refresh()?;

@@ -200,7 +200,7 @@ impl Searches<'_> {
     /// fails is told of by the answer itself, so it keeps nobody from answering.
     ///
     /// # Errors
-    /// `Invalid` for a mode in the settings that is none; `Corrupt` where the index cannot be read.
+    /// `Invalid` if the settings name an unknown mode; `Corrupt` if the index cannot be read.
     pub(in crate::store) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
         let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
         if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
@@ -346,7 +346,7 @@ impl Searches<'_> {
     /// Reads the bounds of `--created-after` and its kin into a filter.
     ///
     /// # Errors
-    /// `Invalid` where it is neither a date nor one that is counted from `now`.
+    /// `Invalid` if the text is neither a date nor a distance from `now`.
     pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
         text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
     }
@@ -532,7 +532,7 @@ impl SearchRequest {
     /// Reads the query.
     ///
     /// # Errors
-    /// `Invalid` with the place of a mistake.
+    /// `Invalid`, with the position of the mistake, for a query that is not valid.
     pub(super) fn parsed(&self, now: Timestamp) -> Result<Query> {
         if self.plain && !self.all {
             Ok(Query::plain(&self.query))
@@ -545,7 +545,7 @@ impl SearchRequest {
     /// request allows that, and `notes` says so.
     ///
     /// # Errors
-    /// As [`SearchRequest::parsed`].
+    /// `Invalid`, with the position of the mistake, for a query that is not valid.
     fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
         match self.parsed(now) {
             Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {

@@ -77,7 +77,8 @@ impl Searches<'_> {
     /// Finds what answers a request, best first, and tells what could not be decided.
     ///
     /// # Errors
-    /// As [`Self::search`].
+    /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model; `Corrupt` if the index cannot be
+    /// read.
     pub(in crate::store) fn found(
         &self,
         snapshot: &Snapshot,
@@ -170,7 +171,8 @@ impl Searches<'_> {
     /// not be decided.
     ///
     /// # Errors
-    /// As [`Self::search`].
+    /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model; `Corrupt` if the index cannot be
+    /// read.
     pub(super) fn judged(
         &self,
         condition: &QueryNode,

@@ -64,7 +64,8 @@ impl Searches<'_> {
     /// Tells why a note is, or is not, among the results of a query.
     ///
     /// # Errors
-    /// As [`Self::search`] and [`Lookup::find`].
+    /// `NotFound` if no note has the name, or for vector mode without a model; `Exists` if several notes have the name;
+    /// `Invalid` for a query that is not valid.
     #[tracing::instrument(skip_all)]
     pub fn why(&self, request: &WhyRequest) -> Result<WhyReply> {
         let search = &request.search;

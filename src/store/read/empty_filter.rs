@@ -13,7 +13,7 @@ impl Reads<'_> {
     /// Names what a filter asks for and no note has, a sentence each: tags, type, category, a property, a path.
     ///
     /// # Errors
-    /// `Invalid` for a glob that is none.
+    /// `Invalid` for an invalid glob.
     pub fn absent(&self, filter: &Filter, property: Option<&str>, path: Option<&str>) -> Result<Vec<String>> {
         let catalog = self.core.index.catalog();
         let has_none = |only: Filter| -> Result<bool> { Ok(catalog.select_ids(&only)?.is_empty()) };
@@ -56,7 +56,7 @@ impl Reads<'_> {
     /// Refuses a folder that is not in the vault, so that an empty list means an empty folder.
     ///
     /// # Errors
-    /// `NotFound` where it is not there, with one of a like name; `Invalid` for a path that is none.
+    /// `NotFound` if there is no such folder, with a similar name if there is one; `Invalid` for an invalid path.
     pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
         let wanted = folder.trim_matches('/');
         if wanted.is_empty() || self.core.vault.disk_path(&NotePath::parse(wanted)?).is_dir() {

@@ -45,7 +45,7 @@ impl Reads<'_> {
     /// Lists notes and attachments by path: those behind `after`, `limit` at most. What settings hide is left out.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn files_after(&self, after: &str, limit: usize) -> Result<Vec<FileItem>> {
         Ok(self.core.index.catalog().files_after(after, limit)?.into_iter().map(FileItem::of).collect())
     }
@@ -53,7 +53,7 @@ impl Reads<'_> {
     /// Gives a file that the index knows with what it holds, up to `most` bytes where it is no text.
     ///
     /// # Errors
-    /// `NotFound` where there is none at this very path; `Io` where it cannot be read.
+    /// `NotFound` if there is no file at this path; `Io` if it cannot be read.
     pub fn file(&self, path: &NotePath, most: u64) -> Result<(FileItem, FileContent)> {
         let row = self.known_file(path)?;
         self.content_of(row, most)
@@ -62,7 +62,7 @@ impl Reads<'_> {
     /// Says whether the index knows a file at this very path.
     ///
     /// # Errors
-    /// `NotFound` where there is none; `Corrupt` where the catalog cannot be read.
+    /// `NotFound` if there is no such file; `Corrupt` if the catalog cannot be read.
     pub fn require_file(&self, path: &NotePath) -> Result<()> {
         self.known_file(path).map(drop)
     }
@@ -70,7 +70,7 @@ impl Reads<'_> {
     /// Gives the attachment that a name means, with what it holds; nothing for a note or canvas.
     ///
     /// # Errors
-    /// As [`Lookup::find`]; `Io` where it cannot be read.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if it cannot be read.
     pub fn attachment(&self, name: &str, most: u64) -> Result<Option<(FileItem, FileContent)>> {
         let row = Lookup::of(self.core).find(name)?;
         if row.kind == FileKind::Attachment { self.content_of(row, most).map(Some) } else { Ok(None) }
@@ -99,7 +99,7 @@ impl Reads<'_> {
     /// Lists file names, titles and aliases that hold a text; the shortest first.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn names_like(&self, part: &str, limit: usize) -> Result<Vec<String>> {
         self.core.index.catalog().names().containing(part, limit)
     }
@@ -107,7 +107,7 @@ impl Reads<'_> {
     /// Lists paths of notes and attachments that hold a text, without regard to case; in order.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn paths_like(&self, part: &str, limit: usize) -> Result<Vec<String>> {
         let wanted = key(part);
         let mut paths: Vec<String> = self

@@ -81,7 +81,7 @@ impl Reads<'_> {
     /// Gives a note's links both ways.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn links(&self, name: &str) -> Result<LinksReply> {
         let row = Lookup::of(self.core).find(name)?;
@@ -188,7 +188,7 @@ impl Reads<'_> {
     /// a note.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn neighbours(&self, name: &str) -> Result<(Vec<String>, Vec<LineRef>)> {
         let row = Lookup::of(self.core).find(name)?;
@@ -249,7 +249,7 @@ impl Reads<'_> {
     /// Lists the notes within so many links of one, either way round, the nearest first, each with its distance.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn around(&self, name: &str, depth: usize) -> Result<Vec<(String, usize)>> {
         let start = Lookup::of(self.core).find(name)?;
@@ -274,7 +274,7 @@ impl Reads<'_> {
     /// Finds the shortest chain of links between two notes, either way round.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn path(&self, from: &str, to: &str) -> Result<PathReply> {
         let (start, goal) = (Lookup::of(self.core).find(from)?, Lookup::of(self.core).find(to)?);

@@ -182,7 +182,7 @@ impl Reads<'_> {
     /// Picks notes at random; the same seed picks the same of the same notes.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn random(&self, filter: &Filter, limit: usize, seed: Option<u64>) -> Result<Vec<NoteItem>> {
         let seed =

@@ -208,7 +208,7 @@ impl Reads<'_> {
     /// Tells everything that we read out of one note or canvas.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// `NotFound` if there is no such note; `Exists` if several notes have the name.
     #[tracing::instrument(skip_all)]
     pub fn inspect(&self, name: &str) -> Result<InspectReply> {
         let row = Lookup::of(self.core).find(name)?;

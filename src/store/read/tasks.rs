@@ -42,7 +42,7 @@ impl Reads<'_> {
     /// Lists tasks in the order of paths and lines, from the files as they are now.
     ///
     /// # Errors
-    /// As [`Lookup::find`].
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
     #[tracing::instrument(skip_all)]
     pub fn tasks(&self, request: &TasksRequest) -> Result<Vec<TaskItem>> {
         let rows = match &request.note {

@@ -93,8 +93,8 @@ impl Upkeep<'_> {
     /// Copies the vault and its journal, with an export for other programs, and keeps the newest backups.
     ///
     /// # Errors
-    /// `Conflict` where another process makes one; `Invalid` where the folder lies among the notes; `Io` where a file
-    /// cannot be read or written. What was copied by then is no backup, and goes.
+    /// `Conflict` if another process makes a backup; `Invalid` if the folder lies among the notes; `Io` if a file
+    /// cannot be read or written. An incomplete backup is removed.
     #[tracing::instrument(skip_all)]
     pub fn backup(&self, folder: Option<&Path>) -> Result<BackupItem> {
         self.core.vault.refuse_read_only()?;
@@ -122,7 +122,8 @@ impl Upkeep<'_> {
     /// notes. Gives it where it was made.
     ///
     /// # Errors
-    /// As [`Self::backup`].
+    /// `Conflict` if another process makes a backup; `Invalid` if the backup folder lies among the notes; `Io` if a
+    /// file cannot be read or written.
     pub fn backup_if_due(&self) -> Result<Option<BackupItem>> {
         if !self.core.config.backup.auto {
             return Ok(None);
@@ -152,7 +153,7 @@ impl Upkeep<'_> {
     /// Lists backups, the newest first.
     ///
     /// # Errors
-    /// `Io` where their folder cannot be listed.
+    /// `Io` if the backup folder cannot be listed.
     pub fn backups(&self, folder: Option<&Path>) -> Result<Vec<BackupItem>> {
         let found = backup::list(&self.backup_folder(folder), self.core.vault.root())?;
         Ok(found.into_iter().map(|(path, manifest)| BackupItem::of(path, &manifest)).collect())
@@ -175,8 +176,9 @@ impl Upkeep<'_> {
     /// vault, where notes that are gone or different get the bytes that they had, and what came since stays.
     ///
     /// # Errors
-    /// `NotFound` where there is no such backup; `Exists` where the folder is not empty; `Corrupt` where the backup is
-    /// damaged; else as [`Changes::change`].
+    /// `NotFound` if there is no such backup; `Exists` if the folder is not empty; `Corrupt` if the backup is damaged;
+    /// `Conflict` if a file changed meanwhile or another process holds the write lock; `Io` if the files cannot be
+    /// written.
     #[tracing::instrument(skip_all)]
     pub fn restore_backup(
         &self,

@@ -160,7 +160,7 @@ impl Upkeep<'_> {
     /// is no problem; notes are never changed.
     ///
     /// # Errors
-    /// `Io` where the vault cannot be listed.
+    /// `Io` if the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn check(&self, fix: bool) -> Result<CheckReply> {
         let is_new = self.core.index.generation()? == 0;

@@ -47,7 +47,7 @@ impl Upkeep<'_> {
     /// process that keeps it ends. `told` hears of every step that changed something.
     ///
     /// # Errors
-    /// `Internal` where no thread can be started.
+    /// `Internal` if no thread can be started.
     pub fn follow(&self, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
         self.core.index.files().set_followed(true);
         let stop = Arc::new(AtomicBool::new(false));
@@ -100,7 +100,8 @@ impl Upkeep<'_> {
     /// Does what a process that stays does by itself: maintenance each six hours, and backups where settings ask for them.
     ///
     /// # Errors
-    /// As [`Maintenance::maintain`] and [`Self::backup`].
+    /// `Conflict` if another process writes the vault or makes a backup; `Io` if the journal, the notes or the backup
+    /// cannot be written; `Invalid` if the backup folder lies among the notes.
     pub fn run_due_maintenance(&self) -> Result<()> {
         if self.core.vault.is_read_only() {
             return Ok(());

@@ -178,7 +178,7 @@ impl Models {
     /// Reads the settings that hold in a vault, or where none is given in the current folder's.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// `Invalid` if the settings cannot be parsed; `Io` if they cannot be read.
     pub fn open(vault: Option<&Path>, flags: &[(&str, String, &str)]) -> Result<Self> {
         let root = match vault {
             Some(root) => root.to_owned(),
@@ -190,7 +190,7 @@ impl Models {
     /// Lists all models that have a name.
     ///
     /// # Errors
-    /// `Invalid` for a provider that there is not.
+    /// `Invalid` if there is no such provider.
     pub fn list(&self) -> Result<Vec<ModelItem>> {
         let shown = self.show()?;
         let is_there = |listed: &ListedModel| folder_of(&listed.name).is_some_and(|folder| folder.is_dir());
@@ -249,7 +249,7 @@ impl Models {
     /// Tells which models the settings lead to. Nothing is loaded.
     ///
     /// # Errors
-    /// `Invalid` for a provider that there is not.
+    /// `Invalid` if there is no such provider.
     pub fn show(&self) -> Result<ModelsShown> {
         let (embed, rerank) = (&self.config.embed, &self.config.rerank);
         let chosen = model_selection::embedder(embed)?;
@@ -288,7 +288,8 @@ impl Models {
     /// Sets a model by its name in the user's settings.
     ///
     /// # Errors
-    /// `NotFound` for a name that is none, or a model that is not installed; see [`edit_user_file`].
+    /// `NotFound` if there is no such model, or it is not installed; `Invalid` or `Io` if the user's settings cannot be
+    /// changed.
     pub fn choose(&self, want: &ModelUse, dry_run: bool) -> Result<ModelSet> {
         let name = want.name.trim();
         let mut notes = Vec::new();
@@ -342,7 +343,7 @@ impl Models {
     /// Sets a model in a folder, after trying whether it works.
     ///
     /// # Errors
-    /// As [`Models::verify`]; `Invalid` where the model does not do what one of its kind should.
+    /// `Invalid` if the folder has no model of this kind that works; `NotFound` or `Io` if its files cannot be read.
     pub fn choose_folder(&self, folder: &Path, rerank: bool, dry_run: bool) -> Result<ModelSet> {
         let kept = Kept::open(folder)?;
         let dir = kept.folder;
@@ -381,7 +382,8 @@ impl Models {
     /// Fetches a model by its name into the user's folder of models.
     ///
     /// # Errors
-    /// `NotFound` for a name that is none; see [`download::fetch`].
+    /// `NotFound` if there is no such model, or the hub lacks one of its files; `Io` if the hub cannot be reached or
+    /// the files cannot be written.
     pub fn install(&self, name: &str, heard: &Heard<'_>) -> Result<Installed> {
         let all: Vec<ListedModel> = listed_embedders().into_iter().chain(listed_rerankers()).collect();
         let listed = find_listed(&all, name.trim())?;
@@ -397,7 +399,7 @@ impl Models {
     /// Loads the models that are set and tries them on texts whose likeness is known.
     ///
     /// # Errors
-    /// Where the embedder that is set cannot be had, loaded or run; likewise the reranker.
+    /// An error of the embedder or reranker in the settings, if it cannot be found, loaded or run.
     pub fn verify(&self) -> Result<Vec<Verified>> {
         let (embed, rerank) = (&self.config.embed, &self.config.rerank);
         let is_set = !embed.model.trim().is_empty() || !embed.dir.as_os_str().is_empty();

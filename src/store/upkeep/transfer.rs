@@ -158,7 +158,7 @@ impl Upkeep<'_> {
     /// Writes all notes with what they are worth.
     ///
     /// # Errors
-    /// `Io` where the answer cannot be written.
+    /// `Io` if the answer cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn export(&self, form: Form, out: &mut dyn Write) -> Result<ExportReply> {
         let now = self.core.clock.now();
@@ -215,7 +215,7 @@ impl Upkeep<'_> {
     /// is passed over. Either all can be read, or none is taken.
     ///
     /// # Errors
-    /// `Invalid` naming the memory that cannot be read, before anything is written.
+    /// `Invalid`, naming the memory, if one cannot be parsed. Nothing is written then.
     #[tracing::instrument(skip_all)]
     pub fn import(&self, text: &str, dry_run: bool, told: &dyn Fn(usize, usize)) -> Result<ImportReply> {
         let records = parse(text)?;
@@ -287,7 +287,7 @@ impl Upkeep<'_> {
     /// Says whether the vault has a memory already; the text of one that it lacks is `known` afterwards.
     ///
     /// # Errors
-    /// As [`Self::bytes_of`].
+    /// `Io` or `Invalid` if a note cannot be read: its memory could be imported twice.
     fn has(&self, memory: &Incoming, known: &mut HashSet<String>) -> Result<bool> {
         if let Some(path) = &memory.path {
             return self.holds(path, memory);
@@ -306,7 +306,7 @@ impl Upkeep<'_> {
     /// Reads a note; gives nothing where there is none.
     ///
     /// # Errors
-    /// `Io` or `Invalid` for a note that cannot be read: what it says is not known then, and it could come in twice.
+    /// `Io` or `Invalid` if a note cannot be read: its memory could be imported twice.
     fn bytes_of(&self, path: &NotePath) -> Result<Option<Vec<u8>>> {
         match self.core.read_bytes(path) {
             Ok(bytes) => Ok(Some(bytes)),
