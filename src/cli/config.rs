@@ -99,7 +99,7 @@ fn check_name(key: &str, value: &str) -> Result<()> {
     match key {
         "search.mode" => Mode::parse(value).map(drop),
         "search.fusion" => Fusion::parse(value).map(drop),
-        "embed.provider" => model_selection::refuse_unknown(value),
+        "embed.provider" => model_selection::check_provider(value),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::index::catalog::CatalogReader;
-use crate::index::embed::model_selection::{Earlier, key_of};
+use crate::index::embed::model_selection::{PreviousModels, model_key};
 use crate::index::embed::{Embed, ModelId};
 use crate::index::vectors::Vectors;
 
@@ -23,7 +23,7 @@ pub(super) struct Serving {
     /// The folder of all models' vectors.
     folder: PathBuf,
     current: Option<Arc<dyn Embed>>,
-    earlier: Earlier,
+    earlier: PreviousModels,
     /// The last earlier model that was looked for, and whether it can be had.
     found: Mutex<Option<Sought>>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Served {
 }
 
 impl Serving {
-    pub(super) fn new(index: &Path, current: Option<Arc<dyn Embed>>, earlier: Earlier) -> Self {
+    pub(super) fn new(index: &Path, current: Option<Arc<dyn Embed>>, earlier: PreviousModels) -> Self {
         Self { folder: index.join("vectors"), current, earlier, found: Mutex::new(None) }
     }
 
@@ -66,7 +66,7 @@ impl Serving {
             let folder = Some(self.folder_of(model.model()));
             Served { model: Some(model), folder, is_former }
         };
-        if named == 0 || named == key_of(current.model()) {
+        if named == 0 || named == model_key(current.model()) {
             return served(Arc::clone(current), false);
         }
         // Its vectors may have gone with the folder of the index.
@@ -90,7 +90,7 @@ impl Serving {
 impl Served {
     /// Gives the number that the model's vectors are known by.
     pub(super) fn key(&self) -> Option<i64> {
-        self.model.as_ref().map(|model| key_of(model.model()))
+        self.model.as_ref().map(|model| model_key(model.model()))
     }
 
     /// Opens the vectors.

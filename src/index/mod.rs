@@ -37,7 +37,7 @@ use crate::index::active_model::{Served, Serving, named};
 use crate::index::bm25::{Bm25, Bm25Snapshot};
 use crate::index::catalog::{CatalogReader, Hash, ReadTransaction, ReaderPool};
 use crate::index::embed::Embed;
-use crate::index::embed::model_selection::{Earlier, key_of};
+use crate::index::embed::model_selection::{PreviousModels, model_key};
 use crate::index::file_set::FileSet;
 use crate::index::file_table::FileTable;
 use crate::index::follow::Following;
@@ -115,7 +115,7 @@ pub struct Options {
     /// The model, if any.
     pub embedder: Option<Arc<dyn Embed>>,
     /// Where the model is found whose vectors serve until those of `embedder` are all there.
-    pub earlier: Earlier,
+    pub earlier: PreviousModels,
 }
 
 impl std::fmt::Debug for Options {
@@ -222,7 +222,7 @@ impl IndexState {
         let pool = self.pool();
         let named = named(&pool.read())?;
         let served = self.serving.now(named);
-        let is_same = served.key() == old.model.as_ref().map(|model| key_of(model.model()));
+        let is_same = served.key() == old.model.as_ref().map(|model| model_key(model.model()));
         let is_current = served.folder.as_ref().is_none_or(|folder| old.vectors.is_current(folder));
         let vectors = if is_same && is_current { Arc::clone(&old.vectors) } else { Arc::new(served.open()?) };
         let bm25 = Arc::clone(&self.bm25.read().unwrap_or_else(PoisonError::into_inner));

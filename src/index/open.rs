@@ -9,7 +9,7 @@ use crate::index::active_model::{Serving, named};
 use crate::index::bm25::Bm25;
 use crate::index::catalog::{CatalogWriter, ReaderPool};
 use crate::index::directory::{Identity, identity_of};
-use crate::index::embed::model_selection::key_of;
+use crate::index::embed::model_selection::model_key;
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::{NextSync, OtherVectors, State, Writer};
 use crate::index::{FIRST, Options, checksums, directory, vectors};
@@ -107,7 +107,7 @@ pub(super) fn open_to_write(
         full_text: None,
         vectors: None,
         vector_folder,
-        model: options.embedder.as_ref().map_or(0, |embedder| key_of(embedder.model())),
+        model: options.embedder.as_ref().map_or(0, |embedder| model_key(embedder.model())),
         other_vectors: OtherVectors::Keep,
         emptying: None,
         projection: None,

@@ -10,7 +10,7 @@ use lru::LruCache;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::embed::model_selection::Chosen;
+use crate::index::embed::model_selection::Selection;
 use crate::index::embed::{Embed, Rerank};
 use crate::index::{Index, Snapshot};
 use crate::journal::Journal;
@@ -114,7 +114,7 @@ pub(super) struct SharedState {
     pub(in crate::store) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
     /// Why the embedder that is set is not the one that answers.
     pub(in crate::store) embed_trouble: Option<Wording>,
-    pub(in crate::store) reranker: Chosen<dyn Rerank>,
+    pub(in crate::store) reranker: Selection<dyn Rerank>,
     /// The projection of the journal, once it was read.
     pub(in crate::store) projection: Mutex<Option<Projection>>,
     /// When this process last ran maintenance, in milliseconds since 1970.

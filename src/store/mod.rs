@@ -28,7 +28,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
-use crate::index::embed::model_selection::{Chosen, Earlier};
+use crate::index::embed::model_selection::{PreviousModels, Selection};
 use crate::index::{Index, Options};
 use crate::store::call_context::{Call, Once};
 use crate::store::change::apply::end_unfinished_at_start;
@@ -152,9 +152,9 @@ impl Store {
             None => vault,
         };
         let vault = Arc::new(vault);
-        let Chosen { model: embedder, why_not } = model_selection::embedder(&config.embed)?;
+        let Selection { model: embedder, problem } = model_selection::embedder(&config.embed)?;
         if let Some(embedder) = &embedder {
-            model_selection::remember(&config.embed, embedder.model());
+            model_selection::record_used(&config.embed, embedder.model());
         }
         let options = Options {
             folder: index_folder,
@@ -163,7 +163,7 @@ impl Store {
             fill: open.fill,
             verb: open.verb,
             embedder,
-            earlier: Earlier::than(&config.embed),
+            earlier: PreviousModels::before(&config.embed),
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
@@ -177,7 +177,7 @@ impl Store {
             notices: index.notices().to_vec(),
             made_state: made_state.then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),
-            embed_trouble: why_not,
+            embed_trouble: problem,
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
             tended: AtomicI64::new(0),
             backed_up: AtomicI64::new(0),
@@ -188,7 +188,7 @@ impl Store {
         if !open.read_only {
             state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
         }
-        for why in [&state.embed_trouble, &state.reranker.why_not].into_iter().flatten() {
+        for why in [&state.embed_trouble, &state.reranker.problem].into_iter().flatten() {
             state.notices.push(why.to_string());
         }
         let session = open.session.filter(|session| !session.trim().is_empty());

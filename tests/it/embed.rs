@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 use sidenote::config::Config;
-use sidenote::index::embed::model_selection::Earlier;
+use sidenote::index::embed::model_selection::PreviousModels;
 use sidenote::index::embed::wordpiece::WordPiece;
 use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
 use sidenote::index::{Index, Options, SyncScope, silent};
@@ -423,7 +423,7 @@ fn a_new_model_serves_once_all_its_vectors_are_there() {
     let vault = TestVault::new(&[("a.md", "The heron is here.\n"), ("b.md", "The otter is here.\n")]);
     let open = |embedder: Arc<dyn Embed>, fill: bool| {
         let settings = Config::load(vault.root(), &[]).unwrap().embed;
-        let earlier = Earlier::than(&settings);
+        let earlier = PreviousModels::before(&settings);
         let options = Options { embedder: Some(embedder), fill, earlier, ..Options::default() };
         Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap()
     };

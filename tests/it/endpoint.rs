@@ -274,12 +274,12 @@ fn transient_errors_are_retried() {
     // Beyond the limit nobody waits.
     let late = rig(&[limited("Retry-After: 600\r\n")]);
     let said = refused(&late);
-    assert!(said.contains("asked too often (429): slow down | it asks to wait 600 s"), "{said}");
+    assert!(said.contains("limits the rate of requests (429): slow down | it asks to wait 600 s"), "{said}");
     assert!(late.seconds_waited().is_empty());
     // Nor again and again for ever.
     let broken = rig(&vec![busy(); 40]);
     let said = refused(&broken);
-    assert!(said.contains("has trouble of its own (503)"), "{said}");
+    assert!(said.contains("failed to handle the request (503)"), "{said}");
     assert_eq!(broken.seconds_waited(), [0.5, 1.0, 2.0, 4.0, 8.0]);
 }
 
@@ -289,11 +289,11 @@ fn permanent_errors_are_reported_without_retries() {
     let told = error(&format!("Incorrect API key provided: {KEY}"));
     check_refusal(
         Say::Status(401, "", told),
-        &["refuses the key (401)", "(the key)", "SIDENOTE_EMBED_API_KEY"],
+        &["rejects the API key (401)", "(the key)", "SIDENOTE_EMBED_API_KEY"],
     );
     check_refusal(
         Say::Status(400, "", error("bad model")),
-        &["refuses the request (400): bad model", "embed.model"],
+        &["rejects the request (400): bad model", "embed.model"],
     );
     check_refusal(
         Say::Status(404, "", error("no such model")),
@@ -301,16 +301,16 @@ fn permanent_errors_are_reported_without_retries() {
     );
     check_refusal(Say::Status(429, "", error("insufficient_quota")), &["quota", "used up"]);
     check_refusal(Say::Status(307, "Location: http://127.0.0.1:9/\r\n", String::new()), &["is not followed"]);
-    check_refusal(Say::Body("<html>hello</html>".to_owned()), &["gave no list of vectors", "line 1"]);
-    check_refusal(Say::Body(json!({"data": []}).to_string()), &["gave 0 vectors for 1 texts"]);
+    check_refusal(Say::Body("<html>hello</html>".to_owned()), &["returned no list of vectors", "line 1"]);
+    check_refusal(Say::Body(json!({"data": []}).to_string()), &["returned 0 vectors for 1 texts"]);
     let one = |index: usize, vector: Value| {
         Say::Body(json!({"data": [{"index": index, "embedding": vector}]}).to_string())
     };
     check_refusal(one(0, json!([1.0, 2.0])), &["vectors of 2 numbers", "not 8", "set embed.dimensions to 2"]);
     check_refusal(one(1, json!([1, 0, 0, 0, 0, 0, 0, 0])), &["text 1 of 1"]);
-    check_refusal(one(0, json!([0, 0, 0, 0, 0, 0, 0, 0])), &["no direction"]);
+    check_refusal(one(0, json!([0, 0, 0, 0, 0, 0, 0, 0])), &["zero or infinite"]);
     check_refusal(one(0, json!([1e39, 0, 0, 0, 0, 0, 0, 0])), &["vector"]);
-    check_refusal(one(0, json!([null, 0, 0, 0, 0, 0, 0, 0])), &["gave no list of vectors"]);
+    check_refusal(one(0, json!([null, 0, 0, 0, 0, 0, 0, 0])), &["returned no list of vectors"]);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_missing_key_is_distinguished_from_a_wrong_one() {
     let rig =
         rig_with(8, &[Say::Status(401, "", String::new())], |config| config.api_key = String::new().into());
     let said = refused(&rig);
-    assert!(said.contains("asks for a key, and none is set"), "{said}");
+    assert!(said.contains("requires an API key, and none is set"), "{said}");
     assert_eq!(rig.server.asked()[0].key, None);
 }
 
@@ -377,11 +377,11 @@ fn check_settings(change: impl FnOnce(&mut EmbedConfig), words: &str) {
 
 #[test]
 fn invalid_settings_are_refused() {
-    check_settings(|config| config.model.clear(), "names no model");
-    check_settings(|config| config.dimensions = 0, "how long the vectors");
+    check_settings(|config| config.model.clear(), "embed.model is not set");
+    check_settings(|config| config.dimensions = 0, "the length of the vectors");
     check_settings(|config| config.base_url = "ftp://host/v1".to_owned(), "does not begin with https://");
     check_settings(|config| config.base_url = "http://me:word@host/v1".to_owned(), "a name or password");
-    check_settings(|config| config.base_url = "https:///v1".to_owned(), "names no host");
+    check_settings(|config| config.base_url = "https:///v1".to_owned(), "has no host");
 }
 
 #[test]

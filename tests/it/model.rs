@@ -180,19 +180,19 @@ fn an_endpoint_is_set_with_its_address() {
     bench.run(&["model", "use", "openai:other", "--dimensions", "12"]);
     assert!(bench.read_settings().contains("11434") && bench.read_settings().contains("dimensions = 12"));
     let said = bench.fail(&["model", "use", "openai:unheard-of"]);
-    assert!(said.contains("how long the vectors"), "{said}");
+    assert!(said.contains("the length of the vectors"), "{said}");
 }
 
 #[test]
 fn an_invalid_model_is_refused() {
     let bench = Bench::new(&[]);
-    assert!(bench.fail(&["model", "use", "nonsense"]).contains("no model is called \"nonsense\""));
+    assert!(bench.fail(&["model", "use", "nonsense"]).contains("no model named \"nonsense\""));
     assert!(bench.fail(&["model", "use", "BGERerankerBase"]).contains("is not installed"));
     let said = bench.fail(&["model", "use", "nomic-ai/nomic-embed-text-v1.5"]);
     assert!(said.contains("NomicEmbedTextV15, NomicEmbedTextV15Q"), "{said}");
     let empty = tempfile::tempdir().unwrap();
     let path = empty.path().to_str().unwrap();
-    assert!(bench.fail(&["model", "path", path]).contains("holds no model in ONNX form"));
+    assert!(bench.fail(&["model", "path", path]).contains("contains no ONNX model"));
     fs::write(empty.path().join("a.onnx"), "x").unwrap();
     assert!(bench.fail(&["model", "path", path]).contains("no tokenizer.json"));
     fs::write(empty.path().join("b.onnx"), "x").unwrap();
@@ -264,7 +264,7 @@ fn search_falls_back_to_words_where_the_model_cannot_run() {
     assert!(said.contains("cannot be used") && said.contains("pip install onnxruntime"), "{said}");
     assert_eq!(bench.search("cat windowsill").0, "Cat.md");
     let gone = set("/nowhere/libonnxruntime.so", "fastembed");
-    assert!(gone.fail(&["model", "verify"]).contains("where no ONNX runtime is"));
+    assert!(gone.fail(&["model", "verify"]).contains("there is no ONNX runtime"));
     // A library that is one, but another.
     if let Some(libc) =
         ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6"].iter().find(|path| Path::new(path).exists())
@@ -278,7 +278,7 @@ fn search_falls_back_to_words_where_the_model_cannot_run() {
     assert_eq!(shown["embedder"]["name"], "minilm");
     assert!(shown["embedder"]["trouble"].as_str().unwrap().contains("no ONNX runtime"));
     let done = bench.command(&["search", "cat"]).output().unwrap();
-    assert!(stderr(&done).contains("notice: embed.onnxruntime says /nowhere"), "{}", stderr(&done));
+    assert!(stderr(&done).contains("notice: embed.onnxruntime is set to /nowhere"), "{}", stderr(&done));
     // What is missing altogether is said with the reply.
     let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "fastembed"), ("SIDENOTE_EMBED_DIR", "/nowhere")]);
     let (first, mode, notes) = bench.search("cat windowsill");
@@ -312,7 +312,7 @@ fn old_vectors_serve_until_new_ones_are_complete() {
 
     // What fails in between changes nothing.
     server.then(&[Say::Status(400, "", String::new())]);
-    assert!(bench.fail(&["index"]).contains("refuses the request"));
+    assert!(bench.fail(&["index"]).contains("rejects the request"));
     assert_eq!(bench.search("vegetables").2, notes);
 
     bench.run(&["index"]);
@@ -609,8 +609,8 @@ fn onnxruntime_and_the_built_in_runtime_agree() {
         ("embed.onnxruntime", library.display().to_string(), "test"),
     ];
     let model = OnnxEmbedder::new(&Config::load(folder.path(), &flags).unwrap().embed).unwrap();
-    assert_eq!(model.kept().weights, ["minilm_int8.data"]);
-    assert!(model.kept().is_batch_bound);
+    assert_eq!(model.files().weights, ["minilm_int8.data"]);
+    assert!(model.files().is_batch_dependent);
     let texts = texts(200);
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (ours, theirs) = (MiniLm::default(), &model);

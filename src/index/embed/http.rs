@@ -1,7 +1,7 @@
-//! Owns HTTP as a client: what is sent to an endpoint that the user named, and files that the user asked for. The only
-//! ureq user.
+//! The HTTP client for embedding endpoints and downloads that the user configured or asked for. The only ureq user.
 //!
-//! A key goes into one header of one request, and never along a redirect, into a message or into the log.
+//! An API key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no
+//! message and no log line.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -11,38 +11,40 @@ use ureq::http::{HeaderMap, Response};
 
 use crate::config::Secret;
 
-/// An answer longer than this is none of ours: 2,048 vectors of 4,096 numbers.
-const LONGEST: u64 = 256 << 20;
-/// A connection that is not there by then is given up.
-const CONNECT: Duration = Duration::from_secs(10);
-/// A download that is silent for so long is given up.
-const SILENCE: Duration = Duration::from_secs(60);
+/// The most bytes of a response body: more than 2,048 vectors of 4,096 numbers take.
+const MAX_BODY: u64 = 256 << 20;
+/// The timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The timeout for each read of a download.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a server said.
+/// The response of a server.
 #[derive(Debug)]
 pub(super) struct Reply {
+    /// The HTTP status.
     pub(super) status: u16,
-    /// How long it asks to wait.
+    /// The time that the server asks to wait before a retry.
     pub(super) retry_after: Option<Duration>,
+    /// The body.
     pub(super) body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// It took too long.
+pub(super) enum HttpError {
+    /// The request timed out.
     TimedOut,
-    /// Nobody is there, in the system's words.
+    /// The server cannot be reached, for the reason that the system gives.
     Unreachable(String),
-    /// The address cannot be one.
+    /// The address or a header is invalid.
     Address(String),
-    /// What came was no HTTP, or ended in the middle.
+    /// The response is not HTTP, or is incomplete.
     Broken(String),
-    /// What came could not be kept.
-    Kept(std::io::Error),
+    /// The response could not be written to its destination.
+    Write(std::io::Error),
 }
 
-/// A client.
+/// An HTTP client.
 pub(super) struct Http {
     agent: Agent,
 }
@@ -50,49 +52,49 @@ pub(super) struct Http {
 impl Default for Http {
     fn default() -> Self {
         let config = Agent::config_builder()
-            // A status is for the caller to explain.
+            // The caller handles every status.
             .http_status_as_error(false)
             .user_agent(concat!("sidenote/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(CONNECT))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
             .build();
         Self { agent: config.new_agent() }
     }
 }
 
 impl Http {
-    /// Sends JSON and waits for the answer, `limit` at most.
+    /// Sends a POST request with a JSON body, and waits at most `limit` for the response.
     pub(super) fn post_json(
         &self,
         url: &str,
         key: &Secret,
         body: &str,
         limit: Duration,
-    ) -> Result<Reply, Trouble> {
+    ) -> Result<Reply, HttpError> {
         let request = self.agent.post(url).config();
-        // Nothing is told where it leads on: the texts and the key are for the address that the user gave.
+        // Redirects are not followed: the texts and the key are meant for the configured address only.
         let request = request.timeout_global(Some(limit)).max_redirects(0).max_redirects_will_error(false);
         let mut request = request.build().content_type("application/json");
         if !key.is_empty() {
             request = request.header("Authorization", format!("Bearer {}", key.reveal()));
         }
-        read(request.send(body).map_err(trouble)?)
+        read(request.send(body).map_err(convert_error)?)
     }
 
-    /// Writes a file from the web to `to`; gives the status, and how many bytes there were. `heard` hears how many have
-    /// come, and of how many.
+    /// Downloads a file to `to`, and returns the status and the number of bytes. `progress` is called with the number
+    /// of bytes so far, and the total if it is known.
     pub(super) fn download(
         &self,
         url: &str,
         key: &Secret,
         to: &mut dyn Write,
-        heard: &dyn Fn(u64, Option<u64>),
-    ) -> Result<(u16, u64), Trouble> {
-        let request = self.agent.get(url).config().timeout_per_read(Some(SILENCE)).max_redirects(5);
+        progress: &dyn Fn(u64, Option<u64>),
+    ) -> Result<(u16, u64), HttpError> {
+        let request = self.agent.get(url).config().timeout_per_read(Some(READ_TIMEOUT)).max_redirects(5);
         let mut request = request.build();
         if !key.is_empty() {
             request = request.header("Authorization", format!("Bearer {}", key.reveal()));
         }
-        let mut response = request.call().map_err(trouble)?;
+        let mut response = request.call().map_err(convert_error)?;
         let status = response.status().as_u16();
         if status != 200 {
             return Ok((status, 0));
@@ -102,29 +104,30 @@ impl Http {
         let mut buffer = vec![0; 1 << 16];
         let mut count = 0;
         loop {
-            let read = body.read(&mut buffer).map_err(|error| Trouble::Broken(error.to_string()))?;
+            let read = body.read(&mut buffer).map_err(|error| HttpError::Broken(error.to_string()))?;
             if read == 0 {
                 break;
             }
-            to.write_all(buffer.get(..read).unwrap_or_default()).map_err(Trouble::Kept)?;
+            to.write_all(buffer.get(..read).unwrap_or_default()).map_err(HttpError::Write)?;
             count += read as u64;
-            heard(count, expected);
+            progress(count, expected);
         }
         if expected.is_some_and(|expected| expected != count) {
-            return Err(Trouble::Broken(format!("it ended after {count} bytes")));
+            return Err(HttpError::Broken(format!("the response ended after {count} bytes")));
         }
         Ok((status, count))
     }
 }
 
-fn read(mut response: Response<ureq::Body>) -> Result<Reply, Trouble> {
+fn read(mut response: Response<ureq::Body>) -> Result<Reply, HttpError> {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
-    let body = response.body_mut().with_config().limit(LONGEST).read_to_vec().map_err(trouble)?;
+    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec().map_err(convert_error)?;
     Ok(Reply { status, retry_after, body })
 }
 
-/// Reads how long to wait: milliseconds, as OpenAI gives them, or seconds, or a date (RFC 9110, 10.2.3).
+/// Reads the time to wait from the headers: milliseconds as OpenAI gives them, or seconds, or a date (RFC 9110,
+/// 10.2.3).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let seconds = match text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
@@ -143,25 +146,27 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds.max(0.0)).ok()
 }
 
-fn trouble(error: ureq::Error) -> Trouble {
+/// Classifies an error of ureq.
+fn convert_error(error: ureq::Error) -> HttpError {
     use std::io::ErrorKind;
     match error {
-        ureq::Error::Timeout(_) => Trouble::TimedOut,
-        ureq::Error::Io(error) if error.kind() == ErrorKind::TimedOut => Trouble::TimedOut,
+        ureq::Error::Timeout(_) => HttpError::TimedOut,
+        ureq::Error::Io(error) if error.kind() == ErrorKind::TimedOut => HttpError::TimedOut,
         ureq::Error::Io(error)
             if matches!(
                 error.kind(),
                 ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::UnexpectedEof
             ) =>
         {
-            Trouble::Broken(error.to_string())
+            HttpError::Broken(error.to_string())
         }
-        ureq::Error::Io(error) => Trouble::Unreachable(error.to_string()),
-        ureq::Error::HostNotFound => Trouble::Unreachable("there is no such host".to_owned()),
-        ureq::Error::ConnectionFailed => Trouble::Unreachable("the connection failed".to_owned()),
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-            Trouble::Address("it is no address, or the key holds signs that no header may".to_owned())
-        }
-        other => Trouble::Broken(other.to_string()),
+        ureq::Error::Io(error) => HttpError::Unreachable(error.to_string()),
+        ureq::Error::HostNotFound => HttpError::Unreachable("the host does not exist".to_owned()),
+        ureq::Error::ConnectionFailed => HttpError::Unreachable("the connection failed".to_owned()),
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => HttpError::Address(
+            "the address is invalid, or the key contains characters that are not allowed in a header"
+                .to_owned(),
+        ),
+        other => HttpError::Broken(other.to_string()),
     }
 }

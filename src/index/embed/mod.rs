@@ -1,6 +1,6 @@
-//! Owns [`Embed`], what every embedder is to the rest of the program; one file per embedder beside it.
+//! The trait [`Embed`], which every embedder implements. Each embedder has a file of its own.
 //!
-//! No type of a runtime, tokenizer or HTTP client crosses this trait.
+//! No type of a runtime, a tokenizer or an HTTP client appears in this trait.
 
 mod http;
 pub mod minilm;
@@ -21,70 +21,73 @@ pub use onnx::{CrossEncoder, OnnxEmbedder};
 pub use openai::OpenAi;
 pub use rerank::Rerank;
 
-/// The cosine from which texts may be duplicates under a model that was not measured (spec/memory.md, Duplicates).
-const OTHER_THRESHOLD: f32 = 0.95;
+/// The duplicate threshold of a model that was not measured (spec/memory.md, Duplicates).
+const DEFAULT_DUPLICATE_THRESHOLD: f32 = 0.95;
 
-/// Turns texts into vectors whose cosine says how near two texts are in meaning (spec/search.md, Embedders).
+/// An embedding model. It converts texts to vectors whose cosine measures how similar the texts are in meaning
+/// (spec/search.md, Embedders).
 pub trait Embed: Send + Sync {
-    /// Names the model and the exact weights behind it, without loading them.
+    /// Returns the id of the model and its exact weights, without loading them.
     fn model(&self) -> &ModelId;
 
-    /// Counts the numbers of a vector.
+    /// Returns the number of dimensions of the vectors.
     fn dimensions(&self) -> usize {
         self.model().dimensions()
     }
 
-    /// Gives the length in [tokens](Self::count_tokens) up to which a text is seen whole; the rest is not seen.
+    /// Returns the most [tokens](Self::count_tokens) of a text that the model reads. The rest of a longer text has no
+    /// effect.
     fn max_tokens(&self) -> usize;
 
-    /// Gives the cosine from which two texts may be duplicates, subject to the lexical guard (spec/memory.md,
+    /// Returns the least cosine at which two texts can be duplicates, subject to the lexical guard (spec/memory.md,
     /// Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
-    /// Gives the cosine from which a passage is about what a prompt asks (docs/dev/ranking.md, Recall); nothing under a model
-    /// that was not measured, of which words alone tell.
+    /// Returns the least cosine at which a passage is relevant to a prompt (docs/dev/ranking.md, Recall). `None` for a
+    /// model that was not measured; then only words decide.
     fn recall_floor(&self) -> Option<f32> {
         None
     }
 
-    /// Gives one vector of length 1 for each text, in the order of the texts.
+    /// Returns a vector of length 1 for each text, in the order of the texts.
     ///
-    /// A text's vector depends on that text alone: not on its neighbours, and not on the effort.
+    /// The vector of a text depends on that text only: not on the other texts, and not on the effort.
     ///
     /// # Errors
-    /// Where the model cannot be loaded, reached or run; then there is no vector for any of the texts.
+    /// Returns an error if the model cannot be loaded, reached or run. Then there is no vector for any of the texts.
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>>;
 
-    /// Gives the vector of a query, for which somebody waits; some models tell queries from passages.
+    /// Returns the vector of a query, with the effort [`Effort::Foreground`]. Some models embed queries differently
+    /// from passages.
     ///
     /// # Errors
-    /// As [`Embed::embed`].
+    /// Returns an error if the model cannot be loaded, reached or run.
     fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
         let vector = self.embed(&[text], Effort::Foreground)?.pop();
-        vector.ok_or_else(|| Error::internal("the embedder gave no vector"))
+        vector.ok_or_else(|| Error::internal("the embedder returned no vector"))
     }
 
-    /// Gives the number of texts that are best handed over at once.
+    /// Returns the best number of texts for one call of [`embed`](Self::embed).
     fn batch(&self, effort: Effort) -> usize {
         if effort == Effort::Bulk { 16 } else { 1 }
     }
 
-    /// Counts the tokens of `text` as the model sees them, or estimates them where the tokenizer is out of reach.
+    /// Counts the tokens of `text` as the model reads them, or estimates them if the tokenizer is not available.
     fn count_tokens(&self, text: &str) -> usize;
 }
 
-/// Says who waits for the vectors, and so how much of the machine to take.
+/// The effort for computing vectors: it depends on who waits for them, and determines the use of the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effort {
-    /// Somebody waits for one answer: a few threads on each text, the shortest time to the first vector.
+    /// A user waits for one result: a few threads per text, for the lowest latency.
     Foreground,
-    /// Nobody waits: one thread that gives way to all others.
+    /// Nobody waits: one thread of the lowest priority.
     Background,
-    /// Somebody waits for a long list: one thread per text on every core, the most texts a second.
+    /// A user waits for many results: one thread per text on every core, for the highest throughput.
     Bulk,
 }
 
-/// Tells which model made a vector; vectors of two models are never compared.
+/// The id of the model that computed a vector. Vectors of different models are never compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelId {
     name: String,
@@ -93,36 +96,36 @@ pub struct ModelId {
 }
 
 impl ModelId {
-    /// Makes an id of the configured name, the length of its vectors, and a fingerprint that changes whenever the
+    /// Creates an id from the configured name, the number of dimensions, and a fingerprint that changes whenever the
     /// vectors would.
     pub fn new(name: impl Into<String>, dimensions: usize, fingerprint: impl Into<String>) -> Self {
         Self { name: name.into(), dimensions, fingerprint: fingerprint.into() }
     }
 
-    /// Gives the name as configured.
+    /// Returns the name as configured.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Counts the numbers of a vector.
+    /// Returns the number of dimensions of the vectors.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// Gives the fingerprint of the weights.
+    /// Returns the fingerprint of the weights.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Gives the name of the folder that holds the model's vectors.
+    /// Returns the name of the folder for the model's vectors.
     pub fn folder(&self) -> String {
-        // Names of models have slashes in them.
+        // Names of models can contain slashes.
         let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
         let name: String = self.name.trim_start_matches('.').chars().map(plain).take(80).collect();
         format!("{name}-{}", self.fingerprint.get(..12).unwrap_or(&self.fingerprint))
     }
 
-    /// Gives the text under which vectors are stored and cached: `name/dimensions/fingerprint`.
+    /// Returns the text that identifies the model in stored and cached vectors: `name/dimensions/fingerprint`.
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.name, self.dimensions, self.fingerprint)
     }
@@ -135,14 +138,14 @@ impl fmt::Debug for dyn Embed {
 }
 
 impl fmt::Display for ModelId {
-    /// Prints the name alone.
+    /// Prints the name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-/// Brings a vector to length 1; nothing where it has no direction.
-fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+/// Normalizes a vector to length 1. Returns `None` if its length is zero or not finite.
+fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     if !length.is_normal() {
         return None;
@@ -151,7 +154,7 @@ fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-/// Gives the calling thread the niceness 19, which on Linux belongs to each thread.
+/// Sets the niceness of the calling thread to 19. On Linux each thread has its own niceness.
 #[cfg(target_os = "linux")]
 fn lower_priority() {
     use rustix::{process, thread};
@@ -160,6 +163,6 @@ fn lower_priority() {
     }
 }
 
-/// Does nothing where a thread has no priority of its own that it may lower.
+/// Does nothing, because threads of this system have no niceness of their own.
 #[cfg(not(target_os = "linux"))]
 fn lower_priority() {}

@@ -1,5 +1,5 @@
-//! Owns models that lie on the disk as folders: which files a model consists of, what they say of it, and by what it is
-//! told from any other. Nothing here runs a model.
+//! Models in folders: which files a model consists of, the metadata in them, and the fingerprint that identifies the
+//! model. Nothing here runs a model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::config::{data_folder, user_cache};
 use crate::error::{Error, Result};
 use crate::index::vectors::replace;
 
-/// What `model install` knew of a model, beside the files themselves.
-pub const NOTE: &str = "sidenote.json";
-/// Where the graph of a model mostly lies, the best first.
+/// The name of the file with the [`InstallRecord`], which `model install` writes.
+pub const INSTALL_RECORD: &str = "sidenote.json";
+/// The usual paths of the graph in the folder of a model, the preferred ones first.
 const GRAPHS: &[&str] = &[
     "model.onnx",
     "onnx/model.onnx",
@@ -23,88 +23,88 @@ const GRAPHS: &[&str] = &[
     "model_quantized.onnx",
     "onnx/model_quantized.onnx",
 ];
-/// Passages are shorter than this, and memory grows with the square of it.
-const MOST_TOKENS: usize = 512;
-/// The operator whose scale is that of the whole batch.
-const BATCH_BOUND: &[u8] = b"DynamicQuantizeLinear";
-/// So many digests are remembered.
-const MOST_DIGESTS: usize = 64;
+/// The most tokens of a sequence. Passages are shorter, and memory use grows with the square of the length.
+const MAX_TOKENS: usize = 512;
+/// The operator that computes one scale for a whole batch.
+const BATCH_DEPENDENT_OPERATOR: &[u8] = b"DynamicQuantizeLinear";
+/// The most digests in the cache file.
+const MAX_DIGESTS: usize = 64;
 
-/// How the states of the tokens become one vector.
+/// How the hidden states of the tokens are combined to one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
-    /// The mean of all.
+    /// The mean of all states.
     #[default]
     Mean,
-    /// The first alone.
+    /// The first state.
     Cls,
 }
 
-/// What stands in [`NOTE`].
+/// The content of the file [`INSTALL_RECORD`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Note {
-    /// The name that it was installed under.
+pub struct InstallRecord {
+    /// The name under which the model was installed.
     pub name: String,
-    /// Where it came from.
+    /// The repository that the model was downloaded from.
     pub source: String,
-    /// The graph's file.
+    /// The file of the graph.
     pub graph: String,
-    /// The length of a vector; 0 for what gives none.
+    /// The number of dimensions; 0 for a reranker.
     pub dimensions: usize,
-    /// How states become a vector.
+    /// How hidden states are combined to a vector.
     pub pooling: Option<Pooling>,
-    /// The output that is the vector, where its name is not one of the usual.
+    /// The name of the output with the vector, if it is not one of the usual names.
     pub output: Option<String>,
-    /// What stands before a query.
+    /// The prefix of queries.
     pub query_prefix: String,
-    /// What stands before a passage.
+    /// The prefix of passages.
     pub passage_prefix: String,
 }
 
-/// The files of a model, and what they say.
+/// The files of a model, and their metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// The folder.
+pub struct ModelFiles {
+    /// The folder of the model.
     pub folder: PathBuf,
-    /// The graph's file.
+    /// The file of the graph.
     pub graph: PathBuf,
-    /// Files beside the graph that hold its weights, by the names that it calls them.
+    /// The files with the weights, next to the graph, by the names in the graph.
     pub weights: Vec<String>,
-    /// Whether a vector would depend on its neighbours in a batch.
-    pub is_batch_bound: bool,
-    /// Bytes of graph and weights.
+    /// Whether a vector depends on the other texts of its batch.
+    pub is_batch_dependent: bool,
+    /// The size of the graph and the weights in bytes.
     pub bytes: u64,
-    /// The length of a vector, where the files tell.
+    /// The number of dimensions, if the files state it.
     pub dimensions: Option<usize>,
-    /// How states become a vector.
+    /// How hidden states are combined to a vector.
     pub pooling: Pooling,
-    /// See [`Note::output`].
+    /// See [`InstallRecord::output`].
     pub output: Option<String>,
-    /// How many tokens of a text the model sees.
+    /// The most tokens of a text that the model reads.
     pub max_tokens: usize,
-    /// What stands before a query.
+    /// The prefix of queries.
     pub query_prefix: String,
-    /// What stands before a passage.
+    /// The prefix of passages.
     pub passage_prefix: String,
-    /// 16 hexadecimal digits that change whenever graph, weights or tokenizer do.
+    /// The fingerprint: 16 hexadecimal digits that change whenever the graph, the weights or the tokenizer do.
     pub fingerprint: String,
 }
 
-/// What reading the graph told.
+/// What is known of a graph without reading it again. It is cached on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Digest {
-    /// Sizes and times of the files that were read.
+    /// The sizes and modification times of the files that were read.
     stamp: String,
     fingerprint: String,
     weights: Vec<String>,
-    is_batch_bound: bool,
+    is_batch_dependent: bool,
 }
 
-/// The bytes of a tokenizer's files, made up where there are none.
+/// The contents of the files of a tokenizer. Missing files are generated.
 #[derive(Debug, Clone)]
-pub struct Tokens {
+pub struct TokenizerData {
     /// `tokenizer.json`.
     pub tokenizer: Vec<u8>,
     /// `config.json`.
@@ -115,79 +115,82 @@ pub struct Tokens {
     pub settings: Vec<u8>,
 }
 
-/// Gives the folder that `model install` puts a model in.
+/// Returns the folder into which `model install` installs a model, or `None` if there is no home folder.
 pub fn folder_of(name: &str) -> Option<PathBuf> {
     Some(data_folder()?.join("models").join(name))
 }
 
-impl Kept {
-    /// Looks into a model's folder.
+impl ModelFiles {
+    /// Reads the metadata of the model in a folder.
     ///
     /// # Errors
-    /// `NotFound` where the folder, its graph or its tokenizer is missing; `Invalid` where it holds several graphs.
+    /// Returns `NotFound` if the folder, its graph or its tokenizer is missing, `Invalid` if it contains several
+    /// graphs, `Corrupt` if its install record is damaged, and `Io` if a file cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
         let folder = std::path::absolute(folder).map_err(|error| Error::io("find", folder, error))?;
         if !folder.is_dir() {
             return Err(Error::not_found(format!("there is no folder {}", folder.display()))
                 .with_hint("give the folder of a model: model.onnx, tokenizer.json, config.json"));
         }
-        let note: Note = match std::fs::read(folder.join(NOTE)) {
+        let record: InstallRecord = match std::fs::read(folder.join(INSTALL_RECORD)) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                Error::corrupt(format!("{} is damaged", folder.join(NOTE).display()))
+                Error::corrupt(format!("{} is damaged", folder.join(INSTALL_RECORD).display()))
                     .with_source(error)
                     .with_hint("install the model again")
             })?,
-            Err(_) => Note::default(),
+            Err(_) => InstallRecord::default(),
         };
-        let graph = graph_of(&folder, &note)?;
+        let graph = graph_of(&folder, &record)?;
         let tokenizer = folder.join("tokenizer.json");
         if !tokenizer.is_file() {
             return Err(Error::not_found(format!("{} has no tokenizer.json", folder.display()))
-                .with_hint("download it beside the model; vocab.txt alone is not enough"));
+                .with_hint("download it into this folder; vocab.txt alone is not enough"));
         }
         let digest = digest_of(&graph, &tokenizer)?;
-        let beside = graph.parent().unwrap_or(&folder);
-        let weights = digest.weights.iter().map(|name| beside.join(name));
+        let graph_folder = graph.parent().unwrap_or(&folder);
+        let weights = digest.weights.iter().map(|name| graph_folder.join(name));
         let bytes = weights.chain([graph.clone()]).map(|path| size_of(&path)).sum();
-        let said = Said::read(&folder);
+        let metadata = Metadata::read(&folder);
         Ok(Self {
             weights: digest.weights,
-            is_batch_bound: digest.is_batch_bound,
+            is_batch_dependent: digest.is_batch_dependent,
             bytes,
-            dimensions: Some(note.dimensions).filter(|told| *told > 0).or(said.dimensions()),
-            pooling: note.pooling.unwrap_or(said.pooling()),
-            output: note.output,
-            max_tokens: said.max_tokens(),
-            query_prefix: Some(note.query_prefix)
+            dimensions: Some(record.dimensions)
+                .filter(|&dimensions| dimensions > 0)
+                .or(metadata.dimensions()),
+            pooling: record.pooling.unwrap_or(metadata.pooling()),
+            output: record.output,
+            max_tokens: metadata.max_tokens(),
+            query_prefix: Some(record.query_prefix)
                 .filter(|text| !text.is_empty())
-                .unwrap_or(said.prompt(&["query"])),
-            passage_prefix: Some(note.passage_prefix)
+                .unwrap_or(metadata.prompt(&["query"])),
+            passage_prefix: Some(record.passage_prefix)
                 .filter(|text| !text.is_empty())
-                .unwrap_or(said.prompt(&["passage", "document"])),
+                .unwrap_or(metadata.prompt(&["passage", "document"])),
             fingerprint: digest.fingerprint,
             graph,
             folder,
         })
     }
 
-    /// Reads the tokenizer's files; what a loader insists on and a folder lacks is made up from the rest.
+    /// Reads the files of the tokenizer. Settings that a loader requires and the files lack are generated.
     ///
     /// # Errors
-    /// `Io` or `Invalid` where they cannot be read.
-    pub fn tokens(&self, max_tokens: usize) -> Result<Tokens> {
+    /// Returns `Io` if a file cannot be read, and `Invalid` if `tokenizer.json` is not JSON.
+    pub fn tokenizer(&self, max_tokens: usize) -> Result<TokenizerData> {
         let path = self.folder.join("tokenizer.json");
         let tokenizer = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
         let parsed: Value = serde_json::from_slice(&tokenizer)
-            .map_err(|error| Error::invalid(format!("{} is no JSON", path.display())).with_source(error))?;
+            .map_err(|error| Error::invalid(format!("{} is not JSON", path.display())).with_source(error))?;
         let mut settings = object(&self.folder.join("tokenizer_config.json"));
         if !settings.get("model_max_length").is_some_and(Value::is_number) {
             settings["model_max_length"] = json!(max_tokens);
         }
-        let pad = settings.get("pad_token");
-        if !pad.is_some_and(|pad| pad.is_string() || pad.get("content").is_some()) {
-            settings["pad_token"] = json!(pad_of(&parsed));
+        let pad_token = settings.get("pad_token");
+        if !pad_token.is_some_and(|pad_token| pad_token.is_string() || pad_token.get("content").is_some()) {
+            settings["pad_token"] = json!(find_pad_token(&parsed));
         }
-        Ok(Tokens {
+        Ok(TokenizerData {
             tokenizer,
             config: object(&self.folder.join("config.json")).to_string().into_bytes(),
             special: object(&self.folder.join("special_tokens_map.json")).to_string().into_bytes(),
@@ -196,8 +199,8 @@ impl Kept {
     }
 }
 
-/// The usual files beside a model.
-struct Said {
+/// The usual metadata files of a model.
+struct Metadata {
     config: Value,
     sentence: Value,
     tokenizer: Value,
@@ -205,7 +208,7 @@ struct Said {
     prompts: Value,
 }
 
-impl Said {
+impl Metadata {
     fn read(folder: &Path) -> Self {
         let file = |name: &str| object(&folder.join(name));
         Self {
@@ -230,14 +233,14 @@ impl Said {
     }
 
     fn max_tokens(&self) -> usize {
-        let told = [
+        let limits = [
             self.sentence.get("max_seq_length"),
             self.tokenizer.get("model_max_length"),
             self.config.get("max_position_embeddings"),
         ];
-        // An unlimited length is written as a number beyond all others.
-        let told = told.into_iter().find_map(number).unwrap_or(MOST_TOKENS);
-        told.clamp(8, MOST_TOKENS)
+        // An unlimited length is written as a huge number.
+        let limit = limits.into_iter().find_map(number).unwrap_or(MAX_TOKENS);
+        limit.clamp(8, MAX_TOKENS)
     }
 
     fn prompt(&self, names: &[&str]) -> String {
@@ -252,30 +255,31 @@ fn number(value: Option<&Value>) -> Option<usize> {
     Some(value.min(1e9) as usize)
 }
 
-/// Reads a JSON object; an empty one where there is none.
+/// Reads a JSON object from a file. The result is empty if the file does not contain one.
 fn object(path: &Path) -> Value {
     let bytes = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&bytes).ok().filter(Value::is_object).unwrap_or_else(|| json!({}))
 }
 
-/// Finds the token that fills up a batch.
-fn pad_of(tokenizer: &Value) -> String {
+/// Finds the token that pads the sequences of a batch.
+fn find_pad_token(tokenizer: &Value) -> String {
     let set = tokenizer.pointer("/padding/pad_token").and_then(Value::as_str);
     let added = tokenizer.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
     let mut names = added.filter_map(|token| token.get("content")?.as_str());
-    set.or_else(|| names.find(|name| name.to_lowercase().contains("pad"))).unwrap_or("[PAD]").to_owned()
+    set.or_else(|| names.find(|name| name.to_lowercase().contains("pad_token"))).unwrap_or("[PAD]").to_owned()
 }
 
-fn graph_of(folder: &Path, note: &Note) -> Result<PathBuf> {
-    if !note.graph.is_empty() {
-        // The note is ours, but it may have come with a folder from elsewhere.
-        let graph = Path::new(&note.graph);
-        let stays = graph.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+/// Finds the graph of the model in a folder.
+fn graph_of(folder: &Path, record: &InstallRecord) -> Result<PathBuf> {
+    if !record.graph.is_empty() {
+        // Sidenote writes the install record, but the folder can come from elsewhere, so the path must not leave it.
+        let graph = Path::new(&record.graph);
+        let is_inside = graph.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         let path = folder.join(graph);
-        return if stays && path.is_file() {
+        return if is_inside && path.is_file() {
             Ok(path)
         } else {
-            Err(Error::not_found(format!("{} is not there", path.display()))
+            Err(Error::not_found(format!("{} does not exist", path.display()))
                 .with_hint("install the model again"))
         };
     }
@@ -291,7 +295,7 @@ fn graph_of(folder: &Path, note: &Note) -> Result<PathBuf> {
     found.sort();
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(Error::not_found(format!("{} holds no model in ONNX form", folder.display()))
+        [] => Err(Error::not_found(format!("{} contains no ONNX model", folder.display()))
             .with_hint("download model.onnx, or export the model to ONNX")),
         several => {
             let names: Vec<_> = several
@@ -299,8 +303,8 @@ fn graph_of(folder: &Path, note: &Note) -> Result<PathBuf> {
                 .filter_map(|path| path.file_name())
                 .map(|name| name.to_string_lossy())
                 .collect();
-            Err(Error::invalid(format!("{} holds several models: {}", folder.display(), names.join(", ")))
-                .with_hint("keep one of them there, or call it model.onnx"))
+            Err(Error::invalid(format!("{} contains several models: {}", folder.display(), names.join(", ")))
+                .with_hint("keep only one of them, or rename one to model.onnx"))
         }
     }
 }
@@ -309,7 +313,7 @@ fn size_of(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// Gives sizes and times of files: equal ones mean equal bytes.
+/// Returns the sizes and modification times of files. Files with equal stamps are taken to be equal.
 fn stamp_of(paths: &[PathBuf]) -> String {
     let times = paths.iter().map(|path| {
         let found = std::fs::metadata(path).ok();
@@ -320,18 +324,18 @@ fn stamp_of(paths: &[PathBuf]) -> String {
     times.collect::<Vec<_>>().join(" ")
 }
 
-/// Hashes a model's files, or remembers what that gave: a large model takes seconds.
+/// Returns the digest of a model from the cache, or computes it. Hashing a large model takes seconds.
 fn digest_of(graph: &Path, tokenizer: &Path) -> Result<Digest> {
-    let memory = user_cache().map(|folder| folder.join("models.json"));
-    let mut known: BTreeMap<PathBuf, Digest> = memory
+    let cache = user_cache().map(|folder| folder.join("models.json"));
+    let mut known: BTreeMap<PathBuf, Digest> = cache
         .as_ref()
         .and_then(|path| std::fs::read(path).ok())
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
     let files = |weights: &[String]| {
-        let beside = graph.parent().unwrap_or(Path::new(""));
+        let folder = graph.parent().unwrap_or(Path::new(""));
         let mut files = vec![graph.to_owned(), tokenizer.to_owned()];
-        files.extend(weights.iter().map(|name| beside.join(name)));
+        files.extend(weights.iter().map(|name| folder.join(name)));
         files
     };
     if let Some(digest) = known.get(graph).filter(|digest| digest.stamp == stamp_of(&files(&digest.weights)))
@@ -349,32 +353,32 @@ fn digest_of(graph: &Path, tokenizer: &Path) -> Result<Digest> {
     let digest = Digest {
         stamp: stamp_of(&paths),
         fingerprint: hasher.finalize().to_hex().get(..16).unwrap_or_default().to_owned(),
-        is_batch_bound: memmem::find(&bytes, BATCH_BOUND).is_some(),
+        is_batch_dependent: memmem::find(&bytes, BATCH_DEPENDENT_OPERATOR).is_some(),
         weights,
     };
-    if known.len() >= MOST_DIGESTS {
+    if known.len() >= MAX_DIGESTS {
         known.retain(|path, _| path.exists());
     }
     known.insert(graph.to_owned(), digest.clone());
-    if let Some(path) = memory {
-        remember(&path, &known);
+    if let Some(path) = cache {
+        save_digests(&path, &known);
     }
     Ok(digest)
 }
 
-/// Keeps what can be made again; without it the next start takes longer, and that is all.
-fn remember(path: &Path, known: &BTreeMap<PathBuf, Digest>) {
+/// Writes the digests to the cache file. A failure is only logged, because the digests can be computed again.
+fn save_digests(path: &Path, known: &BTreeMap<PathBuf, Digest>) {
     let folder = path.parent().unwrap_or(Path::new(""));
     #[expect(clippy::disallowed_methods, reason = "the cache's own folder")]
     let made = std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error));
     let text = serde_json::to_vec(known)
-        .map_err(|error| Error::internal("cannot write down digests").with_source(error));
+        .map_err(|error| Error::internal("cannot serialize the digests").with_source(error));
     if let Err(error) = made.and(text).and_then(|text| replace(path, &text)) {
-        tracing::debug!("digests of models are not remembered: {error}");
+        tracing::debug!("the digests of models cannot be cached: {error}");
     }
 }
 
-/// Finds the files beside a graph that it names: its weights.
+/// Finds the files next to a graph whose names it contains: its weights.
 fn weights_of(graph: &Path, bytes: &[u8]) -> Vec<String> {
     let Some(entries) = graph.parent().and_then(|folder| std::fs::read_dir(folder).ok()) else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Owns which embedder and which reranker the settings mean, and by which settings an earlier model can be had again.
+//! Selects the embedder and the reranker from the settings, and records the settings of earlier models so that they can
+//! be opened again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,136 +12,138 @@ use crate::index::embed::{CrossEncoder, Embed, MiniLm, ModelId, OnnxEmbedder, Op
 use crate::index::vectors::{passage_key, replace};
 use crate::wording::Wording;
 
-/// The embedder in the binary.
+/// The name of the built-in embedder.
 const BUILT_IN: &str = "minilm";
-/// So many models that were used are known by their settings.
-const MOST_USED: usize = 32;
+/// The most earlier models whose settings are recorded.
+const MAX_USED_MODELS: usize = 32;
 
-/// The model that the settings lead to, and why it is not another.
+/// The model that the settings select, and the problem with it if there is one.
 #[derive(Debug, Clone)]
-pub struct Chosen<T: ?Sized> {
-    /// The model, if any.
+pub struct Selection<T: ?Sized> {
+    /// The model, if one is available.
     pub model: Option<Arc<T>>,
-    /// Why the model that is set is not the one that answers.
-    pub why_not: Option<Wording>,
+    /// The reason why the configured model is not available.
+    pub problem: Option<Wording>,
 }
 
-impl<T: ?Sized> Chosen<T> {
+impl<T: ?Sized> Selection<T> {
     fn of(model: Arc<T>) -> Self {
-        Self { model: Some(model), why_not: None }
+        Self { model: Some(model), problem: None }
     }
 
-    fn none(why_not: &Error) -> Self {
-        Self { model: None, why_not: Some(sentence(why_not)) }
+    fn none(problem: &Error) -> Self {
+        Self { model: None, problem: Some(problem_of(problem)) }
     }
 }
 
-/// Chooses the embedder (spec/search.md, Embedders). Where the model that is set cannot be had, words answer alone, or
-/// with `auto` the one in the binary; that is no failure, for a search must go on.
+/// Selects the embedder (spec/search.md, Embedders). If the configured model is not available, the provider `auto`
+/// falls back to the built-in model, and others to none; then searches use words only. This is not an error, because a
+/// search must go on.
 ///
 /// # Errors
-/// `Invalid` for a provider that there is not.
-pub fn embedder(config: &EmbedConfig) -> Result<Chosen<dyn Embed>> {
+/// Returns `Invalid` if the provider does not exist.
+pub fn embedder(config: &EmbedConfig) -> Result<Selection<dyn Embed>> {
     let built_in = || -> Arc<dyn Embed> { Arc::new(MiniLm::default()) };
-    let is_set = !config.model.trim().is_empty() || !config.dir.as_os_str().is_empty();
+    let is_configured = !config.model.trim().is_empty() || !config.dir.as_os_str().is_empty();
     match config.provider.as_str() {
-        "none" => Ok(Chosen { model: None, why_not: None }),
-        "auto" if is_set => Ok(match onnx_embedder(config) {
-            Ok(model) => Chosen::of(model),
-            Err(error) => Chosen { model: Some(built_in()), why_not: Some(sentence(&error)) },
+        "none" => Ok(Selection { model: None, problem: None }),
+        "auto" if is_configured => Ok(match onnx_embedder(config) {
+            Ok(model) => Selection::of(model),
+            Err(error) => Selection { model: Some(built_in()), problem: Some(problem_of(&error)) },
         }),
-        BUILT_IN | "auto" => Ok(Chosen::of(built_in())),
+        BUILT_IN | "auto" => Ok(Selection::of(built_in())),
         "fastembed" => Ok(OnnxEmbedder::new(config).map_or_else(
-            |error| Chosen::none(&error),
-            |model| Chosen::of(Arc::new(model) as Arc<dyn Embed>),
+            |error| Selection::none(&error),
+            |model| Selection::of(Arc::new(model) as Arc<dyn Embed>),
         )),
         "openai" => Ok(OpenAi::new(config).map_or_else(
-            |error| Chosen::none(&error),
-            |model| Chosen::of(Arc::new(model) as Arc<dyn Embed>),
+            |error| Selection::none(&error),
+            |model| Selection::of(Arc::new(model) as Arc<dyn Embed>),
         )),
-        other => Err(unknown(other)),
+        other => Err(unknown_provider(other)),
     }
 }
 
-/// Refuses a provider that there is not.
+/// Checks that a provider exists.
 ///
 /// # Errors
-/// `Invalid` for such a one.
-pub fn refuse_unknown(provider: &str) -> Result<()> {
+/// Returns `Invalid` if it does not.
+pub fn check_provider(provider: &str) -> Result<()> {
     let known = ["none", "auto", BUILT_IN, "fastembed", "openai"];
-    if known.contains(&provider) { Ok(()) } else { Err(unknown(provider)) }
+    if known.contains(&provider) { Ok(()) } else { Err(unknown_provider(provider)) }
 }
 
-fn unknown(provider: &str) -> Error {
-    Error::invalid(format!("embed.provider is {provider:?}, which is no embedder"))
+fn unknown_provider(provider: &str) -> Error {
+    Error::invalid(format!("embed.provider is {provider:?}, which is not a known embedder"))
         .with_hint("use auto, minilm, fastembed, openai or none")
 }
 
-/// Chooses the reranker; none where none is set.
-pub fn reranker(config: &RerankConfig, embed: &EmbedConfig) -> Chosen<dyn Rerank> {
+/// Selects the reranker. There is none if none is configured.
+pub fn reranker(config: &RerankConfig, embed: &EmbedConfig) -> Selection<dyn Rerank> {
     if !config.is_set() {
-        return Chosen { model: None, why_not: None };
+        return Selection { model: None, problem: None };
     }
     match CrossEncoder::new(config, embed.onnxruntime.clone()) {
-        Ok(model) => Chosen::of(Arc::new(model)),
-        Err(error) => Chosen::none(&error),
+        Ok(model) => Selection::of(Arc::new(model)),
+        Err(error) => Selection::none(&error),
     }
 }
 
-/// Makes the embedder of a folder where it could run: the library is looked for, and not loaded.
+/// Creates the ONNX embedder if it can run. The runtime library is located, but not loaded.
 fn onnx_embedder(config: &EmbedConfig) -> Result<Arc<dyn Embed>> {
     let model = OnnxEmbedder::new(config)?;
     onnx::runtime::find(&config.onnxruntime)?;
     Ok(Arc::new(model))
 }
 
-fn sentence(error: &Error) -> Wording {
+fn problem_of(error: &Error) -> Wording {
     error.wording().cloned().unwrap_or_default().after(&error.to_string())
 }
 
-/// A model that was used, and the settings that lead to it.
+/// A model that was used, with the settings that select it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Used {
+struct UsedModel {
     key: String,
     settings: EmbedConfig,
 }
 
-/// Finds embedders that were set earlier, so that their vectors can serve until a new model's are there.
+/// Finds embedders that were configured earlier, so that their vectors can be used until those of a new model are
+/// computed.
 ///
-/// Their settings stand in the user's own folder, and never in a vault's: a vault can be a download.
+/// The settings are recorded in the user's own folder and never in a vault, because a vault can be a download.
 #[derive(Debug, Clone, Default)]
-pub struct Earlier {
+pub struct PreviousModels {
     settings: Option<EmbedConfig>,
 }
 
-impl Earlier {
-    /// Looks among the models that were used beside the one that these settings lead to.
-    pub fn than(config: &EmbedConfig) -> Self {
+impl PreviousModels {
+    /// Creates the lookup of models that were used before the one that these settings select.
+    pub fn before(config: &EmbedConfig) -> Self {
         Self { settings: Some(config.clone()) }
     }
 
-    /// Makes the embedder whose vectors are known by this number, [`key_of`] its id, where that is still possible.
+    /// Opens the embedder whose [key](model_key) is `wanted`, if that is still possible.
     pub fn find(&self, wanted: i64) -> Option<Arc<dyn Embed>> {
-        let now = self.settings.as_ref()?;
-        let fits = |model: &Arc<dyn Embed>| key_of(model.model()) == wanted;
+        let current = self.settings.as_ref()?;
+        let fits = |model: &Arc<dyn Embed>| model_key(model.model()) == wanted;
         let built_in: Arc<dyn Embed> = Arc::new(MiniLm::default());
         if fits(&built_in) {
             return Some(built_in);
         }
         let used = read_used().into_iter().find(|used| passage_key(&used.key) == wanted)?;
         let mut settings = used.settings;
-        // Whoever turned away from an endpoint does not want to be heard there any more.
-        if settings.provider == "openai" && now.provider != "openai" {
+        // A user who no longer uses an endpoint does not expect requests to it.
+        if settings.provider == "openai" && current.provider != "openai" {
             return None;
         }
         settings.api_key =
-            if settings.base_url == now.base_url { now.api_key.clone() } else { Secret::default() };
+            if settings.base_url == current.base_url { current.api_key.clone() } else { Secret::default() };
         embedder(&settings).ok()?.model.filter(fits)
     }
 }
 
-/// Gives the number that a model's vectors are known by in the catalog.
-pub fn key_of(id: &ModelId) -> i64 {
+/// Returns the number that identifies a model in the catalog.
+pub fn model_key(id: &ModelId) -> i64 {
     passage_key(&id.key())
 }
 
@@ -148,32 +151,33 @@ fn used_file() -> Option<PathBuf> {
     Some(data_folder()?.join("used-models.json"))
 }
 
-fn read_used() -> Vec<Used> {
+fn read_used() -> Vec<UsedModel> {
     let bytes = used_file().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// Writes down by which settings a model can be had again. Without that, a change of model leaves words alone to answer
-/// until the new vectors are there.
-pub fn remember(config: &EmbedConfig, id: &ModelId) {
+/// Records the settings of a model, so that it can be opened after a change of the settings. A failure is only logged:
+/// without the record, searches use words only until the vectors of the new model are computed.
+pub fn record_used(config: &EmbedConfig, id: &ModelId) {
     if id.name() == BUILT_IN {
         return;
     }
     let mut used = read_used();
-    let new = Used { key: id.key(), settings: EmbedConfig { api_key: Secret::default(), ..config.clone() } };
+    let new =
+        UsedModel { key: id.key(), settings: EmbedConfig { api_key: Secret::default(), ..config.clone() } };
     if used.contains(&new) {
         return;
     }
     used.retain(|used| used.key != new.key);
     used.insert(0, new);
-    used.truncate(MOST_USED);
+    used.truncate(MAX_USED_MODELS);
     let Some(path) = used_file() else { return };
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     #[expect(clippy::disallowed_methods, reason = "the user's own folder")]
     let made = std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error));
     let text = serde_json::to_vec_pretty(&used)
-        .map_err(|error| Error::internal("cannot write down a model").with_source(error));
+        .map_err(|error| Error::internal("cannot serialize the settings of a model").with_source(error));
     if let Err(error) = made.and(text).and_then(|text| replace(&path, &text)) {
-        tracing::debug!("the model is not remembered: {error}");
+        tracing::debug!("the settings of the model cannot be recorded: {error}");
     }
 }

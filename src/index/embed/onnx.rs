@@ -1,7 +1,7 @@
-//! Owns models in ONNX form, run by onnxruntime through fastembed: embedders and cross-encoders, from folders. The only
-//! user of fastembed and ort.
+//! Models in ONNX format, loaded from folders and run by ONNX Runtime through fastembed: embedders and cross-encoders.
+//! The only user of fastembed and ort.
 //!
-//! Making one reads what its files say; weights and library are loaded when the first text comes.
+//! Creating a model only reads its metadata. Weights and library are loaded with the first text.
 
 pub mod runtime;
 
@@ -14,49 +14,49 @@ use fastembed::{
     TextEmbedding, TextRerank, TokenizerFiles, UserDefinedEmbeddingModel, UserDefinedRerankingModel,
 };
 
-use super::{Effort, Embed, ModelId, OTHER_THRESHOLD, Rerank, lower_priority, unit};
+use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, Rerank, lower_priority, normalize};
 use crate::config::{EmbedConfig, RerankConfig};
 use crate::error::{Error, Result};
-use crate::index::embed::model_files::{Kept, Note, Pooling, folder_of};
+use crate::index::embed::model_files::{InstallRecord, ModelFiles, Pooling, folder_of};
 use crate::text::passage::estimate_tokens;
 use crate::wording::Wording;
 
-/// Bytes that a batch may take on its way through a model.
+/// The most bytes of memory that a batch may take in a model.
 const BATCH_BYTES: usize = 64 << 20;
-/// How many times the bytes of its state a token takes: attention, the wide layer, and copies.
-const COPIES: usize = 16;
-/// A batch larger than this gains nothing on processors.
-const MOST_BATCHED: usize = 16;
-/// Weights beyond this are loaded once, and not a second time for the background.
-const HEAVY: u64 = 400 << 20;
-/// A reranker reads so many texts between two looks at the clock.
-const READ_AT_ONCE: usize = 4;
-/// A reranker sees so many tokens of query and text.
+/// The memory of a token as a multiple of its hidden state: attention, the feed-forward layer, and copies.
+const STATES_PER_TOKEN: usize = 16;
+/// The most texts of a batch. Larger batches are no faster on processors.
+const MAX_BATCH: usize = 16;
+/// The largest weights, in bytes, that are loaded a second time for work in the background.
+const MAX_SECOND_COPY: u64 = 400 << 20;
+/// The number of texts that a reranker reads between two checks of its budget.
+const RERANK_GROUP: usize = 4;
+/// The most tokens of query and text that a reranker reads.
 const RERANK_TOKENS: usize = 512;
-/// The output of a model that pools by itself.
-const POOLED: &str = "sentence_embedding";
+/// The name of the output of a model that pools by itself.
+const POOLED_OUTPUT: &str = "sentence_embedding";
 
 /// A sentence transformer in a folder.
 pub struct OnnxEmbedder {
     id: ModelId,
-    kept: Kept,
+    files: ModelFiles,
     runtime: PathBuf,
     max_tokens: usize,
     query_prefix: String,
     passage_prefix: String,
-    front: OnceLock<Result<Mutex<TextEmbedding>, Lost>>,
-    /// One thread that gives way; nothing where the weights are too heavy to have twice.
-    back: OnceLock<Result<Mutex<TextEmbedding>, Lost>>,
+    foreground: OnceLock<Result<Mutex<TextEmbedding>, LoadError>>,
+    /// A second session of one thread for work in the background; unused if the weights are too large to load twice.
+    background: OnceLock<Result<Mutex<TextEmbedding>, LoadError>>,
 }
 
-/// Why a model could not be loaded; it is told each time.
-struct Lost {
+/// The reason why a model cannot be loaded, which every call returns.
+struct LoadError {
     message: String,
     hint: Option<Wording>,
 }
 
-impl Lost {
-    fn told(&self) -> Error {
+impl LoadError {
+    fn to_error(&self) -> Error {
         let error = Error::invalid(self.message.clone());
         match &self.hint {
             Some(hint) => error.with_hint(hint.clone()),
@@ -65,18 +65,19 @@ impl Lost {
     }
 }
 
-impl From<Error> for Lost {
+impl From<Error> for LoadError {
     fn from(error: Error) -> Self {
         Self { message: error.to_string(), hint: error.wording().cloned() }
     }
 }
 
 impl OnnxEmbedder {
-    /// Makes the embedder that these settings describe; neither the weights nor the library are loaded yet.
+    /// Creates the embedder that these settings select. Neither the weights nor the library are loaded yet.
     ///
     /// # Errors
-    /// `NotFound` where the model is not installed, or its folder lacks something; `Invalid` where nobody told the length
-    /// of its vectors.
+    /// Returns `NotFound` if the model is not installed or its folder lacks a file, `Exists` if its name is ambiguous,
+    /// `Invalid` if no model is configured or the length of its vectors is not known, and the other errors of
+    /// [`ModelFiles::open`].
     pub fn new(config: &EmbedConfig) -> Result<Self> {
         let (name, folder) = match (config.model.trim(), config.dir.as_os_str().is_empty()) {
             (name, false) => {
@@ -87,109 +88,114 @@ impl OnnxEmbedder {
                 (if name.is_empty() { last } else { name.to_owned() }, config.dir.clone())
             }
             ("", true) => {
-                return Err(Error::invalid("embed.provider is fastembed, and no model is set").with_hints(
-                    "run: sidenote model use NAME, or: sidenote model path FOLDER",
-                    "ask the user to choose a model",
-                ));
+                return Err(Error::invalid("embed.provider is fastembed, but no model is configured")
+                    .with_hints(
+                        "run: sidenote model use NAME, or: sidenote model path FOLDER",
+                        "ask the user to choose a model",
+                    ));
             }
             (name, true) => {
                 let listed = find_listed(&listed_embedders(), name)?.name.clone();
                 (listed.clone(), installed_folder(&listed)?)
             }
         };
-        Self::from_folder(&name, Kept::open(&folder)?, config)
+        Self::from_files(&name, ModelFiles::open(&folder)?, config)
     }
 
-    fn from_folder(name: &str, kept: Kept, config: &EmbedConfig) -> Result<Self> {
-        let told = Some(config.dimensions).filter(|told| *told > 0).or(kept.dimensions);
-        let dimensions = told.ok_or_else(|| {
-            let folder = kept.folder.display();
-            Error::invalid(format!("nothing in {folder} tells how long the model's vectors are"))
+    fn from_files(name: &str, files: ModelFiles, config: &EmbedConfig) -> Result<Self> {
+        let stated = Some(config.dimensions).filter(|&dimensions| dimensions > 0).or(files.dimensions);
+        let dimensions = stated.ok_or_else(|| {
+            let folder = files.folder.display();
+            Error::invalid(format!("no file in {folder} states the length of the vectors of the model"))
                 .with_hint("add its config.json, or set embed.dimensions")
         })?;
-        let pick = |own: &str, files: &str| if own.is_empty() { files.to_owned() } else { own.to_owned() };
-        let passage_prefix = pick(&config.passage_prefix, &kept.passage_prefix);
-        let max_tokens = if config.max_tokens > 0 { config.max_tokens } else { kept.max_tokens };
-        let made_by = format!(
+        let choose =
+            |set: &str, stated: &str| if set.is_empty() { stated.to_owned() } else { set.to_owned() };
+        let passage_prefix = choose(&config.passage_prefix, &files.passage_prefix);
+        let max_tokens = if config.max_tokens > 0 { config.max_tokens } else { files.max_tokens };
+        let parameters = format!(
             "{} {:?} {max_tokens} {:?} {passage_prefix}",
-            kept.fingerprint, kept.pooling, kept.output
+            files.fingerprint, files.pooling, files.output
         );
-        let fingerprint = blake3::hash(made_by.as_bytes()).to_hex();
+        let fingerprint = blake3::hash(parameters.as_bytes()).to_hex();
         Ok(Self {
             id: ModelId::new(name, dimensions, fingerprint.get(..16).unwrap_or_default()),
             runtime: config.onnxruntime.clone(),
             max_tokens,
-            query_prefix: pick(&config.query_prefix, &kept.query_prefix),
+            query_prefix: choose(&config.query_prefix, &files.query_prefix),
             passage_prefix,
-            kept,
-            front: OnceLock::new(),
-            back: OnceLock::new(),
+            files,
+            foreground: OnceLock::new(),
+            background: OnceLock::new(),
         })
     }
 
-    /// Gives the model's folder and files.
-    pub fn kept(&self) -> &Kept {
-        &self.kept
+    /// Returns the files of the model and their metadata.
+    pub fn files(&self) -> &ModelFiles {
+        &self.files
     }
 
     fn load(&self, threads: usize) -> Result<TextEmbedding> {
         let environment = runtime::environment(&self.runtime)?;
         let read = |path: &PathBuf| std::fs::read(path).map_err(|error| Error::io("read", path, error));
-        let beside = self.kept.graph.parent().map(PathBuf::from).unwrap_or_default();
+        let folder = self.files.graph.parent().map(PathBuf::from).unwrap_or_default();
         let mut model = UserDefinedEmbeddingModel::new(
-            read(&self.kept.graph)?,
-            tokenizer_of(&self.kept, self.max_tokens)?,
+            read(&self.files.graph)?,
+            tokenizer_files(&self.files, self.max_tokens)?,
         )
-        .with_pooling(match self.kept.pooling {
+        .with_pooling(match self.files.pooling {
             Pooling::Mean => fastembed::Pooling::Mean,
             Pooling::Cls => fastembed::Pooling::Cls,
         })
-        // Batches are cut here, so that a model that is bound to them gets texts one by one.
+        // Batches are formed in `embed_with`, so that a batch-dependent model gets one text at a time.
         .with_quantization(QuantizationMode::None);
-        for name in &self.kept.weights {
-            model = model.with_external_initializer(name.clone(), read(&beside.join(name))?);
+        for name in &self.files.weights {
+            model = model.with_external_initializer(name.clone(), read(&folder.join(name))?);
         }
-        if self.kept.output.as_deref() == Some(POOLED) {
-            model.output_key = Some(OutputKey::ByName(POOLED));
+        if self.files.output.as_deref() == Some(POOLED_OUTPUT) {
+            model.output_key = Some(OutputKey::ByName(POOLED_OUTPUT));
         }
         let options = InitOptionsUserDefined::new()
             .with_environment(environment.clone())
             .with_max_length(self.max_tokens)
             .with_intra_threads(threads);
-        TextEmbedding::try_new_from_user_defined(model, options).map_err(|error| unusable(&self.kept, &error))
+        TextEmbedding::try_new_from_user_defined(model, options)
+            .map_err(|error| unusable(&self.files, &error))
     }
 
+    /// Returns a session, which the first call loads.
     fn session<'a>(
         &self,
-        place: &'a OnceLock<Result<Mutex<TextEmbedding>, Lost>>,
+        cell: &'a OnceLock<Result<Mutex<TextEmbedding>, LoadError>>,
         threads: usize,
     ) -> Result<MutexGuard<'a, TextEmbedding>> {
-        let loaded = place.get_or_init(|| self.load(threads).map(Mutex::new).map_err(Lost::from));
-        let session = loaded.as_ref().map_err(Lost::told)?;
-        // A panic inside left no text half-done: each call begins anew.
+        let loaded = cell.get_or_init(|| self.load(threads).map(Mutex::new).map_err(LoadError::from));
+        let session = loaded.as_ref().map_err(LoadError::to_error)?;
+        // A panic leaves no state behind: each call starts anew.
         Ok(session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Embeds texts, prefixes in place, with all cores or with one that gives way.
-    fn run(&self, texts: &[String], effort: Effort) -> Result<Vec<Vec<f32>>> {
+    /// Embeds texts that have their prefixes, on all cores or on one thread of the lowest priority.
+    fn embed_prefixed(&self, texts: &[String], effort: Effort) -> Result<Vec<Vec<f32>>> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        if effort == Effort::Background && self.kept.bytes <= HEAVY {
-            // A thread of its own, for a priority that was lowered does not rise again.
+        if effort == Effort::Background && self.files.bytes <= MAX_SECOND_COPY {
+            // This needs a thread of its own, because a lowered priority cannot be raised again.
             return std::thread::scope(|scope| {
                 let work = scope.spawn(|| {
                     lower_priority();
-                    self.run_on(&mut *self.session(&self.back, 1)?, texts)
+                    self.embed_with(&mut *self.session(&self.background, 1)?, texts)
                 });
                 work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
         }
-        self.run_on(&mut *self.session(&self.front, cores())?, texts)
+        self.embed_with(&mut *self.session(&self.foreground, cores())?, texts)
     }
 
-    fn run_on(&self, session: &mut TextEmbedding, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        // Texts of like length stand together, so that little is filled up.
+    /// Embeds texts in batches with a session.
+    fn embed_with(&self, session: &mut TextEmbedding, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        // Texts of similar length are batched together to reduce padding.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         let length = |at: &usize| texts.get(*at).map_or(0, String::len);
         order.sort_by_key(length);
@@ -197,38 +203,39 @@ impl OnnxEmbedder {
         for group in order.chunks(self.batch_size()) {
             let batch: Vec<&str> = group.iter().filter_map(|at| texts.get(*at)).map(String::as_str).collect();
             let made =
-                session.embed(&batch, Some(batch.len())).map_err(|error| unusable(&self.kept, &error))?;
+                session.embed(&batch, Some(batch.len())).map_err(|error| unusable(&self.files, &error))?;
             for (at, vector) in group.iter().zip(made) {
                 if let Some(slot) = slots.get_mut(*at) {
-                    *slot = self.checked(vector)?;
+                    *slot = self.normalized(vector)?;
                 }
             }
         }
         Ok(slots)
     }
 
-    /// Counts the texts that go through the model together.
+    /// Returns the number of texts per batch.
     fn batch_size(&self) -> usize {
-        if self.kept.is_batch_bound {
+        if self.files.is_batch_dependent {
             return 1;
         }
-        let a_text = self.max_tokens * self.id.dimensions() * size_of::<f32>() * COPIES;
-        (BATCH_BYTES / a_text.max(1)).clamp(1, MOST_BATCHED)
+        let text_bytes = self.max_tokens * self.id.dimensions() * size_of::<f32>() * STATES_PER_TOKEN;
+        (BATCH_BYTES / text_bytes.max(1)).clamp(1, MAX_BATCH)
     }
 
-    fn checked(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
-        let (told, wanted) = (vector.len(), self.id.dimensions());
-        if told != wanted {
+    /// Checks and normalizes a vector of the model.
+    fn normalized(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
+        let (found, expected) = (vector.len(), self.id.dimensions());
+        if found != expected {
             return Err(Error::invalid(format!(
-                "the model in {} gives vectors of {told} numbers, not {wanted}",
-                self.kept.folder.display()
+                "the model in {} returns vectors of {found} numbers, not {expected}",
+                self.files.folder.display()
             ))
-            .with_hint(format!("set embed.dimensions to {told}")));
+            .with_hint(format!("set embed.dimensions to {found}")));
         }
-        unit(vector).ok_or_else(|| {
+        normalize(vector).ok_or_else(|| {
             Error::corrupt(format!(
-                "the model in {} gives vectors without a direction",
-                self.kept.folder.display()
+                "the model in {} returns vectors of zero or infinite length",
+                self.files.folder.display()
             ))
             .with_hints(
                 "download it again, or run: sidenote model use minilm",
@@ -248,17 +255,17 @@ impl Embed for OnnxEmbedder {
     }
 
     fn duplicate_threshold(&self) -> f32 {
-        OTHER_THRESHOLD
+        DEFAULT_DUPLICATE_THRESHOLD
     }
 
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>> {
         let texts: Vec<String> = texts.iter().map(|text| format!("{}{text}", self.passage_prefix)).collect();
-        self.run(&texts, effort)
+        self.embed_prefixed(&texts, effort)
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
-        let made = self.run(&[format!("{}{text}", self.query_prefix)], Effort::Foreground)?.pop();
-        made.ok_or_else(|| Error::internal("the embedder gave no vector"))
+        let made = self.embed_prefixed(&[format!("{}{text}", self.query_prefix)], Effort::Foreground)?.pop();
+        made.ok_or_else(|| Error::internal("the embedder returned no vector"))
     }
 
     fn count_tokens(&self, text: &str) -> usize {
@@ -269,16 +276,17 @@ impl Embed for OnnxEmbedder {
 /// A cross-encoder in a folder.
 pub struct CrossEncoder {
     name: String,
-    kept: Kept,
+    files: ModelFiles,
     runtime: PathBuf,
-    model: OnceLock<Result<Mutex<TextRerank>, Lost>>,
+    model: OnceLock<Result<Mutex<TextRerank>, LoadError>>,
 }
 
 impl CrossEncoder {
-    /// Makes the reranker that these settings describe; neither the weights nor the library are loaded yet.
+    /// Creates the reranker that these settings select. Neither the weights nor the library are loaded yet.
     ///
     /// # Errors
-    /// As [`OnnxEmbedder::new`].
+    /// Returns `NotFound` if the model is not installed or its folder lacks a file, `Exists` if its name is ambiguous,
+    /// and the other errors of [`ModelFiles::open`].
     pub fn new(config: &RerankConfig, runtime: PathBuf) -> Result<Self> {
         let name = config.model.trim();
         let (name, folder) = if config.dir.as_os_str().is_empty() {
@@ -289,24 +297,24 @@ impl CrossEncoder {
                 config.dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             (if name.is_empty() { last } else { name.to_owned() }, config.dir.clone())
         };
-        Ok(Self { name, kept: Kept::open(&folder)?, runtime, model: OnceLock::new() })
+        Ok(Self { name, files: ModelFiles::open(&folder)?, runtime, model: OnceLock::new() })
     }
 
-    /// Gives the model's folder and files.
-    pub fn kept(&self) -> &Kept {
-        &self.kept
+    /// Returns the files of the model and their metadata.
+    pub fn files(&self) -> &ModelFiles {
+        &self.files
     }
 
     fn load(&self) -> Result<TextRerank> {
         let environment = runtime::environment(&self.runtime)?;
-        let tokens = self.kept.max_tokens.clamp(RERANK_TOKENS / 4, RERANK_TOKENS);
+        let tokens = self.files.max_tokens.clamp(RERANK_TOKENS / 4, RERANK_TOKENS);
         let model =
-            UserDefinedRerankingModel::new(self.kept.graph.clone(), tokenizer_of(&self.kept, tokens)?);
+            UserDefinedRerankingModel::new(self.files.graph.clone(), tokenizer_files(&self.files, tokens)?);
         let options = RerankInitOptionsUserDefined::new()
             .with_environment(environment.clone())
             .with_max_length(tokens)
             .with_intra_threads(cores());
-        TextRerank::try_new_from_user_defined(model, options).map_err(|error| unusable(&self.kept, &error))
+        TextRerank::try_new_from_user_defined(model, options).map_err(|error| unusable(&self.files, &error))
     }
 }
 
@@ -319,56 +327,58 @@ impl Rerank for CrossEncoder {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let loaded = self.model.get_or_init(|| self.load().map(Mutex::new).map_err(Lost::from));
-        let mut model = loaded.as_ref().map_err(Lost::told)?.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = Instant::now();
+        let loaded = self.model.get_or_init(|| self.load().map(Mutex::new).map_err(LoadError::from));
+        let mut model =
+            loaded.as_ref().map_err(LoadError::to_error)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
         let mut scores = Vec::with_capacity(texts.len());
         let mut slowest = Duration::ZERO;
-        for group in texts.chunks(READ_AT_ONCE) {
-            // What would end too late is not begun.
-            if begun.elapsed() + slowest >= budget {
+        for group in texts.chunks(RERANK_GROUP) {
+            // A group that would probably exceed the budget is not started.
+            if started.elapsed() + slowest >= budget {
                 break;
             }
-            let turn = Instant::now();
-            let mut read = model
+            let group_started = Instant::now();
+            let mut results = model
                 .rerank(query, group, false, Some(group.len()))
-                .map_err(|error| unusable(&self.kept, &error))?;
-            slowest = slowest.max(turn.elapsed());
-            read.sort_by_key(|one| one.index);
-            if read.iter().any(|one| !one.score.is_finite()) {
-                let folder = self.kept.folder.display();
+                .map_err(|error| unusable(&self.files, &error))?;
+            slowest = slowest.max(group_started.elapsed());
+            results.sort_by_key(|result| result.index);
+            if results.iter().any(|result| !result.score.is_finite()) {
+                let folder = self.files.folder.display();
                 return Err(Error::corrupt(format!(
-                    "the reranker in {folder} gives scores that are no numbers"
+                    "the reranker in {folder} returns scores that are not finite numbers"
                 ))
                 .with_hints(
                     "download it again, or run: sidenote model use none --rerank",
-                    "ask the user to download it again, or to do without",
+                    "ask the user to download it again, or to disable the reranker",
                 ));
             }
-            scores.extend(read.into_iter().map(|one| one.score));
+            scores.extend(results.into_iter().map(|result| result.score));
         }
         Ok(scores)
     }
 }
 
-/// A model that can be had by its name.
+/// A model that can be installed by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
-    /// Its name here.
+    /// The name of the model.
     pub name: String,
-    /// Its repository on the hub.
+    /// The repository on the hub.
     pub source: String,
-    /// The files to fetch from there, the graph first.
+    /// The files to download from the repository, the graph first.
     pub files: Vec<String>,
-    /// The length of a vector; 0 for a reranker.
+    /// The number of dimensions; 0 for a reranker.
     pub dimensions: usize,
-    /// What it is said to be.
+    /// The description of the model.
     pub about: String,
-    /// What is noted beside the files.
-    pub note: Note,
+    /// The install record to store with the files.
+    pub record: InstallRecord,
 }
 
-/// What some families of models want before queries and passages (their own pages say so), by a part of their source.
+/// The prefixes of queries and passages that some families of models require (according to their documentation), by a
+/// part of the name of their repository.
 const PREFIXES: &[(&str, &str, &str)] = &[
     ("e5-", "query: ", "passage: "),
     ("nomic-embed", "search_query: ", "search_document: "),
@@ -385,11 +395,11 @@ const PREFIXES: &[(&str, &str, &str)] = &[
 ];
 const INSTRUCTION: &str = "Represent this sentence for searching relevant passages: ";
 
-/// Lists the embedders that fastembed knows by name.
+/// Lists the embedders that fastembed knows by name, ordered by name.
 pub fn listed_embedders() -> Vec<ListedModel> {
     let mut all: Vec<ListedModel> = TextEmbedding::list_supported_models()
         .into_iter()
-        // It embeds captions of pictures.
+        // This model embeds captions of images.
         .filter(|info| info.model != EmbeddingModel::ClipVitB32)
         .map(|info| {
             let name = format!("{:?}", info.model);
@@ -401,13 +411,13 @@ pub fn listed_embedders() -> Vec<ListedModel> {
             let source = info.model_code.to_lowercase();
             let prefixes = PREFIXES.iter().find(|(part, ..)| source.contains(&part.to_lowercase()));
             let (_, query, passage) = prefixes.copied().unwrap_or_default();
-            let note = Note {
+            let record = InstallRecord {
                 name: name.clone(),
                 source: info.model_code.clone(),
                 graph: info.model_file.clone(),
                 dimensions: info.dim,
                 pooling,
-                output: info.output_key.is_some().then(|| POOLED.to_owned()),
+                output: info.output_key.is_some().then(|| POOLED_OUTPUT.to_owned()),
                 query_prefix: query.to_owned(),
                 passage_prefix: passage.to_owned(),
             };
@@ -419,7 +429,7 @@ pub fn listed_embedders() -> Vec<ListedModel> {
                 files,
                 dimensions: info.dim,
                 about: info.description,
-                note,
+                record,
             }
         })
         .collect();
@@ -431,23 +441,23 @@ pub fn listed_embedders() -> Vec<ListedModel> {
 pub fn listed_rerankers() -> Vec<ListedModel> {
     let all = TextRerank::list_supported_models().into_iter().map(|info| {
         let name = format!("{:?}", info.model);
-        let note = Note {
+        let record = InstallRecord {
             name: name.clone(),
             source: info.model_code.clone(),
             graph: info.model_file.clone(),
-            ..Note::default()
+            ..InstallRecord::default()
         };
         let mut files = vec![info.model_file];
         files.extend(info.additional_files);
-        ListedModel { name, source: info.model_code, files, dimensions: 0, about: info.description, note }
+        ListedModel { name, source: info.model_code, files, dimensions: 0, about: info.description, record }
     });
     all.collect()
 }
 
-/// Finds a listed model by its name or its source, whatever the case.
+/// Finds a model of a list by its name or its repository, ignoring case.
 ///
 /// # Errors
-/// `NotFound` where there is none of that name; `Exists` where a source has several.
+/// Returns `NotFound` if there is no such model, and `Exists` if the repository has several.
 pub fn find_listed<'a>(all: &'a [ListedModel], name: &str) -> Result<&'a ListedModel> {
     if let Some(listed) = all.iter().find(|listed| listed.name.eq_ignore_ascii_case(name)) {
         return Ok(listed);
@@ -456,17 +466,17 @@ pub fn find_listed<'a>(all: &'a [ListedModel], name: &str) -> Result<&'a ListedM
         all.iter().filter(|listed| listed.source.eq_ignore_ascii_case(name)).collect();
     match same.as_slice() {
         [one] => Ok(one),
-        [] => Err(Error::not_found(format!("no model is called {name:?}")).with_hints(
-            "`sidenote model list` shows the names; a folder is set by: sidenote model path FOLDER",
-            "ask the user to choose a model that is there",
+        [] => Err(Error::not_found(format!("there is no model named {name:?}")).with_hints(
+            "see the names with: sidenote model list; or use a folder with: sidenote model path FOLDER",
+            "ask the user to choose a model of the list",
         )),
         several => {
             let names: Vec<&str> = several.iter().map(|listed| listed.name.as_str()).collect();
             Err(Error::new(
                 crate::error::ErrorKind::Exists,
-                format!("{name:?} names {} models", several.len()),
+                format!("{name:?} is the repository of {} models", several.len()),
             )
-            .with_hint(format!("give one of {}", names.join(", "))))
+            .with_hint(format!("use one of their names: {}", names.join(", "))))
         }
     }
 }
@@ -484,20 +494,21 @@ fn installed_folder(name: &str) -> Result<PathBuf> {
     ))
 }
 
-fn tokenizer_of(kept: &Kept, max_tokens: usize) -> Result<TokenizerFiles> {
-    let tokens = kept.tokens(max_tokens)?;
+fn tokenizer_files(files: &ModelFiles, max_tokens: usize) -> Result<TokenizerFiles> {
+    let data = files.tokenizer(max_tokens)?;
     Ok(TokenizerFiles {
-        tokenizer_file: tokens.tokenizer,
-        config_file: tokens.config,
-        special_tokens_map_file: tokens.special,
-        tokenizer_config_file: tokens.settings,
+        tokenizer_file: data.tokenizer,
+        config_file: data.config,
+        special_tokens_map_file: data.special,
+        tokenizer_config_file: data.settings,
     })
 }
 
-fn unusable(kept: &Kept, error: &fastembed::Error) -> Error {
-    Error::invalid(format!("the model in {} cannot be run: {error}", kept.folder.display())).with_hints(
-        "see that its files belong together: sidenote model verify",
-        "ask the user to see that its files belong together",
+/// Returns the error of a model that cannot be run.
+fn unusable(files: &ModelFiles, error: &fastembed::Error) -> Error {
+    Error::invalid(format!("the model in {} cannot be run: {error}", files.folder.display())).with_hints(
+        "check its files with: sidenote model verify",
+        "ask the user to check the files of the model",
     )
 }
 

@@ -1,7 +1,7 @@
-//! Owns the embedder behind an endpoint that speaks OpenAI's `/v1/embeddings`: what is asked, how often, and what of the
-//! answer is believed.
+//! The embedder of an endpoint with OpenAI's API `/v1/embeddings`: its requests, their retries, and the validation of
+//! its responses.
 //!
-//! Only the user's own settings lead here. What is marked private does not leave the machine.
+//! Only the user's own settings can configure an endpoint. Text that is marked as private is not sent.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::http::{Http, Reply, Trouble};
-use super::{Effort, Embed, ModelId, OTHER_THRESHOLD, unit};
+use super::http::{Http, HttpError, Reply};
+use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, normalize};
 use crate::config::{EmbedConfig, Secret};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::privacy::without_private;
@@ -18,26 +18,26 @@ use crate::memory::secrets::without_secrets;
 use crate::text::passage::estimate_tokens;
 use crate::wording::Wording;
 
-/// The most texts in one request.
-const MOST_TEXTS: usize = 64;
-/// The most bytes of text in one request of more than one text.
-const MOST_BYTES: usize = 128 << 10;
-/// Endpoints refuse texts beyond about 8,000 tokens.
+/// The most texts of one request.
+const MAX_BATCH_TEXTS: usize = 64;
+/// The most bytes of text of a request with more than one text.
+const MAX_BATCH_BYTES: usize = 128 << 10;
+/// The default limit of tokens. Endpoints reject texts of more than about 8,000 tokens.
 const MAX_TOKENS: usize = 8000;
-/// No token is longer than this on average.
-const BYTES_A_TOKEN: usize = 3;
-/// The first wait between two tries; each next one is twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// No wait of our own is longer.
-const LONGEST_WAIT: Duration = Duration::from_secs(16);
-/// A query, and work in the background, have this part of the time.
-const HURRY: u32 = 5;
-/// What an endpoint says of an error is cut to so many characters.
-const DETAIL: usize = 200;
-/// OpenAI's own, whose key may stand in `OPENAI_API_KEY`.
+/// An upper bound of the mean length of a token in bytes.
+const BYTES_PER_TOKEN: usize = 3;
+/// The time before the first retry. It doubles with each further retry.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+/// The longest time before a retry, unless the endpoint asks for a longer one.
+const MAX_DELAY: Duration = Duration::from_secs(16);
+/// The divisor of the time limit for a query and for work in the background.
+const SHORT_LIMIT_DIVISOR: u32 = 5;
+/// The most characters of an endpoint's error message that a message quotes.
+const MAX_DETAIL: usize = 200;
+/// The host of OpenAI, whose key can be in `OPENAI_API_KEY`.
 const OPENAI_HOST: &str = "api.openai.com";
-/// Models whose vectors are known to be so long, and whether they can be asked to be shorter.
-const KNOWN: &[(&str, usize, bool)] = &[
+/// Known models: the name, the number of dimensions, and whether shorter vectors can be requested.
+const KNOWN_MODELS: &[(&str, usize, bool)] = &[
     ("text-embedding-3-small", 1536, true),
     ("text-embedding-3-large", 3072, true),
     ("text-embedding-ada-002", 1536, false),
@@ -47,7 +47,7 @@ const KNOWN: &[(&str, usize, bool)] = &[
     ("bge-m3", 1024, false),
 ];
 
-/// Waits; tests do not.
+/// A function that sleeps. Tests replace it.
 pub type Sleep = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// An endpoint with one of its models.
@@ -55,11 +55,11 @@ pub struct OpenAi {
     id: ModelId,
     http: Http,
     url: String,
-    /// The host with its port, which messages name.
+    /// The host and port, for messages.
     host: String,
     model: String,
-    /// The length to ask for, where it is not the model's own.
-    shorter: Option<usize>,
+    /// The number of dimensions to request, if it is not the model's own.
+    requested_dimensions: Option<usize>,
     key: Secret,
     query_prefix: String,
     passage_prefix: String,
@@ -68,73 +68,78 @@ pub struct OpenAi {
     sleep: Sleep,
 }
 
+/// The body of a request.
 #[derive(Serialize)]
-struct Ask<'a> {
+struct EmbeddingsRequest<'a> {
     model: &'a str,
     input: &'a [Cow<'a, str>],
     #[serde(skip_serializing_if = "Option::is_none")]
     dimensions: Option<usize>,
 }
 
+/// The body of a response.
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsResponse {
+    data: Vec<EmbeddingItem>,
 }
 
+/// One vector of a response.
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: Option<usize>,
     embedding: Vec<f32>,
 }
 
-/// What became of one try.
-enum Tried {
+/// The outcome of one attempt.
+enum Attempt {
     Done(Vec<Vec<f32>>),
-    /// It may work later: why it did not now, and how long the endpoint asks to wait.
-    Later(Error, Option<Duration>),
+    /// The attempt failed, and a retry can succeed: the error, and the time that the endpoint asks to wait.
+    Retry(Error, Option<Duration>),
 }
 
 impl OpenAi {
-    /// Makes the embedder that these settings describe; asks the endpoint nothing yet.
+    /// Creates the embedder that these settings select. No request is sent yet.
     ///
     /// # Errors
-    /// `Invalid` where the address or the model's name is missing, or the length of its vectors is not known.
+    /// Returns `Invalid` if the address is missing or malformed, no model is configured, or the length of its vectors
+    /// is not known.
     pub fn new(config: &EmbedConfig) -> Result<Self> {
         let model = config.model.trim();
         if model.is_empty() {
-            return Err(Error::invalid("embed.provider is openai, and embed.model names no model")
-                .with_hints(
-                    "run: sidenote model use openai:text-embedding-3-small",
-                    "ask the user to choose a model",
-                ));
+            return Err(Error::invalid("embed.provider is openai, but embed.model is not set").with_hints(
+                "run: sidenote model use openai:text-embedding-3-small",
+                "ask the user to choose a model",
+            ));
         }
         let base = config.base_url.trim().trim_end_matches('/');
         let host = host_of(base)?;
-        let known = KNOWN.iter().find(|known| known.0 == model.trim_end_matches(":latest"));
+        let known = KNOWN_MODELS.iter().find(|known| known.0 == model.trim_end_matches(":latest"));
         let dimensions = match (config.dimensions, known) {
             (0, Some(&(_, own, _))) => own,
             (0, None) => {
-                return Err(Error::invalid(format!("nobody told how long the vectors of {model:?} are"))
-                    .with_hint("set embed.dimensions; the endpoint's own page of the model tells it"));
+                return Err(Error::invalid(format!("the length of the vectors of {model:?} is not known"))
+                    .with_hint("set embed.dimensions to the number in the documentation of the model"));
             }
-            (told, _) => told,
+            (set, _) => set,
         };
-        let shorter = known.is_some_and(|&(_, own, bends)| bends && own != dimensions).then_some(dimensions);
+        let requested_dimensions = known
+            .is_some_and(|&(_, own, is_adjustable)| is_adjustable && own != dimensions)
+            .then_some(dimensions);
         let key = match &config.api_key {
             key if !key.is_empty() => key.clone(),
-            // That key is for that host alone.
+            // That key is sent to that host only.
             _ if host == OPENAI_HOST => std::env::var("OPENAI_API_KEY").unwrap_or_default().into(),
             _ => Secret::default(),
         };
-        let told = format!("{base}\n{model}\n{dimensions}\n{}", config.passage_prefix);
-        let fingerprint = blake3::hash(told.as_bytes()).to_hex();
+        let parameters = format!("{base}\n{model}\n{dimensions}\n{}", config.passage_prefix);
+        let fingerprint = blake3::hash(parameters.as_bytes()).to_hex();
         Ok(Self {
             id: ModelId::new(model, dimensions, fingerprint.get(..16).unwrap_or_default()),
             http: Http::default(),
             url: format!("{base}/embeddings"),
             host,
             model: model.to_owned(),
-            shorter,
+            requested_dimensions,
             key,
             query_prefix: config.query_prefix.clone(),
             passage_prefix: config.passage_prefix.clone(),
@@ -144,155 +149,160 @@ impl OpenAi {
         })
     }
 
-    /// As it is, but waiting in another way.
+    /// Returns the embedder with another function for sleeping.
     #[must_use]
     pub fn with_sleep(self, sleep: Sleep) -> Self {
         Self { sleep, ..self }
     }
 
-    fn ask_in_batches(&self, texts: &[Cow<'_, str>], effort: Effort) -> Result<Vec<Vec<f32>>> {
+    fn request_all(&self, texts: &[Cow<'_, str>], effort: Effort) -> Result<Vec<Vec<f32>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut rest = texts;
         while !rest.is_empty() {
-            let (batch, behind) = rest.split_at(batch_len(rest));
-            vectors.extend(self.ask(batch, effort)?);
-            rest = behind;
+            let (batch, remainder) = rest.split_at(batch_len(rest));
+            vectors.extend(self.request(batch, effort)?);
+            rest = remainder;
         }
         Ok(vectors)
     }
 
-    /// Asks for the vectors of one batch, again and again while that may help.
-    fn ask(&self, batch: &[Cow<'_, str>], effort: Effort) -> Result<Vec<Vec<f32>>> {
-        let ask = Ask { model: &self.model, input: batch, dimensions: self.shorter };
-        let body = serde_json::to_string(&ask)
+    /// Requests the vectors of one batch, with retries while they can succeed within the time limit.
+    fn request(&self, batch: &[Cow<'_, str>], effort: Effort) -> Result<Vec<Vec<f32>>> {
+        let request =
+            EmbeddingsRequest { model: &self.model, input: batch, dimensions: self.requested_dimensions };
+        let body = serde_json::to_string(&request)
             .map_err(|error| Error::internal("cannot write the request").with_source(error))?;
-        // Whoever waits has words to go on with, and the end of a server must not wait long for its background.
-        let limit = if effort == Effort::Bulk { self.limit } else { self.limit / HURRY };
+        // A search can fall back to words, and a server that shuts down must not wait long for work in the background.
+        let limit = if effort == Effort::Bulk { self.limit } else { self.limit / SHORT_LIMIT_DIVISOR };
         let mut spent = Duration::ZERO;
-        let mut own_wait = FIRST_WAIT;
+        let mut delay = FIRST_DELAY;
         loop {
-            let begun = Instant::now();
-            let tried = self.try_once(&body, batch.len(), limit.saturating_sub(spent))?;
-            spent += begun.elapsed();
-            let (error, asked) = match tried {
-                Tried::Done(vectors) => return Ok(vectors),
-                Tried::Later(error, asked) => (error, asked),
+            let started = Instant::now();
+            let attempt = self.try_once(&body, batch.len(), limit.saturating_sub(spent))?;
+            spent += started.elapsed();
+            let (error, asked) = match attempt {
+                Attempt::Done(vectors) => return Ok(vectors),
+                Attempt::Retry(error, asked) => (error, asked),
             };
-            let wait = asked.unwrap_or(own_wait);
+            let wait = asked.unwrap_or(delay);
             if spent + wait >= limit {
                 return Err(match asked {
                     Some(asked) if asked > limit => error.with_hint(format!(
-                        "it asks to wait {} s; what is there already is kept, so go on later",
+                        "it asks to wait {} s; vectors that are computed already are kept, so continue later",
                         asked.as_secs()
                     )),
                     _ => error,
                 });
             }
-            tracing::debug!(wait_ms = wait.as_millis(), "the endpoint is asked again: {error}");
+            tracing::debug!(wait_ms = wait.as_millis(), "the request is repeated: {error}");
             (self.sleep)(wait);
             spent += wait;
-            own_wait = (own_wait * 2).min(LONGEST_WAIT);
+            delay = (delay * 2).min(MAX_DELAY);
         }
     }
 
-    fn try_once(&self, body: &str, count: usize, limit: Duration) -> Result<Tried> {
+    fn try_once(&self, body: &str, count: usize, limit: Duration) -> Result<Attempt> {
         match self.http.post_json(&self.url, &self.key, body, limit) {
             Ok(reply) => match reply.status {
-                200 => self.read(&reply, count).map(Tried::Done),
+                200 => self.read(&reply, count).map(Attempt::Done),
                 status => self.refusal(status, &reply),
             },
-            Err(Trouble::TimedOut) => {
-                let said = format!("{} did not answer within {} s", self.host, limit.as_secs().max(1));
-                Ok(Tried::Later(
-                    Error::new(ErrorKind::Io, said)
-                        .with_hint("words answer meanwhile; embed.timeout_s gives it longer"),
+            Err(HttpError::TimedOut) => {
+                let message = format!("{} did not answer within {} s", self.host, limit.as_secs().max(1));
+                Ok(Attempt::Retry(
+                    Error::new(ErrorKind::Io, message)
+                        .with_hint("searches use only words meanwhile; embed.timeout_s sets the limit"),
                     None,
                 ))
             }
-            Err(Trouble::Broken(why)) => {
-                let said = format!("the answer of {} broke off: {}", self.host, self.shown(&why));
-                Ok(Tried::Later(Error::new(ErrorKind::Io, said), None))
+            Err(HttpError::Broken(why)) => {
+                let message = format!("the response of {} is incomplete: {}", self.host, self.sanitize(&why));
+                Ok(Attempt::Retry(Error::new(ErrorKind::Io, message), None))
             }
-            Err(Trouble::Address(why)) => {
+            Err(HttpError::Address(why)) => {
                 Err(Error::invalid(format!("embed.base_url or embed.api_key cannot be used: {why}")))
             }
-            Err(Trouble::Unreachable(why)) => {
-                Err(Error::new(ErrorKind::Io, format!("{} cannot be reached: {why}", self.host))
-                    .with_hint("see that it runs and that embed.base_url is right; words answer meanwhile"))
-            }
-            Err(Trouble::Kept(error)) => Err(Error::io("read from", &self.host, error)),
+            Err(HttpError::Unreachable(why)) => Err(Error::new(
+                ErrorKind::Io,
+                format!("{} cannot be reached: {why}", self.host),
+            )
+            .with_hint(
+                "check that it runs and that embed.base_url is correct; searches use only words meanwhile",
+            )),
+            Err(HttpError::Write(error)) => Err(Error::io("read from", &self.host, error)),
         }
     }
 
-    /// Explains an answer that holds no vectors.
-    fn refusal(&self, status: u16, reply: &Reply) -> Result<Tried> {
+    /// Converts a response with an error status to an error, or to a retry.
+    fn refusal(&self, status: u16, reply: &Reply) -> Result<Attempt> {
         let (host, model) = (&self.host, &self.model);
         let detail = self.detail(&reply.body);
-        let because = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-        let error = |kind, said: String, hint: Wording| Error::new(kind, said).with_hint(hint);
-        let later = |said: String, hint: &str| {
-            Ok(Tried::Later(error(ErrorKind::Io, said, hint.into()), reply.retry_after))
+        let reason = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+        let error = |kind, message: String, hint: Wording| Error::new(kind, message).with_hint(hint);
+        let retry = |message: String, hint: &str| {
+            Ok(Attempt::Retry(error(ErrorKind::Io, message, hint.into()), reply.retry_after))
         };
         match status {
             401 | 403 if self.key.is_empty() => Err(error(
                 ErrorKind::Invalid,
-                format!("{host} asks for a key, and none is set ({status})"),
+                format!("{host} requires an API key, and none is set ({status})"),
                 "set SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file".into(),
             )),
             401 | 403 => Err(error(
                 ErrorKind::Invalid,
-                format!("{host} refuses the key ({status}){because}"),
-                "see that SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file, holds a valid one".into(),
+                format!("{host} rejects the API key ({status}){reason}"),
+                "check that SIDENOTE_EMBED_API_KEY, or embed.api_key in your own settings file, is a valid key".into(),
             )),
             404 | 405 => Err(error(
                 ErrorKind::Invalid,
-                format!("{host} has no model {model:?} under this address ({status}){because}"),
-                "see that embed.model is right, and that embed.base_url ends where /embeddings begins".into(),
+                format!("{host} has no model {model:?} at this address ({status}){reason}"),
+                "check that embed.model is correct, and that embed.base_url is the address without /embeddings".into(),
             )),
             429 if detail.contains("insufficient_quota") || detail.contains("quota") => Err(error(
                 ErrorKind::Io,
-                format!("the quota at {host} is used up (429){because}"),
+                format!("the quota at {host} is used up (429){reason}"),
                 Wording::new(
-                    "raise it there, or run: sidenote model use minilm",
-                    "ask the user to raise it there, or to choose another model",
+                    "increase the quota, or run: sidenote model use minilm",
+                    "ask the user to increase the quota, or to choose another model",
                 ),
             )),
-            429 => later(
-                format!("{host} is asked too often (429){because}"),
-                "what is there already is kept; go on later",
+            429 => retry(
+                format!("{host} limits the rate of requests (429){reason}"),
+                "vectors that are computed already are kept; continue later",
             ),
-            408 | 500..=599 => later(
-                format!("{host} has trouble of its own ({status}){because}"),
-                "what is there already is kept; go on later",
+            408 | 500..=599 => retry(
+                format!("{host} failed to handle the request ({status}){reason}"),
+                "vectors that are computed already are kept; continue later",
             ),
             300..=399 => Err(error(
                 ErrorKind::Invalid,
-                format!("{host} leads on to another address ({status}), which is not followed"),
-                "set embed.base_url to where it leads".into(),
+                format!("{host} redirects to another address ({status}), which is not followed"),
+                "set embed.base_url to the new address".into(),
             )),
             _ => Err(error(
                 ErrorKind::Invalid,
-                format!("{host} refuses the request ({status}){because}"),
-                "see that embed.model, embed.dimensions and embed.max_tokens are what it serves".into(),
+                format!("{host} rejects the request ({status}){reason}"),
+                "check that the endpoint supports embed.model, embed.dimensions and embed.max_tokens".into(),
             )),
         }
     }
 
-    /// Finds what an endpoint says of an error: OpenAI's form, or others' usual ones, else the text itself.
+    /// Extracts the error message of a response: in OpenAI's format, or in other usual ones, or else the whole text.
     fn detail(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
-        let said = serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|value| {
+        let message = serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|value| {
             let error = value.get("error").unwrap_or(&value);
             let parts =
                 ["message", "detail", "code"].map(|name| error.get(name).and_then(|part| part.as_str()));
-            let said: Vec<&str> = parts.into_iter().flatten().collect();
-            if said.is_empty() { error.as_str().map(str::to_owned) } else { Some(said.join("; ")) }
+            let found: Vec<&str> = parts.into_iter().flatten().collect();
+            if found.is_empty() { error.as_str().map(str::to_owned) } else { Some(found.join("; ")) }
         });
-        self.shown(said.as_deref().unwrap_or(&text))
+        self.sanitize(message.as_deref().unwrap_or(&text))
     }
 
-    /// Makes what came from outside fit to be shown: one line, not long, and without the key or parts of it.
-    fn shown(&self, text: &str) -> String {
+    /// Makes text from outside fit for a message: one short line, without control characters, the key and other
+    /// secrets.
+    fn sanitize(&self, text: &str) -> String {
         let text = if self.key.is_empty() {
             Cow::Borrowed(text)
         } else {
@@ -301,60 +311,65 @@ impl OpenAi {
         let (text, _) = without_secrets(&text);
         let words: Vec<&str> = text.split_whitespace().collect();
         let line: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
-        match line.char_indices().nth(DETAIL) {
+        match line.char_indices().nth(MAX_DETAIL) {
             Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
             None => line,
         }
     }
 
-    /// Reads the vectors of an answer, in the order of the texts.
+    /// Reads the vectors of a response, in the order of the texts.
     fn read(&self, reply: &Reply, count: usize) -> Result<Vec<Vec<f32>>> {
-        let wrong = |what: String| {
+        let invalid = |what: String| {
             Error::new(ErrorKind::Io, format!("{} {what}", self.host))
-                .with_hint("see that embed.base_url leads to an endpoint that speaks OpenAI's /v1/embeddings")
+                .with_hint("check that embed.base_url is an endpoint with OpenAI's API /v1/embeddings")
         };
-        let answer: Answer = serde_json::from_slice(&reply.body).map_err(|error| {
-            // The cause names a place, and could quote what stands there.
-            wrong(format!("gave no list of vectors (line {}, column {})", error.line(), error.column()))
+        let response: EmbeddingsResponse = serde_json::from_slice(&reply.body).map_err(|error| {
+            // Only the position is shown, since the message of the parser could quote the response.
+            invalid(format!("returned no list of vectors (line {}, column {})", error.line(), error.column()))
         })?;
-        if answer.data.len() != count {
-            return Err(wrong(format!("gave {} vectors for {count} texts", answer.data.len())));
+        if response.data.len() != count {
+            return Err(invalid(format!("returned {} vectors for {count} texts", response.data.len())));
         }
         let mut slots: Vec<Option<Vec<f32>>> = vec![None; count];
-        for (at, item) in answer.data.into_iter().enumerate() {
+        for (at, item) in response.data.into_iter().enumerate() {
             let index = item.index.unwrap_or(at);
             let slot = slots.get_mut(index).filter(|slot| slot.is_none());
             let slot = slot.ok_or_else(|| {
-                wrong(format!("gave a vector for text {index} of {count} twice, or for none"))
+                invalid(format!(
+                    "returned two vectors for text {index} of {count}, or that text does not exist"
+                ))
             })?;
-            *slot = Some(self.checked(item.embedding)?);
+            *slot = Some(self.normalized(item.embedding)?);
         }
         Ok(slots.into_iter().flatten().collect())
     }
 
-    /// Refuses a vector that cannot be compared, and brings any other to length 1.
-    fn checked(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
-        let (told, wanted) = (vector.len(), self.id.dimensions());
-        if told != wanted {
+    /// Checks and normalizes a vector.
+    ///
+    /// # Errors
+    /// Returns `Invalid` if it has the wrong length, and `Io` if it cannot be normalized.
+    fn normalized(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
+        let (found, expected) = (vector.len(), self.id.dimensions());
+        if found != expected {
             return Err(Error::invalid(format!(
-                "{} gives vectors of {told} numbers for {:?}, not {wanted}",
+                "{} returns vectors of {found} numbers for {:?}, not {expected}",
                 self.host, self.model
             ))
-            .with_hint(format!("set embed.dimensions to {told}")));
+            .with_hint(format!("set embed.dimensions to {found}")));
         }
-        unit(vector).ok_or_else(|| {
-            Error::new(ErrorKind::Io, format!("{} gave a vector that is no direction", self.host))
+        normalize(vector).ok_or_else(|| {
+            Error::new(ErrorKind::Io, format!("{} returned a vector of zero or infinite length", self.host))
                 .with_hint("the model behind the endpoint may be damaged")
         })
     }
 
-    /// Makes what is sent of a text.
-    fn outgoing<'a>(&self, prefix: &str, text: &'a str) -> Cow<'a, str> {
+    /// Returns what is sent of a text: its prefix and its public part, truncated to the limit of tokens.
+    fn prepare<'a>(&self, prefix: &str, text: &'a str) -> Cow<'a, str> {
         let text = without_private(text);
-        let end = text.floor_char_boundary(self.max_tokens.saturating_mul(BYTES_A_TOKEN));
+        let end = text.floor_char_boundary(self.max_tokens.saturating_mul(BYTES_PER_TOKEN));
         let is_whole = end == text.len();
         if text.trim().is_empty() {
-            // Endpoints refuse empty texts.
+            // Endpoints reject empty texts.
             Cow::Owned(format!("{prefix} "))
         } else if is_whole && prefix.is_empty() {
             text
@@ -374,25 +389,25 @@ impl Embed for OpenAi {
     }
 
     fn duplicate_threshold(&self) -> f32 {
-        OTHER_THRESHOLD
+        DEFAULT_DUPLICATE_THRESHOLD
     }
 
     fn batch(&self, effort: Effort) -> usize {
         match effort {
-            // The way there costs more than the vectors.
-            Effort::Bulk => MOST_TEXTS,
-            Effort::Foreground | Effort::Background => MOST_TEXTS / 4,
+            // A request costs more than the vectors.
+            Effort::Bulk => MAX_BATCH_TEXTS,
+            Effort::Foreground | Effort::Background => MAX_BATCH_TEXTS / 4,
         }
     }
 
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>> {
-        let texts: Vec<_> = texts.iter().map(|text| self.outgoing(&self.passage_prefix, text)).collect();
-        self.ask_in_batches(&texts, effort)
+        let texts: Vec<_> = texts.iter().map(|text| self.prepare(&self.passage_prefix, text)).collect();
+        self.request_all(&texts, effort)
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
-        let asked = self.ask(&[self.outgoing(&self.query_prefix, text)], Effort::Foreground)?.pop();
-        asked.ok_or_else(|| Error::internal("the embedder gave no vector"))
+        let vector = self.request(&[self.prepare(&self.query_prefix, text)], Effort::Foreground)?.pop();
+        vector.ok_or_else(|| Error::internal("the embedder returned no vector"))
     }
 
     fn count_tokens(&self, text: &str) -> usize {
@@ -400,31 +415,34 @@ impl Embed for OpenAi {
     }
 }
 
-/// Counts the texts that go into the next request: one at least.
+/// Returns the number of texts in the next request: at least one.
 fn batch_len(texts: &[Cow<'_, str>]) -> usize {
     let mut bytes = 0;
-    let fits = texts.iter().take(MOST_TEXTS).take_while(|text| {
+    let fits = texts.iter().take(MAX_BATCH_TEXTS).take_while(|text| {
         bytes += text.len();
-        bytes <= MOST_BYTES
+        bytes <= MAX_BATCH_BYTES
     });
     fits.count().max(1)
 }
 
-/// Gives the host, with its port, of an address.
+/// Returns the host and port of an address.
+///
+/// # Errors
+/// Returns `Invalid` if it is not an HTTP address, or contains a user name or password.
 fn host_of(base: &str) -> Result<String> {
-    let wrong = |what: &str| {
-        // The address may hold a password, so it is not repeated.
+    let invalid = |what: &str| {
+        // The address can contain a password, so it is not repeated.
         Error::invalid(format!("embed.base_url {what}"))
             .with_hint("write it as https://api.openai.com/v1 or http://127.0.0.1:11434/v1")
     };
     let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"));
-    let rest = rest.ok_or_else(|| wrong("does not begin with https:// or http://"))?;
+    let rest = rest.ok_or_else(|| invalid("does not begin with https:// or http://"))?;
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
-        return Err(wrong("holds a name or password"));
+        return Err(invalid("contains a name or password"));
     }
     if host.is_empty() || host.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err(wrong("names no host"));
+        return Err(invalid("has no host"));
     }
     Ok(host.to_owned())
 }

@@ -1,20 +1,21 @@
-//! Owns [`Rerank`], what every reranker is to the rest of the program, and how its verdicts change an order.
+//! The trait [`Rerank`], which every reranker implements, and the reordering of a list by its scores.
 
 use std::time::Duration;
 
 use crate::error::Result;
 
-/// Reads a query and a text together and says how well the text answers (Nogueira & Cho 2019).
+/// A reranking model. It reads a query and a text together, and scores how well the text answers the query (Nogueira &
+/// Cho 2019).
 pub trait Rerank: Send + Sync {
-    /// Names the model.
+    /// Returns the name of the model.
     fn name(&self) -> &str;
 
-    /// Gives a score for each text, the higher the better, for as many of the first ones as `budget` allows.
+    /// Scores the texts in order, as many as `budget` allows. Higher scores are better.
     ///
-    /// Loading the model, once a process, is not counted.
+    /// The time of loading the model, once per process, is not part of the budget.
     ///
     /// # Errors
-    /// Where the model cannot be loaded or run.
+    /// Returns an error if the model cannot be loaded or run.
     fn rerank(&self, query: &str, texts: &[&str], budget: Duration) -> Result<Vec<f32>>;
 }
 
@@ -24,11 +25,11 @@ impl std::fmt::Debug for dyn Rerank {
     }
 }
 
-/// Gives the new order of the first entries of a list, as places in it, best first: those that were scored change places
-/// among themselves, and equal ones stay as they are.
+/// Returns the order of the first entries of a list by their scores, as indexes, best first. Entries with equal scores
+/// keep their order.
 pub fn order_by(scores: &[f32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
-    let of = |at: &usize| scores.get(*at).copied().unwrap_or(f32::MIN);
-    order.sort_by(|a, b| of(b).total_cmp(&of(a)));
+    let score = |at: &usize| scores.get(*at).copied().unwrap_or(f32::MIN);
+    order.sort_by(|a, b| score(b).total_cmp(&score(a)));
     order
 }

@@ -1,7 +1,8 @@
-//! Owns WordPiece, the tokenizer of BERT models without case: text to ids of a `vocab.txt`. Knows no model.
+//! WordPiece, the tokenizer of uncased BERT models. It converts a text to ids of a `vocab.txt`, and does not depend on
+//! a model.
 //!
-//! The rules are those of BERT's `tokenization.py`, and the ids equal those of the `tokenizers` crate: both read
-//! categories from the tables of `unicode_categories`, old as these are, since the model was trained with the like.
+//! The rules are those of BERT's `tokenization.py`, and the ids equal those of the crate `tokenizers`. Both read
+//! categories from the outdated tables of `unicode_categories`, since the model was trained with such tables.
 
 use std::collections::HashMap;
 use std::iter;
@@ -9,29 +10,32 @@ use std::iter;
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::UnicodeNormalization;
 
-/// Stands for a word that no pieces spell.
-const UNKNOWN: u32 = 100;
-/// Opens every sequence.
-const START: u32 = 101;
-/// Closes every sequence.
-const END: u32 = 102;
-/// Words of more characters than this are unknown.
-const LONGEST_WORD: usize = 100;
+/// The id of a word that cannot be split into known pieces.
+const UNKNOWN_ID: u32 = 100;
+/// The id at the start of every sequence.
+const START_ID: u32 = 101;
+/// The id at the end of every sequence.
+const END_ID: u32 = 102;
+/// The most characters of a word. A longer word is unknown.
+const MAX_WORD_LENGTH: usize = 100;
 
-/// Splits text into the pieces of a vocabulary, longest first.
+/// A tokenizer that splits text into the pieces of a vocabulary, the longest piece first.
 #[derive(Debug)]
 pub struct WordPiece {
+    /// The pieces that begin a word.
     heads: HashMap<&'static str, u32>,
+    /// The pieces that continue a word.
     tails: HashMap<&'static str, u32>,
+    /// The length of the longest piece in bytes.
     longest: usize,
 }
 
 impl WordPiece {
-    /// Counts the marks that [`encode`](Self::encode) sets around a text.
-    pub const MARKS: usize = 2;
+    /// The number of special tokens that [`encode`](Self::encode) adds to a text.
+    pub const SPECIAL_TOKENS: usize = 2;
 
-    /// Reads a BERT vocabulary: one piece a line, its id the line's number from 0, `##` before a piece that
-    /// continues a word, `[UNK]`, `[CLS]` and `[SEP]` at 100 to 102.
+    /// Reads a BERT vocabulary with one piece per line. The id of a piece is the number of its line from 0, a piece
+    /// that continues a word begins with `##`, and `[UNK]`, `[CLS]` and `[SEP]` have the ids 100 to 102.
     pub fn new(vocabulary: &'static str) -> Self {
         let mut heads = HashMap::with_capacity(28_000);
         let mut tails = HashMap::with_capacity(7_000);
@@ -46,34 +50,34 @@ impl WordPiece {
         Self { heads, tails, longest }
     }
 
-    /// Gives the ids of `text` between their two marks, cut to `limit` ids in all.
+    /// Returns the ids of `text` with the special tokens, truncated to `limit` ids in all.
     pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
-        let ids = self.ids(text, limit.saturating_sub(Self::MARKS));
-        iter::once(START).chain(ids).chain(iter::once(END)).collect()
+        let ids = self.ids(text, limit.saturating_sub(Self::SPECIAL_TOKENS));
+        iter::once(START_ID).chain(ids).chain(iter::once(END_ID)).collect()
     }
 
-    /// Counts the ids of the whole of `text`, without the marks.
+    /// Counts the ids of the whole `text`, without the special tokens.
     pub fn count(&self, text: &str) -> usize {
         self.ids(text, usize::MAX).len()
     }
 
-    /// Gives the first `limit` ids of `text`, and reads no further than they reach.
+    /// Returns the first `limit` ids of `text`. No more of the text is read than they need.
     fn ids(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut ids = Vec::new();
         let mut word = String::new();
-        for c in normalised(text).chain(iter::once(' ')) {
-            let alone = stands_alone(c);
-            if !alone && !c.is_whitespace() {
-                // Once it is too long to be known, a word need not be held any longer.
-                if word.len() <= LONGEST_WORD * char::MAX.len_utf8() {
+        for c in normalize(text).chain(iter::once(' ')) {
+            let is_single = is_single_word(c);
+            if !is_single && !c.is_whitespace() {
+                // A word that is too long to be known need not be stored completely.
+                if word.len() <= MAX_WORD_LENGTH * char::MAX.len_utf8() {
                     word.push(c);
                 }
                 continue;
             }
-            self.cut(&word, &mut ids);
+            self.split_word(&word, &mut ids);
             word.clear();
-            if alone {
-                self.cut(c.encode_utf8(&mut [0; 4]), &mut ids);
+            if is_single {
+                self.split_word(c.encode_utf8(&mut [0; 4]), &mut ids);
             }
             if ids.len() >= limit {
                 break;
@@ -83,11 +87,11 @@ impl WordPiece {
         ids
     }
 
-    /// Appends the pieces of one word, the longest that fits first; a rest that no piece begins makes the whole word
-    /// unknown.
-    fn cut(&self, word: &str, ids: &mut Vec<u32>) {
+    /// Appends the ids of the pieces of one word, the longest matching piece first. If a remainder matches no piece,
+    /// the whole word is unknown.
+    fn split_word(&self, word: &str, ids: &mut Vec<u32>) {
         let known = ids.len();
-        let mut rest = if word.chars().count() > LONGEST_WORD { "" } else { word };
+        let mut rest = if word.chars().count() > MAX_WORD_LENGTH { "" } else { word };
         let mut table = &self.heads;
         while !rest.is_empty() {
             let found = (1..=self.longest.min(rest.len())).rev().find_map(|len| {
@@ -103,22 +107,23 @@ impl WordPiece {
             table = &self.tails;
         }
         if ids.len() == known && !word.is_empty() {
-            ids.push(UNKNOWN);
+            ids.push(UNKNOWN_ID);
         }
     }
 }
 
-/// Drops control characters and accents and lower-cases.
-fn normalised(text: &str) -> impl Iterator<Item = char> {
+/// Removes control characters and accents, and converts to lower case.
+fn normalize(text: &str) -> impl Iterator<Item = char> {
     text.chars()
-        .filter(|&c| !is_dropped(c))
+        .filter(|&c| !is_removed(c))
         .nfd()
         .filter(|c| c.is_ascii() || !c.is_mark_nonspacing())
         .flat_map(char::to_lowercase)
 }
 
-/// Says whether a character is nothing to the model: tabs and line ends are white space, other controls are not there.
-fn is_dropped(c: char) -> bool {
+/// Returns whether a character is removed before tokenization. Tabs and line ends are white space; other control
+/// characters are removed.
+fn is_removed(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' | ' '..='~' => false,
         '\0' | char::REPLACEMENT_CHARACTER => true,
@@ -126,15 +131,16 @@ fn is_dropped(c: char) -> bool {
     }
 }
 
-/// Says whether a character is a word of its own: punctuation (every ASCII symbol counts) and Chinese characters.
-fn stands_alone(c: char) -> bool {
+/// Returns whether a character is a word by itself: punctuation, which includes every ASCII symbol, and Chinese
+/// characters.
+fn is_single_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_punctuation();
     }
     is_chinese(c) || c.is_punctuation()
 }
 
-/// Knows the blocks that BERT takes for Chinese; the gap before U+2B920 is in the original.
+/// Returns whether a character is in the blocks that BERT treats as Chinese. The gap before U+2B920 is in the original.
 fn is_chinese(c: char) -> bool {
     matches!(
         c,

@@ -23,7 +23,7 @@ pub(super) enum SecretShape {
     Token,
     /// The same, and not made of words.
     Scrambled,
-    /// Chosen by a person: anything but a placeholder or a variable.
+    /// Selection by a person: anything but a placeholder or a variable.
     Password,
 }
 

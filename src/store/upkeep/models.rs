@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::config::{Config, ConfigEdit, Origin, SettingChange, edit_user_file};
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::embed::download::Heard;
-use crate::index::embed::model_files::{Kept, folder_of};
+use crate::index::embed::download::Progress;
+use crate::index::embed::model_files::{ModelFiles, folder_of};
 use crate::index::embed::onnx::{ListedModel, find_listed, listed_embedders, listed_rerankers};
 use crate::index::embed::{
     CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection, onnx,
@@ -255,7 +255,7 @@ impl Models {
         let chosen = model_selection::embedder(embed)?;
         let model = chosen.model.as_deref();
         let folder =
-            OnnxEmbedder::new(embed).ok().map(|model| (model.model().clone(), model.kept().folder.clone()));
+            OnnxEmbedder::new(embed).ok().map(|model| (model.model().clone(), model.files().folder.clone()));
         let embedder = ModelState {
             name: model.map_or_else(|| "none".to_owned(), |model| model.model().to_string()),
             dimensions: model.map(Embed::dimensions),
@@ -264,7 +264,7 @@ impl Models {
             folder: folder
                 .filter(|(id, _)| model.is_some_and(|model| model.model() == id))
                 .map(|(_, folder)| folder),
-            trouble: chosen.why_not.as_ref().map(ToString::to_string),
+            trouble: chosen.problem.as_ref().map(ToString::to_string),
         };
         let chosen = model_selection::reranker(rerank, embed);
         let reader =
@@ -272,10 +272,10 @@ impl Models {
         let reranker = ModelState {
             name: chosen.model.as_ref().map_or_else(|| "none".to_owned(), |model| model.name().to_owned()),
             dimensions: None,
-            max_tokens: reader.as_ref().map(|reader| reader.kept().max_tokens),
-            fingerprint: reader.as_ref().map(|reader| reader.kept().fingerprint.clone()),
-            folder: reader.map(|reader| reader.kept().folder.clone()),
-            trouble: chosen.why_not.as_ref().map(ToString::to_string),
+            max_tokens: reader.as_ref().map(|reader| reader.files().max_tokens),
+            fingerprint: reader.as_ref().map(|reader| reader.files().fingerprint.clone()),
+            folder: reader.map(|reader| reader.files().folder.clone()),
+            trouble: chosen.problem.as_ref().map(ToString::to_string),
         };
         Ok(ModelsShown {
             provider: embed.provider.clone(),
@@ -345,7 +345,7 @@ impl Models {
     /// # Errors
     /// `Invalid` if the folder has no model of this kind that works; `NotFound` or `Io` if its files cannot be read.
     pub fn choose_folder(&self, folder: &Path, rerank: bool, dry_run: bool) -> Result<ModelSet> {
-        let kept = Kept::open(folder)?;
+        let kept = ModelFiles::open(folder)?;
         let dir = kept.folder;
         let tried = if rerank {
             let config = crate::config::RerankConfig {
@@ -384,7 +384,7 @@ impl Models {
     /// # Errors
     /// `NotFound` if there is no such model, or the hub lacks one of its files; `Io` if the hub cannot be reached or
     /// the files cannot be written.
-    pub fn install(&self, name: &str, heard: &Heard<'_>) -> Result<Installed> {
+    pub fn install(&self, name: &str, heard: &Progress<'_>) -> Result<Installed> {
         let all: Vec<ListedModel> = listed_embedders().into_iter().chain(listed_rerankers()).collect();
         let listed = find_listed(&all, name.trim())?;
         let fetched = download::fetch(listed, heard)?;
@@ -392,7 +392,7 @@ impl Models {
             name: listed.name.clone(),
             folder: fetched.folder,
             bytes: fetched.bytes,
-            was_there: fetched.was_there,
+            was_there: fetched.was_installed,
         })
     }
 
