@@ -453,6 +453,8 @@ proptest! {
     fn parsing_any_text_does_not_panic(text in any::<String>()) {
         assert_sound(&text);
         assert_sound(&format!("---\n{text}\n---\n"));
+        let (fenced, _) = read(&format!("---\n{text}\n---\n"));
+        prop_assert!(fenced.is_some());
     }
 
     #[test]

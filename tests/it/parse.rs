@@ -14,14 +14,9 @@ use sidenote::text::note::{BlockKind, Note, PieceKind};
 use sidenote::text::span::Span;
 use sidenote::text::subpath::SubpathTarget;
 
-// Cases of the specification.
+use crate::support::cases_of;
 
-fn cases(kind: &str) -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/obsidian/cases.json");
-    let text = std::fs::read_to_string(path).expect("the cases are part of the repository");
-    let all: Vec<Value> = serde_json::from_str(&text).expect("the cases are JSON");
-    all.into_iter().filter(|case| case["kind"] == kind).collect()
-}
+// Cases of the specification.
 
 fn kind_of(link: &Link) -> &'static str {
     match link.form {
@@ -62,7 +57,7 @@ fn tag_names(note: &Note) -> Vec<&str> {
 
 #[test]
 fn conformance_cases_of_links() {
-    for case in cases("parse") {
+    for case in cases_of("parse", 38) {
         let text = case["text"].as_str().expect("a case has a text");
         let note = checked(text);
         let links: Vec<Value> = note.links.iter().map(|link| as_case(text, link)).collect();
@@ -80,7 +75,7 @@ fn conformance_cases_of_links() {
 
 #[test]
 fn conformance_cases_of_tags() {
-    for case in cases("tags") {
+    for case in cases_of("tags", 10) {
         let text = case["text"].as_str().expect("a case has a text");
         assert_eq!(Value::from(tag_names(&checked(text))), case["tags"], "{}: {text:?}", case["id"]);
     }
@@ -107,7 +102,7 @@ fn described(text: &str, subpath: &str) -> String {
 
 #[test]
 fn conformance_cases_of_subpaths() {
-    for case in cases("subpath") {
+    for case in cases_of("subpath", 10) {
         let (text, subpath) = (case["text"].as_str().unwrap_or(""), case["subpath"].as_str().unwrap_or(""));
         assert_eq!(
             described(text, subpath),

@@ -1,7 +1,7 @@
 //! Passages: how notes are cut for embedding.
 
 use insta::assert_snapshot;
-use proptest::prelude::{prop_assert, proptest};
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use sidenote::index::indexed_document::Reading;
 use sidenote::text::note::Note;
 use sidenote::text::passage::{estimate_tokens, passages};
@@ -78,8 +78,9 @@ proptest! {
     #[test]
     fn passages_are_ordered_and_within_the_note(text in "([#>\\-*` \n]{0,3}[a-z一-龥 ]{0,30}\n{0,2}){0,30}") {
         let note = Note::parse(&text);
-        let mut end = 0;
-        for passage in passages(&text, &note) {
+        let (mut end, cut) = (0, passages(&text, &note));
+        prop_assert_eq!(cut.is_empty(), note.pieces.is_empty(), "{:?}", &note.pieces);
+        for passage in cut {
             prop_assert!(passage.span.start >= end && passage.span.end <= text.len());
             end = passage.span.end;
         }

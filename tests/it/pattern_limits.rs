@@ -115,13 +115,16 @@ fn no_query_ends_the_process() {
         format!("/{}/", repeated("x", 2_000_000)),
     ];
     assert_eq!(queries.len(), 32);
+    let mut refused = 0;
     for query in queries {
         let shown: String = query.chars().take(30).collect();
         if let Err(error) = search(&store, &query, None) {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{shown}: {error}");
             assert!(error.to_string().len() < 2_500, "{shown}: the message repeats the query");
+            refused += 1;
         }
     }
+    assert_eq!(refused, 24);
 }
 
 #[test]

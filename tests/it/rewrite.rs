@@ -359,6 +359,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
     let first = read_tree(vault.root());
     let known = lossy_meanings(&first);
     let files: Vec<&String> = first.keys().collect();
+    let (mut moved, mut links) = (0, 0);
     for number in 0..moves {
         let path = files[number * 7919 % files.len()];
         let folder = path.rsplit_once('/').map(|(folder, _)| folder);
@@ -404,13 +405,16 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
             }
             for (old, new) in targets.iter().zip(found) {
                 if let Some(old) = old {
+                    links += 1;
                     assert_eq!(Some(&follow(old)), new.as_ref(), "a link in {path}, {from} -> {to}");
                 }
             }
         }
         store.changes().undo(1, false).unwrap();
         assert!(read_tree(vault.root()) == first, "{from}: undo brings every byte back");
+        moved += 1;
     }
+    assert!(moved * 2 > moves && links > 0, "{moved} of {moves} moves were checked, with {links} links");
 }
 
 fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
