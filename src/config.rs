@@ -13,6 +13,7 @@ use toml_edit::{DocumentMut, Item};
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
+use crate::platform;
 use crate::safe_open;
 
 const DEFAULTS: &str = include_str!("config.toml");
@@ -699,7 +700,7 @@ fn edit_one(
 fn save_user_file(file: &Path, text: &str) -> Result<()> {
     use std::io::Write as _;
     // A link to where the user keeps all settings stays one.
-    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let file = platform::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new(""));
     #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
     std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;

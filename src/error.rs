@@ -5,6 +5,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::platform;
 use crate::wording::Wording;
 
 /// A `Result` with the crate's [`Error`].
@@ -85,17 +86,15 @@ impl Error {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Io,
         };
-        let hint = match source.raw_os_error() {
-            _ if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
-                Some("this file system is mounted read-only".into())
+        let hint = match source.kind() {
+            std::io::ErrorKind::ReadOnlyFilesystem => Some("this file system is mounted read-only".into()),
+            std::io::ErrorKind::CrossesDevices => {
+                Some("the two paths are on different file systems; copy the file instead".into())
             }
-            Some(libc::EMFILE | libc::ENFILE) => Some(Wording::new(
+            _ if platform::has_few_open_files_left(&source) => Some(Wording::new(
                 "too many files are open; raise the limit, for example with `ulimit -n 1024`",
                 "too many files are open; try again, or ask the user to raise the limit",
             )),
-            Some(libc::EXDEV) => {
-                Some("the two paths are on different file systems; copy the file instead".into())
-            }
             _ => None,
         };
         let mut error =

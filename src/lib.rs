@@ -2,8 +2,9 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`wording`], [`mod@error`], [`parallel`], [`safe_open`], [`atomic_file`], [`clock`], [`config`]: sentences for people
-//!   and agents, errors, parallel map, opening files without following links, replacing files, time, settings
+//! - [`wording`], [`platform`], [`mod@error`], [`parallel`], [`safe_open`], [`atomic_file`], [`clock`], [`config`]:
+//!   sentences for people and agents, what differs between operating systems, errors, parallel map, opening files without
+//!   following links, replacing files, time, settings
 //! - [`text`]: parsing and editing of one note; pure
 //! - [`memory`]: importance, tiers and recall of memories; pure
 //! - [`vault`]: the notes on disk
@@ -14,6 +15,7 @@
 //! - [`mcp`] and [`cli`]: the front ends of the store
 
 pub mod wording;
+pub mod platform;
 pub mod error;
 pub mod parallel;
 pub mod safe_open;

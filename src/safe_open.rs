@@ -3,23 +3,12 @@
 //! A vault can be a download: nothing in it may redirect a read to another file of the user or block an open.
 //! The `base` folder of a call is chosen by the user, so symbolic links on the way to it are followed.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path};
-
-use rustix::fs::{self, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
-
-/// The flags for opening a file to read: do not follow a symbolic link, and do not wait for a pipe.
-const TO_READ: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
+use crate::platform::{self, Dir, FileMetadata, OpenMode};
 
 /// The message of an error for a symbolic link, by which [`is_link_error`] recognizes it.
 const LINK: &str = "it is a symbolic link, which is not followed here (symlink)";
@@ -58,9 +47,8 @@ const MIN_SPARSE_LEN: u64 = 64 << 20;
 const SPARSE_RATIO: u64 = 64;
 
 /// Says whether this is a regular file that is not sparse. Reading a sparse file would cost memory and time for nothing.
-pub fn is_regular(found: &Metadata) -> bool {
-    let is_sparse = found.len() > MIN_SPARSE_LEN
-        && found.blocks().saturating_mul(512).saturating_mul(SPARSE_RATIO) < found.len();
+pub fn is_regular(found: &FileMetadata) -> bool {
+    let is_sparse = found.size > MIN_SPARSE_LEN && found.allocated.saturating_mul(SPARSE_RATIO) < found.size;
     found.is_file() && !is_sparse
 }
 
@@ -68,23 +56,37 @@ pub fn is_regular(found: &Metadata) -> bool {
 ///
 /// # Errors
 /// `InvalidInput` if a component is a symbolic link or `..`, `NotADirectory` if it is a file, and system errors.
-pub fn folder(base: &Path, inner: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut folder = fs::open(base, flags, Mode::empty())?;
+pub fn folder(base: &Path, inner: &Path) -> io::Result<Dir> {
+    let mut folder = Dir::open(base)?;
     for part in inner.components() {
         let Component::Normal(name) = part else { return Err(not_regular_error()) };
-        folder = match fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-            Ok(child) => child,
-            Err(Errno::LOOP) => return Err(link_error()),
-            Err(Errno::NOTDIR) => {
-                let found = fs::statat(&folder, name, fs::AtFlags::SYMLINK_NOFOLLOW)?;
-                let is_symlink = FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
-                return Err(if is_symlink { link_error() } else { Errno::NOTDIR.into() });
-            }
-            Err(error) => return Err(error.into()),
-        };
+        folder = folder.open_dir(name).map_err(name_link)?;
     }
     Ok(folder)
+}
+
+/// Splits an absolute path into the root of its file system and the path from there.
+fn split_root(path: &Path) -> (PathBuf, PathBuf) {
+    let is_root = |part: &Component<'_>| matches!(part, Component::Prefix(_) | Component::RootDir);
+    path.components().partition(is_root)
+}
+
+/// Opens a folder by its absolute path. No component may be a symbolic link.
+///
+/// # Errors
+/// The errors of [`folder`].
+pub fn absolute_folder(path: &Path) -> io::Result<Dir> {
+    let (root, inner) = split_root(path);
+    folder(&root, &inner)
+}
+
+/// Opens a regular file for reading by its absolute path. No component may be a symbolic link.
+///
+/// # Errors
+/// The errors of [`open`].
+pub fn open_absolute(path: &Path) -> io::Result<File> {
+    let (root, inner) = split_root(path);
+    open(&root, inner)
 }
 
 /// Opens a regular file for reading by its path relative to `base`. No component may be a symbolic link.
@@ -95,7 +97,7 @@ pub fn open(base: &Path, inner: impl AsRef<Path>) -> io::Result<File> {
     let inner = inner.as_ref();
     let folder = folder(base, inner.parent().unwrap_or(Path::new("")))?;
     let name = inner.file_name().ok_or_else(not_regular_error)?;
-    regular(fs::openat(folder.as_fd(), name, TO_READ, Mode::empty()))
+    regular(folder.open_file(name, OpenMode::Read))
 }
 
 /// Opens a regular file for reading in a trusted folder. The file itself may not be a symbolic link.
@@ -103,7 +105,7 @@ pub fn open(base: &Path, inner: impl AsRef<Path>) -> io::Result<File> {
 /// # Errors
 /// The errors of [`open`].
 pub fn open_in_place(path: &Path) -> io::Result<File> {
-    regular(fs::open(path, TO_READ, Mode::empty()))
+    regular(platform::open_in_place(path, OpenMode::Read))
 }
 
 /// Opens a regular file for reading and writing in a trusted folder, and creates it with these permissions if it is
@@ -112,13 +114,7 @@ pub fn open_in_place(path: &Path) -> io::Result<File> {
 /// # Errors
 /// The errors of [`open`].
 pub fn open_or_create(path: &Path, permissions: u32) -> io::Result<File> {
-    let flags = OFlags::RDWR
-        | OFlags::CREATE
-        | OFlags::NOFOLLOW
-        | OFlags::NONBLOCK
-        | OFlags::NOCTTY
-        | OFlags::CLOEXEC;
-    regular(fs::open(path, flags, Mode::from_raw_mode(permissions as fs::RawMode)))
+    regular(platform::open_in_place(path, OpenMode::ReadWriteOrCreate(permissions)))
 }
 
 /// Opens an existing regular file for reading and writing in a trusted folder.
@@ -126,8 +122,7 @@ pub fn open_or_create(path: &Path, permissions: u32) -> io::Result<File> {
 /// # Errors
 /// The errors of [`open`].
 pub fn open_to_write(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    regular(fs::open(path, flags, Mode::empty()))
+    regular(platform::open_in_place(path, OpenMode::ReadWrite))
 }
 
 /// Creates a regular file in a trusted folder, or truncates the one that is there.
@@ -140,16 +135,22 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Gives the error of an open that met a symbolic link the message by which [`is_link_error`] recognizes it.
+fn name_link(error: io::Error) -> io::Error {
+    if platform::is_symlink_refusal(&error) { link_error() } else { error }
+}
+
 /// Checks that the opened file is a regular file.
-fn regular(opened: rustix::io::Result<OwnedFd>) -> io::Result<File> {
-    let file = match opened {
-        Ok(file) => File::from(file),
-        Err(Errno::LOOP) => return Err(link_error()),
-        // A socket cannot be opened at all, and a folder cannot be opened for writing.
-        Err(Errno::NXIO | Errno::ISDIR) => return Err(not_regular_error()),
-        Err(error) => return Err(error.into()),
-    };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_error()) }
+///
+/// # Errors
+/// `InvalidInput` if it is not, or was not opened because it is a symbolic link; the error of the open otherwise.
+pub fn regular(opened: io::Result<File>) -> io::Result<File> {
+    match opened {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(not_regular_error()),
+        Err(error) if platform::is_not_openable(&error) => Err(not_regular_error()),
+        Err(error) => Err(name_link(error)),
+    }
 }
 
 /// Reads a regular file of at most `max` bytes by its path relative to `base`.
@@ -188,19 +189,8 @@ pub fn is_link_error(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.to_string() == LINK)
 }
 
-/// Says whether the system does not support or permit the call that [`open_with_openat2`] makes.
-#[cfg(target_os = "linux")]
-pub fn is_unsupported_call(error: &io::Error) -> bool {
-    let refused = [Errno::NOSYS, Errno::PERM, Errno::INVAL, Errno::TOOBIG];
-    error.raw_os_error().is_some_and(|code| refused.iter().any(|errno| errno.raw_os_error() == code))
-}
-
-/// Opens a regular file for reading by one `openat2` call that follows no symbolic link in any component.
-///
-/// # Errors
-/// The errors of [`open`], and those that [`is_unsupported_call`] recognizes.
-#[cfg(target_os = "linux")]
-pub fn open_with_openat2(path: &Path) -> io::Result<File> {
-    let flags = TO_READ.difference(OFlags::NOFOLLOW);
-    regular(fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS))
+/// Opens a regular file for reading by one call that follows no symbolic link in any component; `None` where the system
+/// does not support or permit such a call.
+pub fn open_without_links(path: &Path) -> Option<io::Result<File>> {
+    platform::open_without_links(path).map(regular)
 }

@@ -1,9 +1,8 @@
 //! Configuration of MCP clients: entries that start our server, printed, or merged into a client's settings file.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -14,6 +13,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
+use crate::platform::{self, OpenMode};
 
 /// The name of our server in a client's settings.
 const NAME: &str = "sidenote";
@@ -199,15 +199,18 @@ fn save(file: &Path, text: &str, backup: Option<&(PathBuf, String)>) -> Result<(
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     // A link stays one: settings are often kept elsewhere.
-    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let real = platform::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     // Keys of other servers may stand there: nobody gets to read it who could not before.
     let rights = std::fs::metadata(&real).map(|found| found.permissions()).ok();
     let put = |file: &mut File, text: &str| {
         file.write_all(text.as_bytes())?;
-        file.set_permissions(rights.clone().unwrap_or_else(|| Permissions::from_mode(0o644)))
+        match &rights {
+            Some(rights) => file.set_permissions(rights.clone()),
+            None => platform::share_for_reading(file),
+        }
     };
     if let Some((path, before)) = backup {
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let opened = platform::open_in_place(path, OpenMode::CreateNew(0o600));
         opened
             .and_then(|mut opened| put(&mut opened, before))
             .map_err(|error| Error::io("write", path, error))?;

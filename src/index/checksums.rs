@@ -4,13 +4,13 @@
 //! A missing seal means that a writer crashed or is active; then the checksums and structure inside the files decide.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::index::vectors::{remove_if_there, replace};
+use crate::platform;
 use crate::{parallel, safe_open};
 
 const NAME: &str = "seal.json";
@@ -59,9 +59,8 @@ pub(super) enum Verdict {
 
 /// Returns the size, modification time and change time of a regular file, times in nanoseconds.
 fn stat(path: &Path) -> Option<(u64, i64, i64)> {
-    let meta = std::fs::symlink_metadata(path).ok().filter(safe_open::is_regular)?;
-    let nanos = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    Some((meta.len(), nanos(meta.mtime(), meta.mtime_nsec()), nanos(meta.ctime(), meta.ctime_nsec())))
+    let found = platform::entry_metadata(path).ok().filter(safe_open::is_regular)?;
+    Some((found.size, found.modified_ns(), found.changed_ns()))
 }
 
 fn hash(path: &Path) -> Result<String> {

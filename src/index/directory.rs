@@ -3,12 +3,10 @@
 
 use std::fs::File;
 use std::io::{ErrorKind as ErrorName, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{Access, access};
 use serde::Serialize;
 
 use crate::clock::wall_nanos;
@@ -16,6 +14,7 @@ use crate::config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::checksums;
 use crate::index::vectors::remove_if_there;
+use crate::platform;
 use crate::safe_open;
 use crate::vault::STATE_DIR;
 use crate::vault::watch::PULSE_DIR;
@@ -100,8 +99,7 @@ pub(super) fn displaced() -> Error {
 
 /// Gives device and inode of the catalog that stands in an index folder.
 pub(super) fn identity_of(folder: &Path) -> Option<(u64, u64)> {
-    let found = std::fs::metadata(folder.join("catalog.db")).ok()?;
-    Some((found.dev(), found.ino()))
+    Some(platform::metadata(&folder.join("catalog.db")).ok()?.id())
 }
 
 /// Gives the place of the index in a vault.
@@ -118,13 +116,12 @@ pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
     refuse_links(root, &index)?;
     let lock = index.join("lock");
     let there = [&lock, &index, &state].into_iter().find(|path| path.exists());
-    if !spares && access(there.map_or(root, PathBuf::as_path), Access::WRITE_OK).is_ok() {
+    if !spares && platform::is_writable(there.map_or(root, PathBuf::as_path)) {
         return Ok(index);
     }
-    let uid = rustix::process::getuid().as_raw();
-    let elsewhere = std::env::temp_dir().join(format!("sidenote-{uid}"));
+    let elsewhere = std::env::temp_dir().join(format!("sidenote-{}", platform::user_name()));
     let places = [config::cache_folder(root, None), config::cache_folder(root, Some(&elsewhere))];
-    let made = places.into_iter().flatten().find(|place| make_private(place, uid).is_ok());
+    let made = places.into_iter().flatten().find(|place| platform::make_private_dir(place).is_ok());
     made.ok_or_else(|| {
         Error::new(
             ErrorKind::Io,
@@ -178,18 +175,6 @@ pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Makes a folder that nobody else may look into, for the words of notes stand in an index.
-fn make_private(folder: &Path, uid: u32) -> std::io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let found = std::fs::symlink_metadata(folder)?;
-    let is_ours = found.is_dir() && found.uid() == uid;
-    if is_ours {
-        Ok(access(folder, Access::WRITE_OK)?)
-    } else {
-        Err(std::io::ErrorKind::PermissionDenied.into())
-    }
 }
 
 /// How many bytes are read of a lock.
@@ -246,19 +231,15 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
             ));
         }
     };
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+    if !platform::try_lock(&file).map_err(|error| Error::io("lock", &path, error))? {
+        return Ok(None);
     }
     let verb = if verb.is_empty() { "sidenote" } else { verb };
     let holder = serde_json::json!({ "pid": std::process::id(), "command": verb });
     file.set_len(0)
         .and_then(|()| {
             // An earlier version left it readable by everyone.
-            let mut permissions = file.metadata()?.permissions();
-            permissions.set_mode(0o600);
-            file.set_permissions(permissions)
+            platform::restrict_to_user(&file)
         })
         .and_then(|()| file.write_all(holder.to_string().as_bytes()))
         .map_err(|error| Error::io("write", &path, error))?;
@@ -267,16 +248,15 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
 
 /// Returns whether the lock was taken or given back less than `age` ago.
 pub(super) fn is_lock_newer_than(folder: &Path, age: Duration) -> bool {
-    let Ok(found) = std::fs::metadata(folder.join("lock")) else { return false };
-    let taken = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
-    wall_nanos().saturating_sub(taken) < i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
+    let Ok(found) = platform::metadata(&folder.join("lock")) else { return false };
+    wall_nanos().saturating_sub(found.modified_ns()) < i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
 }
 
 pub(super) fn holder(folder: &Path) -> Option<Holder> {
     let path = folder.join("lock");
     let file = safe_open::open_in_place(&path).ok()?;
     // A lock that can be shared is held by nobody; the name in it is of a process that is gone.
-    if file.try_lock_shared().is_ok() {
+    if platform::lock_shared(&file).is_ok_and(|shared| shared) {
         return None;
     }
     let value: serde_json::Value =

@@ -45,6 +45,7 @@ use crate::index::open::{Opened, Sides, can_pass, open_to_read, open_to_write};
 use crate::index::recent_vectors::Urgent;
 use crate::index::vectors::Vectors;
 use crate::index::writer_thread::WriterThread;
+use crate::platform;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
@@ -297,7 +298,7 @@ impl Writing {
             tracing::debug!("the index lock keeps the name of this process: {error}");
         }
         // Closing alone would not do where a process that is being started holds the file for a moment longer.
-        if let Err(error) = self.lock.unlock() {
+        if let Err(error) = platform::unlock(&self.lock) {
             tracing::debug!("the index lock goes with its file: {error}");
         }
     }

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Read as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
+use crate::platform;
 use crate::safe_open;
 
 /// Up to this many vectors are compared one by one; a graph over fewer would cost more than it saves.
@@ -81,8 +81,8 @@ struct GraphNote {
 /// Gives device, inode and change time of a file. Nobody can give a file a change time that they choose, so a file that
 /// still has these is the one that it was. The graph's reader trusts every byte, so it gets no other.
 fn file_of(path: &Path) -> Option<(u64, u64, i64, i64)> {
-    let found = std::fs::symlink_metadata(path).ok().filter(safe_open::is_regular)?;
-    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+    let found = platform::entry_metadata(path).ok().filter(safe_open::is_regular)?;
+    Some((found.device, found.inode, found.changed.0, found.changed.1))
 }
 
 /// One state of the vectors of one model.
@@ -184,7 +184,7 @@ fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
     let is_fine =
-        |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
+        |path: &Path| platform::entry_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
     if !is_fine(&path) || !is_fine(&log_path(folder)) {
         return Ok(empty);
     }
@@ -267,7 +267,7 @@ impl Vectors {
         let mut vectors = Self { keys: log.keys, graph, covered, noted, ..Self::empty(dimensions) };
         let size = record_size(dimensions);
         let mut records = vec![0u8; (vectors.keys.len() - covered) * size];
-        file.read_exact_at(&mut records, (HEADER + covered * size) as u64)
+        platform::read_exact_at(&file, &mut records, (HEADER + covered * size) as u64)
             .map_err(|error| Error::io("read", log_path(folder), error))?;
         vectors.tail.reserve(records.len());
         for (index, record) in records.chunks_exact(size).enumerate() {
@@ -340,7 +340,8 @@ impl Vectors {
         bytes.resize(self.dimensions, 0);
         if let Some(log) = &self.log {
             let at = HEADER + record * record_size(self.dimensions) + 4;
-            log.read_exact_at(bytes, at as u64).map_err(|error| Error::io("read", "the vectors", error))?;
+            platform::read_exact_at(log, bytes, at as u64)
+                .map_err(|error| Error::io("read", "the vectors", error))?;
         }
         vector.extend(bytes.iter().map(|&byte| byte as i8));
         Ok(())
@@ -540,7 +541,7 @@ impl VectorWriter {
         let mut dropped = 0;
         let mut record = vec![0u8; size];
         for (at, (&key, &sum)) in log.keys.iter().zip(&log.sums).enumerate() {
-            file.read_exact_at(&mut record, (HEADER + at * size) as u64)
+            platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
             if check_sum(key, &record) == sum {
                 keys.push((key, sum));
@@ -650,8 +651,7 @@ impl VectorWriter {
             (log_path(&self.folder), &records, record_size(self.dimensions)),
             (keys_path(&self.folder), &keys, KEY_RECORD),
         ] {
-            open_to_write(&path)?
-                .write_all_at(bytes, (HEADER + self.records * size) as u64)
+            platform::write_all_at(&open_to_write(&path)?, bytes, (HEADER + self.records * size) as u64)
                 .map_err(|error| Error::io("write", &path, error))?;
         }
         self.records += added;
@@ -679,7 +679,7 @@ impl VectorWriter {
             if stop() {
                 return Ok(false);
             }
-            file.read_exact_at(&mut record, (HEADER + at * size) as u64)
+            platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
             let vector: Vec<i8> = record[4..].iter().map(|&byte| byte as i8).collect();
             graph.add(at as u64, &vector).map_err(graph_error("extend"))?;

@@ -268,7 +268,7 @@ impl Writer {
     fn place_staged(&mut self) -> Result<()> {
         let staged = self.folder.join(STAGED);
         // Nothing would show later that an old version of a page is all that a loss of power left.
-        let synced = crate::safe_open::open_in_place(&staged).and_then(|file| file.sync_data());
+        let synced = crate::safe_open::open_to_write(&staged).and_then(|file| file.sync_data());
         synced.map_err(|error| Error::io("write", &staged, error))?;
         self.wait_for_log();
         let path = self.folder.join("catalog.db");

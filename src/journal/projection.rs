@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::de::IgnoredAny;
@@ -22,7 +21,7 @@ use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
 use crate::memory::usage::{EventId, MemoryEvent, NoteRef, UsageEvent, UsageEventKind, UsageLedger};
 use crate::text::edit::FileLocation;
-use crate::{parallel, safe_open};
+use crate::{parallel, platform, safe_open};
 
 /// The name of the cache file in the index folder.
 const FILE_NAME: &str = "ledger";
@@ -145,8 +144,8 @@ impl Projection {
     fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<MemoryEvent>>> {
         let path = journal.records.join(name);
         let failed = |error| Error::io("read the journal", &path, error);
-        let found = std::fs::symlink_metadata(&path).map_err(failed)?;
-        let stat = (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
+        let found = platform::entry_metadata(&path).map_err(failed)?;
+        let stat = (found.size, found.modified.0, found.modified.1, found.changed.0, found.changed.1);
         let old = self.marks.get(name);
         if old.is_some_and(|mark| mark.stat == stat) {
             return Ok(Some(Vec::new()));

@@ -9,7 +9,6 @@ mod admission;
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,10 +36,11 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
-use super::{Server, shutdown_signal};
+use super::{Server, shutdown};
 use crate::error::{Error, Result};
 pub(super) use crate::mcp::http::admission::BodyReservation;
 use crate::mcp::http::admission::{Admission, BODY_TIMEOUT, MAX_BODY};
+use crate::platform::{self, OpenMode};
 use cors::{Cors, origin};
 
 /// The header by which a client names its session.
@@ -129,7 +129,7 @@ pub(super) async fn serve(server: Server, http: &Http, on_listening: impl FnOnce
     let failed = |error| Error::io("listen on", http.address.to_string(), error);
     let listener = TcpListener::bind(http.address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let shutdown = shutdown_signal()?;
+    let shutdown = shutdown::requested()?;
     let _follower = server.follow_files()?;
     tokio::spawn(server.clone().watch_other_writers());
     let endpoint = Endpoint::new(&server, config, token, Cors::new(origins));
@@ -473,14 +473,12 @@ fn load_token(path: &Path) -> Result<blake3::Hash> {
     let failed = |error| Error::io("read the token in", path, error);
     if !path.exists() {
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        #[expect(clippy::disallowed_methods, reason = "the file that the user names")]
-        let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let file = platform::open_in_place(path, OpenMode::CreateNew(0o600));
         let written = file.and_then(|mut file| file.write_all(format!("{token}\n").as_bytes()));
         written.map_err(|error| Error::io("create a token in", path, error))?;
         tracing::warn!("a new token was written to {}", path.display());
     }
-    let found = std::fs::metadata(path).map_err(failed)?;
-    if found.mode() & 0o077 != 0 {
+    if !platform::is_private(path).map_err(failed)? {
         return Err(Error::invalid(format!("other users can read the token in {}", path.display()))
             .with_hint(format!("run: chmod 600 {}", path.display())));
     }

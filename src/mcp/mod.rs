@@ -13,6 +13,7 @@ mod tool;
 mod error_text;
 mod compat;
 mod reply_limit;
+mod shutdown;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,7 +31,6 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, ServerInitializeError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Event, Store};
@@ -573,22 +573,6 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Error::internal("cannot start the async runtime").with_source(error))
 }
 
-/// Installs handlers of SIGTERM and SIGINT, and returns a future that completes at the first of these signals.
-///
-/// # Errors
-/// `Internal` if a handler cannot be installed.
-fn shutdown_signal() -> Result<impl Future<Output = ()>> {
-    let failed = |error| Error::internal("cannot install a signal handler").with_source(error);
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
 /// Serves one client over standard input and output until it closes them, or the process receives SIGTERM or SIGINT.
 /// Running calls are completed.
 ///
@@ -603,7 +587,7 @@ pub fn serve_stdio(store: Store, sets: &[Toolset]) -> Result<()> {
         // The first scan runs during the handshake.
         let follower = server.follow_files()?;
         tokio::spawn(server.clone().watch_other_writers());
-        let shutdown = shutdown_signal()?;
+        let shutdown = shutdown::requested()?;
         tokio::pin!(shutdown);
         let running = tokio::select! {
             running = server.serve(stdio::Stdio::new()) => match running {

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Drift;
 use crate::index::catalog::{CatalogReader, FileKind, ReadTransaction};
 use crate::parallel;
+use crate::platform;
 use crate::store::core::Core;
 use crate::store::lookup::Lookup;
 use crate::store::source::Source;
@@ -160,8 +161,8 @@ impl<'a> View<'a> {
         let folder = known(&linked).unwrap_or_else(|| {
             let folder = disk.parent().unwrap_or(&disk);
             // A folder that is reached through a link is one outside of the vault.
-            let is_linked =
-                !self.core.vault.follows_outside() && folder.canonicalize().is_ok_and(|real| real != folder);
+            let is_linked = !self.core.vault.follows_outside()
+                && platform::canonicalize(&folder).is_ok_and(|real| real != folder);
             linked.insert(path.folder().to_owned(), is_linked);
             is_linked
         });

@@ -10,14 +10,15 @@ use serde_json::{Map, Value};
 use crate::clock::{Timestamp, event_id};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
+use crate::platform::FileMetadata;
 use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, FolderMove};
 use crate::text::path::key;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
 use crate::vault::commit::{CommitError, changed_on_disk, close, commit, roll_back, with_rollback_result};
 use crate::vault::dir::{
-    Dir, DirEntry, DirTree, FileContents, MIN_FILES_PER_THREAD, copy_metadata, parallel_in_tree,
-    remove_if_empty, split_path, symlink_error,
+    Dir, DirTree, FileContents, MIN_FILES_PER_THREAD, copy_metadata, parallel_in_tree, remove_if_empty,
+    split_path, symlink_error,
 };
 use crate::vault::manifest::{
     ChangedFile, Manifest, MovedFolder, is_below, patch_of, path_after_moves, path_before_moves,
@@ -336,7 +337,7 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
                 None => nearest = split_path(nearest).0,
             }
         };
-        if here == there { Ok(()) } else { Err(failed(rustix::io::Errno::XDEV.into())) }
+        if here == there { Ok(()) } else { Err(failed(io::ErrorKind::CrossesDevices.into())) }
     }
 }
 
@@ -417,7 +418,7 @@ impl<'b> FileCheck<'b> {
     }
 
     /// Returns the metadata of a path that must be a regular file.
-    fn regular(&mut self, path: &str) -> Result<DirEntry> {
+    fn regular(&mut self, path: &str) -> Result<FileMetadata> {
         match self.tree.entry(path)? {
             Some(entry) if entry.is_file() => Ok(entry),
             Some(entry) if entry.is_symlink() => Err(symlink_error(path)),
@@ -504,7 +505,7 @@ fn taken(path: &str, said: &str, code: &str) -> Error {
 }
 
 /// Fails if a file is read-only.
-fn may_write(folder: &Dir, name: &str, path: &str, entry: &DirEntry) -> Result<()> {
+fn may_write(folder: &Dir, name: &str, path: &str, entry: &FileMetadata) -> Result<()> {
     let refused = || Error::new(ErrorKind::Io, format!("{path} is read-only; nothing was written"));
     if entry.mode & 0o222 == 0 {
         return Err(refused().with_hint("make it writable first, for example with `chmod u+w`"));
@@ -558,7 +559,7 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
             Some(found) => {
                 let mut open = folder.create(name, 0o600).map_err(failed)?;
                 open.write_all(after).map_err(failed)?;
-                copy_metadata(&open, &found.entry, &found.xattrs).map_err(failed)?;
+                copy_metadata(&open, found).map_err(failed)?;
                 open
             }
             None => {
@@ -616,8 +617,7 @@ fn flush(tree: &mut DirTree, manifest: &Manifest, touched: &BTreeSet<String>, wr
         for path in manifest.files.iter().filter_map(|file| manifest.path_before(&manifest.temporary(file)?))
         {
             let (folder, name) = tree.parent(&path)?;
-            let synced = folder.file(name).and_then(|file| file.sync_data());
-            synced.map_err(|error| Error::io("write", &path, error))?;
+            folder.sync_file(name).map_err(|error| Error::io("write", &path, error))?;
         }
     }
     Ok(())

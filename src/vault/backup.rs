@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform::{self, FileMetadata};
 use crate::vault::write_lock::WriteLock;
 use crate::vault::{STATE_DIR, Vault, canonical_path_of};
 use crate::{parallel, safe_open};
@@ -84,7 +84,7 @@ impl BackupManifest {
 }
 
 /// How a file looked when it was copied.
-type FileStamp = (u64, i64, i64, i64, i64, u64);
+type FileStamp = (u64, i64, i64, u64);
 
 /// Something of the vault that belongs into a backup.
 #[derive(Debug, Clone)]
@@ -131,8 +131,8 @@ pub fn own_folder() -> PathBuf {
     Path::new(STATE_DIR).join("backups")
 }
 
-fn look_of(found: &fs::Metadata) -> FileStamp {
-    (found.len(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec(), found.ino())
+fn look_of(found: &FileMetadata) -> FileStamp {
+    (found.size, found.modified_ns(), found.changed_ns(), found.inode)
 }
 
 impl<'a> UnfinishedBackup<'a> {
@@ -163,16 +163,12 @@ impl<'a> UnfinishedBackup<'a> {
         let path = folder.join(".lock");
         let lock = safe_open::open_or_create(&path, 0o600)
             .map_err(|error| safe_open::failed("write", &path, error))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!("another process is making a backup in {}", folder.display()),
-                )
-                .with_hint("wait until it is done"));
-            }
-            Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
+        if !platform::try_lock(&lock).map_err(failed)? {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("another process is making a backup in {}", folder.display()),
+            )
+            .with_hint("wait until it is done"));
         }
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -271,7 +267,7 @@ impl<'a> UnfinishedBackup<'a> {
             }
         }
         for (disk, path) in others {
-            let item = match fs::symlink_metadata(&disk) {
+            let item = match platform::entry_metadata(&disk) {
                 Ok(found) if found.is_file() => SourceFile { look: look_of(&found), disk, link: None },
                 Ok(_) => continue,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -295,12 +291,10 @@ impl<'a> UnfinishedBackup<'a> {
         let list = serde_json::to_vec(&self.manifest)
             .map_err(|error| Error::internal("a backup cannot be listed").with_source(error))?;
         fs::write(self.aside.join(LIST), list).map_err(failed)?;
-        let folder = File::open(&self.folder).map_err(failed)?;
-        // Everything at once, instead of file by file.
-        rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))?;
+        platform::sync_file_system(&self.folder).map_err(failed)?;
         let place = free(&self.folder, name)?;
         fs::rename(&self.aside, &place).map_err(failed)?;
-        folder.sync_all().map_err(failed)?;
+        platform::Dir::open(&self.folder).and_then(|folder| folder.sync()).map_err(failed)?;
         self.done = true;
         prune(&self.folder, self.vault.root(), keep, &place)?;
         Ok((place, std::mem::take(&mut self.manifest)))
@@ -343,13 +337,13 @@ fn remove(path: &Path) -> Result<()> {
 /// so that it is there, but not to a folder that holds the vault or backups, or that was taken already.
 fn collect(vault: &Vault, backups: &Path) -> Result<SourceTree> {
     let root = vault.root();
-    let top = fs::metadata(root).map_err(|error| Error::io("list", root, error))?;
+    let top = platform::metadata(root).map_err(|error| Error::io("list", root, error))?;
     let mut collector = Collector {
         vault,
         backups,
         tree: SourceTree::default(),
         open: vec![(String::new(), root.to_owned())],
-        entered: HashSet::from([(top.dev(), top.ino())]),
+        entered: HashSet::from([top.id()]),
     };
     while let Some((path, disk)) = collector.open.pop() {
         collector.add_folder(path, &disk)?;
@@ -375,7 +369,7 @@ impl Collector<'_> {
     fn add_folder(&mut self, path: String, disk: &Path) -> Result<()> {
         let failed = |error| Error::io("list", disk, error);
         let is_root = path.is_empty();
-        let entries = match fs::read_dir(disk) {
+        let entries = match platform::read_dir(disk) {
             Ok(entries) => entries,
             Err(error) if is_root => return Err(failed(error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -419,10 +413,10 @@ impl Collector<'_> {
     }
 
     /// Adds a symbolic link, or what it leads to if that is outside of the vault and the user lets links be followed.
-    fn add_link(&mut self, path: String, disk: PathBuf, found: &fs::Metadata) -> io::Result<()> {
+    fn add_link(&mut self, path: String, disk: PathBuf, found: &FileMetadata) -> io::Result<()> {
         let root = self.vault.root();
         let link = fs::read_link(&disk)?;
-        let target = disk.canonicalize().ok();
+        let target = platform::canonicalize(&disk).ok();
         let leads_out = target.as_ref().is_some_and(|target| !target.starts_with(root));
         let leads_back = target.is_some_and(|target| {
             root.starts_with(&target)
@@ -433,9 +427,9 @@ impl Collector<'_> {
             self.tree.left_out.push(path);
             return Ok(());
         }
-        match fs::metadata(&disk) {
+        match platform::metadata(&disk) {
             Ok(target) if leads_out && self.vault.follows_outside() => {
-                self.add_item(path, fs::canonicalize(&disk)?, &target);
+                self.add_item(path, platform::canonicalize(&disk)?, &target);
             }
             _ => {
                 self.tree.items.insert(path, SourceFile { disk, look: look_of(found), link: Some(link) });
@@ -445,9 +439,9 @@ impl Collector<'_> {
     }
 
     /// Adds a file, or a folder to be listed. Pipes and devices are not copied.
-    fn add_item(&mut self, path: String, disk: PathBuf, found: &fs::Metadata) {
+    fn add_item(&mut self, path: String, disk: PathBuf, found: &FileMetadata) {
         if found.is_dir() {
-            if self.entered.insert((found.dev(), found.ino())) {
+            if self.entered.insert(found.id()) {
                 self.open.push((path, disk));
             }
         } else if found.is_file() {
@@ -472,7 +466,7 @@ fn copy_item(item: &SourceFile, to: &Path, buffer: &mut [u8]) -> Result<CopyResu
     }
     if let Some(link) = &item.link {
         remove(to)?;
-        std::os::unix::fs::symlink(link, to).map_err(|error| Error::io("write", to, error))?;
+        platform::create_symlink(link, to).map_err(|error| Error::io("write", to, error))?;
         return Ok(CopyResult::Copied(BackupFile { bytes: 0, blake3: None, link: Some(link.clone()) }));
     }
     for _ in 0..ATTEMPTS {
@@ -491,8 +485,8 @@ fn copy_item(item: &SourceFile, to: &Path, buffer: &mut [u8]) -> Result<CopyResu
             Err(_) => return Ok(CopyResult::Refused),
         };
         let (before, copied) = copy_bytes(&mut from, &item.disk, to, buffer)?;
-        let after = from.metadata().map_err(|error| Error::io("read", &item.disk, error))?;
-        if before == look_of(&after) && copied.bytes == after.len() {
+        let after = platform::file_metadata(&from).map_err(|error| Error::io("read", &item.disk, error))?;
+        if before == look_of(&after) && copied.bytes == after.size {
             return Ok(CopyResult::Copied(copied));
         }
     }
@@ -507,6 +501,7 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
     let unread = |error| Error::io("read", name, error);
     let unwritten = |error| Error::io("write", to, error);
     let found = from.metadata().map_err(unread)?;
+    let look = look_of(&platform::file_metadata(from).map_err(unread)?);
     // An earlier copy may be one that nobody may write to.
     remove(to)?;
     let mut copy = File::create(to).map_err(unwritten)?;
@@ -522,7 +517,7 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
     let times = found.modified().map(|modified| FileTimes::new().set_modified(modified));
     times.and_then(|times| copy.set_times(times)).map_err(unwritten)?;
     let blake3 = Some(hasher.finalize().to_hex().to_string());
-    Ok((look_of(&found), BackupFile { bytes, blake3, link: None }))
+    Ok((look, BackupFile { bytes, blake3, link: None }))
 }
 
 /// Lists the backups of a vault in a folder, the newest first, with what they hold. Those that were cut short are none.
@@ -596,9 +591,9 @@ pub fn read(backup: &Path, path: &str, file: &BackupFile) -> Result<Vec<u8>> {
 }
 
 /// Refuses what is no plain file of the length that was copied: a link, a pipe or a device.
-fn regular(disk: &Path, file: &BackupFile) -> Result<fs::Metadata> {
-    let found = fs::symlink_metadata(disk).map_err(|error| Error::io("read", disk, error))?;
-    if found.is_file() && found.len() == file.bytes { Ok(found) } else { Err(damaged(disk)) }
+fn regular(disk: &Path, file: &BackupFile) -> Result<FileMetadata> {
+    let found = platform::entry_metadata(disk).map_err(|error| Error::io("read", disk, error))?;
+    if found.is_file() && found.size == file.bytes { Ok(found) } else { Err(damaged(disk)) }
 }
 
 fn damaged(path: &Path) -> Error {
@@ -649,10 +644,9 @@ pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest
     }
     let written = fs::create_dir(&aside).map_err(failed).and_then(|()| write_all(backup, &manifest, &aside));
     let synced = written.and_then(|()| {
-        let folder = File::open(parent).map_err(failed)?;
-        rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))?;
+        platform::sync_file_system(parent).map_err(failed)?;
         fs::rename(&aside, &absolute).map_err(failed)?;
-        folder.sync_all().map_err(failed)
+        platform::Dir::open(parent).and_then(|folder| folder.sync()).map_err(failed)
     });
     if let Err(error) = synced {
         if let Err(left) = fs::remove_dir_all(&aside) {
@@ -710,7 +704,7 @@ fn write_all(backup: &Path, manifest: &BackupManifest, root: &Path) -> Result<()
         if let Some(folder) = to.parent() {
             fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
         }
-        std::os::unix::fs::symlink(link, &to).map_err(|error| Error::io("write", &to, error))?;
+        platform::create_symlink(link, &to).map_err(|error| Error::io("write", &to, error))?;
     }
     Ok(())
 }

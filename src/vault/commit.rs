@@ -6,9 +6,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform::FileMetadata;
 use crate::text::edit::ContentHash;
 use crate::vault::Vault;
-use crate::vault::dir::{Dir, DirEntry, DirTree, parallel_in_tree, remove_if_empty, split_path};
+use crate::vault::dir::{Dir, DirTree, parallel_in_tree, remove_if_empty, split_path};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
 use crate::vault::transaction_records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
 use crate::vault::write_lock::WriteLock;
@@ -51,7 +52,7 @@ pub(crate) fn commit(
     manifest: &Manifest,
     lock: &WriteLock,
     pending: &Dir,
-    seen: Option<Vec<Option<DirEntry>>>,
+    seen: Option<Vec<Option<FileMetadata>>>,
 ) -> Result<Vec<String>, CommitError> {
     let (file_renames, removals) = manifest.file_renames();
     let folder_renames = manifest.folder_renames();
@@ -159,7 +160,7 @@ struct Commit<'a> {
     tree: &'a mut DirTree,
     manifest: &'a Manifest,
     lock: &'a WriteLock,
-    seen: Option<Vec<Option<DirEntry>>>,
+    seen: Option<Vec<Option<FileMetadata>>>,
     notices: Vec<String>,
 }
 

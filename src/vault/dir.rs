@@ -4,19 +4,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
-use rustix::io::Errno;
-
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform::{self, Attributes, FileMetadata, OpenMode};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::symlinks::{LinkTarget, resolve_link};
@@ -31,16 +26,12 @@ const MIN_OPEN_DIRS: usize = 4;
 /// there is one tree for each core, and two more.
 fn folder_budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
-    *BUDGET.get_or_init(|| {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        budget(limit, parallel::core_count())
-    })
+    *BUDGET.get_or_init(|| budget(platform::open_file_limit(), parallel::core_count()))
 }
 
 /// Divides the process's limit of open files, if there is one, among the trees.
-fn budget(limit: Option<u64>, cores: usize) -> usize {
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    (limit / 2 / (cores + 2)).clamp(MIN_OPEN_DIRS, MAX_OPEN_DIRS)
+fn budget(limit: Option<usize>, cores: usize) -> usize {
+    (limit.unwrap_or(usize::MAX) / 2 / (cores + 2)).clamp(MIN_OPEN_DIRS, MAX_OPEN_DIRS)
 }
 
 /// Counts a file system change that is about to happen, and kills the process at the one that the test chose.
@@ -51,81 +42,27 @@ fn failpoint() {
     if let Some(fail_at) = *fail_at
         && DONE.fetch_add(1, Ordering::SeqCst) + 1 == fail_at
     {
-        let killed = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-        debug_assert!(killed.is_ok(), "a process may kill itself");
+        platform::kill_this_process();
     }
 }
-
-/// The metadata of a directory entry. A symbolic link is not followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DirEntry {
-    kind: FileType,
-    /// The inode number.
-    pub(crate) inode: u64,
-    /// The device number.
-    pub(crate) device: u64,
-    /// The size in bytes.
-    pub(crate) size: u64,
-    /// The modification time in seconds and nanoseconds.
-    pub(crate) modified: (i64, i64),
-    /// The permission bits.
-    pub(crate) mode: u32,
-    /// The ids of user and group.
-    pub(crate) owner: (u32, u32),
-}
-
-impl DirEntry {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            kind: FileType::from_raw_mode(metadata.mode() as fs::RawMode),
-            inode: metadata.ino(),
-            device: metadata.dev(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            mode: metadata.mode() & 0o7777,
-            owner: (metadata.uid(), metadata.gid()),
-        }
-    }
-
-    pub(crate) fn is_file(&self) -> bool {
-        self.kind == FileType::RegularFile
-    }
-
-    pub(crate) fn is_dir(&self) -> bool {
-        self.kind == FileType::Directory
-    }
-
-    pub(crate) fn is_symlink(&self) -> bool {
-        self.kind == FileType::Symlink
-    }
-
-    /// Says whether this is the same file with the same size and modification time. Renames in between do not matter.
-    pub(crate) fn is_unchanged_since(&self, earlier: &Self) -> bool {
-        (self.kind, self.inode, self.device, self.size, self.modified)
-            == (earlier.kind, earlier.inode, earlier.device, earlier.size, earlier.modified)
-    }
-}
-
-/// The names and values of extended attributes.
-pub(crate) type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The content and metadata of a regular file.
 #[derive(Debug)]
 pub(crate) struct FileContents {
     /// The metadata.
-    pub(crate) entry: DirEntry,
+    pub(crate) entry: FileMetadata,
     /// The content.
     pub(crate) bytes: Vec<u8>,
     /// The extended attributes.
-    pub(crate) xattrs: Xattrs,
+    pub(crate) attributes: Attributes,
 }
 
 /// A handle of an open folder.
 #[derive(Debug)]
-pub(crate) struct Dir(OwnedFd);
+pub(crate) struct Dir(platform::Dir);
 
-impl From<OwnedFd> for Dir {
-    fn from(handle: OwnedFd) -> Self {
+impl From<platform::Dir> for Dir {
+    fn from(handle: platform::Dir) -> Self {
         Self(handle)
     }
 }
@@ -133,13 +70,12 @@ impl From<OwnedFd> for Dir {
 impl Dir {
     /// Opens a folder by a trusted path. Symbolic links in the path are followed.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?))
+        platform::Dir::open(path).map(Self)
     }
 
     /// Opens a subfolder. A symbolic link is an error.
     pub(crate) fn open_dir(&self, name: &str) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self(fs::openat(&self.0, name, flags, Mode::empty())?))
+        self.0.open_dir(name.as_ref()).map(Self)
     }
 
     /// Opens a subfolder, and creates it if it is missing.
@@ -159,57 +95,32 @@ impl Dir {
     /// Creates a subfolder.
     pub(crate) fn create_dir(&self, name: &str) -> io::Result<()> {
         failpoint();
-        Ok(fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+        self.0.create_dir(name)
     }
 
-    /// Returns the metadata of an entry; `None` if there is none.
-    pub(crate) fn entry(&self, name: &str) -> io::Result<Option<DirEntry>> {
-        let stat = match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => stat,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-        Ok(Some(DirEntry {
-            kind: FileType::from_raw_mode(stat.st_mode),
-            inode: stat.st_ino as u64,
-            device: stat.st_dev as u64,
-            size: stat.st_size as u64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            mode: stat.st_mode as u32 & 0o7777,
-            owner: (stat.st_uid as u32, stat.st_gid as u32),
-        }))
+    /// Returns the metadata of an entry; `None` if there is none. A symbolic link is not followed.
+    pub(crate) fn entry(&self, name: &str) -> io::Result<Option<FileMetadata>> {
+        self.0.entry(name)
     }
 
-    /// Returns the device number of the folder.
+    /// Returns the number of the folder's device.
     pub(crate) fn device(&self) -> io::Result<u64> {
-        #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-        Ok(fs::fstat(&self.0)?.st_dev as u64)
+        self.0.device()
     }
 
     /// Checks that an entry is writable; for `.`, that entries can be created and removed.
     pub(crate) fn may_write(&self, name: &str) -> io::Result<()> {
-        let access = if name == "." { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
-        Ok(fs::accessat(&self.0, name, access, AtFlags::EACCESS)?)
+        self.0.check_writable(name)
     }
 
     /// Lists the names of the entries, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
-        let mut names = Vec::new();
-        for entry in fs::Dir::read_from(&self.0)? {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." {
-                names.push(OsString::from_vec(name));
-            }
-        }
-        Ok(names)
+        self.0.names()
     }
 
     /// Opens a regular file for reading; `InvalidInput` for anything else. Opening a pipe does not block.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(fs::openat(&self.0, name, flags, Mode::empty())?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_file()) }
+        safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::Read))
     }
 
     /// Reads a regular file.
@@ -227,143 +138,75 @@ impl Dir {
     /// Reads a regular file with the metadata and attributes that a copy must keep.
     pub(crate) fn read_with_metadata(&self, name: &str) -> io::Result<FileContents> {
         let mut file = self.file(name)?;
-        let entry = DirEntry::of(&file.metadata()?);
+        let entry = platform::file_metadata(&file)?;
         let mut bytes = Vec::with_capacity(usize::try_from(entry.size).unwrap_or(0) + 1);
         file.read_to_end(&mut bytes)?;
-        Ok(FileContents { entry, bytes, xattrs: xattrs(&file)? })
+        Ok(FileContents { entry, bytes, attributes: Attributes::read(&file)? })
     }
 
     /// Creates a new file; an existing one is an error.
     pub(crate) fn create(&self, name: &str, mode: u32) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         failpoint();
-        Ok(File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode as fs::RawMode))?))
+        self.0.open_file(name.as_ref(), OpenMode::CreateNew(mode))
     }
 
     /// Opens a file for reading and appending, and creates it if it is missing.
     pub(crate) fn open_append(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         failpoint();
-        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = File::from(fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular_file()) }
+        safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::AppendOrCreate))
+    }
+
+    /// Opens a file for reading and writing, and creates it if it is missing.
+    pub(crate) fn open_or_create(&self, name: &str) -> io::Result<File> {
+        failpoint();
+        safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::ReadWriteOrCreate(0o666)))
     }
 
     /// Renames an entry and replaces the target.
     pub(crate) fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
         failpoint();
-        Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+        self.0.rename_replace(name, &to.0, to_name)
     }
 
     /// Renames an entry; an existing target is an error.
     pub(crate) fn rename_no_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
         failpoint();
-        match rename_noreplace(&self.0, name, &to.0, to_name) {
-            // Some file systems do not support this rename.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-            other => return Ok(other?),
-        }
-        if to.entry(to_name)?.is_some() {
-            return Err(Errno::EXIST.into());
-        }
-        Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+        self.0.rename_no_replace(name, &to.0, to_name)
     }
 
     /// Removes a file.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         failpoint();
-        Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
+        self.0.remove_file(name)
     }
 
     /// Removes an empty subfolder.
     pub(crate) fn remove_dir(&self, name: &str) -> io::Result<()> {
         failpoint();
-        Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+        self.0.remove_dir(name)
     }
 
     /// Flushes the entries of the folder to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         failpoint();
-        Ok(fs::fsync(&self.0)?)
+        self.0.sync()
+    }
+
+    /// Flushes the content of a file to the disk.
+    pub(crate) fn sync_file(&self, name: &str) -> io::Result<()> {
+        self.0.sync_file(name)
     }
 
     /// Flushes the whole file system of the folder to the disk; `Unsupported` where there is no such call.
     pub(crate) fn sync_all(&self) -> io::Result<()> {
         failpoint();
-        #[cfg(target_os = "linux")]
-        return Ok(fs::syncfs(&self.0)?);
-        #[cfg(not(target_os = "linux"))]
-        return Err(io::ErrorKind::Unsupported.into());
+        self.0.sync_all()
     }
-}
-
-fn not_regular_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
-}
-
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn rename_noreplace(from: &OwnedFd, name: &str, to: &OwnedFd, to_name: &str) -> Result<(), Errno> {
-    fs::renameat_with(from, name, to, to_name, fs::RenameFlags::NOREPLACE)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn rename_noreplace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> Result<(), Errno> {
-    Err(Errno::NOSYS)
-}
-
-/// Reads the extended attributes of an open file; empty if the file system does not support them.
-fn xattrs(file: &File) -> io::Result<Xattrs> {
-    let size = match fs::flistxattr_query(file) {
-        Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(Vec::new()),
-        Ok(size) => size,
-        Err(error) => return Err(error.into()),
-    };
-    let mut names = vec![0_u8; size];
-    let size = fs::flistxattr(file, &mut names)?;
-    names.truncate(size);
-    let mut found = Vec::new();
-    for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        let read = fs::fgetxattr_query(file, name).and_then(|size| {
-            let mut value = vec![0_u8; size];
-            let size = if size == 0 { 0 } else { fs::fgetxattr(file, name, &mut value)? };
-            value.truncate(size);
-            Ok(value)
-        });
-        match read {
-            Ok(value) => found.push((name.to_vec(), value)),
-            // An attribute that is not readable could not be set either.
-            Err(_) if !name.starts_with(b"user.") => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(found)
 }
 
 /// Copies permissions, owner and extended attributes of the replaced file to the new one.
-pub(crate) fn copy_metadata(file: &File, entry: &DirEntry, xattrs: &Xattrs) -> io::Result<()> {
-    let metadata = file.metadata()?;
-    if (metadata.uid(), metadata.gid()) != entry.owner {
-        let (user, group) = (fs::Uid::from_raw(entry.owner.0), fs::Gid::from_raw(entry.owner.1));
-        failpoint();
-        match fs::fchown(file.as_fd(), Some(user), Some(group)) {
-            // Only the superuser can change the owner. The content matters more.
-            Ok(()) | Err(Errno::PERM) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    failpoint();
-    fs::fchmod(file.as_fd(), Mode::from_raw_mode(entry.mode as fs::RawMode))?;
-    for (name, value) in xattrs {
-        failpoint();
-        match fs::fsetxattr(file.as_fd(), name.as_slice(), value, XattrFlags::empty()) {
-            Ok(()) => {}
-            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
-            // Attributes outside `user.` may not be settable. The system sets them again.
-            Err(_) if !name.starts_with(b"user.") => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
+pub(crate) fn copy_metadata(file: &File, replaced: &FileContents) -> io::Result<()> {
+    replaced.attributes.copy_to(file, &replaced.entry, failpoint)
 }
 
 /// Splits a path into its folder, empty for the root, and its name.
@@ -447,7 +290,7 @@ impl DirTree {
         if !disk.is_symlink() || self.path.starts_with(&real) {
             return None;
         }
-        safe_open::folder(Path::new("/"), real.strip_prefix("/").ok()?).ok().map(Dir::from)
+        safe_open::absolute_folder(&real).ok().map(Dir::from)
     }
 
     /// Opens a folder that must exist.
@@ -465,7 +308,7 @@ impl DirTree {
     }
 
     /// Returns the metadata of a path; `None` if it does not exist.
-    pub(crate) fn entry(&mut self, path: &str) -> Result<Option<DirEntry>> {
+    pub(crate) fn entry(&mut self, path: &str) -> Result<Option<FileMetadata>> {
         let (folder, name) = split_path(path);
         match self.find_dir(folder)? {
             Some(folder) => folder.entry(name).map_err(|error| Error::io("look at", path, error)),

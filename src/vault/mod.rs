@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform;
 use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::dir::Dir;
@@ -65,7 +66,7 @@ impl Vault {
     /// `NotFound` if the folder does not exist, `Invalid` if it is not a folder, `Io` if it cannot be read.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref();
-        let real = root.canonicalize().map_err(|error| Error::io("open the vault", root, error))?;
+        let real = platform::canonicalize(root).map_err(|error| Error::io("open the vault", root, error))?;
         if !real.is_dir() {
             return Err(Error::invalid(format!("{} is not a folder", root.display()))
                 .with_hint("name the folder that holds the notes"));
@@ -230,7 +231,7 @@ impl Vault {
     /// Finds the root of the vault that contains `start`: the nearest ancestor with `.sidenote` or `.obsidian`, otherwise
     /// `start` itself.
     pub fn discover(start: &Path) -> PathBuf {
-        let absolute = start.canonicalize().unwrap_or_else(|_| start.to_owned());
+        let absolute = platform::canonicalize(start).unwrap_or_else(|_| start.to_owned());
         let is_root = |folder: &&Path| [STATE_DIR, CONFIG_DIR].iter().any(|name| folder.join(name).is_dir());
         absolute.ancestors().find(is_root).unwrap_or(&absolute).to_owned()
     }
@@ -318,5 +319,5 @@ pub fn canonical_path_of(folder: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(folder)?;
     let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
     let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
-    Ok(there.canonicalize()?.join(rest))
+    Ok(platform::canonicalize(&there)?.join(rest))
 }

@@ -10,6 +10,7 @@ use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::platform;
 use crate::safe_open;
 use crate::text::frontmatter::PropertyType;
 use crate::text::path::{self, NotePath};
@@ -122,7 +123,7 @@ fn read(root: &Path, config_dir: &str, name: &str, follow: bool) -> io::Result<V
     if !follow {
         return safe_open::read(root, inner, MAX_SIZE);
     }
-    safe_open::read_in_place(&root.join(inner).canonicalize()?, MAX_SIZE)
+    safe_open::read_in_place(&platform::canonicalize(&root.join(inner))?, MAX_SIZE)
 }
 
 /// The most bytes of a compiled pattern, and the most steps on one path.

@@ -4,14 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
-use std::fs::{self, DirEntry, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use crate::error::{Error, Result};
+use crate::platform::{self, FileKind, FileMetadata, ListedEntry};
 use crate::text::path::{MOST_PARTS, NotePath, is_too_deep};
 use crate::vault::Vault;
 use crate::vault::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
@@ -145,7 +144,7 @@ pub fn scan_each<E>(
     if !is_visible || leads_back(root, &options.below).unwrap_or(false) {
         return Ok(gaps);
     }
-    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let real = platform::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let mut trees = ScanRoots::of(root);
     let mut folders = vec![options.below.clone()];
     while !folders.is_empty() {
@@ -186,7 +185,7 @@ pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
     let root = vault.root();
     let disk = root.join(path.as_str());
     let look = || -> io::Result<Option<FileStat>> {
-        let mut metadata = match fs::symlink_metadata(&disk) {
+        let mut metadata = match platform::entry_metadata(&disk) {
             Err(error) if is_absence(&error) => {
                 // The target of a link may be missing only for the moment, for example on a drive that is not mounted.
                 return if has_dangling_folder(root, path.folder()) { Err(error) } else { Ok(None) };
@@ -195,7 +194,7 @@ pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
         };
         let symlink = metadata.is_symlink();
         if symlink {
-            metadata = fs::metadata(&disk)?;
+            metadata = platform::metadata(&disk)?;
         }
         if !metadata.is_file() {
             return Ok(None);
@@ -218,7 +217,7 @@ fn is_absence(error: &io::Error) -> bool {
 fn has_dangling_folder(root: &Path, folder: &str) -> bool {
     let above = folder.match_indices('/').filter_map(|(slash, _)| folder.get(..slash));
     let mut ways = above.chain(Some(folder).filter(|folder| !folder.is_empty())).map(|way| root.join(way));
-    ways.find(|way| fs::metadata(way).is_err()).is_some_and(|way| way.is_symlink())
+    ways.find(|way| std::fs::metadata(way).is_err()).is_some_and(|way| way.is_symlink())
 }
 
 /// Returns the reason why a link to a file is not followed; `None` if it is followed.
@@ -240,9 +239,9 @@ pub(super) fn lies_in(path: &str, folder: &str) -> bool {
 
 /// Says whether a folder is reached through a link back into the vault, which no scan follows.
 pub(super) fn leads_back(root: &Path, folder: &str) -> io::Result<bool> {
-    let root = root.canonicalize()?;
+    let root = platform::canonicalize(root)?;
     let plain = root.join(folder);
-    let real = plain.canonicalize()?;
+    let real = platform::canonicalize(&plain)?;
     Ok(real.starts_with(&root) && real != plain)
 }
 
@@ -251,15 +250,14 @@ pub(super) fn on_disk(root: &Path, folder: &str) -> PathBuf {
     if folder.is_empty() { root.to_owned() } else { root.join(folder) }
 }
 
-fn file_stat(path: NotePath, metadata: &Metadata, symlink: bool) -> FileStat {
-    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+fn file_stat(path: NotePath, metadata: &FileMetadata, symlink: bool) -> FileStat {
     FileStat {
         path,
-        size: metadata.len(),
-        mtime_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-        ctime_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-        device: metadata.dev(),
-        inode: metadata.ino(),
+        size: metadata.size,
+        mtime_ns: metadata.modified_ns(),
+        ctime_ns: metadata.changed_ns(),
+        device: metadata.device,
+        inode: metadata.inode,
         symlink,
     }
 }
@@ -295,8 +293,8 @@ impl ScanRoots {
 
 /// Lists device and inode of a folder and of all its ancestors.
 fn chain(folder: &Path) -> io::Result<Vec<(u64, u64)>> {
-    let identity = |folder: &Path| fs::metadata(folder).map(|metadata| (metadata.dev(), metadata.ino()));
-    folder.canonicalize()?.ancestors().map(identity).collect()
+    let identity = |folder: &Path| platform::metadata(folder).map(|metadata| metadata.id());
+    platform::canonicalize(folder)?.ancestors().map(identity).collect()
 }
 
 /// The folders that wait to be listed, shared by the threads of a walk.
@@ -399,7 +397,7 @@ fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> Listed
     let disk = on_disk(root, &path);
     let listing = DirListing { path, ..DirListing::default() };
     let mut listed = ListedDir { listing, links: Vec::new(), gaps: ScanGaps::default() };
-    let end = fs::read_dir(&disk).and_then(|entries| {
+    let end = platform::read_dir(&disk).and_then(|entries| {
         for entry in entries {
             listed.add(&entry?, real, options);
         }
@@ -424,7 +422,7 @@ fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> Listed
 
 impl ListedDir {
     /// Adds one directory entry.
-    fn add(&mut self, entry: &DirEntry, root: &Path, options: &ScanOptions) {
+    fn add(&mut self, entry: &ListedEntry, root: &Path, options: &ScanOptions) {
         let Self { listing, links, gaps } = self;
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
@@ -435,20 +433,20 @@ impl ListedDir {
             return;
         };
         let path = if listing.path.is_empty() { name.to_owned() } else { format!("{}/{name}", listing.path) };
-        let kind = match entry.file_type() {
+        let kind = match entry.kind() {
             Ok(kind) => kind,
             Err(error) => return gaps.fail(&path, &entry.path(), error),
         };
         let too_deep = || format!("{path} is skipped: it is nested in more than {} folders", MOST_PARTS - 1);
-        if kind.is_dir() {
+        if kind == FileKind::Dir {
             // The path of an entry in it has one more component.
             if is_too_deep(&format!("{path}/")) {
                 return gaps.warnings.push(too_deep());
             }
             return listing.folders.push(path);
         }
-        let symlink = kind.is_symlink();
-        match if symlink { fs::metadata(entry.path()) } else { entry.metadata() } {
+        let symlink = kind == FileKind::Symlink;
+        match if symlink { platform::metadata(&entry.path()) } else { entry.metadata() } {
             Ok(metadata) if symlink && metadata.is_dir() && is_too_deep(&format!("{path}/")) => {
                 gaps.warnings.push(too_deep());
             }

@@ -8,9 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::{platform, safe_open};
 
 /// The hint on how to allow links that lead outside the vault.
 pub(crate) const HOW_TO_FOLLOW: &str = "to allow it, set in the user's own settings vault.follow_outside = true, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";
@@ -31,11 +31,12 @@ pub(crate) enum LinkTarget {
 /// # Errors
 /// System errors, such as `NotFound` for a dangling link.
 pub(crate) fn resolve_link(root: &Path, disk: &Path) -> io::Result<LinkTarget> {
-    let real = disk.canonicalize()?;
+    let real = platform::canonicalize(disk)?;
     Ok(match real.strip_prefix(root) {
-        Ok(inner) => match inner.to_str() {
-            Some("") => LinkTarget::Inside(String::new()),
-            Some(inner) if NotePath::from_disk(inner).is_some() => LinkTarget::Inside(inner.to_owned()),
+        Ok(inner) => match platform::slash_path(inner) {
+            Some(inner) if inner.is_empty() || NotePath::from_disk(&inner).is_some() => {
+                LinkTarget::Inside(inner)
+            }
             _ => LinkTarget::Hidden,
         },
         Err(_) => LinkTarget::Outside(real),
@@ -59,15 +60,13 @@ impl Vault {
             opened => return opened,
         }
         // A parent of the root may have become a link since the vault was opened.
-        let root = self.root.canonicalize()?;
+        let root = platform::canonicalize(&self.root)?;
         match resolve_link(&root, &self.disk_path(path))? {
             LinkTarget::Inside(inner) => safe_open::open(&root, inner),
             LinkTarget::Hidden => {
                 Err(refused("a symbolic link leads to a hidden folder of the vault (symlink)"))
             }
-            LinkTarget::Outside(real) if self.follow_outside => {
-                safe_open::open(Path::new("/"), real.strip_prefix("/").unwrap_or(&real))
-            }
+            LinkTarget::Outside(real) if self.follow_outside => safe_open::open_absolute(&real),
             LinkTarget::Outside(_) => Err(refused(
                 "a symbolic link leads outside the vault; vault.follow_outside in the user's own settings can allow it (symlink)",
             )),
@@ -76,13 +75,10 @@ impl Vault {
 
     /// Opens a file whose path contains no symbolic link.
     fn open_without_links(&self, inner: &str) -> io::Result<File> {
-        #[cfg(target_os = "linux")]
-        match safe_open::open_with_openat2(&self.root.join(inner)) {
-            // Kernels before 5.6 and some sandboxes do not support `openat2`.
-            Err(error) if safe_open::is_unsupported_call(&error) => {}
-            opened => return opened,
+        match safe_open::open_without_links(&self.root.join(inner)) {
+            Some(opened) => opened,
+            None => safe_open::open(&self.root, inner),
         }
-        safe_open::open(&self.root, inner)
     }
 
     /// Returns the canonical vault path of a file whose folder may be reached through a symbolic link: the path without
@@ -141,7 +137,7 @@ impl Vault {
     fn vault_path_of_outside(&self, real: &Path) -> Option<String> {
         let followed = self.followed.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         followed.iter().flatten().find_map(|link| {
-            let rest = real.strip_prefix(&link.target).ok()?.to_str()?;
+            let rest = platform::slash_path(real.strip_prefix(&link.target).ok()?)?;
             Some(if rest.is_empty() { link.path.clone() } else { format!("{}/{rest}", link.path) })
         })
     }

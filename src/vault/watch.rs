@@ -16,6 +16,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind,
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
+use crate::platform;
 use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
@@ -517,7 +518,7 @@ impl EventCollector {
                     self.shared.rescan("Obsidian's settings changed".to_owned());
                 }
             } else if let Ok(inner) = path.strip_prefix(&self.root) {
-                match inner.to_str() {
+                match platform::slash_path(inner).as_deref() {
                     Some(inner) if lies_in(inner, &self.options.hidden) => {}
                     Some("") if !self.root.is_dir() => {
                         return self.switch_to_polling(format!("{} is gone", self.root.display()));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform;
 use crate::vault::dir::{Dir, split_path, symlink_error};
 use crate::vault::transaction_records::PENDING;
 use crate::vault::{STATE_DIR, Vault};
@@ -24,7 +25,7 @@ pub struct WriteLock {
 impl Drop for WriteLock {
     fn drop(&mut self) {
         // Closing the file is not enough: a child process that is just starting may hold it open a moment longer.
-        if let Err(error) = self.file.unlock() {
+        if let Err(error) = platform::unlock(&self.file) {
             tracing::debug!("the write lock could not be released before its file is closed: {error}");
         }
     }
@@ -67,22 +68,19 @@ impl Vault {
     pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
         let failed = |error| Error::io("take the write lock in", records, error);
         let folder = self.create_records_dir(records)?;
-        let mut file = folder.open_append("lock").map_err(failed)?;
+        let mut file = folder.open_or_create("lock").map_err(failed)?;
         let mut waited = Duration::ZERO;
         let mut pause = Duration::from_millis(1);
         loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
-                Err(std::fs::TryLockError::WouldBlock) if waited >= timeout => {
-                    return Err(lock_held_error(&mut file));
-                }
-                Err(std::fs::TryLockError::WouldBlock) => {
-                    std::thread::sleep(pause);
-                    waited += pause;
-                    pause = (pause * 2).min(Duration::from_millis(100));
-                }
+            if platform::try_lock(&file).map_err(failed)? {
+                break;
             }
+            if waited >= timeout {
+                return Err(lock_held_error(&mut file));
+            }
+            std::thread::sleep(pause);
+            waited += pause;
+            pause = (pause * 2).min(Duration::from_millis(100));
         }
         file.set_len(0).map_err(failed)?;
         file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(failed)?;

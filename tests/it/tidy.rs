@@ -17,8 +17,9 @@ use std::path::Path;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "wording",
+    "platform",
     "error",
     "parallel",
     "safe_open",
@@ -38,7 +39,7 @@ const LAYERS: [&str; 17] = [
 ];
 
 /// Crates that one module alone may name; a module is its file and the folder beside it.
-const OWNERS: [(&str, &str); 18] = [
+const OWNERS: [(&str, &str); 21] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -55,6 +56,9 @@ const OWNERS: [(&str, &str); 18] = [
     ("hyper", "mcp"),
     ("hyper_util", "mcp"),
     ("schemars", "mcp"),
+    ("rustix", "platform"),
+    ("windows_sys", "platform/windows"),
+    ("dunce", "platform/windows"),
     ("clap", "cli"),
     ("clap_mangen", "cli/man"),
 ];
@@ -304,6 +308,19 @@ fn every_engine_has_one_owner() {
                 wrong.map(move |at| source.place(at, format!("{engine} belongs to {owner} alone")))
             })
             .collect()
+    });
+}
+
+/// The files that may have code for one operating system: the platform layer, and the signals, which belong to tokio.
+const PLATFORM_FILES: [&str; 2] = ["platform", "mcp/shutdown"];
+
+#[test]
+fn code_for_one_operating_system_is_in_the_platform_layer() {
+    let marks = ["cfg(unix", "cfg(windows", "cfg(target_os", "cfg(not(unix", "cfg(not(windows", "std::os::"];
+    check(|source| {
+        let is_platform = PLATFORM_FILES.iter().any(|owner| source.is_in(owner));
+        let found = marks.iter().filter(|_| !is_platform).flat_map(|mark| source.code.match_indices(mark));
+        found.map(|(at, mark)| source.place(at, format!("{mark} belongs to the platform layer"))).collect()
     });
 }
 

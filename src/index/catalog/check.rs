@@ -17,6 +17,7 @@ use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, sql};
 use crate::error::{Error, Result};
 use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_positions};
 use crate::index::file_set::FileSet;
+use crate::platform;
 use crate::safe_open::is_regular;
 use crate::text::path::{NotePath, key};
 
@@ -39,7 +40,7 @@ type Object = (String, String, String, Option<String>);
 /// # Errors
 /// Returns `Corrupt` for such a file, and `Io` if its metadata cannot be read.
 pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
-    let found = match std::fs::symlink_metadata(path) {
+    let found = match platform::entry_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io("open", path, error)),

@@ -11,8 +11,9 @@ use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, op_registry};
 use rten_tensor::{AsView, NdTensor};
 
 use super::wordpiece::WordPiece;
-use super::{Effort, Embed, ModelId, lower_priority};
+use super::{Effort, Embed, ModelId};
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// The number of dimensions.
 const DIMENSIONS: usize = 384;
@@ -234,7 +235,7 @@ fn lower_pool_priority(pool: &Pool) {
     pool.run(|| {
         // A pool that could not start its thread runs on the thread of the caller, which must keep its priority.
         if thread::current().id() != caller {
-            lower_priority();
+            platform::lower_thread_priority();
         }
     });
 }

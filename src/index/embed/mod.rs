@@ -153,16 +153,3 @@ fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
     Some(vector)
 }
-
-/// Sets the niceness of the calling thread to 19. On Linux each thread has its own niceness.
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    use rustix::{process, thread};
-    if let Err(error) = process::setpriority_process(Some(thread::gettid()), 19) {
-        tracing::debug!(%error, "embedding in the background runs at full priority");
-    }
-}
-
-/// Does nothing, because threads of this system have no niceness of their own.
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}

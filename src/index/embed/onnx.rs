@@ -14,10 +14,11 @@ use fastembed::{
     TextEmbedding, TextRerank, TokenizerFiles, UserDefinedEmbeddingModel, UserDefinedRerankingModel,
 };
 
-use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, Rerank, lower_priority, normalize};
+use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, Rerank, normalize};
 use crate::config::{EmbedConfig, RerankConfig};
 use crate::error::{Error, Result};
 use crate::index::embed::model_files::{InstallRecord, ModelFiles, Pooling, folder_of};
+use crate::platform;
 use crate::text::passage::estimate_tokens;
 use crate::wording::Wording;
 
@@ -184,7 +185,7 @@ impl OnnxEmbedder {
             // This needs a thread of its own, because a lowered priority cannot be raised again.
             return std::thread::scope(|scope| {
                 let work = scope.spawn(|| {
-                    lower_priority();
+                    platform::lower_thread_priority();
                     self.embed_with(&mut *self.session(&self.background, 1)?, texts)
                 });
                 work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -2,13 +2,14 @@
 //! when it has been answered.
 
 use std::pin::Pin;
+
+use crate::platform;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use rustix::process::{Resource, getrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The largest request, in bytes.
@@ -38,7 +39,7 @@ pub(super) struct Admission {
 
 impl Default for Admission {
     fn default() -> Self {
-        let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
+        let files = platform::open_file_limit();
         let connections = files.map_or(MAX_CONNECTIONS, |files| (files / 2).clamp(8, MAX_CONNECTIONS));
         Self {
             memory: Arc::new(Semaphore::new(BODY_MEMORY)),

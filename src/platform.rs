@@ -1,0 +1,132 @@
+//! The differences between operating systems, behind one interface.
+//!
+//! No other module has code for one system only. `unix` and `windows` define the same items; this file has what both
+//! share. What a system lacks is stated at the item.
+
+use std::path::Path;
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+use unix as system;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+use windows as system;
+
+pub use system::{
+    Attributes, Dir, ListedEntry, canonicalize, create_symlink, entry_metadata, file_metadata,
+    has_few_open_files_left, is_not_openable, is_private, is_symlink_refusal, is_writable, kill_this_process,
+    lock_shared, lower_thread_priority, make_private_dir, metadata, open_file_limit, open_in_place,
+    open_without_links, read_dir, read_exact_at, restrict_to_user, share_for_reading, sync_file_system,
+    try_lock, unlock, user_name, write_all_at,
+};
+
+/// The kind of a directory entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Dir,
+    /// A symbolic link; on Windows also a junction.
+    Symlink,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+/// The metadata of a file, folder or link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMetadata {
+    /// The kind.
+    pub kind: FileKind,
+    /// The size in bytes.
+    pub size: u64,
+    /// The number of bytes that the file occupies on the disk.
+    pub allocated: u64,
+    /// The modification time in seconds and nanoseconds since 1970.
+    pub modified: (i64, i64),
+    /// The time of the last change of content, name or metadata in seconds and nanoseconds since 1970. No program can
+    /// set it to a time of its choice.
+    pub changed: (i64, i64),
+    /// The number of the device or volume.
+    pub device: u64,
+    /// The inode number, or on Windows the file index on the volume.
+    pub inode: u64,
+    /// The permission bits. On Windows 0o444 for a read-only file and 0o666 for any other.
+    pub mode: u32,
+    /// The ids of user and group; 0 on Windows.
+    pub owner: (u32, u32),
+}
+
+fn nanoseconds((seconds, rest): (i64, i64)) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+impl FileMetadata {
+    /// Says whether this is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind == FileKind::File
+    }
+
+    /// Says whether this is a folder.
+    pub fn is_dir(&self) -> bool {
+        self.kind == FileKind::Dir
+    }
+
+    /// Says whether this is a symbolic link.
+    pub fn is_symlink(&self) -> bool {
+        self.kind == FileKind::Symlink
+    }
+
+    /// Returns the modification time in nanoseconds since 1970.
+    pub fn modified_ns(&self) -> i64 {
+        nanoseconds(self.modified)
+    }
+
+    /// Returns the time of the last change of content, name or metadata in nanoseconds since 1970.
+    pub fn changed_ns(&self) -> i64 {
+        nanoseconds(self.changed)
+    }
+
+    /// Returns device and inode, which no other file has at the same time.
+    pub fn id(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// Says whether this is the same file with the same size and modification time. Renames in between do not matter.
+    pub fn is_unchanged_since(&self, earlier: &Self) -> bool {
+        (self.kind, self.id(), self.size, self.modified)
+            == (earlier.kind, earlier.id(), earlier.size, earlier.modified)
+    }
+}
+
+/// How a file is opened. A symbolic link is never followed, and opening a pipe does not block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file for reading.
+    Read,
+    /// An existing file for reading and writing.
+    ReadWrite,
+    /// A file for reading and writing, created with these permission bits if it is missing.
+    ReadWriteOrCreate(u32),
+    /// A new file for writing, with these permission bits; an existing one is an error.
+    CreateNew(u32),
+    /// A file for reading and appending, created if it is missing.
+    AppendOrCreate,
+}
+
+/// Returns the path of a file below a folder in the form that notes have, with `/` between the components; `None` if a
+/// component is not UTF-8 or is no plain name.
+pub fn slash_path(inner: &Path) -> Option<String> {
+    let mut path = String::new();
+    for part in inner.components() {
+        let std::path::Component::Normal(name) = part else { return None };
+        if !path.is_empty() {
+            path.push('/');
+        }
+        path.push_str(name.to_str()?);
+    }
+    Some(path)
+}

@@ -1,0 +1,478 @@
+//! Unix: `openat`-style access, inodes, permission bits, extended attributes and signals.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
+
+use super::{FileKind, FileMetadata, OpenMode};
+
+/// The flags for every open: do not follow a symbolic link, do not wait for a pipe, and do not pass the handle on.
+const COMMON_FLAGS: OFlags =
+    OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl OpenMode {
+    fn flags(self) -> OFlags {
+        COMMON_FLAGS
+            | match self {
+                Self::Read => OFlags::RDONLY,
+                Self::ReadWrite => OFlags::RDWR,
+                Self::ReadWriteOrCreate(_) => OFlags::RDWR | OFlags::CREATE,
+                Self::CreateNew(_) => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+                Self::AppendOrCreate => OFlags::RDWR | OFlags::APPEND | OFlags::CREATE,
+            }
+    }
+
+    fn permissions(self) -> Mode {
+        match self {
+            Self::Read | Self::ReadWrite => Mode::empty(),
+            Self::ReadWriteOrCreate(mode) | Self::CreateNew(mode) => Mode::from_raw_mode(mode as fs::RawMode),
+            Self::AppendOrCreate => Mode::from_raw_mode(0o666),
+        }
+    }
+}
+
+fn kind_of(mode: fs::RawMode) -> FileKind {
+    match FileType::from_raw_mode(mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Dir,
+        FileType::Symlink => FileKind::Symlink,
+        _ => FileKind::Other,
+    }
+}
+
+impl From<&Metadata> for FileMetadata {
+    fn from(found: &Metadata) -> Self {
+        Self {
+            kind: kind_of(found.mode() as fs::RawMode),
+            size: found.size(),
+            allocated: found.blocks().saturating_mul(512),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+            device: found.dev(),
+            inode: found.ino(),
+            mode: found.mode() & 0o7777,
+            owner: (found.uid(), found.gid()),
+        }
+    }
+}
+
+/// Reads the metadata of an open file.
+pub fn file_metadata(file: &File) -> io::Result<FileMetadata> {
+    Ok((&file.metadata()?).into())
+}
+
+/// Reads the metadata of what a path leads to.
+pub fn metadata(path: &Path) -> io::Result<FileMetadata> {
+    Ok((&std::fs::metadata(path)?).into())
+}
+
+/// Reads the metadata of a directory entry. A symbolic link is not followed.
+pub fn entry_metadata(path: &Path) -> io::Result<FileMetadata> {
+    Ok((&std::fs::symlink_metadata(path)?).into())
+}
+
+/// An entry of a listed folder.
+#[derive(Debug)]
+pub struct ListedEntry(std::fs::DirEntry);
+
+impl ListedEntry {
+    /// Returns the name.
+    pub fn file_name(&self) -> OsString {
+        self.0.file_name()
+    }
+
+    /// Returns the path: that of the folder with the name.
+    pub fn path(&self) -> PathBuf {
+        self.0.path()
+    }
+
+    /// Returns the kind, without a system call where the listing has it.
+    pub fn kind(&self) -> io::Result<FileKind> {
+        let kind = self.0.file_type()?;
+        Ok(match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
+            (true, ..) => FileKind::File,
+            (_, true, _) => FileKind::Dir,
+            (.., true) => FileKind::Symlink,
+            _ => FileKind::Other,
+        })
+    }
+
+    /// Returns the metadata. A symbolic link is not followed.
+    pub fn metadata(&self) -> io::Result<FileMetadata> {
+        Ok((&self.0.metadata()?).into())
+    }
+}
+
+/// Lists a folder.
+pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>>> {
+    Ok(std::fs::read_dir(path)?.map(|entry| entry.map(ListedEntry)))
+}
+
+/// Returns the canonical absolute path: without links, `.` and `..`.
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    std::fs::canonicalize(path)
+}
+
+/// Creates a symbolic link to `target` at `path`.
+pub fn create_symlink(target: &Path, path: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, path)
+}
+
+/// A handle of an open folder. Entries are named relative to it, so no link on the way is ever followed.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+impl Dir {
+    /// Opens a folder by a trusted path. Symbolic links in the path are followed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(fs::open(path, DIR_FLAGS, Mode::empty())?))
+    }
+
+    /// Opens a subfolder. A symbolic link is an error that [`is_symlink_refusal`] recognizes.
+    pub fn open_dir(&self, name: &OsStr) -> io::Result<Self> {
+        match fs::openat(&self.0, name, DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(child) => Ok(Self(child)),
+            // Systems disagree about the error for a link where a folder is wanted.
+            Err(Errno::NOTDIR) => {
+                let found = fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                let is_symlink = kind_of(found.st_mode) == FileKind::Symlink;
+                Err(if is_symlink { Errno::LOOP } else { Errno::NOTDIR }.into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a file.
+    pub fn open_file(&self, name: &OsStr, how: OpenMode) -> io::Result<File> {
+        Ok(File::from(fs::openat(&self.0, name, how.flags(), how.permissions())?))
+    }
+
+    /// Creates a subfolder.
+    pub fn create_dir(&self, name: &str) -> io::Result<()> {
+        Ok(fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Returns the metadata of an entry; `None` if there is none. A symbolic link is not followed.
+    pub fn entry(&self, name: &str) -> io::Result<Option<FileMetadata>> {
+        let stat = match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+        Ok(Some(FileMetadata {
+            kind: kind_of(stat.st_mode),
+            size: stat.st_size as u64,
+            allocated: (stat.st_blocks as u64).saturating_mul(512),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            mode: stat.st_mode as u32 & 0o7777,
+            owner: (stat.st_uid as u32, stat.st_gid as u32),
+        }))
+    }
+
+    /// Returns the number of the folder's device.
+    pub fn device(&self) -> io::Result<u64> {
+        #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+        Ok(fs::fstat(&self.0)?.st_dev as u64)
+    }
+
+    /// Checks that an entry is writable; for `.`, that entries can be created and removed.
+    pub fn check_writable(&self, name: &str) -> io::Result<()> {
+        let access = if name == "." { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
+        Ok(fs::accessat(&self.0, name, access, AtFlags::EACCESS)?)
+    }
+
+    /// Lists the names of the entries, in no particular order.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in fs::Dir::read_from(&self.0)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Renames an entry and replaces the target.
+    pub fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
+        Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+    }
+
+    /// Renames an entry; an existing target is an error.
+    pub fn rename_no_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
+        match rename_noreplace(&self.0, name, &to.0, to_name) {
+            // Some file systems do not support this rename.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            other => return Ok(other?),
+        }
+        if to.entry(to_name)?.is_some() {
+            return Err(Errno::EXIST.into());
+        }
+        Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+    }
+
+    /// Removes a file.
+    pub fn remove_file(&self, name: &str) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty subfolder.
+    pub fn remove_dir(&self, name: &str) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Flushes the entries of the folder to the disk.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(fs::fsync(&self.0)?)
+    }
+
+    /// Flushes the content of a file to the disk.
+    pub fn sync_file(&self, name: &str) -> io::Result<()> {
+        self.open_file(name.as_ref(), OpenMode::Read)?.sync_data()
+    }
+
+    /// Flushes the whole file system of the folder to the disk; `Unsupported` where there is no such call.
+    pub fn sync_all(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        return Ok(fs::syncfs(&self.0)?);
+        #[cfg(not(target_os = "linux"))]
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+}
+
+/// Flushes the file system of a folder to the disk: everything at once, instead of file by file.
+pub fn sync_file_system(folder: &Path) -> io::Result<()> {
+    let dir = Dir::open(folder)?;
+    match dir.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            fs::sync();
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn rename_noreplace(from: &OwnedFd, name: &str, to: &OwnedFd, to_name: &str) -> Result<(), Errno> {
+    fs::renameat_with(from, name, to, to_name, fs::RenameFlags::NOREPLACE)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn rename_noreplace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> Result<(), Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// Opens a file in a trusted folder. The file itself may not be a symbolic link.
+pub fn open_in_place(path: &Path, how: OpenMode) -> io::Result<File> {
+    Ok(File::from(fs::open(path, how.flags(), how.permissions())?))
+}
+
+/// Opens a file for reading by one call that follows no symbolic link in any component; `None` where the system does
+/// not support or permit such a call.
+pub fn open_without_links(path: &Path) -> Option<io::Result<File>> {
+    #[cfg(target_os = "linux")]
+    {
+        let flags = OpenMode::Read.flags().difference(OFlags::NOFOLLOW);
+        match fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS) {
+            Ok(file) => Some(Ok(File::from(file))),
+            // Kernels before 5.6 and some sandboxes.
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG) => None,
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+fn is_errno(error: &io::Error, codes: &[Errno]) -> bool {
+    error.raw_os_error().is_some_and(|code| codes.iter().any(|errno| errno.raw_os_error() == code))
+}
+
+/// Says whether an open failed because the entry is a symbolic link.
+pub fn is_symlink_refusal(error: &io::Error) -> bool {
+    is_errno(error, &[Errno::LOOP])
+}
+
+/// Says whether an open failed because the entry is of a kind that cannot be opened as a file: a socket, or a folder for
+/// writing.
+pub fn is_not_openable(error: &io::Error) -> bool {
+    is_errno(error, &[Errno::NXIO, Errno::ISDIR])
+}
+
+/// Says whether a call failed because the process or the system has too many files open.
+pub fn has_few_open_files_left(error: &io::Error) -> bool {
+    is_errno(error, &[Errno::MFILE, Errno::NFILE])
+}
+
+/// Returns the number of files that the process may have open; `None` if there is no limit.
+pub fn open_file_limit() -> Option<usize> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// The extended attributes of a file, which a copy that replaces it must keep.
+#[derive(Debug, Default)]
+pub struct Attributes(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Attributes {
+    /// Reads the attributes of an open file; none if the file system does not support them.
+    pub fn read(file: &File) -> io::Result<Self> {
+        let size = match fs::flistxattr_query(file) {
+            Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(Self::default()),
+            Ok(size) => size,
+            Err(error) => return Err(error.into()),
+        };
+        let mut names = vec![0_u8; size];
+        let size = fs::flistxattr(file, &mut names)?;
+        names.truncate(size);
+        let mut found = Vec::new();
+        for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+            let read = fs::fgetxattr_query(file, name).and_then(|size| {
+                let mut value = vec![0_u8; size];
+                let size = if size == 0 { 0 } else { fs::fgetxattr(file, name, &mut value)? };
+                value.truncate(size);
+                Ok(value)
+            });
+            match read {
+                Ok(value) => found.push((name.to_vec(), value)),
+                // An attribute that is not readable could not be set either.
+                Err(_) if !name.starts_with(b"user.") => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Self(found))
+    }
+
+    /// Gives owner, permissions and these attributes of the replaced file to the new one. `before_each` is called before
+    /// each change.
+    pub fn copy_to(&self, file: &File, replaced: &FileMetadata, before_each: impl Fn()) -> io::Result<()> {
+        if file_metadata(file)?.owner != replaced.owner {
+            let (user, group) = (fs::Uid::from_raw(replaced.owner.0), fs::Gid::from_raw(replaced.owner.1));
+            before_each();
+            match fs::fchown(file.as_fd(), Some(user), Some(group)) {
+                // Only the superuser can change the owner. The content matters more.
+                Ok(()) | Err(Errno::PERM) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        before_each();
+        fs::fchmod(file.as_fd(), Mode::from_raw_mode(replaced.mode as fs::RawMode))?;
+        for (name, value) in &self.0 {
+            before_each();
+            match fs::fsetxattr(file.as_fd(), name.as_slice(), value, XattrFlags::empty()) {
+                Ok(()) => {}
+                Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
+                // Attributes outside `user.` may not be settable. The system sets them again.
+                Err(_) if !name.starts_with(b"user.") => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads exactly the bytes at an offset of a file.
+pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, offset)
+}
+
+/// Writes bytes at an offset of a file.
+pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+/// Takes the exclusive lock of a file; `false` if another process holds it.
+pub fn try_lock(file: &File) -> io::Result<bool> {
+    locked(file.try_lock())
+}
+
+/// Takes a shared lock of a file; `false` if another process holds the exclusive one.
+pub fn lock_shared(file: &File) -> io::Result<bool> {
+    locked(file.try_lock_shared())
+}
+
+fn locked(tried: Result<(), std::fs::TryLockError>) -> io::Result<bool> {
+    match tried {
+        Ok(()) => Ok(true),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(false),
+        Err(std::fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Releases the lock of a file.
+pub fn unlock(file: &File) -> io::Result<()> {
+    file.unlock()
+}
+
+/// Says whether this user may write to a file or folder.
+pub fn is_writable(path: &Path) -> bool {
+    fs::access(path, Access::WRITE_OK).is_ok()
+}
+
+/// Says whether no other user may read or write an existing file.
+pub fn is_private(path: &Path) -> io::Result<bool> {
+    Ok(metadata(path)?.mode & 0o077 == 0)
+}
+
+/// Takes the rights of all other users on an open file away.
+pub fn restrict_to_user(file: &File) -> io::Result<()> {
+    let mut permissions = file.metadata()?.permissions();
+    permissions.set_mode(0o600);
+    file.set_permissions(permissions)
+}
+
+/// Lets all users read an open file.
+pub fn share_for_reading(file: &File) -> io::Result<()> {
+    let mut permissions = file.metadata()?.permissions();
+    permissions.set_mode(0o644);
+    file.set_permissions(permissions)
+}
+
+/// Creates a folder that no other user can read. A folder of another user is an error.
+pub fn make_private_dir(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let found = entry_metadata(folder)?;
+    if found.is_dir() && found.owner.0 == rustix::process::getuid().as_raw() {
+        Ok(fs::access(folder, Access::WRITE_OK)?)
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Returns a name that no other user of this machine has.
+pub fn user_name() -> String {
+    rustix::process::getuid().as_raw().to_string()
+}
+
+/// Ends this process at once, without any cleanup, as a power failure would.
+pub fn kill_this_process() {
+    let killed = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    debug_assert!(killed.is_ok(), "a process may kill itself");
+}
+
+/// Gives the calling thread the lowest priority, where a thread has one of its own.
+pub fn lower_thread_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        let thread = rustix::thread::gettid();
+        if let Err(error) = rustix::process::setpriority_process(Some(thread), 19) {
+            tracing::debug!(%error, "embedding in the background runs at full priority");
+        }
+    }
+}

@@ -1,0 +1,684 @@
+//! Windows: access relative to handles, file indexes, access lists, streams and byte locks.
+//!
+//! The calls are described in Microsoft's documentation of the Win32 API and of the Windows driver kit. Paths of 260
+//! characters and more work, because the standard library and the native calls take them.
+
+mod ffi;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::windows::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::windows::io::{AsHandle as _, BorrowedHandle, OwnedHandle};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_CREATE, FILE_DIRECTORY_FILE, FILE_NON_DIRECTORY_FILE, FILE_OPEN, FILE_OPEN_FOR_BACKUP_INTENT,
+    FILE_OPEN_IF, FILE_OPEN_REPARSE_POINT, FILE_OVERWRITE_IF, FILE_SYNCHRONOUS_IO_NONALERT,
+};
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_DIRECTORY, ERROR_DIRECTORY_NOT_SUPPORTED, ERROR_INVALID_NAME,
+    ERROR_SHARING_VIOLATION, ERROR_STOPPED_ON_SYMLINK, ERROR_TOO_MANY_OPEN_FILES,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    DELETE, FILE_ADD_FILE, FILE_ADD_SUBDIRECTORY, FILE_APPEND_DATA, FILE_ATTRIBUTE_DIRECTORY,
+    FILE_ATTRIBUTE_READONLY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_BASIC_INFO, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_GENERIC_READ, FILE_GENERIC_WRITE, FILE_LIST_DIRECTORY,
+    FILE_READ_ATTRIBUTES, FILE_TRAVERSE, FILE_WRITE_DATA, READ_CONTROL, SYNCHRONIZE, WRITE_DAC,
+};
+
+use super::{FileKind, FileMetadata, OpenMode};
+
+const OPEN_ENTRY: u32 = FILE_OPEN_REPARSE_POINT | FILE_OPEN_FOR_BACKUP_INTENT | FILE_SYNCHRONOUS_IO_NONALERT;
+const DIR_ACCESS: u32 = FILE_LIST_DIRECTORY | FILE_TRAVERSE | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
+const ATTRIBUTE_ACCESS: u32 = FILE_READ_ATTRIBUTES | SYNCHRONIZE;
+
+/// The bit of a reparse tag that marks a link: the entry stands for another path. Files of cloud drives have other tags.
+const NAME_SURROGATE: u32 = 0x2000_0000;
+
+/// The number of attempts of a call that another program disturbs, such as a virus scanner or a sync client.
+const ATTEMPTS: u32 = 12;
+
+/// The maximum length of an alternate stream that a replaced file passes on.
+const MAX_STREAM: u64 = 1 << 20;
+
+fn code_error(code: u32) -> io::Error {
+    io::Error::from_raw_os_error(code.cast_signed())
+}
+
+fn has_code(error: &io::Error, codes: &[u32]) -> bool {
+    error.raw_os_error().is_some_and(|code| codes.contains(&code.cast_unsigned()))
+}
+
+/// Repeats a call while another program has the file open in a way that excludes it, for two seconds at most.
+fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut pause = Duration::from_millis(1);
+    for _ in 1..ATTEMPTS {
+        match call() {
+            Err(error) if has_code(&error, &[ERROR_SHARING_VIOLATION, ERROR_ACCESS_DENIED]) => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(300));
+            }
+            done => return done,
+        }
+    }
+    call()
+}
+
+fn wide(name: &OsStr) -> Vec<u16> {
+    name.encode_wide().collect()
+}
+
+/// Refuses a name that would lead elsewhere: with a separator, or with the colon of a stream.
+fn entry_name(name: &OsStr) -> io::Result<Vec<u16>> {
+    let units = wide(name);
+    let leads_elsewhere = units.iter().any(|&unit| matches!(unit, 0x2f | 0x3a | 0x5c | 0));
+    let is_relative = name == "." || name == ".." || units.is_empty();
+    if leads_elsewhere || is_relative { Err(code_error(ERROR_INVALID_NAME)) } else { Ok(units) }
+}
+
+/// Says whether Windows reserves a name for a device, with or without an extension.
+fn is_device_name(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
+    let number = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
+        || number.is_some_and(|number| {
+            matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³")
+        })
+}
+
+/// Refuses a new name that other programs of Windows could not open.
+fn new_name(name: &str) -> io::Result<Vec<u16>> {
+    let is_plain = !name.contains(['<', '>', '"', '|', '?', '*']) && !name.chars().any(char::is_control);
+    if is_plain && !name.ends_with(['.', ' ']) && !is_device_name(name) {
+        entry_name(name.as_ref())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidFilename, format!("Windows does not allow the name {name}")))
+    }
+}
+
+/// Converts a time of Windows, in units of 100 ns since 1601, to seconds and nanoseconds since 1970.
+fn unix_time(time: i64) -> (i64, i64) {
+    const UNITS_PER_SECOND: i64 = 10_000_000;
+    const SECONDS_FROM_1601_TO_1970: i64 = 11_644_473_600;
+    (time.div_euclid(UNITS_PER_SECOND) - SECONDS_FROM_1601_TO_1970, time.rem_euclid(UNITS_PER_SECOND) * 100)
+}
+
+fn kind_of(attributes: u32, tag: u32) -> FileKind {
+    if attributes & FILE_ATTRIBUTE_REPARSE_POINT != 0 && tag & NAME_SURROGATE != 0 {
+        FileKind::Symlink
+    } else if attributes & FILE_ATTRIBUTE_DIRECTORY != 0 {
+        FileKind::Dir
+    } else {
+        FileKind::File
+    }
+}
+
+fn mode_of(attributes: u32) -> u32 {
+    // The attribute of a folder does not keep anybody from writing in it.
+    let is_read_only =
+        attributes & (FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_DIRECTORY) == FILE_ATTRIBUTE_READONLY;
+    if is_read_only { 0o444 } else { 0o666 }
+}
+
+fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+fn handle_metadata(handle: BorrowedHandle<'_>) -> io::Result<FileMetadata> {
+    let (found, basic) = (ffi::identity(handle)?, ffi::basic_info(handle)?);
+    let attributes = found.dwFileAttributes;
+    let is_reparse_point = attributes & FILE_ATTRIBUTE_REPARSE_POINT != 0;
+    let tag = if is_reparse_point { ffi::reparse_tag(handle)? } else { 0 };
+    let joined = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    Ok(FileMetadata {
+        kind: kind_of(attributes, tag),
+        size: joined(found.nFileSizeHigh, found.nFileSizeLow),
+        allocated: unsigned(ffi::allocated(handle)?),
+        modified: unix_time(basic.LastWriteTime),
+        changed: unix_time(basic.ChangeTime),
+        device: u64::from(found.dwVolumeSerialNumber),
+        inode: joined(found.nFileIndexHigh, found.nFileIndexLow),
+        mode: mode_of(attributes),
+        owner: (0, 0),
+    })
+}
+
+/// Reads the metadata of an open file.
+pub fn file_metadata(file: &File) -> io::Result<FileMetadata> {
+    handle_metadata(file.as_handle())
+}
+
+fn path_metadata(path: &Path, flags: u32) -> io::Result<FileMetadata> {
+    let flags = FILE_FLAG_BACKUP_SEMANTICS | flags;
+    let opened = OpenOptions::new().access_mode(ATTRIBUTE_ACCESS).custom_flags(flags).open(path)?;
+    file_metadata(&opened)
+}
+
+/// Reads the metadata of what a path leads to.
+pub fn metadata(path: &Path) -> io::Result<FileMetadata> {
+    path_metadata(path, 0)
+}
+
+/// Reads the metadata of a directory entry. A symbolic link is not followed.
+pub fn entry_metadata(path: &Path) -> io::Result<FileMetadata> {
+    path_metadata(path, FILE_FLAG_OPEN_REPARSE_POINT)
+}
+
+/// An entry of a listed folder.
+#[derive(Debug)]
+pub struct ListedEntry {
+    folder: PathBuf,
+    name: OsString,
+    found: FileMetadata,
+}
+
+impl ListedEntry {
+    /// Returns the name.
+    pub fn file_name(&self) -> OsString {
+        self.name.clone()
+    }
+
+    /// Returns the path: that of the folder with the name.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Returns the kind.
+    ///
+    /// # Errors
+    /// None; other systems may have to look.
+    pub fn kind(&self) -> io::Result<FileKind> {
+        Ok(self.found.kind)
+    }
+
+    /// Returns the metadata. A symbolic link is not followed.
+    ///
+    /// # Errors
+    /// None; other systems may have to look.
+    pub fn metadata(&self) -> io::Result<FileMetadata> {
+        Ok(self.found)
+    }
+}
+
+/// Reads numbers of a record at their offsets.
+struct Record<'a>(&'a [u8]);
+
+impl Record<'_> {
+    fn u32(&self, at: usize) -> u32 {
+        self.0.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    }
+
+    fn i64(&self, at: usize) -> i64 {
+        self.0.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_ne_bytes)
+    }
+
+    fn name(&self, at: usize, length: u32) -> OsString {
+        let bytes = self.0.get(at..at + length as usize).unwrap_or_default();
+        let units: Vec<u16> =
+            bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]])).collect();
+        OsString::from_wide(&units)
+    }
+}
+
+/// Splits a buffer into records, each of which begins with the offset of the next one.
+fn records(buffer: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    let mut rest = Some(buffer).filter(|buffer| !buffer.is_empty());
+    std::iter::from_fn(move || {
+        let record = rest?;
+        let next = Record(record).u32(0) as usize;
+        rest = record.get(next..).filter(|_| next > 0);
+        Some(Record(record))
+    })
+}
+
+/// Lists the entries of an open folder with their metadata (`FILE_ID_BOTH_DIR_INFO`).
+fn list(folder: BorrowedHandle<'_>) -> io::Result<Vec<(OsString, FileMetadata)>> {
+    let device = u64::from(ffi::identity(folder)?.dwVolumeSerialNumber);
+    let mut entries = Vec::new();
+    let mut restart = true;
+    loop {
+        let buffer = ffi::list(folder, restart)?;
+        if buffer.is_empty() {
+            return Ok(entries);
+        }
+        restart = false;
+        for record in records(&buffer) {
+            let name = record.name(104, record.u32(60));
+            if name == "." || name == ".." {
+                continue;
+            }
+            let (attributes, tag) = (record.u32(56), record.u32(64));
+            let found = FileMetadata {
+                kind: kind_of(attributes, tag),
+                size: unsigned(record.i64(40)),
+                allocated: unsigned(record.i64(48)),
+                modified: unix_time(record.i64(24)),
+                changed: unix_time(record.i64(32)),
+                device,
+                inode: record.i64(96).cast_unsigned(),
+                mode: mode_of(attributes),
+                owner: (0, 0),
+            };
+            entries.push((name, found));
+        }
+    }
+}
+
+/// Lists a folder. One call of the system gives the metadata of many entries.
+pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>>> {
+    let folder = path.to_owned();
+    let entries = list(Dir::open(path)?.0.as_handle())?;
+    Ok(entries.into_iter().map(move |(name, found)| Ok(ListedEntry { folder: folder.clone(), name, found })))
+}
+
+/// Returns the canonical absolute path: without links, `.` and `..`, and without the prefix `\\?\` where it is not
+/// needed.
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    dunce::canonicalize(path)
+}
+
+/// Creates a symbolic link to `target` at `path`.
+///
+/// # Errors
+/// System errors; without the developer mode only administrators may create links.
+pub fn create_symlink(target: &Path, path: &Path) -> io::Result<()> {
+    let leads_to_dir = path.parent().is_some_and(|folder| folder.join(target).is_dir());
+    if leads_to_dir {
+        std::os::windows::fs::symlink_dir(target, path)
+    } else {
+        std::os::windows::fs::symlink_file(target, path)
+    }
+}
+
+impl OpenMode {
+    /// Returns the rights and the disposition for `NtCreateFile`.
+    fn access(self) -> (u32, u32) {
+        let append = FILE_GENERIC_READ | FILE_GENERIC_WRITE & !FILE_WRITE_DATA | FILE_APPEND_DATA;
+        // What replaces a file gets its access list.
+        let write_new = FILE_GENERIC_READ | FILE_GENERIC_WRITE | READ_CONTROL | WRITE_DAC;
+        match self {
+            Self::Read => (FILE_GENERIC_READ | READ_CONTROL, FILE_OPEN),
+            Self::ReadWrite => (FILE_GENERIC_READ | FILE_GENERIC_WRITE, FILE_OPEN),
+            Self::ReadWriteOrCreate(_) => (FILE_GENERIC_READ | FILE_GENERIC_WRITE, FILE_OPEN_IF),
+            Self::CreateNew(_) => (write_new, FILE_CREATE),
+            Self::AppendOrCreate => (append, FILE_OPEN_IF),
+        }
+    }
+}
+
+/// A handle of an open folder. Entries are named relative to it, so no link on the way is ever followed.
+#[derive(Debug)]
+pub struct Dir(OwnedHandle);
+
+impl Dir {
+    /// Opens a folder by a trusted path. Symbolic links in the path are followed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.access_mode(DIR_ACCESS).custom_flags(FILE_FLAG_BACKUP_SEMANTICS);
+        let opened = options.open(path)?;
+        if file_metadata(&opened)?.is_dir() {
+            Ok(Self(opened.into()))
+        } else {
+            Err(code_error(ERROR_DIRECTORY))
+        }
+    }
+
+    fn open_entry(&self, name: &OsStr, access: u32, options: u32) -> io::Result<OwnedHandle> {
+        ffi::open_at(self.0.as_handle(), &entry_name(name)?, access, FILE_OPEN, OPEN_ENTRY | options)
+    }
+
+    /// Opens a subfolder. A symbolic link is an error that [`is_symlink_refusal`] recognizes.
+    pub fn open_dir(&self, name: &OsStr) -> io::Result<Self> {
+        let opened = self.open_entry(name, DIR_ACCESS, 0)?;
+        match handle_metadata(opened.as_handle())?.kind {
+            FileKind::Dir => Ok(Self(opened)),
+            FileKind::Symlink => Err(code_error(ERROR_STOPPED_ON_SYMLINK)),
+            _ => Err(code_error(ERROR_DIRECTORY)),
+        }
+    }
+
+    /// Opens a file.
+    pub fn open_file(&self, name: &OsStr, how: OpenMode) -> io::Result<File> {
+        let (access, disposition) = how.access();
+        let units = if disposition == FILE_OPEN {
+            entry_name(name)?
+        } else {
+            new_name(name.to_str().ok_or(io::ErrorKind::InvalidFilename)?)?
+        };
+        let open = |options| {
+            let options = FILE_NON_DIRECTORY_FILE | FILE_SYNCHRONOUS_IO_NONALERT | options;
+            retry(|| ffi::open_at(self.0.as_handle(), &units, access, disposition, options)).map(File::from)
+        };
+        let file = open(FILE_OPEN_REPARSE_POINT)?;
+        followed(file, || open(0))
+    }
+
+    /// Creates a subfolder.
+    pub fn create_dir(&self, name: &str) -> io::Result<()> {
+        let options = FILE_DIRECTORY_FILE | OPEN_ENTRY;
+        ffi::open_at(self.0.as_handle(), &new_name(name)?, DIR_ACCESS, FILE_CREATE, options).map(drop)
+    }
+
+    /// Returns the metadata of an entry; `None` if there is none. A symbolic link is not followed.
+    pub fn entry(&self, name: &str) -> io::Result<Option<FileMetadata>> {
+        match self.open_entry(name.as_ref(), ATTRIBUTE_ACCESS, 0) {
+            Ok(opened) => handle_metadata(opened.as_handle()).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the number of the folder's volume.
+    pub fn device(&self) -> io::Result<u64> {
+        Ok(u64::from(ffi::identity(self.0.as_handle())?.dwVolumeSerialNumber))
+    }
+
+    /// Checks that an entry is writable; for `.`, that entries can be created and removed.
+    pub fn check_writable(&self, name: &str) -> io::Result<()> {
+        if name == "." {
+            self.reopen(FILE_ADD_FILE | FILE_ADD_SUBDIRECTORY | SYNCHRONIZE).map(drop)
+        } else {
+            self.open_entry(name.as_ref(), FILE_WRITE_DATA | SYNCHRONIZE, 0).map(drop)
+        }
+    }
+
+    /// Opens the folder itself with other rights: an empty name relative to a handle means the handle's file.
+    fn reopen(&self, access: u32) -> io::Result<OwnedHandle> {
+        let options = FILE_DIRECTORY_FILE | OPEN_ENTRY;
+        ffi::open_at(self.0.as_handle(), &[], access, FILE_OPEN, options)
+    }
+
+    /// Lists the names of the entries, in no particular order.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        Ok(list(self.0.as_handle())?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn rename(&self, name: &str, to: &Self, to_name: &str, replace: bool) -> io::Result<()> {
+        let target = new_name(to_name)?;
+        retry(|| {
+            let entry = self.open_entry(name.as_ref(), DELETE | SYNCHRONIZE, 0)?;
+            ffi::rename(entry.as_handle(), to.0.as_handle(), &target, replace)
+        })
+    }
+
+    /// Renames an entry and replaces the target.
+    pub fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
+        self.rename(name, to, to_name, true)
+    }
+
+    /// Renames an entry; an existing target is an error.
+    pub fn rename_no_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
+        self.rename(name, to, to_name, false)
+    }
+
+    fn remove(&self, name: &str, options: u32) -> io::Result<()> {
+        retry(|| {
+            let entry = self.open_entry(name.as_ref(), DELETE | SYNCHRONIZE, options)?;
+            ffi::delete(entry.as_handle())
+        })
+    }
+
+    /// Removes a file.
+    pub fn remove_file(&self, name: &str) -> io::Result<()> {
+        self.remove(name, FILE_NON_DIRECTORY_FILE)
+    }
+
+    /// Removes an empty subfolder.
+    pub fn remove_dir(&self, name: &str) -> io::Result<()> {
+        self.remove(name, FILE_DIRECTORY_FILE)
+    }
+
+    /// Flushes the entries of the folder to the disk, if this user may; NTFS keeps their order in its own journal.
+    pub fn sync(&self) -> io::Result<()> {
+        let flushed = self.reopen(FILE_GENERIC_WRITE).and_then(|folder| ffi::flush(folder.as_handle()));
+        match flushed {
+            Err(error) if has_code(&error, &[ERROR_ACCESS_DENIED]) => Ok(()),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) =>
+            {
+                Ok(())
+            }
+            flushed => flushed,
+        }
+    }
+
+    /// Flushes the content of a file to the disk.
+    pub fn sync_file(&self, name: &str) -> io::Result<()> {
+        self.open_file(name.as_ref(), OpenMode::ReadWrite)?.sync_data()
+    }
+
+    /// Flushes the whole file system of the folder to the disk: `Unsupported`, because only administrators may.
+    pub fn sync_all(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Returns an opened file unless it is a link. A file of a cloud drive is a reparse point, too: it is opened anew by
+/// `open`, so that the drive fetches its content, and is used if it is still the same file.
+fn followed(file: File, open: impl FnOnce() -> io::Result<File>) -> io::Result<File> {
+    let found = file_metadata(&file)?;
+    if found.is_symlink() {
+        return Err(code_error(ERROR_STOPPED_ON_SYMLINK));
+    }
+    if ffi::basic_info(file.as_handle())?.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT == 0 {
+        return Ok(file);
+    }
+    let opened = open()?;
+    if file_metadata(&opened)?.id() == found.id() {
+        Ok(opened)
+    } else {
+        Err(code_error(ERROR_STOPPED_ON_SYMLINK))
+    }
+}
+
+/// Flushes all files in a folder and its subfolders to the disk.
+pub fn sync_file_system(folder: &Path) -> io::Result<()> {
+    let dir = Dir::open(folder)?;
+    for (name, found) in list(dir.0.as_handle())? {
+        match found.kind {
+            FileKind::Dir => sync_file_system(&folder.join(name))?,
+            // A copy of a read-only file cannot be opened for writing. The system writes it soon.
+            FileKind::File if found.mode & 0o222 != 0 => {
+                dir.open_file(&name, OpenMode::ReadWrite)?.sync_data()?;
+            }
+            _ => {}
+        }
+    }
+    dir.sync()
+}
+
+/// Opens a file in a trusted folder. The file itself may not be a symbolic link.
+pub fn open_in_place(path: &Path, how: OpenMode) -> io::Result<File> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(code_error(ERROR_DIRECTORY_NOT_SUPPORTED));
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    Dir::open(folder)?.open_file(name, how)
+}
+
+/// Opens a file for reading by one call that follows no symbolic link in any component: `None`, because there is no such
+/// call.
+pub fn open_without_links(_path: &Path) -> Option<io::Result<File>> {
+    None
+}
+
+/// Says whether an open failed because the entry is a symbolic link.
+pub fn is_symlink_refusal(error: &io::Error) -> bool {
+    has_code(error, &[ERROR_STOPPED_ON_SYMLINK])
+}
+
+/// Says whether an open failed because the entry is a folder.
+pub fn is_not_openable(error: &io::Error) -> bool {
+    has_code(error, &[ERROR_DIRECTORY_NOT_SUPPORTED])
+}
+
+/// Says whether a call failed because the process has too many files open.
+pub fn has_few_open_files_left(error: &io::Error) -> bool {
+    has_code(error, &[ERROR_TOO_MANY_OPEN_FILES])
+}
+
+/// Returns the number of files that the process may have open: `None`, because memory is the limit.
+pub fn open_file_limit() -> Option<usize> {
+    None
+}
+
+/// What a file has beside its content, which a copy that replaces it must keep: access list, attributes, creation time
+/// and alternate streams.
+#[derive(Debug)]
+pub struct Attributes {
+    basic: FILE_BASIC_INFO,
+    access_list: Vec<u64>,
+    streams: Vec<(Vec<u16>, Vec<u8>)>,
+}
+
+impl Attributes {
+    /// Reads the attributes of an open file. A file system without streams has none.
+    pub fn read(file: &File) -> io::Result<Self> {
+        let handle = file.as_handle();
+        let basic = ffi::basic_info(handle)?;
+        Ok(Self { basic, access_list: ffi::access_list(handle)?, streams: read_streams(handle)? })
+    }
+
+    /// Gives access list, attributes, creation time and streams of the replaced file to the new one. `before_each` is
+    /// called before each change.
+    pub fn copy_to(&self, file: &File, _replaced: &FileMetadata, before_each: impl Fn()) -> io::Result<()> {
+        let handle = file.as_handle();
+        for (name, content) in &self.streams {
+            before_each();
+            let access = FILE_GENERIC_WRITE;
+            let stream = ffi::open_at(handle, name, access, FILE_OVERWRITE_IF, FILE_SYNCHRONOUS_IO_NONALERT)?;
+            File::from(stream).write_all(content)?;
+        }
+        before_each();
+        ffi::set_access_list(handle, &self.access_list)?;
+        before_each();
+        let info = FILE_BASIC_INFO {
+            CreationTime: self.basic.CreationTime,
+            FileAttributes: self.basic.FileAttributes & !FILE_ATTRIBUTE_REPARSE_POINT,
+            ..FILE_BASIC_INFO::default()
+        };
+        ffi::set_basic_info(handle, &info)
+    }
+}
+
+/// Reads the alternate streams of an open file (`FILE_STREAM_INFO`): names such as `:Zone.Identifier:$DATA`, and content.
+fn read_streams(file: BorrowedHandle<'_>) -> io::Result<Vec<(Vec<u16>, Vec<u8>)>> {
+    // A file system without streams answers with one of several errors.
+    let Ok(buffer) = ffi::streams(file) else { return Ok(Vec::new()) };
+    let mut streams = Vec::new();
+    for record in records(&buffer) {
+        let name = record.name(24, record.u32(4));
+        if name == "::$DATA" || name.is_empty() {
+            continue;
+        }
+        let units = wide(&name);
+        let access = FILE_GENERIC_READ;
+        let stream = ffi::open_at(file, &units, access, FILE_OPEN, FILE_SYNCHRONOUS_IO_NONALERT)?;
+        let mut content = Vec::new();
+        File::from(stream).take(MAX_STREAM + 1).read_to_end(&mut content)?;
+        if content.len() as u64 > MAX_STREAM {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("its stream {} has more than {MAX_STREAM} bytes", name.display()),
+            ));
+        }
+        streams.push((units, content));
+    }
+    Ok(streams)
+}
+
+/// Reads exactly the bytes at an offset of a file.
+pub fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.seek_read(bytes, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                bytes = bytes.split_at_mut(count).1;
+                offset += count as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes bytes at an offset of a file.
+pub fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.seek_write(bytes, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => {
+                bytes = bytes.get(count..).unwrap_or_default();
+                offset += count as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes the exclusive lock of a file; `false` if another process holds it.
+pub fn try_lock(file: &File) -> io::Result<bool> {
+    ffi::try_lock(file, true)
+}
+
+/// Takes a shared lock of a file; `false` if another process holds the exclusive one.
+pub fn lock_shared(file: &File) -> io::Result<bool> {
+    ffi::try_lock(file, false)
+}
+
+/// Releases the lock of a file.
+pub fn unlock(file: &File) -> io::Result<()> {
+    ffi::unlock(file)
+}
+
+/// Says whether this user may write to a file or folder.
+pub fn is_writable(path: &Path) -> bool {
+    let access = if path.is_dir() { FILE_ADD_FILE | FILE_ADD_SUBDIRECTORY } else { FILE_WRITE_DATA };
+    OpenOptions::new().access_mode(access).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path).is_ok()
+}
+
+/// Says whether no other user may read or write an existing file. It trusts the access list that the file inherited:
+/// that of the profile folder admits the user, the system and administrators.
+pub fn is_private(path: &Path) -> io::Result<bool> {
+    metadata(path).map(|_| true)
+}
+
+/// Leaves the rights of other users as the folder gives them: in the profile folder, none.
+pub fn restrict_to_user(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Leaves the rights of other users as the folder gives them.
+pub fn share_for_reading(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Creates a folder in the profile folder or the user's temporary folder, which no other user can read.
+pub fn make_private_dir(folder: &Path) -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "a folder of sidenote's own, outside of any vault")]
+    std::fs::create_dir_all(folder)?;
+    if entry_metadata(folder)?.is_dir() && is_writable(folder) {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Returns the name of the user.
+pub fn user_name() -> String {
+    std::env::var("USERNAME").unwrap_or_else(|_| "user".to_owned())
+}
+
+/// Ends this process at once, without any cleanup, as a power failure would.
+pub fn kill_this_process() {
+    std::process::abort();
+}
+
+/// Gives the calling thread a low priority.
+pub fn lower_thread_priority() {
+    if let Err(error) = ffi::lower_thread_priority() {
+        tracing::debug!(%error, "embedding in the background runs at full priority");
+    }
+}
