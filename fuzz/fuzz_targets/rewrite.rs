@@ -26,7 +26,7 @@ fuzz_target!(|input: (&str, &str, &str, u8)| {
     moves.insert(from, to);
     let format = [LinkFormat::Shortest, LinkFormat::Relative, LinkFormat::Absolute][usize::from(choice >> 1) % 3];
     let options = RewriteOptions { format, partial_properties: choice & 8 != 0, ..RewriteOptions::default() };
-    let world = RenameContext { before: &before, after: &after, moves: &moves, place: None, options };
+    let world = RenameContext { before: &before, after: &after, moves: &moves, destination: None, options };
     let note = parse(&source, text);
     let rewritten = world.retarget(&source, text, &note);
     let changed = apply(text.as_bytes(), &rewritten.edits).expect("a plan can be carried out");

@@ -3,7 +3,7 @@
 
 use crate::index::catalog::FileEntry;
 use crate::index::file_set::FileSet;
-use crate::text::path::{NotePath, caseless};
+use crate::text::path::{NotePath, fold_case};
 use crate::text::span::Span;
 
 /// The part of a path that a query matches.
@@ -72,14 +72,14 @@ impl FileTable {
         let at = |paths: &String| u32::try_from(paths.len()).unwrap_or(u32::MAX);
         for entry in &entries {
             let start = at(&paths);
-            paths.push_str(&caseless(entry.path.as_str()));
+            paths.push_str(&fold_case(entry.path.as_str()));
             let end = at(&paths);
             // A slash or a dot composes with no other character, so folding a name alone gives the same bytes.
-            let name = end.saturating_sub(caseless(entry.path.name()).len() as u32);
+            let name = end.saturating_sub(fold_case(entry.path.name()).len() as u32);
             spans.push(PathSpans {
                 start,
                 name,
-                stem_end: name + caseless(entry.path.stem()).len() as u32,
+                stem_end: name + fold_case(entry.path.stem()).len() as u32,
                 end,
             });
             paths.push('\n');

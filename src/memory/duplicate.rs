@@ -133,10 +133,10 @@ struct ContentWords {
 impl ContentWords {
     fn of(text: &str) -> Self {
         let mut saying = Self::default();
-        let mut stem = CachedStemmer::brief();
+        let mut stem = CachedStemmer::with_small_cache();
         for term in terms(text) {
             // A compound counts by its parts, whatever joins them.
-            let is_whole = matches!(term.kind, TermKind::Whole | TermKind::Tail);
+            let is_whole = matches!(term.kind, TermKind::Whole | TermKind::LastCharacter);
             if is_whole || is_stop_word(&term.text) {
                 continue;
             }
@@ -198,7 +198,7 @@ impl CriticalTokens {
             }
         }
         telling.words.sort_unstable();
-        let mut stem = CachedStemmer::brief();
+        let mut stem = CachedStemmer::with_small_cache();
         for term in terms(&prose) {
             let word = stem.of(&term.text);
             if STAGES.contains(&word) {

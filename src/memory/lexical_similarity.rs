@@ -6,12 +6,12 @@ use crate::text::terms::{CachedStemmer, TermKind, is_stop_word, terms};
 
 /// Counts the stems of a text. Stop words count only if there are no other words.
 fn stems(text: &str) -> BTreeMap<String, f64> {
-    let mut stem = CachedStemmer::brief();
+    let mut stem = CachedStemmer::with_small_cache();
     let mut count = |with_stop_words: bool| {
         let mut counts: BTreeMap<String, f64> = BTreeMap::new();
         for term in terms(text) {
             // A compound counts by its parts, whatever joins them.
-            let is_whole = matches!(term.kind, TermKind::Whole | TermKind::Tail);
+            let is_whole = matches!(term.kind, TermKind::Whole | TermKind::LastCharacter);
             if !is_whole && (with_stop_words || !is_stop_word(&term.text)) {
                 *counts.entry(stem.of(&term.text).to_owned()).or_default() += 1.0;
             }

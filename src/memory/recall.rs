@@ -16,8 +16,8 @@ const MIN_TERM_LEN: usize = 3;
 pub fn key_terms(prompt: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for term in terms(prompt) {
-        let is_word = !matches!(term.kind, TermKind::Part | TermKind::Tail);
-        let is_short = term.kind != TermKind::Gram && term.text.chars().count() < MIN_TERM_LEN;
+        let is_word = !matches!(term.kind, TermKind::Part | TermKind::LastCharacter);
+        let is_short = term.kind != TermKind::Bigram && term.text.chars().count() < MIN_TERM_LEN;
         if is_word && !is_short && !is_stop_word(&term.text) && !found.contains(&term.text) {
             found.push(term.text);
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use regex_syntax::hir::{Hir, HirKind};
 
-use crate::text::path::composed;
+use crate::text::path::to_nfc;
 use crate::text::pattern_limits::check_pattern;
 
 /// The maximum text length in bytes of each size class. Longer texts belong to the last class.
@@ -81,8 +81,8 @@ impl Pattern {
     /// # Errors
     /// One sentence that says why the pattern is invalid or too large.
     pub fn new(source: &str, match_case: bool) -> Result<Self, String> {
-        // Texts are compared in composed form (NFC), and so are patterns.
-        let source = &*composed(source);
+        // Texts are compared in to_nfc form (NFC), and so are patterns.
+        let source = &*to_nfc(source);
         check_pattern(source)?;
         let linear = translate(source, Dialect::Linear)?;
         let compiled = regex::RegexBuilder::new(&linear)

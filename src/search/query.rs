@@ -32,7 +32,7 @@ impl Query {
     /// Creates a query of plain words. No character has a special meaning.
     pub fn plain(text: &str) -> Self {
         let mut query = Self { text_to_embed: text.trim().to_owned(), ..Self::default() };
-        query.add_words(&terms(text), &mut HashSet::new(), &mut CachedStemmer::brief());
+        query.add_words(&terms(text), &mut HashSet::new(), &mut CachedStemmer::with_small_cache());
         query.drop_stop_words();
         query
     }
@@ -80,7 +80,9 @@ impl Query {
     /// Adds the words that are not in `seen` yet.
     fn add_words(&mut self, found: &[Term], seen: &mut HashSet<String>, stem: &mut CachedStemmer) {
         for (at, term) in found.iter().enumerate() {
-            if term.kind == TermKind::Tail || self.words.len() >= MAX_WORDS || !seen.insert(term.text.clone())
+            if term.kind == TermKind::LastCharacter
+                || self.words.len() >= MAX_WORDS
+                || !seen.insert(term.text.clone())
             {
                 continue;
             }
@@ -102,7 +104,7 @@ fn word(term: &Term, is_symbol_name: bool, stem: &mut CachedStemmer) -> Word {
         exact: term.text.clone(),
         stem: if whole { term.text.clone() } else { stem.of(&term.text).to_owned() },
         weight: if whole && !is_symbol_name { WHOLE_TERM_WEIGHT } else { 1.0 },
-        prefix: term.kind == TermKind::Gram && term.text.chars().count() == 1,
+        prefix: term.kind == TermKind::Bigram && term.text.chars().count() == 1,
         single: !whole || is_symbol_name,
     }
 }

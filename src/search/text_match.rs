@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::search::javascript_regex::{Pattern, TooManySteps};
-use crate::text::path::{caseless_in_place, composed, lowered};
+use crate::text::path::{fold_case_in_place, lowercase_chars, to_nfc};
 use crate::text::span::Span;
 use crate::text::terms::is_unspaced;
 
@@ -37,8 +37,8 @@ impl QueryTerm {
     pub fn new(kind: QueryTermKind, text: &str, match_case: bool) -> Self {
         let needle = match kind {
             QueryTermKind::Regex(_) => String::new(),
-            _ if match_case => composed(text).into_owned(),
-            _ => lowered(&composed(text)).into_owned(),
+            _ if match_case => to_nfc(text).into_owned(),
+            _ => lowercase_chars(&to_nfc(text)).into_owned(),
         };
         Self { kind, match_case, text: text.to_owned(), needle }
     }
@@ -130,7 +130,7 @@ impl<'a> Haystack<'a> {
     }
 
     fn composed(&self) -> &str {
-        self.composed.get_or_init(|| composed(self.raw))
+        self.composed.get_or_init(|| to_nfc(self.raw))
     }
 
     fn with_case(&self, match_case: bool) -> &str {
@@ -138,13 +138,13 @@ impl<'a> Haystack<'a> {
             return self.composed();
         }
         let ready = self.whole.and_then(|(text, span, caseless)| {
-            let caseless = caseless.get_or_init(|| caseless_in_place(text));
+            let caseless = caseless.get_or_init(|| fold_case_in_place(text));
             caseless.as_deref().map(|caseless| span.of(caseless))
         });
         if let Some(ready) = ready {
             return ready;
         }
-        let lowered = self.lowered.get_or_init(|| match lowered(self.composed()) {
+        let lowered = self.lowered.get_or_init(|| match lowercase_chars(self.composed()) {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => Some(text),
         });

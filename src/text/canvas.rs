@@ -117,7 +117,7 @@ impl<'t> CanvasReader<'t> {
             self.note.tags.push(Tag { span, ..tag });
         }
         for (at, piece) in inner.pieces.into_iter().enumerate() {
-            self.piece(&string, if at == 0 { Piece { joint: Separator::Block, ..piece } } else { piece });
+            self.piece(&string, if at == 0 { Piece { separator: Separator::Block, ..piece } } else { piece });
         }
     }
 
@@ -156,15 +156,15 @@ impl<'t> CanvasReader<'t> {
     fn label(&mut self, item: &JsonObject<'t>, field: &str, kind: PieceKind) {
         if let Some(string) = self.string(item, field) {
             let span = Span::new(0, string.text.len());
-            self.piece(&string, Piece { kind, span, joint: Separator::Block });
+            self.piece(&string, Piece { kind, span, separator: Separator::Block });
         }
     }
 
     /// Splits a piece of a string at its escapes.
     fn piece(&mut self, string: &UnquotedString, piece: Piece) {
         for (at, span) in string.runs(piece.span).into_iter().enumerate() {
-            let joint = if at == 0 { piece.joint } else { Separator::None };
-            self.note.pieces.push(Piece { span, joint, ..piece });
+            let separator = if at == 0 { piece.separator } else { Separator::None };
+            self.note.pieces.push(Piece { span, separator, ..piece });
         }
     }
 

@@ -85,7 +85,7 @@ pub(super) struct Scanner<'a> {
     pub(super) tags: Vec<Tag>,
     pub(super) pieces: Vec<Piece>,
     /// The separator between the last piece and the next.
-    pub(super) joint: Separator,
+    pub(super) separator: Separator,
     /// The last comment.
     pub(super) comment: Span,
     /// The end of the last block math, which hides all blocks before it.
@@ -121,7 +121,7 @@ impl<'a> Scanner<'a> {
             links: Vec::new(),
             tags: Vec::new(),
             pieces: Vec::new(),
-            joint: Separator::Block,
+            separator: Separator::Block,
             comment: Span::default(),
             opaque: 0,
             runs: Vec::new(),
@@ -174,7 +174,7 @@ impl<'a> Scanner<'a> {
     /// Scans the gathered runs of one leaf and returns the offset after the last construct found.
     pub(super) fn scan(&mut self, leaf: &LeafBlock) -> usize {
         let runs = std::mem::take(&mut self.runs);
-        self.joint = Separator::Block;
+        self.separator = Separator::Block;
         let mut pos = leaf.from.max(self.opaque);
         for at in 0..runs.len() {
             pos = RunScan { runs: &runs, at, leaf }.step(self, pos);
@@ -225,20 +225,21 @@ impl<'a> Scanner<'a> {
             self.part();
             return;
         }
-        let joins = self.joint == Separator::None || kind == PieceKind::Code && self.joint == Separator::Line;
+        let joins =
+            self.separator == Separator::None || kind == PieceKind::Code && self.separator == Separator::Line;
         match self.pieces.last_mut() {
             Some(last) if joins && last.kind == kind && last.span.end == span.start => {
                 last.span.end = span.end
             }
-            _ => self.pieces.push(Piece { kind, span, joint: self.joint }),
+            _ => self.pieces.push(Piece { kind, span, separator: self.separator }),
         }
-        self.joint = Separator::None;
+        self.separator = Separator::None;
     }
 
     /// Records that the next piece is not part of the word before it.
     pub(super) fn part(&mut self) {
-        if self.joint == Separator::None {
-            self.joint = Separator::Line;
+        if self.separator == Separator::None {
+            self.separator = Separator::Line;
         }
     }
 
@@ -248,7 +249,7 @@ impl<'a> Scanner<'a> {
             if last.span.start < end {
                 last.span.end = end;
             } else {
-                self.joint = last.joint;
+                self.separator = last.separator;
                 self.pieces.pop();
             }
         }

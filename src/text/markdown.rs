@@ -305,7 +305,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
     fn block(&mut self, span: Span) {
         self.close_leaf();
         self.definitions(span.start);
-        self.scan.joint = Separator::Block;
+        self.scan.separator = Separator::Block;
         self.nesting.begin(span.start, self.lines);
     }
 
@@ -331,7 +331,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         let start = span.start + line.len() - info.len();
         if start >= self.scan.opaque {
             self.scan.piece(PieceKind::Code, Span::new(start, start + word.len()));
-            self.scan.joint = Separator::Block;
+            self.scan.separator = Separator::Block;
         }
     }
 
@@ -632,7 +632,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
                 self.scan.links.push(link);
             }
             None => {
-                self.scan.joint = Separator::Block;
+                self.scan.separator = Separator::Block;
                 self.scan.piece(PieceKind::Url, found.dest);
             }
         }

@@ -141,7 +141,7 @@ pub struct Piece {
     /// Its bytes in the file. Line ends, quote markers and list markers lie between pieces, never inside prose.
     pub span: Span,
     /// The separator between this piece and the one before it.
-    pub joint: Separator,
+    pub separator: Separator,
 }
 
 /// The separator between two pieces.

@@ -10,48 +10,48 @@ use crate::error::{Error, Result};
 
 /// A path from the vault's root to a file: `/` separators, no leading slash, exact on-disk spelling.
 ///
-/// It never holds an empty, `.` or `..` segment, a segment that starts with a dot, a NUL byte, or more than
-/// [`MOST_PARTS`] segments, so joining it to the root cannot leave the vault or reach `.obsidian` and `.sidenote`.
+/// It never contains an empty, `.` or `..` segment, a segment that starts with a dot, a NUL byte, or more than
+/// [`MAX_SEGMENTS`] segments. So joining it to the root cannot lead out of the vault or to `.obsidian` and `.sidenote`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NotePath(String);
 
 impl NotePath {
-    /// Takes a path that came from a person or an agent; refuses everything that could lead astray
-    /// (spec/security.md, Paths).
+    /// Parses a path from a user or an agent. Everything that could lead out of the vault or mislead a reader is
+    /// refused (spec/security.md, Paths).
     ///
     /// # Errors
-    /// `Invalid`, with the reason, for absolute paths, `..`, hidden segments, backslashes, colons, control and
-    /// bidirectional characters.
+    /// Returns `Invalid` with the reason for absolute paths, `..`, hidden segments, backslashes, colons, and control
+    /// and bidirectional characters.
     pub fn parse(text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             Error::invalid(format!("{text:?} is not a path inside the vault: {why}"))
                 .with_hint("write it from the vault's root with forward slashes, like Projects/Plan.md")
         };
         if let Some(bad) = text.chars().find(|&c| is_forbidden(c)) {
-            return Err(refuse(&format!("it holds {bad:?}")));
+            return Err(refuse(&format!("it contains {bad:?}")));
         }
         if text.starts_with('/') {
             return Err(refuse("it is absolute"));
         }
         if is_too_deep(text) {
-            return Err(refuse(&format!("it has more than {MOST_PARTS} parts")));
+            return Err(refuse(&format!("it has more than {MAX_SEGMENTS} segments")));
         }
         Self::from_disk(text)
-            .ok_or_else(|| refuse("a part of it is empty, starts with a dot, or leads outside the vault"))
+            .ok_or_else(|| refuse("a segment is empty, starts with a dot, or leads out of the vault"))
     }
 
-    /// Takes a path that a scan found; `None` for what is invisible in a vault or could lead out of it.
+    /// Converts a path from the disk. Returns `None` if it is hidden in a vault or could lead out of it.
     pub fn from_disk(text: &str) -> Option<Self> {
         (!is_too_deep(text) && text.split('/').all(is_segment)).then(|| Self(text.to_owned()))
     }
 
-    /// Takes a path for a file or folder that is to be made: a path like any, each of whose segments is a name that
-    /// every system can hold and every link can name (spec/obsidian.md 1.6).
+    /// Parses the path of a new file or folder. Beyond the rules of [`NotePath::parse`], every system must be able to
+    /// store each segment, and every link form to contain it (spec/obsidian.md 1.6).
     ///
-    /// `relaxed` allows what only Windows forbids.
+    /// With `relaxed`, names are allowed that only Windows forbids.
     ///
     /// # Errors
-    /// `Invalid`, with the reason; the code `name-not-linkable` where links to such a name break.
+    /// Returns `Invalid` with the reason. It contains the code `name-not-linkable` if links cannot contain the name.
     pub fn parse_new(text: &str, relaxed: bool) -> Result<Self> {
         let path = Self::parse(text)?;
         path.as_str().split('/').try_for_each(|segment| check_name(segment, relaxed))?;
@@ -91,44 +91,47 @@ impl NotePath {
         self.0.rfind('/').map_or("", |slash| &self.0[..slash])
     }
 
-    /// Says whether this is a Markdown note (`md`, compared without case; spec/obsidian.md 1.5).
+    /// Returns whether this is a Markdown note (`md`, compared without case; spec/obsidian.md 1.5).
     pub fn is_note(&self) -> bool {
         self.extension().eq_ignore_ascii_case("md")
     }
 
-    /// Says whether this is a JSON Canvas file.
+    /// Returns whether this is a JSON Canvas file.
     pub fn is_canvas(&self) -> bool {
         self.extension().eq_ignore_ascii_case("canvas")
     }
 
-    /// Returns the lower-cased NFC form that lookups compare by (spec/obsidian.md 0.2, *key*).
+    /// Returns the form in which paths are compared: NFC in lower case (spec/obsidian.md 0.2, *key*).
     pub fn key(&self) -> String {
         key(&self.0)
     }
 }
 
-/// A path has so many parts at most: each of them is looked up whenever the file is.
-pub const MOST_PARTS: usize = 100;
+/// The most segments of a path. Each of them is looked up whenever the file is.
+pub const MAX_SEGMENTS: usize = 100;
 
-/// Says whether a path has too many parts.
+/// Returns whether a path has more than [`MAX_SEGMENTS`] segments.
 pub fn is_too_deep(text: &str) -> bool {
-    memchr::memchr_iter(b'/', text.as_bytes()).count() >= MOST_PARTS
+    memchr::memchr_iter(b'/', text.as_bytes()).count() >= MAX_SEGMENTS
 }
 
-/// Says whether a text can be one segment of a [`NotePath`].
+/// Returns whether a text can be one segment of a [`NotePath`].
 pub fn is_segment(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !text.bytes().any(|byte| byte == 0)
 }
 
-/// Says why a name is none that we make.
+/// Checks the name of a new file or folder.
+///
+/// # Errors
+/// Returns `Invalid` with the reason.
 fn check_name(name: &str, relaxed: bool) -> Result<()> {
     let refuse = |why: &str| {
-        Err(Error::invalid(format!("{name:?} is no name for a new file or folder: {why}"))
-            .with_hint("choose another name; files that have such names already are read all the same"))
+        Err(Error::invalid(format!("{name:?} is not a valid name for a new file or folder: {why}"))
+            .with_hint("choose another name; existing files with such names can still be read"))
     };
     if name.contains(['#', '^', '[', ']']) || name.contains("%%") || name.contains('|') {
         return refuse(
-            "links to it would break, for it holds `#`, `^`, `[`, `]`, `|` or `%%` (name-not-linkable)",
+            "links to it would break, because it contains `#`, `^`, `[`, `]`, `|` or `%%` (name-not-linkable)",
         );
     }
     if name.len() > 255 {
@@ -157,13 +160,14 @@ fn check_name(name: &str, relaxed: bool) -> Result<()> {
     Ok(())
 }
 
+/// Returns whether a path from outside must not contain a character.
 fn is_forbidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\\' | ':')
         || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Brings a name to NFC, turns U+00A0 into a space and trims its ends (spec/obsidian.md 0.2, *clean*).
+/// Normalizes a name to NFC, with spaces in place of U+00A0, and trims it (spec/obsidian.md 0.2, *clean*).
 pub fn clean(text: &str) -> String {
     let plain = text.is_ascii();
     if plain {
@@ -177,7 +181,7 @@ pub fn clean(text: &str) -> String {
     }
 }
 
-/// Returns the form that names are compared by: lower-cased [`clean`] (spec/obsidian.md 0.2, *key*).
+/// Returns the form in which names are compared: [`clean`] in lower case (spec/obsidian.md 0.2, *key*).
 pub fn key(text: &str) -> String {
     let mut cleaned = clean(text);
     if cleaned.is_ascii() {
@@ -188,7 +192,7 @@ pub fn key(text: &str) -> String {
     }
 }
 
-/// Says whether a name is compared by this key.
+/// Returns whether `key` is the key of a name.
 pub fn has_key(name: &str, key: &str) -> bool {
     if name.is_ascii() { name.trim().eq_ignore_ascii_case(key) } else { self::key(name) == key }
 }
@@ -218,7 +222,7 @@ impl Serialize for NotePath {
 }
 
 impl<'de> Deserialize<'de> for NotePath {
-    /// Reads a path, refusing what would lead out of the vault.
+    /// Deserializes a path. A path that could lead out of the vault is an error.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::from_disk(&text)
@@ -226,20 +230,22 @@ impl<'de> Deserialize<'de> for NotePath {
     }
 }
 
-/// Returns the form of a text in which case does not count.
-pub fn caseless(text: &str) -> String {
-    lowered(&composed(text)).into_owned()
+/// Returns the form of a text for comparisons that ignore case: NFC in lower case.
+pub fn fold_case(text: &str) -> String {
+    lowercase_chars(&to_nfc(text)).into_owned()
 }
 
-/// Composes letters and marks (NFC), so that both ways to write `é` meet.
-pub fn composed(text: &str) -> Cow<'_, str> {
-    // ASCII neither composes nor is reordered, so runs of it need no look at their characters.
-    let is_composed = runs(text).all(|run| run.is_ascii() || is_nfc_quick(run.chars()) == IsNormalized::Yes);
+/// Normalizes a text to NFC, so that composed and decomposed spellings of `é` are equal.
+pub fn to_nfc(text: &str) -> Cow<'_, str> {
+    // ASCII is always in NFC, so runs of it need not be checked.
+    let is_composed =
+        ascii_runs(text).all(|run| run.is_ascii() || is_nfc_quick(run.chars()) == IsNormalized::Yes);
     if is_composed { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
 }
 
-/// Lower-cases letter by letter, so that a part of a text is a part of the lowered text.
-pub fn lowered(text: &str) -> Cow<'_, str> {
+/// Converts a text to lower case character by character, so that the result for a part of a text is a part of the
+/// result for the text.
+pub fn lowercase_chars(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         if !text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return Cow::Borrowed(text);
@@ -248,7 +254,7 @@ pub fn lowered(text: &str) -> Cow<'_, str> {
     }
     let low = |c: char| c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c });
     let mut out = String::with_capacity(text.len());
-    for run in runs(text) {
+    for run in ascii_runs(text) {
         if run.is_ascii() {
             let start = out.len();
             out.push_str(run);
@@ -262,25 +268,25 @@ pub fn lowered(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`caseless`], for a text in which that changes the length of no character, so that every place in it stays the
-/// same; nothing for any other.
-pub fn caseless_in_place(text: &str) -> Option<String> {
+/// Returns [`fold_case`] of a text if that changes the length of no character, so that all offsets stay valid. Returns
+/// `None` otherwise.
+pub fn fold_case_in_place(text: &str) -> Option<String> {
     let keeps_length = |c: char| c.to_lowercase().map(char::len_utf8).sum::<usize>() == c.len_utf8();
     let is_kept = |run: &str| {
         run.is_ascii() || is_nfc_quick(run.chars()) == IsNormalized::Yes && run.chars().all(keeps_length)
     };
-    runs(text).all(is_kept).then(|| lowered(text).into_owned())
+    ascii_runs(text).all(is_kept).then(|| lowercase_chars(text).into_owned())
 }
 
-/// So many bytes are looked at together where they may be all ASCII.
+/// The number of bytes that are checked for ASCII at a time.
 const BLOCK: usize = 64;
 
-/// Cuts a text into runs that are ASCII throughout or nowhere.
-fn runs(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into runs that are either all ASCII or contain no ASCII.
+fn ascii_runs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let is_ascii = rest.as_bytes().first()?.is_ascii();
-        // Whole blocks first: most texts are ASCII nearly throughout.
+        // Whole blocks are checked first, because most texts are mostly ASCII.
         let skipped = if is_ascii {
             BLOCK * rest.as_bytes().chunks_exact(BLOCK).take_while(|block| block.is_ascii()).count()
         } else {
@@ -289,8 +295,8 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
         let tail = rest.as_bytes().get(skipped..)?;
         let end =
             tail.iter().position(|byte| byte.is_ascii() != is_ascii).map_or(rest.len(), |at| skipped + at);
-        let (run, behind) = rest.split_at(end);
-        rest = behind;
+        let (run, remainder) = rest.split_at(end);
+        rest = remainder;
         Some(run)
     })
 }

@@ -1,67 +1,69 @@
-//! Link resolution: [`FileNames`] finds the file that a link means (spec/obsidian.md 3).
+//! Link resolution: [`FileNames`] finds the file that a link resolves to (spec/obsidian.md 3).
 //!
-//! Only paths count; aliases, titles and headings do not.
+//! Links resolve by path only. Aliases, titles and headings are ignored.
 
 use hashbrown::HashMap;
 use std::slice;
 
 use crate::text::path::{NotePath, clean, key};
 
-/// The form of the linktexts that a vault asks for (`newLinkFormat`, spec/obsidian.md 1.3).
+/// The form of new link texts in a vault (`newLinkFormat`, spec/obsidian.md 1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LinkFormat {
-    /// The bare file name where it is the only one, else the full path.
+    /// The file name if it is unique in the vault, otherwise the full path.
     #[default]
     Shortest,
-    /// The path from the folder of the note that holds the link.
+    /// The path from the folder of the note that contains the link.
     Relative,
     /// The path from the vault's root.
     Absolute,
 }
 
-/// The file that a link means, and how sure that is.
+/// The file that a link resolves to, and how certain that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolved<'a> {
-    /// The file, in its spelling on disk.
+    /// The path of the file as spelled on the disk.
     pub path: &'a NotePath,
-    /// Whether other files would have served as well (spec/obsidian.md 3.5).
+    /// Whether the link matches other files as well (spec/obsidian.md 3.5).
     pub ambiguous: bool,
-    /// Whether only the order of bytes decided between two of them.
+    /// Whether only the byte order of the paths decided between two of them.
     pub unstable: bool,
 }
 
-/// The files of a vault, found by name (spec/obsidian.md 3.2).
+/// The files of a vault, indexed by name (spec/obsidian.md 3.2).
 ///
-/// Paths are looked up among the files of their name, so that each file is in one table only.
+/// A path is looked up among the files with its name, so each file is in one table only.
 #[derive(Debug, Default)]
 pub struct FileNames {
     files: Vec<NamedFile>,
-    /// Places in `files` that stand empty.
-    free: Vec<u32>,
+    /// The unused indexes of `files`.
+    unused: Vec<u32>,
     by_name: HashMap<Box<str>, FileIds>,
 }
 
+/// A file of the table.
 #[derive(Debug)]
 struct NamedFile {
     path: NotePath,
-    /// The key of the path, where that is not the path itself.
+    /// The key of the path, if it differs from the path.
     key: Option<Box<str>>,
-    /// The length of the path in UTF-16 units.
+    /// The length of the path in UTF-16 code units.
     units: u32,
 }
 
-/// The files that share a name.
+/// The files with one name, as indexes of `files`.
 #[derive(Debug)]
 enum FileIds {
     One(u32),
     Many(Box<SharedName>),
 }
 
+/// Several files with one name.
 #[derive(Debug)]
 struct SharedName {
-    /// Ordered by key: the files below a folder stand together.
+    /// The files ordered by key, so that those below a folder are consecutive.
     by_key: Vec<u32>,
-    /// Ordered by preference: shortest path first.
+    /// The files ordered by preference, shortest path first.
     by_rank: Vec<u32>,
 }
 
@@ -92,40 +94,40 @@ impl NamedFile {
         self.key.as_deref().unwrap_or(self.path.as_str())
     }
 
-    /// Orders files of one key.
-    fn place(&self) -> (&str, &str) {
+    /// Returns the sort key of the order by key.
+    fn key_order(&self) -> (&str, &str) {
         (self.key(), self.path.as_str())
     }
 
-    /// Orders files by preference (spec/obsidian.md 3.3, step 11).
+    /// Returns the sort key of the order of preference (spec/obsidian.md 3.3, step 11).
     fn rank(&self) -> (u32, &str) {
         (self.units, self.path.as_str())
     }
 }
 
 impl FileNames {
-    /// Has room for so many files.
+    /// Creates an empty table with capacity for `files` files.
     pub fn with_capacity(files: usize) -> Self {
-        Self { files: Vec::with_capacity(files), free: Vec::new(), by_name: HashMap::with_capacity(files) }
+        Self { files: Vec::with_capacity(files), unused: Vec::new(), by_name: HashMap::with_capacity(files) }
     }
 
-    /// Adds a file; one that is there already stays as it is.
+    /// Adds a file, unless it is in the table already.
     pub fn insert(&mut self, path: &NotePath) {
         let name = key(path.name());
         let file = NamedFile::new(path);
-        let place = match self.by_name.get(name.as_str()) {
+        let positions = match self.by_name.get(name.as_str()) {
             None => None,
-            Some(ids) => match self.places(ids, &file) {
+            Some(ids) => match self.positions_of(ids, &file) {
                 (Ok(_), _) => return,
                 (Err(by_key), Ok(by_rank) | Err(by_rank)) => Some((by_key, by_rank)),
             },
         };
-        let id = self.free.pop().unwrap_or_else(|| u32::try_from(self.files.len()).unwrap_or(u32::MAX));
+        let id = self.unused.pop().unwrap_or_else(|| u32::try_from(self.files.len()).unwrap_or(u32::MAX));
         match self.files.get_mut(id as usize) {
-            Some(free) => *free = file,
+            Some(slot) => *slot = file,
             None => self.files.push(file),
         }
-        let Some((by_key, by_rank)) = place else {
+        let Some((by_key, by_rank)) = positions else {
             self.by_name.insert(name.into(), FileIds::One(id));
             return;
         };
@@ -141,16 +143,16 @@ impl FileNames {
         }
     }
 
-    /// Takes a file away, if it is there.
+    /// Removes a file, if it is in the table.
     pub fn remove(&mut self, path: &NotePath) {
         let name = key(path.name());
         let Some(ids) = self.by_name.get(name.as_str()) else {
             return;
         };
-        let (Ok(by_key), Ok(by_rank)) = self.places(ids, &NamedFile::new(path)) else {
+        let (Ok(by_key), Ok(by_rank)) = self.positions_of(ids, &NamedFile::new(path)) else {
             return;
         };
-        self.free.extend(ids.by_key().get(by_key));
+        self.unused.extend(ids.by_key().get(by_key));
         match self.by_name.get_mut(name.as_str()) {
             Some(FileIds::Many(many)) if many.by_key.len() > 1 => {
                 many.by_key.remove(by_key);
@@ -162,15 +164,15 @@ impl FileNames {
         }
     }
 
-    /// Says whether a file is the only one of its name.
-    pub fn is_alone(&self, path: &NotePath) -> bool {
+    /// Returns whether no other file has the name of a file.
+    pub fn has_unique_name(&self, path: &NotePath) -> bool {
         self.by_name.get(key(path.name()).as_str()).is_none_or(|ids| ids.by_key().len() == 1)
     }
 
-    /// Finds where a file stands, or belongs, in the two orders of its name.
-    fn places(&self, ids: &FileIds, file: &NamedFile) -> (Result<usize, usize>, Result<usize, usize>) {
+    /// Finds the positions of a file in the two orders of its name, or the positions at which to insert it.
+    fn positions_of(&self, ids: &FileIds, file: &NamedFile) -> (Result<usize, usize>, Result<usize, usize>) {
         (
-            ids.by_key().binary_search_by(|&id| self.file(id).place().cmp(&file.place())),
+            ids.by_key().binary_search_by(|&id| self.file(id).key_order().cmp(&file.key_order())),
             ids.by_rank().binary_search_by(|&id| self.file(id).rank().cmp(&file.rank())),
         )
     }
@@ -179,25 +181,27 @@ impl FileNames {
         &self.files[id as usize]
     }
 
-    /// Finds the file that a link in `source` means (spec/obsidian.md 3.3); an empty linkpath means the source.
+    /// Finds the file that a link in `source` resolves to (spec/obsidian.md 3.3). An empty link path resolves to the
+    /// source itself.
     pub fn resolve<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<Resolved<'a>> {
         let cleaned = clean(linkpath);
         if cleaned.is_empty() {
             return Some(Resolved { path: source, ambiguous: false, unstable: false });
         }
-        let named = |want: String| self.by_name.get(last(&want)).map(|ids| (want, ids));
-        let (want, ids) = spellings(&cleaned).find_map(named)?;
+        let named = |want: String| self.by_name.get(last_segment(&want)).map(|ids| (want, ids));
+        let (want, ids) = candidate_keys(&cleaned).find_map(named)?;
         if !want.contains('/')
             && let FileIds::One(id) = ids
         {
             return self.pick([*id]);
         }
-        let found = self.among(ids, &want, source)?;
-        Some(self.as_spelled(ids, found, &cleaned))
+        let found = self.resolve_among(ids, &want, source)?;
+        Some(self.prefer_spelling(ids, found, &cleaned))
     }
 
-    /// Finds the file that a link in `source` means, whose name is that of `ids`; `want` is the link without case.
-    fn among(&self, ids: &FileIds, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
+    /// Resolves a link in `source` among the files `ids`, which have the right name. `want` is the key of the link
+    /// path.
+    fn resolve_among(&self, ids: &FileIds, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
         let source_key = source.key();
         let folder = source_key.rfind('/').map_or("", |slash| &source_key[..=slash]);
         if want.starts_with("./") || want.starts_with("../") {
@@ -207,44 +211,46 @@ impl FileNames {
             return self.exact(ids, path);
         }
         let suffix = format!("/{want}");
-        let fits = |id: &u32| self.file(*id).key().ends_with(&suffix);
+        let matches = |id: &u32| self.file(*id).key().ends_with(&suffix);
         self.exact(ids, want)
-            .or_else(|| self.below(ids, folder, fits))
-            .or_else(|| self.pick(ids.by_rank().iter().copied().filter(fits)))
+            .or_else(|| self.below(ids, folder, matches))
+            .or_else(|| self.pick(ids.by_rank().iter().copied().filter(matches)))
     }
 
-    /// Finds the file of exactly this path, compared by key: what the file node of a canvas means.
+    /// Finds the file with exactly this path, compared by key, as file nodes of a canvas resolve.
     pub fn resolve_exact(&self, path: &str) -> Option<Resolved<'_>> {
         let lower = key(path);
-        let ids = self.by_name.get(last(&lower))?;
-        Some(self.as_spelled(ids, self.exact(ids, &lower)?, &clean(path)))
+        let ids = self.by_name.get(last_segment(&lower))?;
+        Some(self.prefer_spelling(ids, self.exact(ids, &lower)?, &clean(path)))
     }
 
-    /// Takes, of files whose paths differ by case alone, the one that is spelled most like the link, from its end on.
-    fn as_spelled<'a>(&'a self, ids: &FileIds, found: Resolved<'a>, link: &str) -> Resolved<'a> {
+    /// Among files whose paths differ only by case, selects the one whose spelling has the longest common suffix with
+    /// the link.
+    fn prefer_spelling<'a>(&'a self, ids: &FileIds, found: Resolved<'a>, link: &str) -> Resolved<'a> {
         if !found.ambiguous {
             return found;
         }
-        let of_file = found.path.key();
-        let start = ids.by_key().partition_point(|&id| self.file(id).key() < of_file.as_str());
-        let twins = ids.by_key().get(start..).unwrap_or_default().iter().map(|&id| self.file(id));
-        let twins = twins.take_while(|file| file.key() == of_file);
-        let likeness = |path: &NotePath| {
+        let path_key = found.path.key();
+        let start = ids.by_key().partition_point(|&id| self.file(id).key() < path_key.as_str());
+        let same_key = ids.by_key().get(start..).unwrap_or_default().iter().map(|&id| self.file(id));
+        let same_key = same_key.take_while(|file| file.key() == path_key);
+        let common_suffix = |path: &NotePath| {
             let path = path.as_str();
-            // The extension may be left out of a link.
-            let path = if ends_alike(path, link) { path } else { path.strip_suffix(".md").unwrap_or(path) };
+            // A link can omit the extension.
+            let path =
+                if has_same_extension(path, link) { path } else { path.strip_suffix(".md").unwrap_or(path) };
             path.bytes().rev().zip(link.bytes().rev()).take_while(|(one, other)| one == other).count()
         };
-        let rated: Vec<_> = twins.map(|twin| (likeness(&twin.path), &twin.path)).collect();
-        let most = rated.iter().map(|(likeness, _)| *likeness).max();
-        let mut best = rated.iter().filter(|(likeness, _)| Some(*likeness) == most);
+        let candidates: Vec<_> = same_key.map(|file| (common_suffix(&file.path), &file.path)).collect();
+        let longest = candidates.iter().map(|(common_suffix, _)| *common_suffix).max();
+        let mut best = candidates.iter().filter(|(common_suffix, _)| Some(*common_suffix) == longest);
         match (best.next(), best.next()) {
-            (Some((_, path)), None) if rated.len() > 1 => Resolved { path, unstable: false, ..found },
+            (Some((_, path)), None) if candidates.len() > 1 => Resolved { path, unstable: false, ..found },
             _ => found,
         }
     }
 
-    /// Picks among the files whose path key is `path`.
+    /// Selects the preferred file among those whose key is `path`.
     fn exact(&self, ids: &FileIds, path: &str) -> Option<Resolved<'_>> {
         let ids = ids.by_key();
         let start = ids.partition_point(|&id| self.file(id).key() < path);
@@ -252,10 +258,12 @@ impl FileNames {
         self.pick_unordered(same.collect())
     }
 
-    /// Picks among the files below a folder that fit; the folder ends in a slash, the root has none.
-    fn below(&self, ids: &FileIds, folder: &str, fits: impl Fn(&u32) -> bool) -> Option<Resolved<'_>> {
-        /// A group of more files than this is met soon enough by going through all of the name in order.
-        const FEW: usize = 64;
+    /// Selects the preferred file among those below a folder that match. The folder ends with a slash, or is empty for
+    /// the root.
+    fn below(&self, ids: &FileIds, folder: &str, matches: impl Fn(&u32) -> bool) -> Option<Resolved<'_>> {
+        /// The largest group that is filtered first. In a larger group, a match is found soon by going through all
+        /// files of the name in order of preference.
+        const MAX_FILTERED: usize = 64;
         let by_key = ids.by_key();
         let start = by_key.partition_point(|&id| self.file(id).key() < folder);
         let group = by_key.get(start..).unwrap_or_default();
@@ -263,10 +271,10 @@ impl FileNames {
         let group = group.get(..group.partition_point(is_below)).unwrap_or_default();
         if folder.is_empty() || group.is_empty() {
             None
-        } else if group.len() <= FEW {
-            self.pick_unordered(group.iter().copied().filter(fits).collect())
+        } else if group.len() <= MAX_FILTERED {
+            self.pick_unordered(group.iter().copied().filter(matches).collect())
         } else {
-            self.pick(ids.by_rank().iter().copied().filter(is_below).filter(fits))
+            self.pick(ids.by_rank().iter().copied().filter(is_below).filter(matches))
         }
     }
 
@@ -275,7 +283,7 @@ impl FileNames {
         self.pick(ids)
     }
 
-    /// Takes the first of the files, which come in order of preference.
+    /// Selects the first of the files, which come in order of preference.
     fn pick(&self, ids: impl IntoIterator<Item = u32>) -> Option<Resolved<'_>> {
         let mut files = ids.into_iter().map(|id| self.file(id));
         let best = files.next()?;
@@ -288,34 +296,37 @@ impl FileNames {
     }
 }
 
-/// Lists the names that a lookup of `linkpath` may consult, so that stored links can be found again when a file of
-/// such a name appears or vanishes; none for a link to the note itself.
+/// Lists the keys of the file names that `linkpath` can match, so that stored links can be resolved again when such a
+/// file is added or removed. A link to the note itself has none.
 pub fn name_keys(linkpath: &str) -> Vec<String> {
     let cleaned = clean(linkpath);
     if cleaned.is_empty() {
         return Vec::new();
     }
-    spellings(&cleaned).map(|want| last(&want).to_owned()).collect()
+    candidate_keys(&cleaned).map(|want| last_segment(&want).to_owned()).collect()
 }
 
-/// Returns the paths that a cleaned linkpath may mean, in order: as it stands where its name holds a dot, then with
-/// `.md`, which is appended before lower-casing because of the final sigma (spec/obsidian.md 3.3, steps 2 and 3).
-fn spellings(cleaned: &str) -> impl Iterator<Item = String> {
-    let literal = last(cleaned).contains('.').then(|| key(cleaned));
+/// Returns the keys of the paths that a cleaned link path can mean, in order: the path itself if its name contains a
+/// dot, then the path with `.md`. The extension is appended before lower-casing because of the final sigma
+/// (spec/obsidian.md 3.3, steps 2 and 3).
+fn candidate_keys(cleaned: &str) -> impl Iterator<Item = String> {
+    let literal = last_segment(cleaned).contains('.').then(|| key(cleaned));
     literal.into_iter().chain(std::iter::once_with(move || key(&format!("{cleaned}.md"))))
 }
 
-/// Says whether a path and a link have the same extension, without regard to case.
-fn ends_alike(path: &str, link: &str) -> bool {
-    let extension = |text: &str| last(text).rsplit_once('.').map(|(_, extension)| extension.to_lowercase());
+/// Returns whether a path and a link have the same extension, ignoring case.
+fn has_same_extension(path: &str, link: &str) -> bool {
+    let extension =
+        |text: &str| last_segment(text).rsplit_once('.').map(|(_, extension)| extension.to_lowercase());
     extension(path) == extension(link)
 }
 
-fn last(path: &str) -> &str {
+/// Returns the last segment of a path.
+fn last_segment(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Joins a relative path to a folder; `None` above the root.
+/// Joins a relative path to a folder. Returns `None` if it leads above the root.
 fn join(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {

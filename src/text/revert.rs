@@ -5,15 +5,15 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use crate::text::edit::Edit;
 use crate::text::span::Span;
 
-/// A changed part with more words than this is compared by lines alone.
-const WORDS: usize = 4000;
-/// A text longer than this, in bytes, is not compared.
-const LONGEST: usize = 4_000_000;
+/// The most words of a changed part that is compared by words. A larger part is compared by lines only.
+const MAX_WORDS: usize = 4000;
+/// The most bytes of a text. A longer one is not compared.
+const MAX_BYTES: usize = 4_000_000;
 
-/// Signs that stand inside names and paths, beside letters and digits.
-const JOINING: &[char] = &['/', '\\', '_', '-', '%'];
+/// The signs of names and paths, besides letters and digits.
+const NAME_SIGNS: &[char] = &['/', '\\', '_', '-', '%'];
 
-/// A run of bytes that two texts have in common: where it begins in each, and how long it is.
+/// A run of bytes that two texts have in common: its start in each, and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CommonRun {
     old: usize,
@@ -21,24 +21,26 @@ struct CommonRun {
     len: usize,
 }
 
-/// Plans how to take back what `patch` made of `before`, in a text that became `now` since; `None` where somebody changed
-/// what it wrote, or what it left out belongs in no certain place.
-pub fn take_back(before: &str, patch: &[Edit], after: &str, now: &str) -> Option<Vec<Edit>> {
-    if after.len().max(now.len()) > LONGEST {
+/// Plans the edits that revert `patch` in a text that has changed since.
+///
+/// `before` and `after` are the texts around the patch, and `now` is the present text. Returns `None` if the text that
+/// the patch wrote was changed, or if the position of a text that it removed is not certain.
+pub fn revert_edits(before: &str, patch: &[Edit], after: &str, now: &str) -> Option<Vec<Edit>> {
+    if after.len().max(now.len()) > MAX_BYTES {
         return None;
     }
-    let runs = common(after, now);
+    let runs = common_runs(after, now);
     let mut order: Vec<&Edit> = patch.iter().collect();
     order.sort_by_key(|edit| (edit.span.start, edit.span.end));
-    let (mut edits, mut come, mut gone) = (Vec::with_capacity(order.len()), 0, 0);
+    let (mut edits, mut added, mut removed) = (Vec::with_capacity(order.len()), 0, 0);
     for edit in order {
-        // Where the edit's text stands in `after`.
-        let start = (edit.span.start + come).checked_sub(gone)?;
+        // The span of the edit's text in `after`.
+        let start = (edit.span.start + added).checked_sub(removed)?;
         let end = start + edit.text.len();
-        come += edit.text.len();
-        gone += edit.span.end - edit.span.start;
+        added += edit.text.len();
+        removed += edit.span.end - edit.span.start;
         let former = before.get(edit.span.start..edit.span.end)?;
-        let span = placed(&runs, start, end, (after.len(), now.len()))?;
+        let span = locate(&runs, start, end, (after.len(), now.len()))?;
         let written = if edit.text.is_empty() { former } else { edit.text.as_str() };
         if is_joined(
             written,
@@ -52,39 +54,41 @@ pub fn take_back(before: &str, patch: &[Edit], after: &str, now: &str) -> Option
     Some(edits)
 }
 
-/// Says whether what was written is a part of a longer word or path now: `E/A.md` is not the `A.md` that was written.
-/// The arguments are the texts before and after it, at the time of the edit and now.
+/// Returns whether the written text is now a part of a longer word or path, such as `A.md` of `E/A.md`. `then` and
+/// `now` are the texts before and after it, at the time of the edit and now.
 fn is_joined(written: &str, then: (&str, &str), now: (&str, &str)) -> bool {
     let joins = |then: Option<char>, now: Option<char>| {
-        then != now && now.is_some_and(|sign| sign.is_alphanumeric() || JOINING.contains(&sign))
+        then != now && now.is_some_and(|sign| sign.is_alphanumeric() || NAME_SIGNS.contains(&sign))
     };
-    let before = joins(then.0.chars().next_back(), now.0.chars().next_back());
-    let behind = joins(then.1.chars().next(), now.1.chars().next());
-    before && !written.starts_with(char::is_whitespace) || behind && !written.ends_with(char::is_whitespace)
+    let preceding = joins(then.0.chars().next_back(), now.0.chars().next_back());
+    let following = joins(then.1.chars().next(), now.1.chars().next());
+    preceding && !written.starts_with(char::is_whitespace)
+        || following && !written.ends_with(char::is_whitespace)
 }
 
-/// Finds where a part of the old text is in the new one; `None` if it is not there as it was.
-fn placed(runs: &[CommonRun], start: usize, end: usize, lengths: (usize, usize)) -> Option<Span> {
-    let holds = |run: &&CommonRun| run.old <= start && end <= run.old + run.len;
+/// Finds a part of the old text in the new one. Returns `None` if it has changed.
+fn locate(runs: &[CommonRun], start: usize, end: usize, lengths: (usize, usize)) -> Option<Span> {
+    let contains = |run: &&CommonRun| run.old <= start && end <= run.old + run.len;
     if start < end {
-        let run = runs.iter().find(holds)?;
+        let run = runs.iter().find(contains)?;
         let at = run.new + (start - run.old);
         return Some(Span::new(at, at + (end - start)));
     }
-    // Nothing stands there: the place is certain where what is around it is still together.
-    let mut places: Vec<usize> = runs.iter().filter(holds).map(|run| run.new + (start - run.old)).collect();
+    // The part is empty. Its position is certain if the texts around it are still adjacent.
+    let mut positions: Vec<usize> =
+        runs.iter().filter(contains).map(|run| run.new + (start - run.old)).collect();
     if lengths.0 == 0 {
-        places.push(0);
+        positions.push(0);
     }
-    places.dedup();
-    match places.as_slice() {
+    positions.dedup();
+    match positions.as_slice() {
         [at] => Some(Span::new(*at, *at)),
         _ => None,
     }
 }
 
-/// Lists what two texts have in common, by lines, and within changed lines by words.
-fn common(old: &str, new: &str) -> Vec<CommonRun> {
+/// Lists the common runs of two texts, by lines, and within changed lines by words.
+fn common_runs(old: &str, new: &str) -> Vec<CommonRun> {
     let (olds, news) = (lines(old), lines(new));
     let mut runs = Vec::new();
     for op in capture_diff_slices(Algorithm::Patience, &olds, &news) {
@@ -100,7 +104,7 @@ fn common(old: &str, new: &str) -> Vec<CommonRun> {
                 let (from, to) = (offset(old, &olds, old_index), offset(new, &news, new_index));
                 let part = old.get(from..offset(old, &olds, old_index + old_len)).unwrap_or("");
                 let other = new.get(to..offset(new, &news, new_index + new_len)).unwrap_or("");
-                words_in_common(part, other, (from, to), &mut runs);
+                add_common_words(part, other, (from, to), &mut runs);
             }
             DiffOp::Delete { .. } | DiffOp::Insert { .. } => {}
         }
@@ -108,9 +112,10 @@ fn common(old: &str, new: &str) -> Vec<CommonRun> {
     runs
 }
 
-fn words_in_common(old: &str, new: &str, at: (usize, usize), runs: &mut Vec<CommonRun>) {
+/// Adds the common runs of two changed parts, by words.
+fn add_common_words(old: &str, new: &str, at: (usize, usize), runs: &mut Vec<CommonRun>) {
     let (olds, news) = (words(old), words(new));
-    if olds.len().max(news.len()) > WORDS {
+    if olds.len().max(news.len()) > MAX_WORDS {
         return;
     }
     for op in capture_diff_slices(Algorithm::Myers, &olds, &news) {
@@ -122,7 +127,7 @@ fn words_in_common(old: &str, new: &str, at: (usize, usize), runs: &mut Vec<Comm
     }
 }
 
-/// Adds a run to the one before where they are together in both texts.
+/// Adds a run, merged with the last one if they are adjacent in both texts.
 fn push(runs: &mut Vec<CommonRun>, run: CommonRun) {
     match runs.last_mut() {
         Some(last) if last.old + last.len == run.old && last.new + last.len == run.new => last.len += run.len,
@@ -130,7 +135,7 @@ fn push(runs: &mut Vec<CommonRun>, run: CommonRun) {
     }
 }
 
-/// Returns where a part begins in its text; behind the last one, the text ends.
+/// Returns the offset of a part in its text, or the length of the text for the index after the last part.
 fn offset(text: &str, parts: &[&str], index: usize) -> usize {
     parts.get(index).map_or(text.len(), |part| part.as_ptr() as usize - text.as_ptr() as usize)
 }
@@ -139,7 +144,7 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// Cuts a text into runs of letters and digits, and single other characters.
+/// Splits a text into runs of letters and digits, and single other characters.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;
@@ -161,16 +166,16 @@ mod tests {
     use crate::text::edit::{apply, single_edit};
     use crate::text::*;
 
-    /// An edit leads from the first text to the second; others then made the third of it. Taken back, the fourth is left.
-    fn check_back(before: &str, after: &str, now: &str, expected: Option<&str>) {
+    /// Checks that the edit from `before` to `after`, reverted in `now`, gives `expected`.
+    fn check_revert(before: &str, after: &str, now: &str, expected: Option<&str>) {
         let patch: Vec<Edit> = single_edit(before, after).into_iter().collect();
-        let back = take_back(before, &patch, after, now);
+        let back = revert_edits(before, &patch, after, now);
         let back = back.map(|edits| String::from_utf8(apply(now.as_bytes(), &edits).unwrap()).unwrap());
         assert_eq!(back.as_deref(), expected, "{before:?} {after:?} {now:?}");
     }
 
     #[test]
-    fn what_nobody_touched_is_taken_back() {
+    fn edits_are_reverted_where_their_text_is_unchanged() {
         let cases = [
             ("a\n", "a\nb\n", "a\nb\n", Some("a\n")),
             ("a\n", "a\nb\n", "x\na\nb\n", Some("x\na\n")),
@@ -195,7 +200,7 @@ mod tests {
             ("a\n", "", "x\n", Some("a\nx\n")),
         ];
         for (before, after, now, expected) in cases {
-            check_back(before, after, now, expected);
+            check_revert(before, after, now, expected);
         }
         assert_eq!(cases.len(), 16);
     }

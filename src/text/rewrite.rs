@@ -19,7 +19,7 @@ use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
-/// Reads a note or a canvas.
+/// Parses a note or a canvas, depending on the path.
 pub fn parse(path: &NotePath, text: &str) -> Note {
     if path.is_canvas() { canvas::parse(text) } else { Note::parse(text) }
 }
@@ -31,12 +31,12 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Adds a file that moves.
+    /// Adds a move of a file.
     pub fn insert(&mut self, from: NotePath, to: NotePath) {
         self.to.insert(from, to);
     }
 
-    /// Returns the place of a file afterwards.
+    /// Returns the path of a file after the moves.
     pub fn of<'a>(&'a self, path: &'a NotePath) -> &'a NotePath {
         self.to.get(path).unwrap_or(path)
     }
@@ -46,7 +46,7 @@ impl Moves {
         self.to.iter()
     }
 
-    /// Says whether nothing moves.
+    /// Returns whether there are no moves.
     pub fn is_empty(&self) -> bool {
         self.to.is_empty()
     }
@@ -55,51 +55,52 @@ impl Moves {
 /// The options of link rewriting (spec/obsidian.md 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RewriteOptions {
-    /// The form of the link texts that we write.
+    /// The form of new link texts.
     pub format: LinkFormat,
-    /// Leave a relative link alone that other programs would not find any more, as long as Obsidian does.
+    /// Keep relative links that Obsidian still resolves, but programs that follow them as file paths no longer do.
     pub keep_lookup_links: bool,
-    /// Lengthen links whose target only the order of bytes decides.
+    /// Lengthen links whose target is decided only by the byte order of paths.
     pub stabilise: bool,
-    /// Rewrite links that are a part of a property value too (spec/obsidian.md 2.7).
+    /// Also rewrite links that are a part of a property value (spec/obsidian.md 2.7).
     pub partial_properties: bool,
 }
 
-/// The names of a vault before and after an operation.
+/// The files of a vault before and after an operation.
 #[derive(Debug)]
 pub struct RenameContext<'a> {
-    /// Every file that a link in question could mean, where it is now.
+    /// The present paths of all files that a rewritten link can resolve to.
     pub before: &'a FileNames,
-    /// The same, where it will be.
+    /// The paths of the same files after the operation.
     pub after: &'a FileNames,
-    /// The way from one to the other.
+    /// The moves of the operation.
     pub moves: &'a Moves,
-    /// Where the text in question will be, where that is not where its file goes: a part that is taken out.
-    pub place: Option<&'a NotePath>,
-    /// What the user asked for.
+    /// The future path of the text, if it is not the future path of its file because the text is moved to another note.
+    pub destination: Option<&'a NotePath>,
+    /// The options of the user.
     pub options: RewriteOptions,
 }
 
 /// The link edits of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkRewrite {
-    /// The bytes to change.
+    /// The edits of the file.
     pub edits: Vec<Edit>,
-    /// How many links they change.
+    /// The number of links that the edits change.
     pub links: usize,
-    /// Links that were left alone and should not have been.
+    /// Remarks on links that should have been changed and were not.
     pub remarks: Vec<Remark>,
-    /// How many links were looked at, texts read back included: it grows with the links, and not with their square.
+    /// The number of links that were examined, also in texts that were parsed again. It grows linearly with the number
+    /// of links.
     pub work: usize,
 }
 
-/// A file whose links are checked.
+/// A file whose links are rewritten.
 struct LinkingFile<'t> {
     path: &'t NotePath,
     text: &'t str,
     note: &'t Note,
     lines: Lines,
-    /// The properties whose values have an anchor, alias or tag, in order.
+    /// The spans of properties whose values have an anchor, alias or tag, in order.
     shared: Vec<Span>,
 }
 
@@ -110,69 +111,72 @@ impl<'t> LinkingFile<'t> {
         Self { path, text, note, lines: Lines::new(text), shared }
     }
 
-    /// Says whether a link is in such a property.
+    /// Returns whether a link is in such a property.
     fn is_shared(&self, link: Span) -> bool {
-        let behind = self.shared.partition_point(|span| span.start <= link.start);
-        behind.checked_sub(1).and_then(|at| self.shared.get(at)).is_some_and(|span| span.encloses(link))
+        let next = self.shared.partition_point(|span| span.start <= link.start);
+        next.checked_sub(1).and_then(|at| self.shared.get(at)).is_some_and(|span| span.encloses(link))
     }
 }
 
 /// How much of a Markdown link destination is percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EncodingLevel {
-    /// As little as possible, like Obsidian.
-    Usual,
+    /// As little as possible, as Obsidian does.
+    Minimal,
     /// All ASCII punctuation.
     Strict,
 }
 
-/// The result of parsing an edited text again.
+/// The links that differ from what was expected when an edited text is parsed again.
 #[derive(Debug, PartialEq, Eq)]
-enum ReadBack {
-    /// All links resolve as expected.
-    Nothing,
-    /// These links, by their old spans, do not resolve as expected.
+enum Mismatch {
+    /// There are none: all links resolve as expected.
+    None,
+    /// These links, given by their old spans, do not resolve as expected.
     Links(HashSet<Span>),
     /// The text has other links than expected.
     Text,
 }
 
-/// An edited text is read back at most so many times to find which edits it bears.
-const ATTEMPTS: usize = 64;
+/// The most times that an edited text is parsed again to find which edits are safe.
+const MAX_ATTEMPTS: usize = 64;
 
 impl RenameContext<'_> {
-    /// Finds the file that a link means now.
+    /// Finds the file that a link resolves to now.
     fn target<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<&'n NotePath> {
         lookup(self.before, link, source).map(|(path, _)| path)
     }
 
-    /// Returns the place that links are written for.
-    fn place_of<'n>(&'n self, source: &'n NotePath) -> &'n NotePath {
-        self.place.unwrap_or_else(|| self.moves.of(source))
+    /// Returns the future path of the file whose links are written.
+    fn path_after<'n>(&'n self, source: &'n NotePath) -> &'n NotePath {
+        self.destination.unwrap_or_else(|| self.moves.of(source))
     }
 
-    /// Says how the links of a file must change so that each means the same file afterwards.
+    /// Plans the edits of the links of a file, so that each resolves to the same file after the operation.
     ///
-    /// `source` is where the file is now, `text` what it holds, `note` what [`parse`] read out of it.
+    /// `source` is the present path of the file, `text` its content, and `note` the result of [`parse`].
     pub fn retarget(&self, source: &NotePath, text: &str, note: &Note) -> LinkRewrite {
         let file = LinkingFile::new(source, text, note);
-        let mut usual = self.plan(&file, EncodingLevel::Usual);
-        if usual.edits.is_empty() || self.misread(&file, &usual.edits, &mut usual.work) == ReadBack::Nothing {
-            return usual;
+        let mut minimal = self.plan(&file, EncodingLevel::Minimal);
+        if minimal.edits.is_empty()
+            || self.mismatch(&file, &minimal.edits, &mut minimal.work) == Mismatch::None
+        {
+            return minimal;
         }
         let mut strict = self.plan(&file, EncodingLevel::Strict);
-        strict.work += usual.work;
-        match self.misread(&file, &strict.edits, &mut strict.work) {
-            ReadBack::Nothing => strict,
-            misread => self.keep_what_holds(&file, misread, strict.work),
+        strict.work += minimal.work;
+        match self.mismatch(&file, &strict.edits, &mut strict.work) {
+            Mismatch::None => strict,
+            mismatch => self.keep_safe_edits(&file, mismatch, strict.work),
         }
     }
 
-    /// Keeps the edits that read back and refuses the others, where all of them together do not.
-    fn keep_what_holds(&self, file: &LinkingFile<'_>, misread: ReadBack, work: usize) -> LinkRewrite {
+    /// Keeps the edits that are read back correctly, and refuses the others. It is used when all edits together are not
+    /// read back correctly.
+    fn keep_safe_edits(&self, file: &LinkingFile<'_>, mismatch: Mismatch, work: usize) -> LinkRewrite {
         let mut kept = LinkRewrite { work, ..LinkRewrite::default() };
         let mut planned: Vec<(&Link, LinkRewrite)> = Vec::new();
-        for link in self.followed(file.note) {
+        for link in self.rewritable_links(file.note) {
             let mut one = LinkRewrite::default();
             self.plan_link(file, link, EncodingLevel::Strict, &mut one);
             kept.work += 1;
@@ -181,12 +185,12 @@ impl RenameContext<'_> {
                 planned.push((link, one));
             }
         }
-        // Mostly the links that do not read back can be told at once; they come last.
-        let is_doubtful =
-            |link: &Link| matches!(&misread, ReadBack::Links(spans) if spans.contains(&link.span));
-        let (doubtful, fine): (Vec<_>, Vec<_>) = planned.into_iter().partition(|(link, _)| is_doubtful(link));
-        let (mut refused, mut attempts) = (Vec::new(), ATTEMPTS);
-        for group in [fine, doubtful] {
+        // The links that were not read back correctly are tried last.
+        let is_suspect =
+            |link: &Link| matches!(&mismatch, Mismatch::Links(spans) if spans.contains(&link.span));
+        let (suspect, others): (Vec<_>, Vec<_>) = planned.into_iter().partition(|(link, _)| is_suspect(link));
+        let (mut refused, mut attempts) = (Vec::new(), MAX_ATTEMPTS);
+        for group in [others, suspect] {
             self.keep_group(file, &group, &mut attempts, &mut kept, &mut refused);
         }
         kept.edits.sort_by_key(|edit| edit.span);
@@ -194,12 +198,13 @@ impl RenameContext<'_> {
         let message = "the link could not be written in a form that is read back correctly";
         let refusal = |span| remark("reparse-mismatch", file.path, file.text, &file.lines, span, message);
         kept.remarks.extend(refused.into_iter().map(refusal));
-        kept.remarks.extend(self.left(file));
+        kept.remarks.extend(self.unchanged_mentions(file));
         kept
     }
 
-    /// Keeps the edits of a group that read back with what is kept already: of all of it, else of either half. After so
-    /// many attempts the rest is refused, for each attempt reads the whole text.
+    /// Keeps the edits of a group if they are read back correctly together with those that are kept already; otherwise
+    /// tries each half. After [`MAX_ATTEMPTS`] attempts the rest is refused, because each attempt parses the whole
+    /// text.
     fn keep_group(
         &self,
         file: &LinkingFile<'_>,
@@ -215,7 +220,7 @@ impl RenameContext<'_> {
             *attempts -= 1;
             let mut tried = kept.edits.clone();
             tried.extend(group.iter().flat_map(|(_, one)| &one.edits).cloned());
-            if self.misread(file, &tried, &mut kept.work) == ReadBack::Nothing {
+            if self.mismatch(file, &tried, &mut kept.work) == Mismatch::None {
                 kept.edits = tried;
                 kept.links += group.iter().map(|(_, one)| one.links).sum::<usize>();
                 return;
@@ -229,49 +234,51 @@ impl RenameContext<'_> {
         refused.extend(group.iter().map(|(link, _)| link.span));
     }
 
-    fn plan(&self, file: &LinkingFile<'_>, care: EncodingLevel) -> LinkRewrite {
+    /// Plans the edits of all links of a file.
+    fn plan(&self, file: &LinkingFile<'_>, level: EncodingLevel) -> LinkRewrite {
         let mut rewritten = LinkRewrite::default();
-        for link in self.followed(file.note) {
-            self.plan_link(file, link, care, &mut rewritten);
+        for link in self.rewritable_links(file.note) {
+            self.plan_link(file, link, level, &mut rewritten);
             rewritten.work += 1;
         }
-        rewritten.remarks.extend(self.left(file));
+        rewritten.remarks.extend(self.unchanged_mentions(file));
         rewritten
     }
 
-    /// Tells of names of moved files that are no links, and so stay as they are.
-    fn left(&self, file: &LinkingFile<'_>) -> impl Iterator<Item = Remark> {
-        let left = file.note.mentions.iter().filter(|mention| !self.follows(mention));
-        left.filter(|mention| !self.stays(file.path, &mention.link)).map(
+    /// Returns remarks on mentions of moved files that are not links, and are not changed.
+    fn unchanged_mentions(&self, file: &LinkingFile<'_>) -> impl Iterator<Item = Remark> {
+        let unchanged = file.note.mentions.iter().filter(|mention| !self.is_rewritable(mention));
+        unchanged.filter(|mention| !self.keeps_target(file.path, &mention.link)).map(
             |UnlinkedReference { kind, link }| {
                 remark(kind.code(), file.path, file.text, &file.lines, link.span, kind.why())
             },
         )
     }
 
-    /// Says whether a mention is treated as a link.
-    fn follows(&self, mention: &UnlinkedReference) -> bool {
+    /// Returns whether a mention is rewritten as a link.
+    fn is_rewritable(&self, mention: &UnlinkedReference) -> bool {
         self.options.partial_properties && mention.kind == UnlinkedReferenceKind::PartialProperty
     }
 
-    /// Lists the links that are rewritten, those of the note's own list first.
-    fn followed<'n>(&self, note: &'n Note) -> impl Iterator<Item = &'n Link> {
-        let mentions = note.mentions.iter().filter(|mention| self.follows(mention));
+    /// Iterates over the links to rewrite: first the links of the note, then mentions.
+    fn rewritable_links<'n>(&self, note: &'n Note) -> impl Iterator<Item = &'n Link> {
+        let mentions = note.mentions.iter().filter(|mention| self.is_rewritable(mention));
         note.links.iter().chain(mentions.map(|mention| &mention.link))
     }
 
-    /// Says whether a link means the same file afterwards, or meant none.
-    fn stays(&self, source: &NotePath, link: &Link) -> bool {
+    /// Returns whether a link resolves to the same file after the operation, or to none before it.
+    fn keeps_target(&self, source: &NotePath, link: &Link) -> bool {
         let Some(target) = self.target(link, source) else { return true };
-        let found = lookup(self.after, link, self.place_of(source));
+        let found = lookup(self.after, link, self.path_after(source));
         found.is_some_and(|(path, _)| path == self.moves.of(target))
     }
 
+    /// Plans the edits of one link, or a remark if it cannot be rewritten.
     fn plan_link(
         &self,
         file: &LinkingFile<'_>,
         link: &Link,
-        care: EncodingLevel,
+        level: EncodingLevel,
         rewritten: &mut LinkRewrite,
     ) {
         let LinkingFile { path: source, text, ref lines, .. } = *file;
@@ -279,14 +286,14 @@ impl RenameContext<'_> {
             return;
         }
         let Some(target) = self.target(link, source) else { return };
-        let (wanted, place) = (self.moves.of(target), self.place_of(source));
+        let (wanted, place) = (self.moves.of(target), self.path_after(source));
         let found = lookup(self.after, link, place);
-        // A canvas names its files as they are spelled; other links find them without regard to case.
+        // A canvas contains paths in their exact spelling. Other links ignore case.
         let is_spelled = |path: &str| path == wanted.as_str();
         let is_stale = is_canvas_path(link) && wanted != target && !is_spelled(&link.path);
-        let still = !is_stale
+        let is_kept = !is_stale
             && found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
-        if still && !self.leads_astray(link, source, target) {
+        if is_kept && !self.breaks_file_path(link, source, target) {
             return;
         }
         let mut refuse = |code: &str, message: &str| {
@@ -303,12 +310,12 @@ impl RenameContext<'_> {
             return refuse("name-not-linkable", "no link text resolves to the new name");
         };
         let inner = match syntax(link, text) {
-            DestinationSyntax::Wiki if !stands_in_wikilink(&linktext) => {
+            DestinationSyntax::Wiki if !fits_in_wikilink(&linktext) => {
                 return refuse("name-not-linkable", "a wikilink cannot contain the new name");
             }
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => linktext.clone(),
-            DestinationSyntax::Plain => percent_encode(&linktext, care, link.place == LinkContext::Table),
-            DestinationSyntax::Angle => angle_encode(&linktext, care),
+            DestinationSyntax::Plain => percent_encode(&linktext, level, link.place == LinkContext::Table),
+            DestinationSyntax::Angle => angle_encode(&linktext, level),
         };
         let Some(raw) = encode_in(link.escape.host, &inner) else {
             return refuse("yaml-style", "this value cannot contain the new name without quotes");
@@ -318,10 +325,10 @@ impl RenameContext<'_> {
         rewritten.edits.extend(self.label(link, text, target, wanted, &raw));
     }
 
-    /// Says whether a link of the relative kind was the way through the file system before its note moved, and would
-    /// not be after (spec/obsidian.md 4.1, case W12).
-    fn leads_astray(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
-        let place = self.place_of(source);
+    /// Returns whether a relative link was a valid file path before its note moved, and is not after the move
+    /// (spec/obsidian.md 4.1, case W12).
+    fn breaks_file_path(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
+        let place = self.path_after(source);
         let is_markdown = link.escape.inner == LinkEscape::Percent;
         if self.options.format != LinkFormat::Relative
             || self.options.keep_lookup_links
@@ -331,14 +338,15 @@ impl RenameContext<'_> {
             return false;
         }
         let plain = link.path.trim_start_matches("./");
-        let led = |from: &NotePath, to: &NotePath| {
-            let way = relative(from.folder(), to.as_str());
-            plain == way || Some(plain) == way.strip_suffix(".md")
+        let is_file_path = |from: &NotePath, to: &NotePath| {
+            let relative_path = relative(from.folder(), to.as_str());
+            plain == relative_path || Some(plain) == relative_path.strip_suffix(".md")
         };
-        led(source, target) && !led(place, self.moves.of(target))
+        is_file_path(source, target) && !is_file_path(place, self.moves.of(target))
     }
 
-    /// Returns the text by which a link in `source` finds `target` (spec/obsidian.md 4.3); `None` where none does.
+    /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath.
+    /// Returns `None` if there is none.
     fn linktext(&self, link: &Link, target: &NotePath, source: &NotePath) -> Option<String> {
         if is_canvas_path(link) {
             return Some(target.as_str().to_owned());
@@ -346,7 +354,7 @@ impl RenameContext<'_> {
         linktext(self.after, target, source, self.options.format, link.escape.inner == LinkEscape::Percent)
     }
 
-    /// Returns the change of alias or label that goes with a new destination (spec/obsidian.md 4.4).
+    /// Returns the edit of the alias or label that belongs to a new destination (spec/obsidian.md 4.4).
     fn label(&self, link: &Link, text: &str, old: &NotePath, new: &NotePath, raw: &str) -> Option<Edit> {
         let span = link.alias_span.filter(|span| !span.is_empty())?;
         let label = span.of(text);
@@ -370,40 +378,41 @@ impl RenameContext<'_> {
         (encoded != label).then(|| Edit::replace(span, encoded))
     }
 
-    /// Reads the edited text back: there must be the same links in the same order, each meaning what it should.
-    fn misread(&self, file: &LinkingFile<'_>, edits: &[Edit], work: &mut usize) -> ReadBack {
-        let place = self.place_of(file.path);
-        let Ok(changed) = apply(file.text.as_bytes(), edits) else { return ReadBack::Text };
-        let Ok(changed) = String::from_utf8(changed) else { return ReadBack::Text };
-        let again = parse(place, &changed);
-        let count = self.followed(file.note).count();
+    /// Parses the edited text again. It must have the same links in the same order, and each must resolve as expected.
+    fn mismatch(&self, file: &LinkingFile<'_>, edits: &[Edit], work: &mut usize) -> Mismatch {
+        let place = self.path_after(file.path);
+        let Ok(changed) = apply(file.text.as_bytes(), edits) else { return Mismatch::Text };
+        let Ok(changed) = String::from_utf8(changed) else { return Mismatch::Text };
+        let reparsed = parse(place, &changed);
+        let count = self.rewritable_links(file.note).count();
         *work += count;
-        if self.followed(&again).count() != count || again.links.len() != file.note.links.len() {
-            return ReadBack::Text;
+        if self.rewritable_links(&reparsed).count() != count || reparsed.links.len() != file.note.links.len()
+        {
+            return Mismatch::Text;
         }
         let edited: HashSet<Span> = edits.iter().map(|edit| edit.span).collect();
         let mut wrong = HashSet::new();
-        for (old, new) in self.followed(file.note).zip(self.followed(&again)) {
+        for (old, new) in self.rewritable_links(file.note).zip(self.rewritable_links(&reparsed)) {
             let touched = edited.contains(&old.path_span);
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
             if !(touched || is_same && old.path == new.path) {
-                return ReadBack::Text;
+                return Mismatch::Text;
             }
             let wanted = self.target(old, file.path).map(|target| self.moves.of(target));
             if touched && !(is_same && lookup(self.after, new, place).map(|(path, _)| path) == wanted) {
                 wrong.insert(old.span);
             }
         }
-        if wrong.is_empty() { ReadBack::Nothing } else { ReadBack::Links(wrong) }
+        if wrong.is_empty() { Mismatch::None } else { Mismatch::Links(wrong) }
     }
 }
 
-/// Says whether a link is the path of a canvas's node.
+/// Returns whether a link is the path of a canvas node.
 fn is_canvas_path(link: &Link) -> bool {
     matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup)
 }
 
-/// Finds the file that a link means, and whether only the order of bytes decided that.
+/// Finds the file that a link resolves to, and whether only the byte order of paths decided that.
 fn lookup<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option<(&'n NotePath, bool)> {
     let found = match link.form {
         LinkForm::CanvasFile | LinkForm::CanvasGroup => names.resolve_exact(&link.path),
@@ -412,10 +421,10 @@ fn lookup<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option
     found.map(|found| (found.path, found.unstable))
 }
 
-/// Returns the text by which a link in `source` finds `target` (spec/obsidian.md 4.3), without a subpath; `None` where
-/// none does.
+/// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath. Returns
+/// `None` if there is none.
 ///
-/// `with_extension` is for Markdown links, which keep `.md`.
+/// With `with_extension`, the text keeps `.md`, as in Markdown links.
 pub fn linktext(
     names: &FileNames,
     target: &NotePath,
@@ -423,24 +432,26 @@ pub fn linktext(
     format: LinkFormat,
     with_extension: bool,
 ) -> Option<String> {
-    let way = relative(source.folder(), target.as_str());
-    let beside = format!("./{way}");
+    let relative_path = relative(source.folder(), target.as_str());
+    let explicit = format!("./{relative_path}");
     let full = target.as_str().to_owned();
     let rooted = format!("/{full}");
     let candidates = match format {
-        LinkFormat::Shortest if names.is_alone(target) => vec![target.name().to_owned(), full, rooted],
+        LinkFormat::Shortest if names.has_unique_name(target) => vec![target.name().to_owned(), full, rooted],
         LinkFormat::Shortest | LinkFormat::Absolute => vec![full, rooted],
-        LinkFormat::Relative => vec![way, beside, full, rooted],
+        LinkFormat::Relative => vec![relative_path, explicit, full, rooted],
     };
-    let finds = |text: &str| names.resolve(text, source).is_some_and(|found| found.path == target);
+    let resolves = |text: &str| names.resolve(text, source).is_some_and(|found| found.path == target);
     candidates.into_iter().find_map(|candidate| {
         let bare = candidate.len().checked_sub(3).and_then(|end| candidate.get(..end));
         let bare = bare.filter(|_| target.is_note() && !with_extension);
-        bare.filter(|bare| finds(bare)).map(str::to_owned).or_else(|| finds(&candidate).then_some(candidate))
+        bare.filter(|bare| resolves(bare))
+            .map(str::to_owned)
+            .or_else(|| resolves(&candidate).then_some(candidate))
     })
 }
 
-/// Returns the way from a folder to a path, both from the root of the vault.
+/// Returns the relative path from a folder to a file, both given from the root of the vault.
 fn relative(folder: &str, path: &str) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     let to: Vec<&str> = path.split('/').collect();
@@ -471,8 +482,8 @@ fn syntax(link: &Link, text: &str) -> DestinationSyntax {
     }
 }
 
-/// Says whether a path can be the target of a wikilink (spec/obsidian.md 1.6, 4.3).
-pub fn stands_in_wikilink(path: &str) -> bool {
+/// Returns whether a wikilink can contain a path as its target (spec/obsidian.md 1.6, 4.3).
+pub fn fits_in_wikilink(path: &str) -> bool {
     !path.contains(['#', '|', '^', '\n', '\r'])
         && !path.contains("[[")
         && !path.contains("]]")
@@ -481,44 +492,45 @@ pub fn stands_in_wikilink(path: &str) -> bool {
 }
 
 /// Encodes a path as the destination of a Markdown link without angle brackets (spec/obsidian.md 4.3).
-fn percent_encode(path: &str, care: EncodingLevel, in_table: bool) -> String {
+fn percent_encode(path: &str, level: EncodingLevel, in_table: bool) -> String {
     let balanced = is_balanced(path);
     let mut out = String::with_capacity(path.len() + 8);
     for (at, c) in path.char_indices() {
-        let coded = match c {
+        let is_encoded = match c {
             ' ' | '\\' => true,
             _ if c.is_control() => true,
-            '(' | ')' => !balanced || care == EncodingLevel::Strict,
-            '<' => at == 0 || care == EncodingLevel::Strict,
-            '|' => in_table || care == EncodingLevel::Strict,
-            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == EncodingLevel::Strict,
+            '(' | ')' => !balanced || level == EncodingLevel::Strict,
+            '<' => at == 0 || level == EncodingLevel::Strict,
+            '|' => in_table || level == EncodingLevel::Strict,
+            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || level == EncodingLevel::Strict,
             '#' => true,
             '/' | '.' | '-' | '_' | '~' => false,
-            _ => care == EncodingLevel::Strict && c.is_ascii_punctuation(),
+            _ => level == EncodingLevel::Strict && c.is_ascii_punctuation(),
         };
-        push(c, coded, &mut out);
+        push(c, is_encoded, &mut out);
     }
     out
 }
 
 /// Encodes a path as the destination of a Markdown link in angle brackets.
-fn angle_encode(path: &str, care: EncodingLevel) -> String {
+fn angle_encode(path: &str, level: EncodingLevel) -> String {
     let mut out = String::with_capacity(path.len() + 8);
     for (at, c) in path.char_indices() {
-        let coded = match c {
+        let is_encoded = match c {
             '<' | '>' | '\\' | '#' => true,
             _ if c.is_control() => true,
-            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || care == EncodingLevel::Strict,
+            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || level == EncodingLevel::Strict,
             ' ' | '/' | '.' | '-' | '_' | '~' => false,
-            _ => care == EncodingLevel::Strict && c.is_ascii_punctuation(),
+            _ => level == EncodingLevel::Strict && c.is_ascii_punctuation(),
         };
-        push(c, coded, &mut out);
+        push(c, is_encoded, &mut out);
     }
     out
 }
 
-fn push(c: char, coded: bool, out: &mut String) {
-    if !coded {
+/// Appends a character, percent-encoded or as it is.
+fn push(c: char, is_encoded: bool, out: &mut String) {
+    if !is_encoded {
         out.push(c);
         return;
     }
@@ -543,7 +555,7 @@ fn is_balanced(path: &str) -> bool {
     open == 0
 }
 
-/// Returns the text that names a heading in a link (spec/obsidian.md 3.6, *heading_linktext*).
+/// Returns the text of a heading as links contain it (spec/obsidian.md 3.6, *heading_linktext*).
 pub fn heading_linktext(heading: &str) -> String {
     let mut plain = heading.to_owned();
     for pair in ["%%", "[[", "]]"] {
@@ -553,18 +565,18 @@ pub fn heading_linktext(heading: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A part of a note with its new name.
+/// The renaming of a part of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartRename {
-    /// The heading of this index, and its new text.
+    /// The index of a heading, and its new text.
     Heading(usize, String),
-    /// The block of this index, and its new id.
+    /// The index of a block, and its new id.
     Block(usize, String),
 }
 
-/// Says how the links of a file must change when a part of another note, or of its own, gets another name.
+/// Plans the edits of the links of a file when a part of a note is renamed, which can be the file itself.
 ///
-/// `is_target` says whether a link means the note whose part it is, and `target` is that note as it is now.
+/// `is_target` returns whether a link resolves to the note with the part, and `target` is that note before the change.
 pub fn rename_part(
     source: &NotePath,
     text: &str,
@@ -581,9 +593,9 @@ pub fn rename_part(
         let inner = match syntax(link, text) {
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => new,
             DestinationSyntax::Plain => {
-                percent_encode(&new, EncodingLevel::Usual, link.place == LinkContext::Table)
+                percent_encode(&new, EncodingLevel::Minimal, link.place == LinkContext::Table)
             }
-            DestinationSyntax::Angle => angle_encode(&new, EncodingLevel::Usual),
+            DestinationSyntax::Angle => angle_encode(&new, EncodingLevel::Minimal),
         };
         match encode_in(link.escape.host, &inner) {
             Some(raw) => {
@@ -600,7 +612,7 @@ pub fn rename_part(
     rewritten
 }
 
-/// Finds the segment of a link's subpath that names the part, and what it becomes.
+/// Finds the segment of a link's subpath that means the part, and its replacement.
 fn renamed_segment(
     link: &Link,
     text: &str,
@@ -609,21 +621,21 @@ fn renamed_segment(
 ) -> Option<(Span, String)> {
     let raw = link.subpath_span.of(text);
     let mut decoded = link.subpath.split('#').filter(|segment| !segment.trim().is_empty());
-    let mut upto = String::new();
+    let mut prefix = String::new();
     let mut at = link.subpath_span.start;
     for piece in raw.split('#') {
         let start = at;
         at += piece.len() + 1;
-        let said = piece.trim();
-        if said.is_empty() {
+        let trimmed = piece.trim();
+        if trimmed.is_empty() {
             continue;
         }
         let segment = decoded.next()?;
-        upto.push('#');
-        upto.push_str(segment);
+        prefix.push('#');
+        prefix.push_str(segment);
         let lead = piece.len() - piece.trim_start().len();
-        let span = Span::new(start + lead, start + lead + said.len());
-        match (part, parts.find(&upto)) {
+        let span = Span::new(start + lead, start + lead + trimmed.len());
+        match (part, parts.find(&prefix)) {
             (PartRename::Heading(index, new), Some(SubpathTarget::Heading(found))) if found == *index => {
                 return Some((span, heading_linktext(new)));
             }
@@ -636,8 +648,7 @@ fn renamed_segment(
     None
 }
 
-/// Says whether another heading of the note would be found in place of one that is renamed to `new`, or would be
-/// hidden by it.
+/// Returns whether a link to the heading that is renamed to `new` could also mean another heading of the note.
 pub fn heading_clashes(note: &Note, index: usize, new: &str) -> bool {
     let key = heading_key(&heading_linktext(new));
     note.headings.iter().enumerate().any(|(at, heading)| at != index && heading_key(&heading.text) == key)

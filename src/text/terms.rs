@@ -1,7 +1,8 @@
-//! Text analysis: the tokenizer that turns text into the terms of BM25, snippets and queries.
+//! Text analysis: the tokenizer that splits text into the terms of BM25, snippets and queries.
 //!
-//! Rules are those of spec/search.md (Text analysis): lower-cased, diacritics folded, unspaced scripts by bigrams,
-//! identifiers whole and by part. One analysis serves index and query, so the two can never disagree.
+//! The rules are those of spec/search.md (Text analysis): terms are in lower case and without diacritics, scripts
+//! without spaces are split into bigrams, and identifiers are kept whole and split into parts. The index and queries
+//! use the same analysis.
 
 use std::mem;
 
@@ -11,10 +12,10 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::text::ascii::small_run;
 
-/// Words longer than this many bytes are data, not language, and are left out.
-const LONGEST_WORD: usize = 128;
-/// An identifier of more parts than this is found by its parts alone.
-const MOST_PARTS: usize = 12;
+/// The most bytes of a word. A longer one is data, not language, and is omitted.
+const MAX_WORD_LENGTH: usize = 128;
+/// The most parts of an identifier that is kept whole. A longer one is found by its parts only.
+const MAX_PARTS: usize = 12;
 
 /// The kind of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,12 +25,13 @@ pub enum TermKind {
     Word,
     /// A part of an identifier or compound, such as `snake` of `snake_case`.
     Part,
-    /// A whole identifier or compound that was also given by parts; it shares the first part's position.
+    /// A whole identifier or compound whose parts are terms too. It has the position of its first part.
     Whole,
-    /// Two neighbouring characters of an unspaced script, or a single one that stands alone.
-    Gram,
-    /// The last character of a longer run, so that a query for it alone finds it; queries leave it out.
-    Tail,
+    /// Two adjacent characters of a script without spaces, or a single one.
+    Bigram,
+    /// The last character of a longer run of such a script, so that a query for this character finds it. Queries omit
+    /// it.
+    LastCharacter,
 }
 
 /// One term with its position.
@@ -37,9 +39,9 @@ pub enum TermKind {
 pub struct Term {
     /// The folded text.
     pub text: String,
-    /// Byte offset of its first character in the analysed text.
+    /// The byte offset of its start in the analysed text.
     pub start: usize,
-    /// Byte offset after its last character.
+    /// The byte offset of its end.
     pub end: usize,
     /// The position for phrase queries.
     pub position: usize,
@@ -47,6 +49,7 @@ pub struct Term {
     pub kind: TermKind,
 }
 
+/// A term before folding.
 #[derive(Debug, Clone, Copy)]
 struct TermSpan {
     start: usize,
@@ -55,48 +58,52 @@ struct TermSpan {
     kind: TermKind,
 }
 
-/// Walks over the terms of a text, reusing one buffer.
+/// An iterator over the terms of a text. It reuses its buffers.
 #[derive(Debug, Default)]
 pub struct Terms<'a> {
     text: &'a str,
+    /// The byte offset of the text that is not yet split.
     at: usize,
+    /// The position of the next term.
     position: usize,
+    /// The terms of the last word.
     queue: Vec<TermSpan>,
-    queued: usize,
-    /// Parts of the word being cut; kept for its space.
+    /// The index of the next term in `queue`.
+    next_queued: usize,
+    /// The parts of the current word.
     parts: Vec<(usize, usize)>,
     current: Term,
     has_omissions: bool,
-    /// Whether words are only cut where something stands between letters.
-    runs: bool,
+    /// Whether the terms are whole runs of letters and digits.
+    in_runs: bool,
 }
 
 /// Returns every term of `text`.
 pub fn terms(text: &str) -> Vec<Term> {
-    let mut walk = Terms::new(text);
+    let mut terms = Terms::new(text);
     let mut found = Vec::new();
-    while walk.advance() {
-        found.push(walk.term().clone());
+    while terms.advance() {
+        found.push(terms.term().clone());
     }
     found
 }
 
 impl<'a> Terms<'a> {
-    /// Starts at the beginning of `text`.
+    /// Creates an iterator over the terms of `text`.
     pub fn new(text: &'a str) -> Self {
         Self { text, ..Self::default() }
     }
 
-    /// Starts at the beginning of another text, in the same space.
+    /// Creates an iterator over another text from the buffers of this one.
     pub fn over<'b>(self, text: &'b str) -> Terms<'b> {
         let Self { mut queue, parts, current, .. } = self;
         queue.clear();
         Terms { text, queue, parts, current, ..Terms::default() }
     }
 
-    /// Gives no identifiers and no parts from here on: only whole runs of letters and digits.
+    /// Changes the terms to whole runs of letters and digits, instead of identifiers and their parts.
     pub fn in_runs(self) -> Self {
-        Self { runs: true, ..self }
+        Self { in_runs: true, ..self }
     }
 
     /// Returns the term that the last [`Terms::advance`] reached.
@@ -104,14 +111,14 @@ impl<'a> Terms<'a> {
         &self.current
     }
 
-    /// Says whether something met so far is in no term as a whole: a word or identifier beyond reason.
+    /// Returns whether a part of the text so far was omitted because a word or identifier is too long.
     pub fn has_omissions(&self) -> bool {
         self.has_omissions
     }
 
-    /// Moves to the next term; `false` at the end.
+    /// Advances to the next term. Returns `false` at the end.
     pub fn advance(&mut self) -> bool {
-        while let Some(TermSpan { start, end, position, kind }) = self.next_cut() {
+        while let Some(TermSpan { start, end, position, kind }) = self.next_span() {
             let raw = self.text.get(start..end).unwrap_or("");
             self.current.text.clear();
             fold_into(raw, &mut self.current.text);
@@ -123,13 +130,14 @@ impl<'a> Terms<'a> {
         false
     }
 
-    /// Moves to the next term and gives its text alone: most words stand in the text as they are folded.
+    /// Advances to the next term, and returns only its text. This is faster than [`Terms::advance`], because most words
+    /// need no folding.
     pub fn next_text(&mut self) -> Option<&str> {
         loop {
-            if let Some((start, end)) = self.next_plain() {
+            if let Some((start, end)) = self.next_plain_word() {
                 let word = self.text.get(start..end)?;
-                // A plain word has a capital in front alone.
-                let length = if self.runs { word.len() } else { 1 };
+                // A plain word can have a capital only at its start.
+                let length = if self.in_runs { word.len() } else { 1 };
                 if !word.bytes().take(length).any(|byte| byte.is_ascii_uppercase()) {
                     return Some(word);
                 }
@@ -137,8 +145,8 @@ impl<'a> Terms<'a> {
                 fold_into(word, &mut self.current.text);
                 break;
             }
-            let cut = self.next_cut()?;
-            let raw = self.text.get(cut.start..cut.end)?;
+            let span = self.next_span()?;
+            let raw = self.text.get(span.start..span.end)?;
             if raw.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
                 return Some(raw);
             }
@@ -151,12 +159,13 @@ impl<'a> Terms<'a> {
         Some(&self.current.text)
     }
 
-    /// Passes over what stands before the next word, and over that where it is of the usual kind: then it needs no cut.
-    fn next_plain(&mut self) -> Option<(usize, usize)> {
-        if self.queued < self.queue.len() {
+    /// Skips what separates words, and returns the next word if it is [plain](plain_word), so that it need not be
+    /// split.
+    fn next_plain_word(&mut self) -> Option<(usize, usize)> {
+        if self.next_queued < self.queue.len() {
             return None;
         }
-        let (bytes, runs) = (self.text.as_bytes(), self.runs);
+        let (bytes, runs) = (self.text.as_bytes(), self.in_runs);
         let is_between = |&&byte: &&u8| {
             matches!(ByteClass::of(byte), ByteClass::Space | ByteClass::Sign) && (runs || byte != b'_')
         };
@@ -164,25 +173,27 @@ impl<'a> Terms<'a> {
         self.at += between.count();
         let start = self.at;
         let end = if runs { plain_run(bytes, start) } else { plain_word(bytes, start) };
-        let end = end.filter(|end| end - start <= LONGEST_WORD)?;
+        let end = end.filter(|end| end - start <= MAX_WORD_LENGTH)?;
         (self.at, self.position) = (end, self.position + 1);
         Some((start, end))
     }
 
-    fn next_cut(&mut self) -> Option<TermSpan> {
-        while self.queued == self.queue.len() {
+    /// Returns the next term before folding.
+    fn next_span(&mut self) -> Option<TermSpan> {
+        while self.next_queued == self.queue.len() {
             self.queue.clear();
-            self.queued = 0;
-            if !self.cut_group() {
+            self.next_queued = 0;
+            if !self.queue_next_word() {
                 return None;
             }
         }
-        self.queued += 1;
-        self.queue.get(self.queued - 1).copied()
+        self.next_queued += 1;
+        self.queue.get(self.next_queued - 1).copied()
     }
 
+    /// Queues a term at the next position, unless it is too long.
     fn push(&mut self, start: usize, end: usize, kind: TermKind) {
-        if end - start <= LONGEST_WORD {
+        if end - start <= MAX_WORD_LENGTH {
             self.queue.push(TermSpan { start, end, position: self.position, kind });
         } else {
             self.has_omissions = true;
@@ -190,18 +201,19 @@ impl<'a> Terms<'a> {
         self.position += 1;
     }
 
-    /// Finds the next word, identifier or run of an unspaced script and queues its terms.
-    fn cut_group(&mut self) -> bool {
+    /// Finds the next word, identifier or run of a script without spaces, and queues its terms. Returns `false` at the
+    /// end of the text.
+    fn queue_next_word(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
             if byte.is_ascii() {
                 if byte.is_ascii_alphanumeric() || byte == b'_' {
-                    match plain_word(bytes, self.at).filter(|_| !self.runs) {
+                    match plain_word(bytes, self.at).filter(|_| !self.in_runs) {
                         Some(end) => {
                             self.push(self.at, end, TermKind::Word);
                             self.at = end;
                         }
-                        None => self.cut_word_or_run(),
+                        None => self.queue_word_or_run(),
                     }
                     return true;
                 }
@@ -212,11 +224,11 @@ impl<'a> Terms<'a> {
                 return false;
             };
             if is_unspaced(c) {
-                self.cut_grams();
+                self.queue_bigrams();
                 return true;
             }
             if is_word(c) {
-                self.cut_word_or_run();
+                self.queue_word_or_run();
                 return true;
             }
             self.at += c.len_utf8();
@@ -224,7 +236,8 @@ impl<'a> Terms<'a> {
         false
     }
 
-    fn cut_grams(&mut self) {
+    /// Queues the bigrams of a run of a script without spaces.
+    fn queue_bigrams(&mut self) {
         let mut starts: [usize; 2] = [self.at, self.at];
         let mut count = 0usize;
         while let Some(c) = char_at(self.text, self.at) {
@@ -238,20 +251,20 @@ impl<'a> Terms<'a> {
             }
             count += 1;
             if count > 1 {
-                self.push(starts[1], self.at, TermKind::Gram);
+                self.push(starts[1], self.at, TermKind::Bigram);
             }
             starts = [starts[1], start];
         }
-        let kind = if count == 1 { TermKind::Gram } else { TermKind::Tail };
+        let kind = if count == 1 { TermKind::Bigram } else { TermKind::LastCharacter };
         self.push(starts[1], self.at, kind);
     }
 
-    fn cut_word_or_run(&mut self) {
-        if self.runs { self.cut_run() } else { self.cut_word() }
+    fn queue_word_or_run(&mut self) {
+        if self.in_runs { self.queue_run() } else { self.queue_word() }
     }
 
-    /// Cuts one run of letters and digits, or passes over a sign that joins some.
-    fn cut_run(&mut self) {
+    /// Queues one run of letters and digits, or skips a sign between runs.
+    fn queue_run(&mut self) {
         let begin = self.at;
         let letters = self.text.as_bytes().iter().skip(begin).take_while(|byte| byte.is_ascii_alphanumeric());
         self.at += letters.count();
@@ -265,104 +278,127 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Cuts one word with the connectors and case changes inside it.
-    fn cut_word(&mut self) {
-        let begin = self.at;
+    /// Splits one word at the connectors and case changes in it, and queues the whole and its parts.
+    fn queue_word(&mut self) {
+        let start = self.at;
         let mut parts = mem::take(&mut self.parts);
         parts.clear();
-        let mut part_start = begin;
-        let mut shape = CaseState::default();
-        let mut joined = false;
-        let mut apostrophe = false;
-        let mut before: Option<char> = None;
-        let mut end = begin;
-        loop {
-            // No word breaks before a small letter or a digit.
-            let rest = self.text.as_bytes().get(end..).unwrap_or_default();
-            let small = small_run(rest);
-            if let Some(&last) = rest.get(..small).and_then(<[u8]>::last) {
-                shape = CaseState { last_lower: last.is_ascii_lowercase(), last_upper: false };
-                before = Some(char::from(last));
-                end += small;
-            }
-            let Some(c) = char_at(self.text, end) else { break };
-            let width = c.len_utf8();
-            if is_word(c) && c != '_' {
-                if before.is_some() && shape.breaks(c, self.text, end + width) {
-                    parts.push((part_start, end));
-                    part_start = end;
-                    joined = true;
-                }
-                shape.push(c);
-                before = Some(c);
-                end += width;
-                continue;
-            }
-            let next = char_at(self.text, end + width);
-            let links = match c {
-                '_' => true,
-                '-' | '.' | '\'' | '\u{2019}' => {
-                    before.is_some() && next.is_some_and(|n| is_word(n) && n != '_')
-                }
-                _ => false,
-            };
-            if !links || is_unspaced(c) {
-                break;
-            }
-            if end > part_start {
-                parts.push((part_start, end));
-            }
-            if c == '\'' || c == '\u{2019}' {
-                apostrophe = true;
-            } else {
-                joined = true;
-            }
-            end += width;
-            part_start = end;
-            shape = CaseState::default();
-            before = if c == '_' { None } else { Some(c) };
-        }
-        if end > part_start {
-            parts.push((part_start, end));
-        }
-        // `C++` and `C#` are names of their own; the bare letter stays findable as a part.
+        let WordScan { end, is_joined, has_apostrophe } = scan_word(self.text, start, &mut parts);
+        // `C++` and `C#` are names of their own, and the letter alone is a part of them.
         let suffix = self.text.get(end..).map_or(0, sign_suffix);
-        let whole_end = end + suffix;
-        self.at = whole_end.max(begin + 1);
-        let is_compound = (parts.len() > 1 && joined) || suffix > 0;
-        if is_compound && parts.len() <= MOST_PARTS && whole_end - begin <= LONGEST_WORD {
-            let raw = self.text.get(begin..end).unwrap_or("");
-            let start = begin + (raw.len() - raw.trim_start_matches('_').len());
-            // It comes before its parts, so that positions never run backwards.
-            self.queue.push(TermSpan {
-                start,
-                end: whole_end,
-                position: self.position,
-                kind: TermKind::Whole,
-            });
-        } else if is_compound {
-            self.has_omissions = true;
-        }
-        if is_compound && parts.len() == 5 && self.text.get(begin..end).is_some_and(is_uuid) {
-            // Nobody looks for a part of a UUID, and each would be a term of its own.
-            self.position += 1;
-            self.parts = parts;
-            return;
-        }
-        let kind = if is_compound { TermKind::Part } else { TermKind::Word };
-        for (index, &(start, stop)) in parts.iter().enumerate() {
-            let tail = self.text.get(start..stop).unwrap_or("");
-            if apostrophe && index > 0 && is_clitic(tail) {
-                continue;
+        self.at = (end + suffix).max(start + 1);
+        if (parts.len() > 1 && is_joined) || suffix > 0 {
+            self.queue_whole(start, end, suffix, parts.len());
+            // Nobody searches for a part of a UUID, and each would be a term of its own.
+            if parts.len() == 5 && self.text.get(start..end).is_some_and(is_uuid) {
+                self.position += 1;
+            } else {
+                self.queue_parts(&parts, TermKind::Part, has_apostrophe);
             }
-            self.push(start, stop, kind);
+        } else {
+            self.queue_parts(&parts, TermKind::Word, has_apostrophe);
         }
         self.parts = parts;
     }
+
+    /// Queues a compound of `parts` parts as a whole, unless it is too long. It precedes its parts, so that positions
+    /// never decrease.
+    fn queue_whole(&mut self, start: usize, end: usize, suffix: usize, parts: usize) {
+        if parts > MAX_PARTS || end + suffix - start > MAX_WORD_LENGTH {
+            self.has_omissions = true;
+            return;
+        }
+        let raw = self.text.get(start..end).unwrap_or("");
+        let underscores = raw.len() - raw.trim_start_matches('_').len();
+        self.queue.push(TermSpan {
+            start: start + underscores,
+            end: end + suffix,
+            position: self.position,
+            kind: TermKind::Whole,
+        });
+    }
+
+    /// Queues the parts of a word, without the clitics after an apostrophe.
+    #[inline]
+    fn queue_parts(&mut self, parts: &[(usize, usize)], kind: TermKind, has_apostrophe: bool) {
+        for (index, &(start, end)) in parts.iter().enumerate() {
+            let is_dropped = has_apostrophe && index > 0 && self.text.get(start..end).is_some_and(is_clitic);
+            if !is_dropped {
+                self.push(start, end, kind);
+            }
+        }
+    }
 }
 
-/// Returns the end of the word at `at` where it is the usual kind: ASCII letters and digits, a capital at most in front,
-/// and nothing after it that could join it to more. `None` where [`Terms::cut_word`] has to look closer.
+/// The result of scanning one word.
+struct WordScan {
+    /// The end of the word.
+    end: usize,
+    /// Whether a connector other than an apostrophe, or a case change, separates parts.
+    is_joined: bool,
+    /// Whether an apostrophe separates parts.
+    has_apostrophe: bool,
+}
+
+/// Finds the end of the word at `start`, and appends its parts to `parts`.
+#[inline]
+fn scan_word(text: &str, start: usize, parts: &mut Vec<(usize, usize)>) -> WordScan {
+    let mut scan = WordScan { end: start, is_joined: false, has_apostrophe: false };
+    let mut part_start = start;
+    let mut case = CaseState::default();
+    let mut before: Option<char> = None;
+    loop {
+        // No part begins at a lowercase letter or a digit.
+        let rest = text.as_bytes().get(scan.end..).unwrap_or_default();
+        let small = small_run(rest);
+        if let Some(&last) = rest.get(..small).and_then(<[u8]>::last) {
+            case = CaseState { last_lower: last.is_ascii_lowercase(), last_upper: false };
+            before = Some(char::from(last));
+            scan.end += small;
+        }
+        let Some(c) = char_at(text, scan.end) else { break };
+        let next = scan.end + c.len_utf8();
+        if is_word(c) && c != '_' {
+            if before.is_some() && case.breaks(c, text, next) {
+                parts.push((part_start, scan.end));
+                part_start = scan.end;
+                scan.is_joined = true;
+            }
+            case.push(c);
+            before = Some(c);
+        } else if connects(c, before, char_at(text, next)) {
+            if scan.end > part_start {
+                parts.push((part_start, scan.end));
+            }
+            let is_apostrophe = matches!(c, '\'' | '\u{2019}');
+            scan.has_apostrophe |= is_apostrophe;
+            scan.is_joined |= !is_apostrophe;
+            part_start = next;
+            case = CaseState::default();
+            before = Some(c).filter(|&c| c != '_');
+        } else {
+            break;
+        }
+        scan.end = next;
+    }
+    if scan.end > part_start {
+        parts.push((part_start, scan.end));
+    }
+    scan
+}
+
+/// Returns whether a character that is not a letter or digit connects the parts of a word.
+#[inline]
+fn connects(c: char, before: Option<char>, after: Option<char>) -> bool {
+    match c {
+        '_' => true,
+        '-' | '.' | '\'' | '\u{2019}' => before.is_some() && after.is_some_and(|c| is_word(c) && c != '_'),
+        _ => false,
+    }
+}
+
+/// Returns the end of the word at `at` if the word is plain: ASCII letters and digits, at most the first of them a
+/// capital, and no connector after it. Returns `None` if [`Terms::queue_word`] must examine it.
 fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric())?;
     let rest = bytes.get(at + 1..)?;
@@ -379,8 +415,8 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     (!is_open).then_some(at + 1 + length)
 }
 
-/// Returns the end of the run of letters and digits at `at` where all of them are ASCII; `None` where [`Terms::cut_run`]
-/// has to look closer.
+/// Returns the end of the run of letters and digits at `at` if all of them are ASCII. Returns `None` if
+/// [`Terms::queue_run`] must examine it.
 fn plain_run(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
@@ -390,25 +426,26 @@ fn plain_run(bytes: &[u8], at: usize) -> Option<usize> {
 /// The class of a byte for the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteClass {
-    /// A small letter of ASCII, or a digit.
+    /// A lowercase ASCII letter, or a digit.
     Small,
-    /// A capital of ASCII.
+    /// An uppercase ASCII letter.
     Capital,
-    /// White space of ASCII.
+    /// ASCII white space.
     Space,
-    /// Another sign of ASCII.
+    /// Another ASCII character.
     Sign,
-    /// A part of a character beyond ASCII.
+    /// A byte of a character that is not ASCII.
     Wide,
 }
 
 impl ByteClass {
-    /// Tells the class of a byte.
+    /// Returns the class of a byte.
     pub(super) fn of(byte: u8) -> Self {
         CLASSES[usize::from(byte)]
     }
 }
 
+/// The class of each byte.
 const CLASSES: [ByteClass; 256] = {
     let mut classes = [ByteClass::Wide; 256];
     let mut byte = 0;
@@ -424,7 +461,7 @@ const CLASSES: [ByteClass; 256] = {
     classes
 };
 
-/// Remembers just enough of a word to see where `camelCase` and `HTTPServer` break.
+/// The case of the last character of a word, which determines where `camelCase` and `HTTPServer` are split.
 #[derive(Default)]
 struct CaseState {
     last_lower: bool,
@@ -432,11 +469,13 @@ struct CaseState {
 }
 
 impl CaseState {
+    /// Records a character of the word.
     fn push(&mut self, c: char) {
         self.last_lower = c.is_lowercase();
         self.last_upper = c.is_uppercase();
     }
 
+    /// Returns whether a part of the word ends before `c`; `next` is the offset after it.
     fn breaks(&self, c: char, text: &str, next: usize) -> bool {
         if !c.is_uppercase() {
             return false;
@@ -446,11 +485,12 @@ impl CaseState {
     }
 }
 
-/// Keeps `PDFs` and `IDs` in one piece: a lone `s` behind capitals is a plural.
+/// Returns whether a plural `s` is at `at`, as in `PDFs` and `IDs`, which are not split.
 fn is_plural(text: &str, at: usize) -> bool {
     char_at(text, at) == Some('s') && !char_at(text, at + 1).is_some_and(is_word)
 }
 
+/// Returns the length of the suffix `++` or `#` at the start of `rest`, or 0.
 fn sign_suffix(rest: &str) -> usize {
     let length = match rest.as_bytes() {
         [b'+', b'+', ..] => 2,
@@ -459,19 +499,22 @@ fn sign_suffix(rest: &str) -> usize {
     };
     let ends = !rest
         .get(length..)
-        .and_then(|behind| behind.chars().next())
+        .and_then(|following| following.chars().next())
         .is_some_and(|c| is_word(c) || is_unspaced(c) || c == '+' || c == '#');
     if ends { length } else { 0 }
 }
 
+/// Returns whether a word has the form of a UUID.
 fn is_uuid(word: &str) -> bool {
     word.len() == 36 && word.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
+/// Returns whether the part after an apostrophe is a clitic, such as the `s` of `it's`.
 fn is_clitic(tail: &str) -> bool {
     ["s", "t", "d", "m", "ll", "re", "ve"].iter().any(|clitic| tail.eq_ignore_ascii_case(clitic))
 }
 
+/// Returns the character at a byte offset.
 fn char_at(text: &str, at: usize) -> Option<char> {
     match text.as_bytes().get(at) {
         Some(&byte) if byte.is_ascii() => Some(char::from(byte)),
@@ -480,6 +523,7 @@ fn char_at(text: &str, at: usize) -> Option<char> {
     }
 }
 
+/// Returns whether a character is part of words.
 fn is_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
@@ -487,7 +531,7 @@ fn is_word(c: char) -> bool {
     (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c)
 }
 
-/// Says whether a script is written without spaces between words, so that only character pairs find its words.
+/// Returns whether a character belongs to a script without spaces between words, whose words are found by bigrams only.
 pub fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0EFF}' // Thai, Lao
@@ -505,10 +549,10 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{323AF}') // Han, supplementary
 }
 
-/// Appends `raw` lower-cased, in compatibility form, without diacritics.
+/// Appends `raw` in lower case, in compatibility form and without diacritics.
 ///
-/// Marks of Latin, Greek and Cyrillic letters (U+0300–U+036F) and Arabic vowel signs go; marks that are letters in
-/// their own script (Devanagari vowels, kana voicing) stay.
+/// Combining marks of Latin, Greek and Cyrillic letters (U+0300–U+036F) and Arabic vowel signs are removed. Marks that
+/// are letters of their script (Devanagari vowels, kana voicing) are kept.
 pub fn fold_into(raw: &str, out: &mut String) {
     if raw.is_ascii() {
         let start = out.len();
@@ -537,19 +581,20 @@ pub fn fold_into(raw: &str, out: &mut String) {
     }
 }
 
-/// Remembered stems, for notes and for a query; powers of two.
-const REMEMBERED: usize = 4096;
-const REMEMBERED_BRIEFLY: usize = 16;
+/// The slots of the cache for a whole text, and for a few words. Both are powers of two.
+const CACHE_SLOTS: usize = 4096;
+const SMALL_CACHE_SLOTS: usize = 16;
 
-/// Reduces English words to their stems by Snowball's Porter2 algorithm; leaves everything else alone.
+/// A stemmer for English words (Snowball's Porter2 algorithm). It leaves everything else unchanged.
 ///
-/// It remembers the words that it met last, for a text uses few words many times.
+/// It caches recent stems, because a text repeats few words many times.
 pub struct CachedStemmer {
     stemmer: Stemmer,
-    /// Each word has one place, by its hash; the last that came there is in it.
-    met: Vec<Option<Box<StemCacheEntry>>>,
+    /// A direct-mapped cache: the hash of a word determines its slot, which holds the last such word.
+    slots: Vec<Option<Box<StemCacheEntry>>>,
 }
 
+/// A word with its stem.
 #[derive(Debug, Clone, Default)]
 struct StemCacheEntry {
     word: String,
@@ -558,55 +603,55 @@ struct StemCacheEntry {
 
 impl std::fmt::Debug for CachedStemmer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stem(English)")
+        f.write_str("CachedStemmer(English)")
     }
 }
 
 impl Default for CachedStemmer {
     fn default() -> Self {
-        Self::remembering(REMEMBERED)
+        Self::with_slots(CACHE_SLOTS)
     }
 }
 
 impl CachedStemmer {
-    /// Is for a few words: it remembers little, and costs little to make.
-    pub fn brief() -> Self {
-        Self::remembering(REMEMBERED_BRIEFLY)
+    /// Creates a stemmer for a few words, with a small cache that is cheap to create.
+    pub fn with_small_cache() -> Self {
+        Self::with_slots(SMALL_CACHE_SLOTS)
     }
 
-    fn remembering(places: usize) -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), met: vec![None; places] }
+    fn with_slots(slots: usize) -> Self {
+        Self { stemmer: Stemmer::new(Algorithm::English), slots: vec![None; slots] }
     }
 
     /// Returns the stem of a folded term.
     pub fn of<'a>(&'a mut self, term: &'a str) -> &'a str {
         let is_english = term.len() > 2 && term.bytes().all(|byte| byte.is_ascii_lowercase());
-        let places = self.met.len();
-        let Some(place) = self.met.get_mut(place_of(term, places)).filter(|_| is_english) else {
+        let slots = self.slots.len();
+        let Some(slot) = self.slots.get_mut(slot_of(term, slots)).filter(|_| is_english) else {
             return term;
         };
-        let met = place.get_or_insert_default();
-        if met.word != term {
-            met.stem.clear();
-            met.stem.push_str(&self.stemmer.stem(term));
-            met.word.clear();
-            met.word.push_str(term);
+        let cached = slot.get_or_insert_default();
+        if cached.word != term {
+            cached.stem.clear();
+            cached.stem.push_str(&self.stemmer.stem(term));
+            cached.word.clear();
+            cached.word.push_str(term);
         }
-        &met.stem
+        &cached.stem
     }
 }
 
-/// Returns the beginnings of English words by which all words with a stem are found: each of them has one, and few others
-/// do. None where no English word has the stem.
+/// Returns prefixes such that every English word with this stem has one of them, and few other words do. There are none
+/// if no English word has the stem.
 ///
-/// Porter2 takes endings away, and changes the last letters of what is left in a few ways only: `y` to `i` (happy),
-/// `ilit` to `l` (possibility), nothing to `e` (citing), and the exceptions sky and dying, lying, tying.
+/// Porter2 removes endings, and changes the last letters of the remainder in few ways only: `y` to `i` (happy), `ilit`
+/// to `l` (possibility), nothing to `e` (citing), and the exceptions sky and dying, lying, tying.
 pub fn stem_prefixes(stem: &str) -> Vec<String> {
     if !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Vec::new();
     }
     if stem.len() < 2 {
-        // Of AED and OED one letter is left.
+        // The stems of AED and OED are single letters.
         return if stem.is_empty() { Vec::new() } else { vec![format!("{stem}ed"), format!("{stem}ing")] };
     }
     let mut found = vec![stem.to_owned()];
@@ -617,14 +662,15 @@ pub fn stem_prefixes(stem: &str) -> Vec<String> {
     found
 }
 
-/// FNV-1a, folded to the number of places.
-fn place_of(term: &str, places: usize) -> usize {
+/// Returns the slot of a word: its FNV-1a hash, reduced to the number of slots.
+fn slot_of(term: &str, slots: usize) -> usize {
     let hash =
         term.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (hash ^ hash >> 15) as usize % places.max(1)
+    (hash ^ hash >> 15) as usize % slots.max(1)
 }
 
-/// English words too common to rank by: Lucene's list with the question words and pronouns that queries are phrased with.
+/// English words that are too common to rank by: Lucene's list, with the question words and pronouns of typical
+/// queries.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
     "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if",
@@ -633,7 +679,7 @@ const STOP_WORDS: &[&str] = &[
     "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// Says whether a folded term is an English stop word.
+/// Returns whether a folded term is an English stop word.
 pub fn is_stop_word(term: &str) -> bool {
     STOP_WORDS.binary_search(&term).is_ok()
 }

@@ -11,7 +11,7 @@ use std::{io, thread};
 
 use crate::error::{Error, Result};
 use crate::platform::{self, FileKind, FileMetadata, ListedEntry};
-use crate::text::path::{MOST_PARTS, NotePath, is_too_deep};
+use crate::text::path::{MAX_SEGMENTS, NotePath, is_too_deep};
 use crate::vault::Vault;
 use crate::vault::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 
@@ -437,7 +437,7 @@ impl ListedDir {
             Ok(kind) => kind,
             Err(error) => return gaps.fail(&path, &entry.path(), error),
         };
-        let too_deep = || format!("{path} is skipped: it is nested in more than {} folders", MOST_PARTS - 1);
+        let too_deep = || format!("{path} is skipped: it is nested in more than {} folders", MAX_SEGMENTS - 1);
         if kind == FileKind::Dir {
             // The path of an entry in it has one more component.
             if is_too_deep(&format!("{path}/")) {

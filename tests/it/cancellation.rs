@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use sidenote::error::ErrorKind;
 use sidenote::index::silent;
 use sidenote::store::{MoveRequest, Operation};
-use sidenote::text::path::{MOST_PARTS, NotePath};
+use sidenote::text::path::{MAX_SEGMENTS, NotePath};
 
 use crate::support::{TestVault, paths, stderr};
 
@@ -59,21 +59,21 @@ fn a_small_change_is_applied_despite_cancellation() {
 fn folders_beyond_the_depth_limit_are_skipped() {
     let vault = TestVault::new(&[("top.md", "heron")]);
     let deep = |parts: usize| format!("{}note.md", "a/".repeat(parts - 1));
-    vault.write(&deep(MOST_PARTS), "heron at the border");
-    vault.write(&deep(MOST_PARTS + 1), "heron beyond it");
-    vault.write(&deep(3 * MOST_PARTS), "heron far beyond");
+    vault.write(&deep(MAX_SEGMENTS), "heron at the border");
+    vault.write(&deep(MAX_SEGMENTS + 1), "heron beyond it");
+    vault.write(&deep(3 * MAX_SEGMENTS), "heron far beyond");
     let store = vault.store();
     let found = paths(&store, "heron");
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found.contains(&deep(MOST_PARTS)));
+    assert!(found.contains(&deep(MAX_SEGMENTS)));
     let report = store.index().sync(silent()).unwrap();
     let [said] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
     assert!(said.ends_with("is skipped: it is nested in more than 99 folders"), "{said}");
     drop(store);
 
-    assert!(NotePath::parse(&deep(MOST_PARTS)).is_ok());
-    assert!(NotePath::from_disk(&deep(MOST_PARTS + 1)).is_none());
-    let moved = vault.run(&["move", "top.md", &deep(MOST_PARTS + 5)]);
+    assert!(NotePath::parse(&deep(MAX_SEGMENTS)).is_ok());
+    assert!(NotePath::from_disk(&deep(MAX_SEGMENTS + 1)).is_none());
+    let moved = vault.run(&["move", "top.md", &deep(MAX_SEGMENTS + 5)]);
     assert!(!moved.status.success() && stderr(&moved).contains("more than 100 parts"), "{}", stderr(&moved));
     assert!(vault.root().join("top.md").exists());
 }

@@ -27,7 +27,7 @@ fn pieces(text: &str, note: &Note) -> Vec<String> {
     for piece in &note.pieces {
         let said = piece.span.of(&plain);
         match joined.last_mut() {
-            Some(last) if piece.joint == Separator::None => last.push_str(said),
+            Some(last) if piece.separator == Separator::None => last.push_str(said),
             _ => joined.push(said.to_owned()),
         }
     }

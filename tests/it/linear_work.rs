@@ -30,7 +30,7 @@ fn retargeted(note: &str, from: &str, to: &str) -> (usize, usize, usize) {
         before: &before,
         after: &after,
         moves: &moves,
-        place: None,
+        destination: None,
         options: RewriteOptions::default(),
     };
     let done = world.retarget(&source, note, &parse(&source, note));

@@ -61,7 +61,7 @@ impl Bm25Snapshot {
     }
 
     fn find_terms_with_stem(&self, field: Field, stem: &str) -> Result<Expansion> {
-        let mut stemmer = CachedStemmer::brief();
+        let mut stemmer = CachedStemmer::with_small_cache();
         let mut expansion = Expansion { terms: Vec::new(), documents: 0 };
         for segment in self.searcher.segment_readers() {
             let mut terms = Vec::new();

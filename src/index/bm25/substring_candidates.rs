@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index::bm25::statistics::count_documents;
 use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
 use crate::index::file_set::{FileId, FileSet};
-use crate::text::path::composed;
+use crate::text::path::to_nfc;
 use crate::text::terms::{fold_into, is_unspaced};
 
 /// The term that marks a note with text that is not indexed, such as an extremely long word.
@@ -91,7 +91,7 @@ fn runs(text: &str) -> Vec<String> {
         found
             .extend(parts.filter(|part| !part.is_ascii() || part.len() >= MIN_RUN_LENGTH).map(str::to_owned));
     };
-    for run in composed(text).split(|c: char| !c.is_alphanumeric()) {
+    for run in to_nfc(text).split(|c: char| !c.is_alphanumeric()) {
         let mut rest = run;
         while let Some(first) = rest.chars().next() {
             let unspaced = is_unspaced(first);

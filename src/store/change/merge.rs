@@ -71,7 +71,8 @@ impl Planner<'_> {
         moves.insert(from.clone(), into.clone());
         let options =
             RewriteOptions { format: self.core.vault.settings().link_format, ..RewriteOptions::default() };
-        let world = RenameContext { before: &before, after: &after, moves: &moves, place: None, options };
+        let world =
+            RenameContext { before: &before, after: &after, moves: &moves, destination: None, options };
         let mut plan = ChangeSet::new("merge");
         let mut moved = None;
         let mut target = None;
@@ -275,7 +276,7 @@ impl Extraction<'_> {
             before: &self.before,
             after: &self.after,
             moves: &moves,
-            place: Some(self.new),
+            destination: Some(self.new),
             options: RewriteOptions { format: self.settings.link_format, ..RewriteOptions::default() },
         };
         let all = context.retarget(path, &own.text, &own.note);

@@ -14,8 +14,8 @@ use crate::text::frontmatter::edit::Refusal;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
-    Moves, PartRename, RenameContext, RewriteOptions, heading_clashes, heading_linktext, rename_part,
-    stands_in_wikilink,
+    Moves, PartRename, RenameContext, RewriteOptions, fits_in_wikilink, heading_clashes, heading_linktext,
+    rename_part,
 };
 
 /// A file or folder that goes to another place, or gets another name.
@@ -241,7 +241,7 @@ impl Planner<'_> {
                 || from.as_str().starts_with(&format!("{known}/"))
                 || self.core.vault.root().join(&known).exists()
                 || segment == from.name();
-            if !is_there && (!request.force || stands_in_wikilink(segment)) {
+            if !is_there && (!request.force || fits_in_wikilink(segment)) {
                 NotePath::parse_new(segment, request.relaxed)?;
             }
         }
@@ -404,7 +404,7 @@ pub(in crate::store) fn follow(
     let files = view.names(&sources, keys)?;
     let before = table(files.iter());
     let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
-    let world = RenameContext { before: &before, after: &after, moves, place: None, options };
+    let world = RenameContext { before: &before, after: &after, moves, destination: None, options };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
     let mut rewritten = Vec::with_capacity(sources.len());
     for group in sources.chunks(GROUP) {

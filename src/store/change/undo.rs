@@ -10,7 +10,7 @@ use crate::journal::{ActiveOperation, Journal, OperationHistory};
 use crate::store::change::Changes;
 use crate::store::change::operation::ChangeReply;
 use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
-use crate::text::revert::take_back;
+use crate::text::revert::revert_edits;
 use crate::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
 use crate::vault::write_lock::WriteLock;
 use crate::wording::Wording;
@@ -349,7 +349,7 @@ fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
         return None;
     }
     let (before, after) = (std::str::from_utf8(image).ok()?, std::str::from_utf8(&after).ok()?);
-    let edits = take_back(before, &change.patch, after, std::str::from_utf8(now).ok()?)?;
+    let edits = revert_edits(before, &change.patch, after, std::str::from_utf8(now).ok()?)?;
     Some(Content::Edits(edits))
 }
 

@@ -305,7 +305,7 @@ fn plain_of(text: &str, note: &Note) -> String {
             continue;
         }
         let said = piece.span.of(text);
-        match piece.joint {
+        match piece.separator {
             _ if plain.is_empty() => {}
             Separator::Block => plain.push('\n'),
             // The address of a link was set off from what is around it.

@@ -18,7 +18,7 @@ use crate::text::link_syntax::is_external;
 use crate::text::note::Note;
 use crate::text::path::{NotePath, clean, key};
 use crate::text::resolve::FileNames;
-use crate::text::rewrite::{parse, stands_in_wikilink};
+use crate::text::rewrite::{fits_in_wikilink, parse};
 use crate::text::subpath::SubpathTable;
 use crate::text::terms::Terms;
 use crate::vault::undo_log::UndoLog;
@@ -252,7 +252,7 @@ impl Upkeep<'_> {
             look_at_link(link, &decoded.text, path, names, &mut looked);
         }
         looked.problems.extend(conflict(path, &decoded.text));
-        if !stands_in_wikilink(path.as_str()) {
+        if !fits_in_wikilink(path.as_str()) {
             let message =
                 "no wikilink can name it: a name with # ^ | [[ ]] or %% ends or splits a link".to_owned();
             looked.problems.push(problem(path, 0, "name-not-linkable", message));

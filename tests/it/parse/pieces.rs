@@ -9,8 +9,8 @@ fn searchable(text: &str, kinds: &[PieceKind]) -> String {
     let mut joined = String::new();
     let (mut line, mut block) = (false, false);
     for piece in checked(text).pieces {
-        line |= piece.joint == Separator::Line;
-        block |= piece.joint == Separator::Block;
+        line |= piece.separator == Separator::Line;
+        block |= piece.separator == Separator::Block;
         if !kinds.contains(&piece.kind) {
             line = true;
             continue;
