@@ -23,7 +23,7 @@ use crate::text::note_names::{own_id, property_text, title_of};
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
 use crate::text::span::Span;
-use crate::text::tag_conversion::unread;
+use crate::text::tag_conversion::unconverted_names;
 
 /// A file's bytes, read and understood.
 #[derive(Debug, Clone)]
@@ -253,7 +253,7 @@ impl Document {
 fn count_tags(note: &Note) -> Vec<(String, usize)> {
     let mut order: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    let unread: Vec<String> = note.frontmatter.as_ref().map_or_else(Vec::new, unread);
+    let unread: Vec<String> = note.frontmatter.as_ref().map_or_else(Vec::new, unconverted_names);
     for name in note.tags.iter().map(|tag| &tag.name).chain(&unread) {
         let at = *places.entry(key(name)).or_insert_with(|| {
             order.push((name.clone(), 0));

@@ -71,7 +71,7 @@ impl Memory {
 /// Lists the tags of a note as they were given, from all names that it is found by and its properties.
 fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
     let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
-    tag_conversion::as_given(names, value("tags"), value(tag_conversion::ORIGINALS))
+    tag_conversion::in_original_form(names, value("tags"), value(tag_conversion::ORIGINALS))
 }
 
 impl MemoryWeights<'_> {

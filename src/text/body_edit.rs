@@ -20,15 +20,15 @@ use crate::text::span::Span;
 use crate::text::tag::tag_name;
 
 /// The number of similar texts that an error names.
-const NEAREST: usize = 3;
+const MAX_SIMILAR: usize = 3;
 
 /// The maximum length of a pattern in bytes, and the maximum size of its compiled form.
-const LONGEST_PATTERN: (usize, usize) = (1000, 1 << 20);
+const MAX_PATTERN: (usize, usize) = (1000, 1 << 20);
 /// The maximum size of all replacements of one edit in bytes. A larger note would not be read.
-const MOST_WRITTEN: usize = 100_000_000;
+const MAX_WRITTEN: usize = 100_000_000;
 
 /// The maximum number of lines and bytes of a missing text that are compared with the note's lines.
-const COMPARED: (usize, usize) = (20, 1000);
+const MAX_COMPARED: (usize, usize) = (20, 1000);
 
 /// Adds text at the end of a note.
 ///
@@ -45,7 +45,7 @@ pub fn append(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
     let above = text.get(start..).unwrap_or("");
     let open = if is_open(text) { 1 } else { 0 };
     let ends = open + usize::from(!above.is_empty() && !added.joins_below(above));
-    kept(text, vec![added.insert(text.len(), ends, usize::from(ends_with_line_end(text)))])
+    verified(text, vec![added.insert(text.len(), ends, usize::from(ends_with_line_end(text)))])
 }
 
 /// Adds text at the start of a note, after its frontmatter.
@@ -63,7 +63,7 @@ pub fn prepend(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
     let Some(added) = InsertedText::new(text, addition) else {
         return Ok(Vec::new());
     };
-    kept(text, vec![added.insert(start, 0, 1 + usize::from(!added.joins_above(body)))])
+    verified(text, vec![added.insert(start, 0, 1 + usize::from(!added.joins_above(body)))])
 }
 
 /// Adds text at the end of a section: before the next heading of the same or a higher level, and before the blank
@@ -96,7 +96,7 @@ pub fn append_to_section(
     let above = Span::new(start, place).of(text);
     let swallowed = place == end && is_set_below(text, note, heading, end);
     let edit = added.insert(place, usize::from(!added.joins_below(above)), 1 + usize::from(swallowed));
-    kept(text, vec![edit])
+    verified(text, vec![edit])
 }
 
 /// Adds text at the start of a section: below its heading and the blank lines there.
@@ -126,7 +126,7 @@ pub fn prepend_to_section(
         return Ok(Vec::new());
     };
     let below = text.get(place..).unwrap_or("");
-    kept(text, vec![added.insert(place, 0, 1 + usize::from(!added.joins_above(below)))])
+    verified(text, vec![added.insert(place, 0, 1 + usize::from(!added.joins_above(below)))])
 }
 
 /// Replaces the text below a heading, subsections included. The heading and the blank lines around the text stay.
@@ -150,14 +150,14 @@ pub fn replace_section(text: &str, note: &Note, heading: usize, new: &str) -> Re
     }
     let Some(old) = old else { return append_to_section(text, note, heading, new) };
     let Some(added) = InsertedText::new(text, new) else {
-        return kept(text, vec![Edit::remove(Span::new(old.start, behind))]);
+        return verified(text, vec![Edit::remove(Span::new(old.start, behind))]);
     };
     let swallowed = behind == end && is_set_below(text, note, heading, end);
     let line_end = if swallowed { added.line_end } else { "" };
-    kept(text, vec![Edit::replace(old, format!("{}{line_end}", added.text))])
+    verified(text, vec![Edit::replace(old, format!("{}{line_end}", added.text))])
 }
 
-/// Says whether the heading after a section is a setext heading. Text right above it would become part of it.
+/// Returns whether the heading after a section is a setext heading. Text right above it would become part of it.
 fn is_set_below(text: &str, note: &Note, heading: usize, end: usize) -> bool {
     let next = note.headings.iter().skip(heading + 1).find(|next| next.span.start >= end);
     next.is_some_and(|next| next.span.of(text).contains(['\n', '\r']))
@@ -165,10 +165,10 @@ fn is_set_below(text: &str, note: &Note, heading: usize, end: usize) -> bool {
 
 /// Fails if the replacements are larger than a note may be (`too-large`).
 fn check_written(start: usize, bytes: usize) -> Result<(), Refusal> {
-    if bytes <= MOST_WRITTEN {
+    if bytes <= MAX_WRITTEN {
         return Ok(());
     }
-    let message = format!("the replacements would have more than {MOST_WRITTEN} bytes");
+    let message = format!("the replacements would have more than {MAX_WRITTEN} bytes");
     Err(Refusal::new("too-large", start, message))
 }
 
@@ -204,7 +204,7 @@ pub fn replace(text: &str, old: &str, new: &str, expected: Option<usize>) -> Res
         let span = Span::new(unified.raw(at + head), unified.raw(at + old.len() - tail));
         Edit::replace(span, coming.clone())
     };
-    kept(text, found.iter().map(edit).collect())
+    verified(text, found.iter().map(edit).collect())
 }
 
 /// Replaces all matches of a regular expression in the body, optionally only if there are `expected` of them.
@@ -222,7 +222,7 @@ pub fn replace_pattern(
     expected: Option<usize>,
 ) -> Result<Vec<Edit>, Refusal> {
     let (_, start) = frontmatter::read(text);
-    let (longest, largest) = LONGEST_PATTERN;
+    let (longest, largest) = MAX_PATTERN;
     if pattern.len() > longest {
         let message = format!("the pattern has {} bytes, and at most {longest} are taken", pattern.len());
         return Err(Refusal::new("invalid-pattern", start, message));
@@ -258,7 +258,7 @@ pub fn replace_pattern(
     }
     check_count(text, "the pattern matches", edits.iter().map(|edit| edit.span.start), expected)?;
     edits.retain(|edit| edit.span.of(text) != edit.text);
-    kept(text, edits)
+    verified(text, edits)
 }
 
 /// Fails if the number of places is not the expected one, and names their lines.
@@ -312,7 +312,7 @@ pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<E
         }
     }
     edits.retain(|edit| edit.span.of(text) != edit.text);
-    let mut changed = carried_out(text, &edits)?;
+    let mut changed = apply_to_text(text, &edits)?;
     let twice: HashSet<String> = listed
         .iter()
         .filter(|(name, is_renamed)| {
@@ -331,7 +331,7 @@ pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<E
             item.as_str().and_then(tag_name).is_some_and(|name| !once(&mut seen.borrow_mut(), name))
         };
         let removal = edit::remove_items(&changed, "tags", goes)?;
-        changed = carried_out(&changed, &removal)?;
+        changed = apply_to_text(&changed, &removal)?;
         edits = single_edit(text, &changed).into_iter().collect();
         let mut seen = HashSet::new();
         listed.retain(|(name, _)| once(&mut seen, name));
@@ -400,14 +400,14 @@ impl InsertedText {
         Edit::insert(at, format!("{before}{}{behind}", self.text))
     }
 
-    /// Says whether the text may follow the last line of `above` without a blank line between.
+    /// Returns whether the text may follow the last line of `above` without a blank line between.
     fn joins_below(&self, above: &str) -> bool {
         let first = line_at(&self.text, 0).0;
         let last = last_line(above);
         first.trim().is_empty() || last.trim().is_empty() || are_of_one_block(above, first)
     }
 
-    /// Says whether the text may stand right above `below`.
+    /// Returns whether the text may stand right above `below`.
     fn joins_above(&self, below: &str) -> bool {
         let first = line_at(below, 0).0;
         first.trim().is_empty() || are_of_one_block(&self.text, first)
@@ -423,7 +423,7 @@ fn last_line(text: &str) -> &str {
     text.rfind(['\n', '\r']).and_then(|end| text.get(end + 1..)).unwrap_or(text)
 }
 
-/// Says whether the last line has no line ending.
+/// Returns whether the last line has no line ending.
 fn is_open(text: &str) -> bool {
     !is_empty(text) && !text.ends_with(['\n', '\r'])
 }
@@ -436,7 +436,7 @@ fn is_empty(text: &str) -> bool {
     text.trim_start_matches('\u{FEFF}').is_empty()
 }
 
-/// Says whether the last lines of `above` and the line `below` are items of a list, or rows of a table.
+/// Returns whether the last lines of `above` and the line `below` are items of a list, or rows of a table.
 fn are_of_one_block(above: &str, below: &str) -> bool {
     let is_row = |line: &str| line.trim_start().starts_with('|');
     if is_row(below) {
@@ -467,7 +467,7 @@ fn are_of_one_block(above: &str, below: &str) -> bool {
     }
 }
 
-/// Says whether a line starts with the marker of a list item.
+/// Returns whether a line starts with the marker of a list item.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '\t']);
     let is_rule = ['-', '*'].iter().any(|sign| {
@@ -558,7 +558,7 @@ fn not_found(text: &str, body_start: usize, body: &str, wanted: &str) -> String 
 
 /// Finds the runs of lines most similar to a text, best first, with the index of their first line.
 fn nearest<'b>(body: &'b str, wanted: &str) -> Vec<(usize, &'b str)> {
-    let (max_lines, max_bytes) = COMPARED;
+    let (max_lines, max_bytes) = MAX_COMPARED;
     let wanted = wanted.trim_matches('\n');
     let count = wanted.split('\n').count().min(max_lines);
     let cut = |text: &str| text.chars().take(max_bytes).filter(|c| !c.is_whitespace()).collect::<String>();
@@ -578,7 +578,7 @@ fn nearest<'b>(body: &'b str, wanted: &str) -> Vec<(usize, &'b str)> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for (_, index, run) in scored {
         // Runs that overlap a better one are dropped.
-        if found.len() < NEAREST && found.iter().all(|(other, _)| other.abs_diff(index) >= count) {
+        if found.len() < MAX_SIMILAR && found.iter().all(|(other, _)| other.abs_diff(index) >= count) {
             found.push((index, run));
         }
     }
@@ -697,14 +697,14 @@ fn mismatch(reason: &str) -> Refusal {
     Refusal::new("reparse-mismatch", 0, message)
 }
 
-fn carried_out(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
+fn apply_to_text(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
     let changed = apply(text.as_bytes(), edits).map_err(|error| mismatch(error.message()))?;
     String::from_utf8(changed).map_err(|_| mismatch("a character is cut"))
 }
 
 /// Returns the edits if they leave the frontmatter, or the lack of it, unchanged.
-fn kept(text: &str, edits: Vec<Edit>) -> Result<Vec<Edit>, Refusal> {
-    let changed = carried_out(text, &edits)?;
+fn verified(text: &str, edits: Vec<Edit>) -> Result<Vec<Edit>, Refusal> {
+    let changed = apply_to_text(text, &edits)?;
     let bounds = |text: &str| {
         let (block, start) = frontmatter::read(text);
         (block.map(|block| block.span.of(text).trim_end_matches(['\n', '\r']).to_owned()), start)

@@ -1,6 +1,6 @@
 //! Replacement of control characters, so that text cannot control a terminal or mislead its reader.
 
-/// Does the same as [`plain`], but keeps line breaks and tabs.
+/// Makes text safe for a terminal as [`plain`] does, but keeps line breaks and tabs.
 pub fn plain_lines(text: &str) -> String {
     text.split_inclusive(['\n', '\t', '\r'])
         .map(|part| {
@@ -22,7 +22,7 @@ pub fn picture(c: char) -> char {
     char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{FFFD}')
 }
 
-/// Returns a character that is safe to show for one that is not an ASCII control character below space.
+/// Returns a safe character in place of one that is not an ASCII control character below the space.
 pub fn shown(c: char) -> char {
     match c {
         // DEL and the C1 control characters, which some terminals execute.

@@ -106,8 +106,8 @@ fn ordinal(number: i64) -> String {
     format!("{number}{end}")
 }
 
-/// Fills in a template: `{{title}}`, `{{date}}`, `{{time}}`, the last two optionally with a pattern after a colon.
-/// Names are matched in any case, and unknown variables stay.
+/// Replaces the variables of a template: `{{title}}`, `{{date}}` and `{{time}}`, the last two optionally with a pattern
+/// after a colon. Names are matched ignoring case, and unknown variables are kept.
 pub fn fill(template: &str, title: &str, at: DateTime, date_format: &str, time_format: &str) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;

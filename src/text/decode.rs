@@ -16,7 +16,8 @@ pub struct DecodedText<'a> {
 
 /// Decodes a file's bytes so that every offset in the text is an offset in the file (spec/obsidian.md 1.8).
 ///
-/// UTF-16 gives an empty text and the problem `utf-16`. Bytes that are not UTF-8 give the problem `invalid-utf8`.
+/// For UTF-16 the text is empty and the problem `utf-16`. For other bytes that are not UTF-8 the problem is
+/// `invalid-utf8`.
 pub fn decode(bytes: &[u8]) -> DecodedText<'_> {
     let problem = |code, message: &str, span| Some(ParseProblem { code, message: message.to_owned(), span });
     if is_utf16(bytes) {
@@ -53,7 +54,7 @@ pub fn decode_whole(bytes: Cow<'_, [u8]>) -> (String, Option<ParseProblem>) {
     (text.into_owned(), problem)
 }
 
-/// Recognizes UTF-16 by its byte order mark, or by NUL bytes in only one half of the byte pairs.
+/// Returns whether bytes are UTF-16, by the byte order mark, or by NUL bytes in only one half of the byte pairs.
 fn is_utf16(bytes: &[u8]) -> bool {
     let sample = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
     let (mut nuls, mut pairs) = ([0usize; 2], 0usize);

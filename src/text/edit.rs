@@ -242,7 +242,7 @@ impl FileChange {
         }
     }
 
-    /// Says whether the file's bytes change.
+    /// Returns whether the file's bytes change.
     pub fn writes(&self) -> bool {
         match &self.content {
             Content::Keep => false,
@@ -296,7 +296,7 @@ pub struct ChangeSet {
     pub folders: Vec<FolderMove>,
     /// What happens to single files.
     pub files: Vec<FileChange>,
-    /// Remarks, for example about links that were left alone.
+    /// Remarks, for example about links that were not changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
 }
@@ -307,7 +307,7 @@ impl ChangeSet {
         Self { operation: operation.into(), ..Self::default() }
     }
 
-    /// Says whether the plan changes nothing.
+    /// Returns whether the plan changes nothing.
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty() && self.files.is_empty()
     }

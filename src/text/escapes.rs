@@ -38,9 +38,8 @@ struct EscapeSequence {
 }
 
 impl UnquotedString {
-    /// Decodes `body`, the bytes between the quotes, which start at `at` in the file.
-    ///
-    /// `None` if an escape is unknown or the string runs over a line end, which YAML would fold.
+    /// Decodes `body`, the bytes between the quotes, which start at `at` in the file. Returns `None` if an escape is
+    /// unknown or the string contains a line end, which YAML would fold.
     pub fn read(body: &str, at: usize, quote: QuoteStyle) -> Option<Self> {
         let escape = match quote {
             QuoteStyle::None => None,
@@ -91,7 +90,7 @@ impl UnquotedString {
         runs
     }
 
-    /// Maps an offset that stands after the start of escape number `next - 1` and before escape `next`.
+    /// Maps an offset between the start of the escape with the index `next - 1` and the escape with the index `next`.
     fn in_step(&self, offset: usize, next: usize) -> usize {
         match next.checked_sub(1).and_then(|last| self.escapes.get(last)) {
             Some(last) => (last.raw_end + offset).saturating_sub(last.end),

@@ -55,9 +55,9 @@ pub struct Property {
     pub key_span: Span,
     /// The value by the YAML 1.2 core schema; infinities and not-a-number are strings.
     pub value: Value,
-    /// The value's bytes, quotes and brackets included; empty after the colon where nothing is written.
+    /// The value's bytes with quotes and brackets; an empty span after the colon if there is no value.
     pub value_span: Span,
-    /// How the value is written.
+    /// The style of the value.
     pub style: Style,
     /// The type inferred from key and value (spec/obsidian.md 5.3).
     pub kind: PropertyType,
@@ -74,7 +74,7 @@ pub struct Property {
 pub struct Scalar {
     /// The path of the scalar, such as `title`, `list.0` or `a.b`.
     pub path: String,
-    /// Its bytes, quotes or block header included; empty if nothing is written.
+    /// The bytes with quotes or block header; empty if the value is missing.
     pub span: Span,
     /// The style.
     pub style: Style,
@@ -83,7 +83,7 @@ pub struct Scalar {
 /// The style of a YAML node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// A scalar without quotes, or nothing at all.
+    /// A scalar without quotes, or a missing value.
     Plain,
     /// A scalar in single quotes.
     Single,
@@ -95,11 +95,11 @@ pub enum Style {
     Folded,
     /// A reference to an anchor (`*name`).
     Alias,
-    /// A list of one item a line.
+    /// A list with one item per line.
     BlockList,
     /// A list in square brackets.
     FlowList,
-    /// A mapping of one key a line.
+    /// A mapping with one key per line.
     BlockMap,
     /// A mapping in braces.
     FlowMap,
@@ -123,7 +123,7 @@ pub enum PropertyType {
     Datetime,
     /// The tags of the note.
     Tags,
-    /// The other names of the note.
+    /// The aliases of the note.
     Aliases,
 }
 
@@ -184,7 +184,7 @@ pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> Prop
     })
 }
 
-/// Says whether `text` matches `shape`, in which `0` matches any digit.
+/// Returns whether `text` matches `shape`, in which `0` matches any digit.
 fn has_shape(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
         && text.bytes().zip(shape.bytes()).all(|(b, s)| if s == b'0' { b.is_ascii_digit() } else { b == s })
@@ -229,7 +229,7 @@ fn delimit(text: &str, start: usize) -> Option<(Span, usize)> {
 }
 
 impl Frontmatter {
-    /// Finds a property by its name without case.
+    /// Finds a property by its name, ignoring case.
     pub fn get(&self, key: &str) -> Option<&Property> {
         let is_key = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         let key = if is_key { Cow::Borrowed(key) } else { Cow::Owned(path::key(key)) };
@@ -241,7 +241,7 @@ impl Frontmatter {
         self.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
     }
 
-    /// Lists all values in order, those in nested mappings under `a.b` (spec/obsidian.md 5.3).
+    /// Lists all values in order. Nested mappings are flattened to names such as `a.b` (spec/obsidian.md 5.3).
     pub fn flat(&self) -> impl Iterator<Item = (String, &Value)> {
         let mut open: Vec<(String, &Value)> =
             self.properties.iter().rev().map(|property| (property.key.clone(), &property.value)).collect();
@@ -260,8 +260,8 @@ impl Frontmatter {
 }
 
 impl Style {
-    /// Returns the way a scalar is escaped and the length of its quotes; `None` where its lines are folded or no text
-    /// is written.
+    /// Returns the escaping of a scalar and the length of its quotes. Returns `None` if its lines are folded or it is
+    /// missing.
     fn quote(self) -> Option<(QuoteStyle, usize)> {
         match self {
             Self::Plain => Some((QuoteStyle::None, 0)),
@@ -273,8 +273,8 @@ impl Style {
 }
 
 impl Scalar {
-    /// Decodes the scalar with a map back into the file, given the file's text; `None` if it runs over several
-    /// lines or refers to an anchor.
+    /// Decodes the scalar with a map to the offsets of the file, given the file's text. Returns `None` if it spans
+    /// several lines or refers to an anchor.
     pub fn unquote(&self, text: &str) -> Option<UnquotedString> {
         let (quote, margin) = self.style.quote()?;
         let body = Span::new(self.span.start + margin, self.span.end.checked_sub(margin)?);
@@ -286,7 +286,7 @@ fn named<'p>(properties: &'p [Property], key: &str) -> impl Iterator<Item = &'p 
     properties.iter().filter(move |property| path::has_key(&property.key, key))
 }
 
-/// Lists the values of a property that Obsidian reads as a list of strings or as one string, with their places.
+/// Lists the strings that Obsidian reads from a property, a list of strings or one string, with their paths.
 fn texts(property: &Property) -> impl Iterator<Item = (String, &Value)> {
     let key = &property.key;
     let (one, many) = match &property.value {
@@ -305,7 +305,7 @@ fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
         for (place, value) in texts(property) {
             let Some(written) = value.as_str() else { continue };
             let Some(name) = tag_name(written) else { continue };
-            // A value from a YAML alias has no scalar of its own; the alias takes its place.
+            // A value from a YAML alias has no scalar of its own; the span of the alias is used.
             let scalar = places.get(place.as_str()).or_else(|| places.get(property.key.as_str()));
             let whole = scalar.map_or(property.span, |scalar| scalar.span);
             let exact = scalar
@@ -322,7 +322,7 @@ fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
     tags
 }
 
-/// Collects the aliases (spec/obsidian.md 5.4). Nulls, blanks and nested values do not count.
+/// Collects the aliases (spec/obsidian.md 5.4). Null, blank and nested values are ignored.
 fn aliases(properties: &[Property]) -> Vec<String> {
     named(properties, "aliases")
         .flat_map(texts)

@@ -1,7 +1,7 @@
 //! The inline scanner: wikilinks, Markdown links, tags, comments, math and searchable pieces of one leaf block
 //! (spec/obsidian.md 2 and 6).
 //!
-//! Its input are the runs of the Markdown parser. It knows nothing about blocks.
+//! The input are the runs of the Markdown parser. The scanner does not depend on the block structure.
 
 use std::cell::Cell;
 
@@ -36,9 +36,9 @@ pub(super) enum RunKind {
     Footref,
     /// A line end.
     Break,
-    /// The start of the Markdown link of this number; the span is the whole link.
+    /// The start of the Markdown link with this index. The span is the whole link.
     Open(usize),
-    /// The end of the Markdown link of this number; the span is what follows the label.
+    /// The end of the Markdown link with this index. The span is the part after the label.
     Close(usize),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct MdLink {
     pub(super) label: Span,
     pub(super) kind: MdKind,
     pub(super) embed: bool,
-    /// Whether a construct further left overlaps it, so that it is not a link.
+    /// Whether a construct further left overlaps the link, so that it is not a link.
     pub(super) dead: bool,
 }
 
@@ -90,9 +90,9 @@ pub(super) struct Scanner<'a> {
     pub(super) comment: Span,
     /// The end of the last block math, which hides all blocks before it.
     pub(super) opaque: usize,
-    /// The runs of the present leaf.
+    /// The runs of the current leaf.
     pub(super) runs: Vec<InlineRun>,
-    /// The Markdown links of the present leaf.
+    /// The Markdown links of the current leaf.
     pub(super) mds: Vec<MdLink>,
     last_wikilink: Option<usize>,
     last_tag_end: usize,
@@ -148,7 +148,7 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// Says whether `offset` is in the last comment.
+    /// Returns whether `offset` is in the last comment.
     pub(super) fn in_comment(&self, offset: usize) -> bool {
         self.comment.contains(offset)
     }
@@ -171,7 +171,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Scans the gathered runs of one leaf and returns the offset after the last construct found.
+    /// Scans the collected runs of one leaf, and returns the offset after the last construct.
     pub(super) fn scan(&mut self, leaf: &LeafBlock) -> usize {
         let runs = std::mem::take(&mut self.runs);
         self.separator = Separator::Block;
@@ -185,7 +185,7 @@ impl<'a> Scanner<'a> {
         pos
     }
 
-    /// Adds a piece, cut at the end of a comment.
+    /// Adds a piece, split at the end of a comment.
     pub(super) fn piece(&mut self, kind: PieceKind, span: Span) {
         if span.start >= self.comment.end {
             self.push(kind, span);
@@ -200,8 +200,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Adds a piece. Prose and headings are one piece a line: the rest of an HTML comment that a wikilink overlaps may
-    /// hold line ends.
+    /// Adds a piece. Prose and headings have one piece per line, because the rest of an HTML comment that a wikilink
+    /// overlaps can contain line ends.
     fn push(&mut self, kind: PieceKind, span: Span) {
         let mut start = span.start;
         if matches!(kind, PieceKind::Prose | PieceKind::Heading) {
@@ -236,7 +236,7 @@ impl<'a> Scanner<'a> {
         self.separator = Separator::None;
     }
 
-    /// Records that the next piece is not part of the word before it.
+    /// Records that the next piece does not continue the word before it.
     pub(super) fn part(&mut self) {
         if self.separator == Separator::None {
             self.separator = Separator::Line;
@@ -255,7 +255,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Says whether only blanks stand before `at` on its line.
+    /// Returns whether only blanks precede `at` on its line.
     fn at_line_start(&self, at: usize) -> bool {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -281,7 +281,7 @@ struct RunScan<'r> {
 }
 
 impl RunScan<'_> {
-    /// Scans one run from `pos` on and returns the offset behind what it consumed.
+    /// Scans one run from `pos` on, and returns the offset after what it consumed.
     fn step(self, scan: &mut Scanner<'_>, pos: usize) -> usize {
         let Some(&InlineRun { kind, span }) = self.runs.get(self.at) else {
             return pos;
@@ -397,7 +397,7 @@ impl RunScan<'_> {
         (!cut).then_some(link)
     }
 
-    /// Records a wikilink with its shown text and returns its end.
+    /// Records a wikilink with its displayed text, and returns its end.
     fn take(self, scan: &mut Scanner<'_>, link: Link) -> usize {
         let kind = self.leaf.kind;
         let alias =
@@ -418,7 +418,7 @@ impl RunScan<'_> {
         end
     }
 
-    /// Scans `from..end` as text; returns the offset after it, or after a construct that reaches further.
+    /// Scans `from..end` as text. Returns the offset after it, or after a construct that extends further.
     fn text(self, scan: &mut Scanner<'_>, from: usize, end: usize, escaped: Option<usize>) -> usize {
         let (mut at, mut done) = (from, from);
         while at < end {
@@ -461,8 +461,9 @@ impl RunScan<'_> {
             b'=' if next == Some(b'=') => {
                 let count =
                     scan.text.as_bytes().get(at..end)?.iter().take_while(|&&byte| byte == b'=').count();
-                let marks =
-                    count == 2 && !(spaced(scan.byte(at.wrapping_sub(1))) && spaced(scan.byte(at + 2)));
+                let marks = count == 2
+                    && !(is_space_or_end(scan.byte(at.wrapping_sub(1)))
+                        && is_space_or_end(scan.byte(at + 2)));
                 // The signs of a highlight are markup. A longer run of them is text.
                 scan.piece(self.leaf.kind, Span::new(done, if marks { at } else { at + count }));
                 Some(at + count)
@@ -490,7 +491,7 @@ impl RunScan<'_> {
         }
     }
 
-    /// Says whether a tag may start at `at`, judged by what stands before it.
+    /// Returns whether a tag can start at `at`, depending on the text before it.
     fn tag_may_start(self, scan: &Scanner<'_>, at: usize) -> bool {
         let before = scan.text.get(..at).unwrap_or("");
         let Some(last) = before.chars().next_back() else {
@@ -546,7 +547,7 @@ impl RunScan<'_> {
         let close = self.math_end(scan, sign, from);
         let found = match close {
             Some(close) if sign == "$" => {
-                (!spaced(scan.byte(from)) && !spaced(scan.byte(close - 1))).then_some(close)
+                (!is_space_or_end(scan.byte(from)) && !is_space_or_end(scan.byte(close - 1))).then_some(close)
             }
             Some(close) => Some(close),
             // Block math continues over blank lines, so its end may be beyond this block.
@@ -558,7 +559,7 @@ impl RunScan<'_> {
             }
             None => None,
         };
-        let behind = found.map_or(from, |close| close + sign.len());
+        let end = found.map_or(from, |close| close + sign.len());
         match found {
             Some(close) => {
                 scan.piece(self.leaf.kind, before);
@@ -566,7 +567,7 @@ impl RunScan<'_> {
             }
             None => scan.piece(self.leaf.kind, Span::new(before.start, from)),
         }
-        Some(behind)
+        Some(end)
     }
 
     /// Finds the next unescaped `sign` in the text of the leaf, within the Markdown link around `from`.
@@ -589,7 +590,7 @@ impl RunScan<'_> {
         None
     }
 
-    /// Reads the raw address around the `://` at the end of `before`.
+    /// Parses the plain address around the `://` at the end of `before`.
     fn url(self, scan: &mut Scanner<'_>, before: Span, end: usize) -> Option<usize> {
         let scheme =
             before.of(scan.text).bytes().rev().take(32).take_while(u8::is_ascii_alphanumeric).count();
@@ -608,12 +609,12 @@ impl RunScan<'_> {
     }
 }
 
-/// Says whether white space or nothing stands there.
-fn spaced(byte: Option<u8>) -> bool {
+/// Returns whether a byte is white space or missing.
+fn is_space_or_end(byte: Option<u8>) -> bool {
     byte.is_none_or(|byte| byte.is_ascii_whitespace())
 }
 
-/// Removes trailing punctuation, which rather ends the sentence, and unbalanced closing brackets.
+/// Removes trailing punctuation, which probably ends the sentence, and unbalanced closing brackets.
 fn trim_address(address: &str) -> &str {
     let count = |sign: char| address.matches(sign).count();
     let mut surplus =

@@ -2,7 +2,7 @@
 
 use crate::text::span::Span;
 
-/// The starts of a text's lines, so that offsets turn into line numbers.
+/// The starts of a text's lines, which convert offsets to line numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lines {
     /// The offset after each line end.
@@ -10,10 +10,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Finds the lines of `text`; a line ends with a line feed.
+    /// Finds the lines of `text`. A line ends with a line feed.
     pub fn new(text: &str) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
-        // Counting first is far faster than growing.
+        // Counting the lines first is much faster than growing the vector.
         let mut starts = Vec::with_capacity(ends.clone().count());
         starts.extend(ends.map(|at| at + 1));
         Self { starts }
@@ -30,7 +30,7 @@ impl Lines {
         1 + self.starts.partition_point(|&start| start <= offset)
     }
 
-    /// Returns the offset of the first byte of a line, counted from 1; after the last line, `usize::MAX`.
+    /// Returns the offset of the first byte of a line, counted from 1. After the last line it is `usize::MAX`.
     pub fn start(&self, line: usize) -> usize {
         match line.checked_sub(2) {
             None => 0,

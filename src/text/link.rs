@@ -1,18 +1,18 @@
-//! Links: what one reference to a file says, how it is written, and the byte span of each part (spec/obsidian.md 2.3).
+//! Links: the target and form of one reference to a file, with the byte span of each part (spec/obsidian.md 2.3).
 //!
-//! Data types only. `text/link_syntax` parses them, `text/resolve` finds the file that a link means.
+//! Data types only. `text/link_syntax` parses them, and `text/resolve` finds the file that a link resolves to.
 
 use serde::{Serialize, Serializer};
 
 use crate::text::escapes::UnquotedString;
 use crate::text::span::Span;
 
-/// One reference to a file, or to a place in one, with the bytes of each of its parts (spec/obsidian.md 2.3).
+/// One reference to a file, or to a part of one, with the bytes of each of its parts (spec/obsidian.md 2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// The whole construct, `!` and brackets included.
     pub span: Span,
-    /// The bytes that carry linkpath and subpath.
+    /// The bytes of the link path and the subpath.
     pub dest_span: Span,
     /// The linkpath's bytes, without spaces around it.
     pub path_span: Span,
@@ -20,7 +20,7 @@ pub struct Link {
     pub subpath_span: Span,
     /// The alias after the bar, or the label between `[` and `]`.
     pub alias_span: Option<Span>,
-    /// The form in which it is written.
+    /// The form of the link.
     pub form: LinkForm,
     /// The encoding of the destination.
     pub escape: Escape,
@@ -36,7 +36,7 @@ pub struct Link {
     pub embed: bool,
     /// The width, and the height if given, of an embed.
     pub size: Option<(u32, Option<u32>)>,
-    /// The property that holds it, such as `up` or `list.0`.
+    /// The path of the property value with the link, such as `up` or `list.0`.
     pub key: Option<String>,
     /// The line of the first byte, counted from 1.
     pub line: usize,
@@ -70,9 +70,9 @@ pub enum LinkForm {
     MdAngle,
     /// `[label]: dest`, with or without angle brackets.
     Refdef,
-    /// A wikilink that is the whole of a property value.
+    /// A wikilink that a property value consists of.
     FmWiki,
-    /// A Markdown link that is the whole of a property value.
+    /// A Markdown link that a property value consists of.
     FmMd,
     /// The `file` of a canvas node.
     CanvasFile,

@@ -250,7 +250,7 @@ fn title_end(text: &str, within: Span) -> Option<usize> {
     (tail.is_empty() || tail.starts_with(['\n', '\r'])).then_some(within.start + lead + end + 1)
 }
 
-/// Says whether a destination is external: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
+/// Returns whether a destination is external: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
 ///
 /// A scheme has two letters or more, so `C:` is not one.
 pub fn is_external(dest: &str) -> bool {

@@ -28,10 +28,11 @@ use crate::text::span::Span;
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);
 
-/// Parses the body of a note from `body_start` on, and adds the result to `note`; returns the work of the inline scanner.
+/// Parses the body of a note from `body_start` on, and adds the result to `note`. Returns the work of the inline
+/// scanner.
 ///
-/// Math and task markers are not left to the parser, because it knows neither Obsidian's task statuses nor that a
-/// wikilink takes precedence over math (spec/obsidian.md 2.11).
+/// The parser's own extensions for math and tasks are not used, because it knows neither Obsidian's task statuses nor
+/// that a wikilink takes precedence over math (spec/obsidian.md 2.11).
 pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) -> usize {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);
@@ -51,12 +52,13 @@ pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note
     reader.finish()
 }
 
-/// The column in bytes from which on no list, quote or footnote begins.
+/// The column in bytes from which on lists, quotes and footnotes are not recognized.
 const DEEPEST: usize = 256;
 
-/// Replaces the markers of blocks that are nested too deep, byte for byte, and returns the offset of the first.
+/// Replaces the markers of blocks that are nested too deeply, byte for byte. Returns the offset of the first such
+/// marker and the new text.
 ///
-/// The parser walks all open containers at each line, so deep nesting would take quadratic time.
+/// The parser visits all open containers at each line, so deep nesting would take quadratic time.
 fn flattened(text: &str, body_start: usize, lines: &Lines) -> Option<(usize, String)> {
     let mut first = None;
     let mut bytes = Vec::new();
@@ -148,7 +150,7 @@ enum RawBlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HtmlState {
     Text,
-    /// In a tag, and in an attribute's value in these quotes.
+    /// In a tag, and in the value of an attribute in these quotes.
     Tag(Option<u8>),
     Comment,
     /// In a script or a style sheet, until its block ends.
@@ -163,11 +165,11 @@ struct BodyReader<'a, 'n> {
     nesting: ContainerStack<'a>,
     leaf: Option<(LeafKind, Span)>,
     raw: RawBlock,
-    /// Markdown links open in the leaf, by number.
+    /// The indexes of the open Markdown links of the leaf.
     open: Vec<usize>,
-    /// End of the inline event met last.
+    /// The end of the last inline event.
     inner: usize,
-    /// End of the last block, from where reference definitions may stand.
+    /// The end of the last block, after which reference definitions can be.
     seen: usize,
 }
 
@@ -225,12 +227,12 @@ impl<'a, 'n> BodyReader<'a, 'n> {
             Tag::Paragraph => self.begin(LeafKind::Paragraph, span),
             Tag::Heading { level, .. } => self.begin(LeafKind::Heading(*level as u8), span),
             Tag::TableCell => self.begin(LeafKind::Cell, span),
-            Tag::BlockQuote(_) => self.hold(ContainerKind::Quote, span),
-            Tag::List(_) => self.hold(ContainerKind::List, span),
-            Tag::Item => self.hold(ContainerKind::Item, span),
-            Tag::Table(_) => self.hold(ContainerKind::Table, span),
+            Tag::BlockQuote(_) => self.open_container(ContainerKind::Quote, span),
+            Tag::List(_) => self.open_container(ContainerKind::List, span),
+            Tag::Item => self.open_container(ContainerKind::Item, span),
+            Tag::Table(_) => self.open_container(ContainerKind::Table, span),
             Tag::FootnoteDefinition(_) => {
-                self.hold(ContainerKind::Footnote, span);
+                self.open_container(ContainerKind::Footnote, span);
                 let id = span.of(self.text).strip_prefix("[^").and_then(|rest| rest.split_once("]:"));
                 if let Some((id, _)) = id.filter(|_| span.start >= self.scan.opaque) {
                     let span = trimmed(self.text, span);
@@ -252,7 +254,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
             }
             Tag::Link { link_type, .. } => self.link(*link_type, false, span),
             Tag::Image { link_type, .. } => self.link(*link_type, true, span),
-            // The signs of emphasis lie between the runs of their text.
+            // The signs of emphasis are between the runs of text.
             _ => self.implicit_leaf(span),
         }
     }
@@ -268,7 +270,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
             | TagEnd::Item
             | TagEnd::FootnoteDefinition
             | TagEnd::Table => {
-                self.release(span);
+                self.close_container(span);
             }
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 self.raw = RawBlock::None;
@@ -281,7 +283,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Adds what was found to the note; returns the work of the inline scanner.
+    /// Adds the results to the note, and returns the work of the inline scanner.
     fn finish(mut self) -> usize {
         self.close_leaf();
         self.definitions(self.text.len());
@@ -309,14 +311,14 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         self.nesting.begin(span.start, self.lines);
     }
 
-    fn hold(&mut self, holder: ContainerKind, span: Span) {
+    fn open_container(&mut self, holder: ContainerKind, span: Span) {
         self.block(span);
         self.nesting.push(holder, span);
     }
 
-    fn release(&mut self, span: Span) {
+    fn close_container(&mut self, span: Span) {
         self.close_leaf();
-        if self.nesting.inside().holder != ContainerKind::Table {
+        if self.nesting.innermost().holder != ContainerKind::Table {
             self.definitions(span.end);
         }
         self.seen = self.seen.max(span.end);
@@ -401,7 +403,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
 
     /// Begins the text of an item that has no paragraph, unless a leaf is open.
     fn implicit_leaf(&mut self, span: Span) {
-        let inline = !matches!(self.nesting.inside().holder, ContainerKind::Table | ContainerKind::List);
+        let inline = !matches!(self.nesting.innermost().holder, ContainerKind::Table | ContainerKind::List);
         if self.leaf.is_none() && inline {
             self.begin(LeafKind::Paragraph, span);
         }
@@ -432,7 +434,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         };
         let start = span.start + 1 + usize::from(embed);
         self.inner = start;
-        // Each image repeats the labels of those inside it, so a tower of them is not read to its top.
+        // Each image repeats the labels of the images in it, so deeply nested images are not read completely.
         let dead = self.open.len() > 16;
         self.scan.mds.push(MdLink { span, label: Span::new(start, span.end - 1), kind, embed, dead });
         self.open.push(number);
@@ -452,16 +454,16 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         self.scan.runs.push(InlineRun { kind: RunKind::Close(number), span: tail });
     }
 
-    /// Scans the leaf that ends here and records what it is.
+    /// Scans the leaf that ends here, and records its block.
     fn close_leaf(&mut self) {
         let Some((kind, span)) = self.leaf.take() else {
             return;
         };
         self.open.clear();
         self.seen = self.seen.max(span.end);
-        let top = self.nesting.inside().holder == ContainerKind::Note;
+        let top = self.nesting.innermost().holder == ContainerKind::Note;
         let own_heading = top && matches!(kind, LeafKind::Heading(_));
-        let from = self.behind_marker(kind, span);
+        let from = self.after_marker(kind, span);
         let id = self.trailing_id(kind, span);
         let leaf = LeafBlock {
             end: span.end,
@@ -471,7 +473,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         };
         let visible = self.is_visible(span.start);
         let behind = self.scan.scan(&leaf);
-        // A comment or block math that begins with a block and outlasts it hides the block.
+        // A comment or block math that begins with a block and extends beyond it hides the block.
         let (comment, opaque) = (self.scan.comment, self.scan.opaque);
         let hidden = !visible || opaque >= span.end || comment.start == span.start && comment.end >= span.end;
         if !hidden
@@ -481,7 +483,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
             self.heading(level, span);
         }
         let id = id.filter(|id| !hidden && behind < id.start);
-        // The block above a lone id stays the one that the id names; a cell is no block.
+        // The block above an id on its own line remains the one that the id names. A table cell is not a block.
         if visible && kind != LeafKind::Cell && id.is_none_or(|id| id.start > span.start + 1) {
             let (kind, span) = self.block_of(own_heading, span);
             self.nesting.ended(kind, span);
@@ -512,7 +514,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
                 let open = text.trim_end_matches('#');
                 if open.is_empty() || open.ends_with([' ', '\t']) { open } else { text }
             }
-            // What stands above the underline of a setext heading.
+            // The text above the underline of a setext heading.
             None => raw.rfind(['\n', '\r']).and_then(|end| raw.get(..end)).unwrap_or(raw),
         };
         if !text.trim().is_empty() {
@@ -522,9 +524,9 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Reads the marker of a callout or a task at the start of a container; returns the offset after it.
-    fn behind_marker(&mut self, kind: LeafKind, span: Span) -> usize {
-        let inside = self.nesting.inside_mut();
+    /// Parses the marker of a callout or a task at the start of a container, and returns the offset after it.
+    fn after_marker(&mut self, kind: LeafKind, span: Span) -> usize {
+        let inside = self.nesting.innermost_mut();
         if kind != LeafKind::Paragraph || inside.last.is_some() {
             return span.start;
         }
@@ -559,7 +561,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
 
     // Block ids (spec/obsidian.md 3.7).
 
-    /// Finds a block id at the end of the gathered leaf and takes it out of the leaf's text.
+    /// Finds a block id at the end of the leaf, and removes it from the text of the leaf.
     fn trailing_id(&mut self, kind: LeafKind, leaf: Span) -> Option<Span> {
         let (&last, before) = self.scan.runs.split_last()?;
         let bytes = last.span.of(self.text).trim_end().as_bytes();
@@ -599,13 +601,13 @@ impl<'a, 'n> BodyReader<'a, 'n> {
 
     // Reference definitions (spec/obsidian.md 2.5).
 
-    /// Reads the reference definitions between the last block and `end`: the parser gives no events for them.
+    /// Parses the reference definitions between the last block and `end`, for which the parser gives no events.
     fn definitions(&mut self, end: usize) {
         let mut at = self.seen.max(self.scan.opaque);
         self.seen = self.seen.max(end);
         while at + 4 < end {
             let rest = self.text.as_bytes().get(at..end).unwrap_or_default();
-            // Only white space and the markers of containers stand around definitions.
+            // Only white space and markers of containers can be next to definitions.
             let Some(skip) = rest.iter().position(|&byte| byte == b'[') else {
                 return;
             };
@@ -638,13 +640,14 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Says whether a block that starts at `at` is outside comments and block math.
+    /// Returns whether a block that starts at `at` is outside of comments and block math.
     fn is_visible(&self, at: usize) -> bool {
         at >= self.scan.opaque && !self.scan.in_comment(at)
     }
 }
 
-/// Measures a callout's marker, `[!type]` or `[!type|meta]` with an optional fold sign, at the start of `line`.
+/// Returns the length of a callout's marker, `[!type]` or `[!type|meta]` with an optional fold sign, at the start of
+/// `line`.
 fn callout_marker(line: &str) -> Option<usize> {
     let inner = line.strip_prefix("[!")?;
     let close = inner.find([']', '['])?;
@@ -653,7 +656,7 @@ fn callout_marker(line: &str) -> Option<usize> {
     named.then_some(close + 3 + usize::from(fold))
 }
 
-/// Reads a checkbox at the start of `line`; gives its sign and the marker's length.
+/// Parses a checkbox at the start of `line`, and returns its sign and the marker's length.
 fn task_marker(line: &str) -> Option<(char, usize)> {
     let mut chars = line.strip_prefix('[')?.chars();
     let status = chars.next()?;

@@ -34,12 +34,12 @@ pub fn media_type(path: &str) -> &'static str {
     }
 }
 
-/// Says whether a media type is that of a text.
+/// Returns whether a media type is a text format.
 pub fn is_text(media_type: &str) -> bool {
     media_type.starts_with("text/") || matches!(media_type, "application/json" | "application/yaml")
 }
 
-/// Says whether a media type is that of an image that language models take.
+/// Returns whether a media type is an image format that language models accept.
 pub fn is_shown_image(media_type: &str) -> bool {
     matches!(media_type, "image/png" | "image/jpeg" | "image/gif" | "image/webp")
 }

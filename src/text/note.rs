@@ -44,7 +44,7 @@ pub struct Heading {
     pub level: u8,
     /// The raw source between the opening and closing signs, trimmed (spec/obsidian.md 3.6).
     pub text: String,
-    /// Line of its first byte, counted from 1.
+    /// The line of the first byte, counted from 1.
     pub line: usize,
     /// The whole heading without its line end.
     pub span: Span,
@@ -87,7 +87,7 @@ pub struct Block {
     pub span: Span,
     /// The id's bytes, without `^`.
     pub id_span: Span,
-    /// First and last line of the block, counted from 1.
+    /// The first and last line of the block, counted from 1.
     pub lines: (usize, usize),
 }
 
@@ -98,9 +98,9 @@ pub struct Task {
     pub status: char,
     /// The item's own text on its first line, after the checkbox, trimmed.
     pub text: String,
-    /// Line of the item, counted from 1.
+    /// The line of the item, counted from 1.
     pub line: usize,
-    /// Line of the item that this one is nested in, counted from 1.
+    /// The line of the item that this one is nested in, counted from 1.
     pub parent: Option<usize>,
     /// The item from its marker to the end of its first line.
     pub span: Span,
@@ -148,7 +148,7 @@ pub struct Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Separator {
-    /// Nothing but markup: the two are one word where no white space is at the boundary.
+    /// Only markup: the pieces form one word if there is no white space between them.
     None,
     /// A line end inside one block.
     Line,

@@ -1,11 +1,11 @@
-//! What a note is called: its title, its own id, and all names that it answers to.
+//! The names of a note: its title, its id, and all names that find it.
 
 use serde_json::Value;
 
 use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
 
-/// Returns the text of a property: a string, or a number or truth value as it is written in JSON.
+/// Returns the text of a property: a string, or a number or boolean in JSON notation.
 pub fn property_text(note: &Note, name: &str) -> Option<String> {
     match &note.frontmatter.as_ref()?.get(name)?.value {
         Value::String(text) => Some(text.clone()),
@@ -15,8 +15,8 @@ pub fn property_text(note: &Note, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the title of a note: its `title` unless that is blank, else the level-one heading that it opens with unless
-/// that is empty, else its file name.
+/// Returns the title of a note: its property `title` if it is not blank, or else the level-one heading at its start if
+/// it is not empty, or else its file name.
 pub fn title_of(path: &NotePath, note: &Note) -> String {
     let opening = note.headings.first().filter(|heading| heading.level == 1);
     property_text(note, "title")
@@ -25,7 +25,7 @@ pub fn title_of(path: &NotePath, note: &Note) -> String {
         .unwrap_or_else(|| path.stem().to_owned())
 }
 
-/// Returns the `id` of a note, unless that is empty.
+/// Returns the property `id` of a note, if it is not empty.
 pub fn own_id(note: &Note) -> Option<String> {
     property_text(note, "id").filter(|id| !id.is_empty())
 }

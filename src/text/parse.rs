@@ -8,13 +8,13 @@ use crate::text::unlinked_reference::find;
 use crate::text::{frontmatter, markdown};
 
 impl Note {
-    /// Reads a Markdown note: its frontmatter, then its body (spec/obsidian.md 2, 3.6, 3.7, 5–7).
+    /// Parses a Markdown note: its frontmatter, then its body (spec/obsidian.md 2, 3.6, 3.7, 5–7).
     pub fn parse(text: &str) -> Self {
         Self::parse_with_work(text).0
     }
 
-    /// Reads a note as [`Note::parse`] does, and counts the bytes and runs that the inline scanner examines ahead of its
-    /// position. The count grows linearly with the text, whatever the text is.
+    /// Parses a note as [`Note::parse`] does, and also returns the number of bytes and runs that the inline scanner
+    /// examines ahead of its position. The number grows linearly with the text.
     pub fn parse_with_work(text: &str) -> (Self, usize) {
         let (frontmatter, body_start) = frontmatter::read(text);
         let lines = Lines::new(text);

@@ -6,12 +6,12 @@ use crate::error::{Error, Result};
 use crate::text::edit::Edit;
 use crate::text::span::Span;
 
-/// A stretch of the edited text.
+/// A part of the edited text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TablePiece {
     /// Bytes of the original.
     Original(Span),
-    /// Text that an edit brought.
+    /// Text that an edit inserted.
     Added(String),
 }
 
@@ -23,9 +23,9 @@ impl TablePiece {
         }
     }
 
-    /// Cuts the piece in two, `at` bytes after its start.
+    /// Splits the piece `at` bytes after its start.
     fn split(self, original: &str, at: usize) -> Result<(Self, Self)> {
-        let within = || Error::internal("an edit cuts a character in two");
+        let within = || Error::internal("an edit splits a character");
         match self {
             Self::Original(span) => {
                 let middle = span.start + at;
@@ -43,7 +43,7 @@ impl TablePiece {
     }
 }
 
-/// A text under successive edits.
+/// A text with successive edits.
 #[derive(Debug, Clone)]
 pub struct PieceTable<'a> {
     original: &'a str,
@@ -51,16 +51,16 @@ pub struct PieceTable<'a> {
 }
 
 impl<'a> PieceTable<'a> {
-    /// Makes the table of a text that no edit has touched.
+    /// Creates the table of a text without edits.
     pub fn new(original: &'a str) -> Self {
         Self { original, pieces: vec![TablePiece::Original(Span::new(0, original.len()))] }
     }
 
-    /// Carries out edits, whose spans are offsets in the text as it is now; they may come in any order.
+    /// Applies edits, whose spans are offsets in the present text. They can be in any order.
     ///
     /// # Errors
-    /// `Internal` if two of them overlap, lie outside the text or cut a character in two; the table is not to be
-    /// used any more then.
+    /// Returns `Internal` if two edits overlap, or one is out of bounds or splits a character. Then the table must not
+    /// be used any more.
     pub fn apply(&mut self, edits: &[Edit]) -> Result<()> {
         let mut order: Vec<&Edit> = edits.iter().collect();
         order.sort_by_key(|edit| (edit.span.start, edit.span.end));
@@ -81,12 +81,12 @@ impl<'a> PieceTable<'a> {
         Ok(())
     }
 
-    /// Takes the first `len` bytes off the pieces.
+    /// Removes the first `len` bytes from the pieces, and returns them.
     fn cut(&self, rest: &mut VecDeque<TablePiece>, len: usize) -> Result<Vec<TablePiece>> {
         let mut taken = Vec::new();
         let mut left = len;
         while left > 0 {
-            let piece = rest.pop_front().ok_or_else(|| Error::internal("an edit lies outside the text"))?;
+            let piece = rest.pop_front().ok_or_else(|| Error::internal("an edit is out of bounds"))?;
             if piece.len() <= left {
                 left -= piece.len();
                 taken.push(piece);
@@ -100,7 +100,7 @@ impl<'a> PieceTable<'a> {
         Ok(taken)
     }
 
-    /// Returns the text as it is now.
+    /// Returns the present text.
     pub fn text(&self) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             TablePiece::Original(span) => span.of(self.original),
@@ -109,7 +109,7 @@ impl<'a> PieceTable<'a> {
         pieces.collect()
     }
 
-    /// Returns the edits of the original, in order, that lead to the text as it is now.
+    /// Returns the edits that change the original to the present text, in order.
     pub fn edits(&self) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut at = 0;

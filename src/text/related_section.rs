@@ -1,4 +1,4 @@
-//! The related section: the bullets with links that sidenote keeps at the end of a note.
+//! The related section: the bullets with links that sidenote maintains at the end of a note.
 
 use crate::text::edit::Edit;
 use crate::text::frontmatter::edit::line_end;
@@ -8,12 +8,12 @@ use crate::text::note::Note;
 use crate::text::path::key;
 use crate::text::span::Span;
 
-/// How the section is called and begun.
+/// The name and the style of the section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelatedSection {
-    /// Its name, such as `Related`.
+    /// The name, such as `Related`.
     pub name: String,
-    /// Whether it begins with a bold line instead of a heading.
+    /// Whether a bold line begins the section, instead of a heading.
     pub bold: bool,
 }
 
@@ -22,7 +22,7 @@ impl RelatedSection {
         if self.bold { format!("**{}:**", self.name) } else { format!("## {}", self.name) }
     }
 
-    /// Finds the section: its opening line, and what lies after that line up to the next heading or the end.
+    /// Finds the section: its first line, and the text after it up to the next heading or the end.
     fn find(&self, text: &str, note: &Note, lines: &Lines) -> Option<(Span, Span)> {
         let heading = note.headings.iter().rposition(|heading| key(&heading.text) == key(&self.name));
         let line_of = |at: usize| {
@@ -51,7 +51,7 @@ impl RelatedSection {
     }
 }
 
-/// Adds a bullet with a link, as written in `link`, at the end of the section, which is made where it is missing.
+/// Adds a bullet with a link, given as written, at the end of the section. The section is created if it is missing.
 pub fn add(text: &str, note: &Note, section: &RelatedSection, link: &str) -> Edit {
     let end = line_end(text);
     let lines = Lines::new(text);
@@ -82,11 +82,11 @@ pub fn add(text: &str, note: &Note, section: &RelatedSection, link: &str) -> Edi
     }
 }
 
-/// Lists the links of the section that stand alone in a bullet, as they are written.
-pub fn alone<'n>(text: &str, note: &'n Note, section: &RelatedSection) -> Vec<&'n Link> {
+/// Lists the links of the section that are the only content of their bullet.
+pub fn bullet_links<'n>(text: &str, note: &'n Note, section: &RelatedSection) -> Vec<&'n Link> {
     let lines = Lines::new(text);
     let Some((_, inside)) = section.find(text, note, &lines) else { return Vec::new() };
-    let links = in_order(note);
+    let links = sorted_links(note);
     let mut found = Vec::new();
     let mut at = inside.start;
     for line in inside.of(text).split_inclusive('\n') {
@@ -98,26 +98,26 @@ pub fn alone<'n>(text: &str, note: &'n Note, section: &RelatedSection) -> Vec<&'
     found
 }
 
-/// Lists the links of a note by where they begin.
-fn in_order(note: &Note) -> Vec<&Link> {
+/// Lists the links of a note in the order of their offsets.
+fn sorted_links(note: &Note) -> Vec<&Link> {
     let mut links: Vec<&Link> = note.links.iter().collect();
     links.sort_by_key(|link| link.span.start);
     links
 }
 
-/// Returns those of ordered links that stand in a part of the text.
+/// Returns those of sorted links that are in a part of the text.
 fn within<'l, 'n>(links: &'l [&'n Link], part: Span) -> impl Iterator<Item = &'n Link> + 'l {
     let first = links.partition_point(|link| link.span.start < part.start);
     let links = links.get(first..).unwrap_or_default().iter().copied();
     links.take_while(move |link| link.span.start < part.end).filter(move |link| part.encloses(link.span))
 }
 
-/// Removes the bullets of the section that are nothing but one of these links; a section that holds nothing else goes
-/// with the last of them.
+/// Removes the bullets of the section that consist of one link for which `goes` returns true. The section itself is
+/// removed if nothing else is left in it.
 pub fn remove(text: &str, note: &Note, section: &RelatedSection, goes: impl Fn(&Link) -> bool) -> Vec<Edit> {
     let lines = Lines::new(text);
     let Some((opening, inside)) = section.find(text, note, &lines) else { return Vec::new() };
-    let links = in_order(note);
+    let links = sorted_links(note);
     let mut edits = Vec::new();
     let mut is_left = false;
     let mut at = inside.start;
@@ -125,9 +125,9 @@ pub fn remove(text: &str, note: &Note, section: &RelatedSection, goes: impl Fn(&
         let span = Span::new(at, at + line.len());
         at = span.end;
         let written = line.trim();
-        let alone =
+        let bullet_links =
             within(&links, span).find(|link| written.get(1..).map(str::trim) == Some(link.span.of(text)));
-        if is_bullet(line) && alone.is_some_and(&goes) {
+        if is_bullet(line) && bullet_links.is_some_and(&goes) {
             edits.push(Edit::remove(span));
         } else {
             is_left |= !written.is_empty();
@@ -136,7 +136,7 @@ pub fn remove(text: &str, note: &Note, section: &RelatedSection, goes: impl Fn(&
     if edits.is_empty() || is_left {
         return edits;
     }
-    // The blank line that set the section off goes as well.
+    // The blank line before the section is removed too.
     let before = text.get(..opening.start).unwrap_or("");
     let blank = [("\r\n\r\n", 2), ("\n\n", 1)].into_iter().find(|(ends, _)| before.ends_with(ends));
     let is_last = inside.end == text.len();

@@ -21,7 +21,7 @@ pub enum SubpathTarget {
 /// The number of heading levels, which limits the segments of a subpath.
 const LEVELS: usize = 6;
 
-/// Headings below one another, outermost first, by the numbers of their keys.
+/// A chain of nested headings, outermost first, as numbers of keys.
 type Chain = Vec<u32>;
 
 /// The parts of one note, by name.
@@ -31,16 +31,16 @@ pub struct SubpathTable<'n> {
     blocks: OnceCell<HashMap<String, usize>>,
     footnotes: OnceCell<HashMap<String, usize>>,
     headings: OnceCell<HeadingTable>,
-    /// For each length but 0, the first heading that ends such a chain.
+    /// For each length from 1 on, the first heading of each chain, by chain.
     chains: [OnceCell<HashMap<Chain, usize>>; LEVELS],
     work: Cell<usize>,
 }
 
 #[derive(Debug)]
 struct HeadingTable {
-    /// The numbers of the keys that headings are compared by.
+    /// The number of each key of a heading.
     numbers: HashMap<String, u32>,
-    /// The number of each heading's key, and the heading around it.
+    /// The number of each heading's key, and the index of its parent.
     list: Vec<(u32, Option<usize>)>,
 }
 
@@ -57,7 +57,7 @@ impl<'n> SubpathTable<'n> {
         }
     }
 
-    /// Returns the number of steps so far, by which tests check that the time is linear.
+    /// Returns the number of steps so far. Tests check that it grows linearly.
     pub fn work(&self) -> usize {
         self.work.get()
     }
@@ -79,7 +79,7 @@ impl<'n> SubpathTable<'n> {
             return self.footnotes().get(&id.to_lowercase()).copied().map(SubpathTarget::Footnote);
         }
         let keys: Vec<String> = parts.iter().map(|part| heading_key(part)).collect();
-        // Levels deepen at each segment and there are six, so a longer chain cannot match.
+        // The level increases with each segment and there are six levels, so a longer chain cannot match.
         if keys.len() > LEVELS || keys.iter().any(String::is_empty) {
             return None;
         }
@@ -124,7 +124,7 @@ impl<'n> SubpathTable<'n> {
         })
     }
 
-    /// Returns the first heading of every chain of so many.
+    /// Returns the first heading of every chain of `length` headings.
     fn chains(&self, length: usize) -> &HashMap<Chain, usize> {
         static NONE: std::sync::OnceLock<HashMap<Chain, usize>> = std::sync::OnceLock::new();
         let Some(chains) = length.checked_sub(1).and_then(|at| self.chains.get(at)) else {
@@ -134,7 +134,7 @@ impl<'n> SubpathTable<'n> {
             let list = &self.headings().list;
             let mut first = HashMap::new();
             for (at, &(number, mut outer)) in list.iter().enumerate() {
-                // The headings around this one, the outermost first, and every choice among them.
+                // The parents of this heading, the outermost first, and every subset of them.
                 let mut around = Vec::with_capacity(LEVELS);
                 while let Some(&(number, next)) = outer.and_then(|outer| list.get(outer)) {
                     around.insert(0, number);

@@ -9,21 +9,21 @@ use crate::text::span::Span;
 pub struct Tag {
     /// The tag as written, without `#` and without a trailing slash.
     pub name: String,
-    /// The bytes that carry it: `#` included in a body, as written in frontmatter.
+    /// The bytes of the tag: with the `#` in a body, and as written in frontmatter.
     pub span: Span,
     /// Whether it is in the frontmatter.
     pub in_frontmatter: bool,
 }
 
-/// Returns the name of the tag that `text` is as a whole, with or without `#`, a trailing slash cut; `None` if it
-/// is no legal tag (spec/obsidian.md 6).
+/// Returns the name of the tag that `text` consists of, with or without `#`, and without a trailing slash. Returns
+/// `None` if it is not a legal tag (spec/obsidian.md 6).
 pub fn tag_name(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.strip_prefix('#').unwrap_or(text).trim_end_matches('/');
     is_tag_name(name).then_some(name)
 }
 
-/// Says whether a tag may hold `c` (spec/obsidian.md 6).
+/// Returns whether a tag can contain `c` (spec/obsidian.md 6).
 pub(crate) fn is_tag_char(c: char) -> bool {
     if c.is_ascii() {
         !c.is_ascii_whitespace()
@@ -34,7 +34,8 @@ pub(crate) fn is_tag_char(c: char) -> bool {
     }
 }
 
-/// Says whether `name`, without `#`, is a legal tag: allowed characters, not digits alone (spec/obsidian.md 6).
+/// Returns whether `name`, without `#`, is a legal tag: it has allowed characters, and not only digits
+/// (spec/obsidian.md 6).
 pub(crate) fn is_tag_name(name: &str) -> bool {
     name.chars().all(is_tag_char)
         && name.bytes().any(|byte| !byte.is_ascii_digit())

@@ -10,23 +10,23 @@ use crate::text::frontmatter::Frontmatter;
 use crate::text::path::key;
 use crate::text::tag::{is_tag_char, tag_name};
 
-/// The property that lists the tags of a note as they were given, where not all of them are tags to Obsidian.
+/// The property with the original tags of a note, if not all of them are tags to Obsidian.
 pub const ORIGINALS: &str = "original_tags";
 
 /// Characters that distinguish tags, and the words that replace them: `c++` and `c#` are not `c`.
 const WORDS: &[(char, &str)] = &[('+', "plus"), ('#', "sharp"), ('&', "and")];
 
-/// The tags of a note as they are written into its frontmatter.
+/// The tags of a note in the form of its frontmatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredTags {
-    /// The property `tags`: each of them is a tag to Obsidian, and there once.
+    /// The property `tags`: distinct tags that Obsidian reads.
     pub tags: Vec<String>,
-    /// The property `original_tags`: all tags as they were given; empty where `tags` says the same.
+    /// The property `original_tags`: all tags in their original form; empty if `tags` has the same.
     pub originals: Vec<String>,
 }
 
 impl StoredTags {
-    /// Converts tags as somebody gives them; blank ones are none.
+    /// Converts tags from a request. Blank ones are ignored.
     pub fn of<T: AsRef<str>>(given: &[T]) -> Self {
         let mut originals: Vec<String> = Vec::with_capacity(given.len());
         let mut tags: Vec<String> = Vec::with_capacity(given.len());
@@ -43,15 +43,15 @@ impl StoredTags {
         Self { tags, originals }
     }
 
-    /// Lists the tags that were converted, each with its new form; `None` if no part of it can stand in a tag.
+    /// Lists the converted tags with their new forms. The new form is `None` if no part of the tag can be in a tag.
     pub fn converted(&self) -> impl Iterator<Item = (&str, Option<String>)> {
         let both = self.originals.iter().map(|given| (given.as_str(), sanitize(given)));
         both.filter(|(given, tag)| tag.as_deref() != Some(given.trim().trim_start_matches('#')))
     }
 }
 
-/// Converts a text to a tag that Obsidian reads: what a tag cannot hold becomes a hyphen, and digits alone get a `_`.
-/// `None` if nothing is left.
+/// Converts a text to a tag that Obsidian reads. Characters that a tag cannot contain become hyphens, and digits alone
+/// get a `_`. Returns `None` if nothing is left.
 pub fn sanitize(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(name) = tag_name(text) {
@@ -79,9 +79,9 @@ pub fn sanitize(text: &str) -> Option<String> {
         .filter(|_| is_name)
 }
 
-/// Lists the names of a frontmatter by which a note is found although they are no tags to Obsidian: values of `tags`, as
-/// they are written, and the original spellings of tags that were converted.
-pub fn unread(front: &Frontmatter) -> Vec<String> {
+/// Lists the names in frontmatter that find a note although they are not tags to Obsidian: the values of `tags` as
+/// written, and the original forms of converted tags.
+pub fn unconverted_names(front: &Frontmatter) -> Vec<String> {
     let (tags, originals) = (front.get("tags"), front.get(ORIGINALS));
     let is_read = |value: &Value| value.as_str().and_then(tag_name).is_some();
     if originals.is_none() && tags.is_none_or(|property| items(&property.value).iter().all(is_read)) {
@@ -94,7 +94,7 @@ pub fn unread(front: &Frontmatter) -> Vec<String> {
             found.push(text);
         }
     }
-    for original in live(&held, originals.map(|property| &property.value)) {
+    for original in current_originals(&held, originals.map(|property| &property.value)) {
         let name = original.trim().trim_start_matches('#');
         if !name.is_empty() && held.insert(key(name)) {
             found.push(name.to_owned());
@@ -103,14 +103,14 @@ pub fn unread(front: &Frontmatter) -> Vec<String> {
     found
 }
 
-/// Lists the tags of a note as they were given, in their order: `names` are all that it is found by, `tags` and
-/// `originals` the values of these properties.
-pub fn as_given(names: Vec<String>, tags: Option<&Value>, originals: Option<&Value>) -> Vec<String> {
+/// Lists the tags of a note in their original form and order. `names` are all tags that find the note, and `tags` and
+/// `originals` are the values of these properties.
+pub fn in_original_form(names: Vec<String>, tags: Option<&Value>, originals: Option<&Value>) -> Vec<String> {
     if names.len() < 2 && originals.is_none() {
         return names;
     }
     let held: HashSet<String> = names.iter().map(|name| key(name)).collect();
-    let mut given = live(&held, originals);
+    let mut given = current_originals(&held, originals);
     let mut covered: HashSet<String> = HashSet::new();
     for original in &given {
         covered.insert(key(original.trim().trim_start_matches('#')));
@@ -128,8 +128,8 @@ pub fn as_given(names: Vec<String>, tags: Option<&Value>, originals: Option<&Val
     given
 }
 
-/// Lists the original spellings whose tags a note still has.
-fn live(held: &HashSet<String>, originals: Option<&Value>) -> Vec<String> {
+/// Lists the original forms whose tags the note still has.
+fn current_originals(held: &HashSet<String>, originals: Option<&Value>) -> Vec<String> {
     let texts = originals.into_iter().flat_map(items).filter_map(Value::as_str).map(str::to_owned);
     texts.filter(|text| sanitize(text).is_none_or(|tag| held.contains(&key(&tag)))).collect()
 }
@@ -141,8 +141,8 @@ fn items(value: &Value) -> &[Value] {
     }
 }
 
-/// Lists the values of a `tags` property as texts, without white space around them. One text with a comma or space in it
-/// is not a tag (spec/obsidian.md 5.4).
+/// Lists the values of a `tags` property as trimmed texts. A text with a comma or a space is not a tag
+/// (spec/obsidian.md 5.4).
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),

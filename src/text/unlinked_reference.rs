@@ -19,7 +19,7 @@ pub struct UnlinkedReference {
 pub enum UnlinkedReferenceKind {
     /// A wikilink that is a part of a property value, decoded in full.
     PartialProperty,
-    /// The same in a value whose bytes are not what they say, as in a block scalar.
+    /// A wikilink that is a part of a property value whose bytes differ from its text, such as a block scalar.
     FoldedProperty,
     /// A node of a Mermaid diagram of the class `internal-link`.
     MermaidNode,
@@ -43,11 +43,11 @@ impl UnlinkedReferenceKind {
     /// Returns the message for the user on why it was left unchanged.
     pub fn why(self) -> &'static str {
         match self {
-            Self::PartialProperty => "a link beside other text in a property was not followed",
-            Self::FoldedProperty => "a link beside other text in a property was left as it is",
+            Self::PartialProperty => "a link next to other text in a property was not changed",
+            Self::FoldedProperty => "a link next to other text in a property cannot be changed",
             Self::MermaidNode => "a node of a diagram names the file",
-            Self::BrokenYaml => "the frontmatter cannot be read, so its links were left as they are",
-            Self::BrokenJson => "the canvas cannot be read, so it was left as it is",
+            Self::BrokenYaml => "the frontmatter cannot be read, so its links were not changed",
+            Self::BrokenJson => "the canvas cannot be read, so it was not changed",
         }
     }
 }

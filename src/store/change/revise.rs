@@ -240,7 +240,7 @@ fn with_body(path: &NotePath, old: &str, content: &str, section: &RelatedSection
     }
     let now = parse(path, &text);
     let mut there: HashSet<&str> = now.links.iter().map(|link| link.path.as_str()).collect();
-    let alone = related_section::alone(old, &note, section).into_iter();
+    let alone = related_section::bullet_links(old, &note, section).into_iter();
     let lacking: Vec<&str> =
         alone.filter(|link| there.insert(&link.path)).map(|link| link.span.of(old)).collect();
     if lacking.is_empty() {

@@ -120,10 +120,10 @@ impl Recalls<'_> {
         let front = note.frontmatter.as_ref();
         let names = tags
             .map(|tag| tag.name.clone())
-            .chain(front.into_iter().flat_map(tag_conversion::unread))
+            .chain(front.into_iter().flat_map(tag_conversion::unconverted_names))
             .collect();
         let value = |name: &str| front.and_then(|front| front.get(name)).map(|property| &property.value);
-        let tags = tag_conversion::as_given(names, value("tags"), value(tag_conversion::ORIGINALS));
+        let tags = tag_conversion::in_original_form(names, value("tags"), value(tag_conversion::ORIGINALS));
         let properties = note.frontmatter.as_ref().map(|front| front.values()).unwrap_or_default();
         let metadata = properties.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         let plain = plain_of(&source.text, note);

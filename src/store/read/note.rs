@@ -289,7 +289,7 @@ impl Reads<'_> {
 
 /// Lists the tags of a note, each in the spelling that comes first; what is no tag to Obsidian comes last.
 fn tags_once(note: &Note) -> Vec<String> {
-    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, tag_conversion::unread);
+    let unread = note.frontmatter.as_ref().map_or_else(Vec::new, tag_conversion::unconverted_names);
     let mut known = HashSet::new();
     let names = note.tags.iter().map(|tag| tag.name.clone()).chain(unread);
     names.filter(|name| known.insert(key(name))).collect()

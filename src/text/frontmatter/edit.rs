@@ -41,10 +41,10 @@ impl Refusal {
 
 /// Sets a property. A new property is added before the closing line, and a new block at the top of the note.
 ///
-/// A scalar keeps its quotes where the new value may stand in them, and a list its style and the bytes of the items
-/// that stay. A list over something else is written one item a line; a mapping, and a list without items, is in
-/// brackets. Strings are quoted where they need it; dates of the two shapes that Obsidian writes do not. Nothing is
-/// planned where the property has this value already.
+/// A scalar keeps its quotes if the new value can be in them, and a list keeps its style and the bytes of unchanged
+/// items. A list that replaces another value is written with one item per line. A mapping, and an empty list, are
+/// written in brackets. Strings are quoted if they need it; dates of the two formats that Obsidian writes do not. There
+/// are no edits if the property has this value already.
 ///
 /// # Errors
 /// Refuses the cases of spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
@@ -126,7 +126,7 @@ pub fn remove_item(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Re
     remove_items(text, key, |item| same(item, value))
 }
 
-/// Removes every item of a list for which `goes` holds, like [`remove_item`].
+/// Removes every item of a list for which `goes` returns true, like [`remove_item`].
 ///
 /// # Errors
 /// Refuses what [`set`] refuses.
@@ -155,7 +155,7 @@ pub fn remove_items(text: &str, key: &str, goes: impl Fn(&Value) -> bool) -> Res
     verified(text, &block, edits, with(&block, property, &new))
 }
 
-/// Renames a property. The new name may differ only in case.
+/// Renames a property. The new name can differ from the old one only in case.
 ///
 /// # Errors
 /// Refuses a missing old name (`not-found`) and an existing new one (`target-exists`), and what [`set`] refuses.
@@ -203,11 +203,11 @@ pub fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// Says whether two values are equal; numbers are, whichever way they are kept.
+/// Returns whether two values are equal. Numbers are compared by value, whatever their representation.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => {
-            // Whole numbers beyond 2^53 differ where their floats do not.
+            // Integers above 2^53 can differ although their floats are equal.
             let whole = |n: &serde_json::Number| n.as_i64().map(i128::from).or(n.as_u64().map(i128::from));
             match (whole(x), whole(y)) {
                 (Some(x), Some(y)) => x == y,
@@ -224,7 +224,10 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 
 // What may be edited.
 
-/// Reads the block, where there is one that may be edited.
+/// Parses the frontmatter. Returns `None` if there is none.
+///
+/// # Errors
+/// Refuses frontmatter that cannot be edited.
 fn open(text: &str) -> Result<Option<Frontmatter>, Refusal> {
     let (Some(block), _) = read(text) else {
         return Ok(None);
@@ -242,7 +245,7 @@ fn open(text: &str) -> Result<Option<Frontmatter>, Refusal> {
     }
 }
 
-/// Finds a property by its name without case; the exact spelling comes before others.
+/// Finds a property by its name, ignoring case. The exact spelling is preferred.
 fn find<'b>(block: &'b Frontmatter, key: &str) -> Result<Option<&'b Property>, Refusal> {
     let wanted = path::key(key);
     let mut found = named(&block.properties, &wanted);
@@ -270,7 +273,7 @@ fn style(property: &Property, reason: &str) -> Refusal {
     Refusal::new("yaml-style", property.span.start, message)
 }
 
-/// Says whether a new property may have this name.
+/// Checks the name of a new property.
 fn legal(key: &str) -> Result<(), Refusal> {
     if path::key(key).is_empty() || key.contains(char::is_control) {
         return Err(Refusal::new("invalid-key", 0, format!("{key:?} is not a valid name for a property")));
@@ -280,7 +283,7 @@ fn legal(key: &str) -> Result<(), Refusal> {
 
 // Plans.
 
-/// Writes an entry with its line ends; `indent` stands before its key.
+/// Formats an entry with its line ends. `indent` is the text before the key.
 fn entry(key: &str, value: &Value, indent: &str, line_end: &str) -> String {
     let key = spell_key(key, Style::Plain, false);
     match value {
@@ -293,7 +296,7 @@ fn entry(key: &str, value: &Value, indent: &str, line_end: &str) -> String {
     }
 }
 
-/// Plans a block for a file that has none.
+/// Plans frontmatter for a file that has none.
 fn create(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
     legal(key)?;
     let (_, start) = read(text);
@@ -316,7 +319,7 @@ fn insert(text: &str, block: &Frontmatter, key: &str, value: &Value) -> Result<V
     verified(text, block, vec![edit], expected)
 }
 
-/// Plans another value for an entry.
+/// Plans a new value of an entry.
 fn replace(text: &str, property: &Property, value: &Value) -> Result<Vec<Edit>, Refusal> {
     let end = line_end(text);
     let unclear = || style(property, "is written in a style that cannot be edited safely");
@@ -355,7 +358,7 @@ fn replace(text: &str, property: &Property, value: &Value) -> Result<Vec<Edit>, 
     }
 }
 
-/// Plans the end of an entry's value, so that nothing stands between its colon and the comment on that line.
+/// Plans the removal of an entry's value. A comment on the line of the colon is kept.
 fn clear(text: &str, property: &Property, colon: usize) -> Vec<Edit> {
     match property.style {
         Style::BlockList | Style::BlockMap => {
@@ -368,7 +371,7 @@ fn clear(text: &str, property: &Property, colon: usize) -> Vec<Edit> {
     }
 }
 
-/// Plans a list of one item a line from a single value, which keeps its bytes and the comment beside it.
+/// Plans a list with one item per line from a single value, which keeps its bytes and its comment.
 fn extend_single(text: &str, property: &Property, items: &[Value]) -> Result<Vec<Edit>, Refusal> {
     let several = property.value_span.of(text).contains(['\n', '\r']);
     let colon = list::colon(text, property).filter(|_| !several && property.style.quote().is_some());
@@ -382,7 +385,7 @@ fn extend_single(text: &str, property: &Property, items: &[Value]) -> Result<Vec
     Ok(vec![Edit::replace(gap, format!("{end}{indent}- ")), Edit::insert(next, lines)])
 }
 
-/// Returns what stands before the dashes of a new list under a key: two spaces more than before the key.
+/// Returns the indentation of a new list under a key: two spaces more than that of the key.
 fn item_indent(text: &str, property: &Property) -> String {
     let line = Span::new(list::line_start(text, property.key_span.start), property.key_span.start);
     format!("{}  ", line.of(text))
@@ -394,7 +397,7 @@ fn values(block: &Frontmatter) -> Vec<(String, Value)> {
     block.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
 }
 
-/// Returns the values of a block in which one property has another.
+/// Returns the values of a block, with another value of one property.
 fn with(block: &Frontmatter, property: &Property, value: &Value) -> Vec<(String, Value)> {
     let changed = |(name, old)| if name == property.key { (name, value.clone()) } else { (name, old) };
     values(block).into_iter().map(changed).collect()

@@ -1,13 +1,13 @@
-//! Links in properties: a value that is one link as a whole (spec/obsidian.md 2.7).
+//! Links in properties: values that consist of one link (spec/obsidian.md 2.7).
 
 use crate::text::link::{Link, LinkContext};
 use crate::text::link_syntax::{Destination, from_destination, wikilink_at};
 use crate::text::markdown::whole_link::whole_link;
 use crate::text::span::Span;
 
-/// Reads a property value that is one link as a whole (spec/obsidian.md 2.7); spans are offsets in `value`.
+/// Parses a property value that consists of one link (spec/obsidian.md 2.7). Spans are offsets in `value`.
 ///
-/// The form is one of a property's, the place is [`LinkContext::Property`]; key, host and line are the caller's to set.
+/// The form is that of a property, and the context [`LinkContext::Property`]. The caller sets key, host and line.
 pub fn parse_property(value: &str) -> Option<Link> {
     let trimmed = value.trim();
     let start = value.len() - value.trim_start().len();

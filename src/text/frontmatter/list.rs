@@ -14,29 +14,29 @@ const MAX_PAIRS: usize = 1 << 20;
 /// One step of the diff of a list.
 #[derive(Debug, PartialEq, Eq)]
 enum ListStep {
-    /// The old item stays.
+    /// The old item is kept.
     Keep,
-    /// The old item becomes the new one of this index.
+    /// The old item is replaced by the new item with this index.
     Replace(usize),
     /// The old item is removed.
     Remove,
-    /// The new item of this index is inserted.
+    /// The new item with this index is inserted.
     Insert(usize),
 }
 
-/// An item of a list with one item a line.
+/// An item of a list with one item per line.
 #[derive(Debug)]
 struct BlockItem<'p> {
-    /// Its lines with their ends, without the comments and blank lines after it.
+    /// The lines of the item with their ends, without the comments and blank lines after it.
     lines: Span,
-    /// Its value, where that is one written scalar.
+    /// The value, if it is one scalar that is written out.
     scalar: Option<&'p Scalar>,
 }
 
-/// Plans the edits that turn the items of a written list into `new`; `None` if an item cannot be told from what
-/// stands around it.
+/// Plans the edits that replace the items of a written list by `new`. Returns `None` if the span of an item is not
+/// certain.
 ///
-/// Items that stay keep their bytes, as do the comments beside them.
+/// Items that are kept retain their bytes and the comments next to them.
 pub(super) fn change(text: &str, property: &Property, new: &[Value], line_end: &str) -> Option<Vec<Edit>> {
     let old = property.value.as_array()?;
     let steps = steps(old, new);
@@ -59,12 +59,12 @@ pub(super) fn colon(text: &str, property: &Property) -> Option<usize> {
     rest.get(blanks..)?.starts_with(':').then_some(property.key_span.end + blanks + 1)
 }
 
-/// Finds the start of the line that holds `at`.
+/// Finds the start of the line that contains `at`.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text.get(..at).and_then(|before| before.rfind(['\n', '\r'])).map_or(0, |end| end + 1)
 }
 
-/// Writes the lines of new items.
+/// Formats the lines of new items.
 pub(super) fn lines<'v>(
     indent: &str,
     gap: &str,
@@ -75,7 +75,8 @@ pub(super) fn lines<'v>(
     items.into_iter().map(line).collect()
 }
 
-/// Finds the fewest steps from the old items to the new ones; those of one gap become each other first.
+/// Finds the least number of steps from the old items to the new ones. Between two kept items, old items are first
+/// replaced.
 fn steps(old: &[Value], new: &[Value]) -> Vec<ListStep> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let tails = old.iter().skip(head).rev().zip(new.iter().skip(head).rev());
@@ -100,14 +101,14 @@ fn steps(old: &[Value], new: &[Value]) -> Vec<ListStep> {
     steps
 }
 
-/// Finds a longest common run of items between the equal heads and tails, as pairs of indices.
+/// Finds a longest common subsequence of the items between the common prefix and suffix, as pairs of indexes.
 fn common(old: &[Value], new: &[Value], head: usize, tail: usize) -> Vec<(usize, usize)> {
     let (rows, columns) = (old.len() - tail - head, new.len() - tail - head);
     if rows.saturating_mul(columns) > MAX_PAIRS {
         return Vec::new();
     }
     let width = columns + 1;
-    // The length of the longest run behind each pair of indices.
+    // The length of the longest subsequence after each pair of indexes.
     let mut lengths = vec![0usize; (rows + 1) * width];
     let length = |lengths: &[usize], row: usize, column: usize| {
         lengths.get(row * width + column).copied().unwrap_or(0)
@@ -173,7 +174,7 @@ fn change_block(
     Some(edits)
 }
 
-/// Returns what stands before an item's dash and between the dash and its value.
+/// Returns the text before an item's dash, and between the dash and the value.
 fn dash<'t>(text: &'t str, item: &BlockItem<'_>) -> (&'t str, &'t str) {
     let (line, _) = line_at(text, item.lines.start);
     let (indent, value) = line.split_once('-').unwrap_or(("", ""));
@@ -182,7 +183,7 @@ fn dash<'t>(text: &'t str, item: &BlockItem<'_>) -> (&'t str, &'t str) {
     (indent, gap)
 }
 
-/// Finds the items of a list with one item a line: all dashes of a list stand in one column.
+/// Finds the items of a list with one item per line. All dashes of a list are in one column.
 fn block_items<'p>(text: &str, property: &'p Property, values: &[Value]) -> Option<Vec<BlockItem<'p>>> {
     let start = line_start(text, property.value_span.start);
     let indent = text.get(start..property.value_span.start)?;
@@ -231,7 +232,7 @@ fn change_flow(
         return None;
     }
     let written: Vec<String> = new.iter().map(|value| spell(value, Style::Plain, true)).collect();
-    // Removing every item would take the comments between them along.
+    // Removing every item would remove the comments between them.
     let clean = |span: Span, within: &[Span]| {
         let mut at = span.start;
         let bounds = within.iter().map(|item| (item.start, item.end)).chain([(span.end, span.end)]);
@@ -285,7 +286,7 @@ fn change_flow(
     Some(edits)
 }
 
-/// Finds the items of a list in brackets, between which commas, blanks and comments stand.
+/// Finds the items of a list in brackets. Commas, blanks and comments separate them.
 fn flow_items(text: &str, property: &Property, inner: Span) -> Option<Vec<Span>> {
     let bytes = text.as_bytes();
     let mut scalars = property.scalars.iter().filter(|scalar| !scalar.span.is_empty()).peekable();

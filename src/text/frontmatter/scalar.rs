@@ -6,19 +6,20 @@ use super::yaml::core;
 use super::{Style, has_shape};
 use crate::text::link::HostEscape;
 
-/// Spells a string in a style, quotes included; `None` if it may not stand in that style outside brackets, or
-/// would not be a string there.
+/// Formats a string in a style, with its quotes. Returns `None` if the style does not allow it outside brackets, or if
+/// it would not be read as a string.
 ///
-/// A string that reads as a number, a truth value, null or a date needs quotes; dates of the two shapes that Obsidian
-/// itself writes, `2026-01-02` and `2026-01-02T10:00` with or without seconds, do not.
+/// A string that looks like a number, a boolean, null or a date needs quotes, except for the two formats of dates that
+/// Obsidian writes: `2026-01-02`, and `2026-01-02T10:00` with or without seconds.
 pub fn encode_scalar(value: &str, style: Style) -> Option<String> {
     in_style(value, style, false)
 }
 
-/// Encodes text for the inside of what holds it, without the quotes around; `None` if it cannot stand there.
+/// Encodes text for the inside of a string or file, without quotes around it. Returns `None` if it cannot be
+/// represented there.
 ///
-/// In a plain scalar the text may be a part of the whole, so what it reads as does not matter there; as the scalar
-/// may stand in a list in brackets, the signs of such lists are refused.
+/// The text can be a part of a plain scalar, so the type that it looks like does not matter. The scalar can be in a
+/// list in brackets, so the signs of such lists are refused.
 pub fn encode_in(host: HostEscape, text: &str) -> Option<String> {
     match host {
         HostEscape::None => Some(text.to_owned()),
@@ -29,7 +30,8 @@ pub fn encode_in(host: HostEscape, text: &str) -> Option<String> {
     }
 }
 
-/// Spells a value: a string in the wanted style where that is legal, else in double quotes; a collection in brackets.
+/// Formats a value: a string in the wanted style if that is legal, otherwise in double quotes, and a collection in
+/// brackets.
 pub(super) fn spell(value: &Value, wanted: Style, flow: bool) -> String {
     match value {
         Value::String(text) => {
@@ -53,7 +55,7 @@ pub(super) fn spell(value: &Value, wanted: Style, flow: bool) -> String {
     }
 }
 
-/// Spells a key in the wanted style where that is legal, else in double quotes.
+/// Formats a key in the wanted style if that is legal, otherwise in double quotes.
 pub(super) fn spell_key(key: &str, wanted: Style, flow: bool) -> String {
     // A plain `<<` merges another mapping.
     let wanted = if key == "<<" && wanted == Style::Plain { Style::Double } else { wanted };
@@ -69,13 +71,13 @@ fn in_style(text: &str, style: Style, flow: bool) -> Option<String> {
     }
 }
 
-/// Says whether a plain scalar of this text is a string, also for readers of YAML 1.1 dates and floats.
+/// Returns whether a plain scalar with this text is a string, also for readers with the dates and floats of YAML 1.1.
 fn is_string(text: &str) -> bool {
     let float = text.trim_start_matches(['-', '+']).to_ascii_lowercase();
     core(text).is_none() && !matches!(float.as_str(), ".inf" | ".nan") && !looks_like_date(text)
 }
 
-/// Recognizes the timestamps of YAML 1.1 in any format except the two that Obsidian writes.
+/// Returns whether a text is a timestamp of YAML 1.1 in any format except the two that Obsidian writes.
 fn looks_like_date(text: &str) -> bool {
     if ["0000-00-00", "0000-00-00T00:00", "0000-00-00T00:00:00"].iter().any(|shape| has_shape(text, shape)) {
         return false;
@@ -94,7 +96,7 @@ fn looks_like_date(text: &str) -> bool {
     is_day && is_time
 }
 
-/// Says whether text may stand without quotes, in brackets too where `flow`.
+/// Returns whether a text needs no quotes; with `flow`, also inside of brackets.
 fn is_plain(text: &str, flow: bool) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else {
@@ -120,7 +122,7 @@ fn is_plain(text: &str, flow: bool) -> bool {
         && !(flow && text.contains([',', '[', ']', '{', '}']))
 }
 
-/// Says whether YAML takes the character as it is, within one line, whatever the version.
+/// Returns whether every version of YAML allows a character unescaped within a line.
 fn is_printable(c: char) -> bool {
     match c {
         '\t' | ' '..='~' => true,

@@ -1,7 +1,7 @@
-//! The fast path for simple frontmatter: one `key: value` on each line, and lists with one item on each line.
+//! The fast path for simple frontmatter: one `key: value` per line, and lists with one item per line.
 //!
-//! The result equals that of the YAML parser; for any other YAML there is none. The YAML parser would take a third of the
-//! parsing time of a note.
+//! The result equals that of the YAML parser, and there is no result for other YAML. The YAML parser would take a third
+//! of the parsing time of a note.
 
 use std::mem;
 
@@ -16,7 +16,7 @@ use crate::text::span::Span;
 /// The maximum length of a key. Longer keys are left to the YAML parser, which limits the total size of paths.
 const LONGEST_KEY: usize = 48;
 
-/// Reads the mapping in `yaml`, which is at `at` in the file; `None` if the parser has to look.
+/// Parses the mapping in `yaml`, which starts at `at` in the file. Returns `None` if it is not simple.
 pub(super) fn read(yaml: &str, at: usize) -> Option<YamlBlock> {
     let mut reader = SimpleParser { yaml, at, ..SimpleParser::default() };
     let mut start = 0;
@@ -33,24 +33,24 @@ pub(super) fn read(yaml: &str, at: usize) -> Option<YamlBlock> {
 struct SimpleParser<'y> {
     yaml: &'y str,
     at: usize,
-    /// How many lines were read.
+    /// The number of lines read so far.
     lines: usize,
     keys: HashSet<&'y str>,
-    /// The property whose list may go on.
+    /// The property whose list can continue.
     open: Option<Property>,
-    /// Where the items of that list begin in their lines, once there is one.
+    /// The column of the items of that list, if it has any.
     indent: Option<usize>,
     block: YamlBlock,
 }
 
 impl<'y> SimpleParser<'y> {
-    /// Reads a line without its end, which is at `here` in the file.
+    /// Parses a line without its end, which starts at `here` in the file.
     fn line(&mut self, line: &'y str, here: usize) -> Option<()> {
         self.lines += 1;
         if line.is_empty() {
             return Some(());
         }
-        if !is_usual(line) {
+        if !is_simple_line(line) {
             return None;
         }
         let bare = line.trim_start_matches(' ');
@@ -68,7 +68,7 @@ impl<'y> SimpleParser<'y> {
         self.close();
         let key_span = Span::new(here, here + key.len());
         let written = rest.get(1..)?.trim_start_matches(' ');
-        // A value that is not written stands behind the colon.
+        // The span of a missing value is after the colon.
         let end = if written.is_empty() { key_span.end + 1 } else { here + line.len() };
         let mut property = Property {
             key: key.to_owned(),
@@ -87,7 +87,7 @@ impl<'y> SimpleParser<'y> {
         Some(())
     }
 
-    /// Reads an item of a list that ends at `end` in the file and whose dash stands behind so many blanks.
+    /// Parses an item of a list that ends at `end` in the file and whose dash is in column `indent`.
     fn item(&mut self, item: &str, end: usize, indent: usize) -> Option<()> {
         let mut property = self.open.take()?;
         if *self.indent.get_or_insert(indent) != indent {
@@ -113,7 +113,7 @@ impl<'y> SimpleParser<'y> {
         Some(())
     }
 
-    /// Reads a scalar that ends at `end` in the file, and notes it and the link that it may be.
+    /// Parses a scalar that ends at `end` in the file, and records it and the link in it.
     fn scalar(
         &mut self,
         written: &str,
@@ -121,18 +121,18 @@ impl<'y> SimpleParser<'y> {
         path: String,
         scalars: &mut Vec<Scalar>,
     ) -> Option<(Value, Style)> {
-        let (said, style) = said(written)?;
+        let (simple_scalar, style) = simple_scalar(written)?;
         let span = Span::new(end - written.len(), end);
-        // The line with the block's three dashes comes before the first.
-        if let Some(link) = link_of(said, span, style, self.yaml, self.at) {
+        // The line with the three dashes precedes the first line.
+        if let Some(link) = link_of(simple_scalar, span, style, self.yaml, self.at) {
             self.block.links.push(Link { key: Some(path.clone()), line: self.lines + 1, ..link });
         }
         scalars.push(Scalar { path, span, style });
-        let value = if style == Style::Plain { core(said) } else { None };
-        Some((value.unwrap_or_else(|| Value::String(said.to_owned())), style))
+        let value = if style == Style::Plain { core(simple_scalar) } else { None };
+        Some((value.unwrap_or_else(|| Value::String(simple_scalar.to_owned())), style))
     }
 
-    /// Takes up the property that was read last.
+    /// Adds the last property to the block.
     fn close(&mut self) {
         self.indent = None;
         if let Some(mut property) = self.open.take() {
@@ -142,10 +142,10 @@ impl<'y> SimpleParser<'y> {
     }
 }
 
-/// Says whether a line holds nothing that YAML gives a meaning beyond its own line: no tabs, no other line ends, no marks
-/// that do not print.
-fn is_usual(line: &str) -> bool {
-    let is_usual = |c: char| match c {
+/// Returns whether a line is independent of other lines: it contains no tabs, no other line ends, and no characters
+/// that are not printable.
+fn is_simple_line(line: &str) -> bool {
+    let is_simple_line = |c: char| match c {
         ' '..='~' => true,
         '\u{2028}' | '\u{2029}' | '\u{FEFF}' => false,
         _ => c >= '\u{A0}' && !matches!(u32::from(c) & 0xFFFF, 0xFFFE | 0xFFFF),
@@ -153,11 +153,11 @@ fn is_usual(line: &str) -> bool {
     if line.is_ascii() {
         line.bytes().all(|byte| matches!(byte, b' '..=b'~'))
     } else {
-        line.chars().all(is_usual)
+        line.chars().all(is_simple_line)
     }
 }
 
-/// Finds the colon after the key that begins a line.
+/// Finds the colon after the key at the beginning of a line.
 fn key_end(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     let end =
@@ -172,15 +172,17 @@ fn key_end(line: &str) -> Option<usize> {
     is_key.then_some(end)
 }
 
-/// Tells what a scalar says that is written on one line, without escapes and with nothing after it.
-fn said(written: &str) -> Option<(&str, Style)> {
+/// Returns the text and the style of a scalar on one line without escapes. Returns `None` for any other scalar.
+fn simple_scalar(written: &str) -> Option<(&str, Style)> {
     let quoted = |sign: char| written.strip_prefix(sign)?.strip_suffix(sign);
     let bytes = written.as_bytes();
     match bytes.first() {
-        Some(b'\'') => quoted('\'').filter(|said| !said.contains('\'')).map(|said| (said, Style::Single)),
-        Some(b'"') => {
-            quoted('"').filter(|said| !said.contains(['"', '\\'])).map(|said| (said, Style::Double))
-        }
+        Some(b'\'') => quoted('\'')
+            .filter(|simple_scalar| !simple_scalar.contains('\''))
+            .map(|simple_scalar| (simple_scalar, Style::Single)),
+        Some(b'"') => quoted('"')
+            .filter(|simple_scalar| !simple_scalar.contains(['"', '\\']))
+            .map(|simple_scalar| (simple_scalar, Style::Double)),
         Some(b'-' | b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|') => {
             None
         }

@@ -1,7 +1,7 @@
 //! The conversion of YAML to properties. The only user of the YAML parser.
 //!
 //! It reads the event stream with an explicit stack, so that no input causes recursion, and limits the expansion of
-//! aliases. Spans are offset by the start of the YAML.
+//! aliases. Spans are offsets in the file.
 
 use std::mem;
 
@@ -29,11 +29,13 @@ pub(super) struct YamlBlock {
     pub(super) flow: bool,
 }
 
-/// Reads the mapping in `yaml`, which is at `at` in the file.
+/// Parses the mapping in `yaml`, which starts at `at` in the file.
 ///
-/// The error is a sentence that starts with the line in the file.
+/// # Errors
+/// Returns a sentence that starts with the line in the file.
 pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
-    // A byte that was no UTF-8 has become U+001A, which YAML forbids: one bad byte must not hide the whole block.
+    // A byte that is not UTF-8 was decoded as U+001A, which YAML forbids. One such byte must not make the whole block
+    // invalid.
     let patched = yaml.contains('\u{1A}').then(|| yaml.replace('\u{1A}', "_"));
     let yaml = patched.as_deref().unwrap_or(yaml);
     let options = granit_parser::options! {
@@ -43,7 +45,8 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
     };
     let mut reader = YamlReader { yaml, at, budget: MAX_EXPANSION + yaml.len(), ..YamlReader::default() };
     for event in Parser::new_from_str_with_options(yaml, options) {
-        // The opening line of the block is not part of the YAML, hence its lines are one less than the file's.
+        // The opening line of the block is not part of the YAML, so its line numbers are one less than those of the
+        // file.
         let (event, span) = event.map_err(|error| {
             let mut message = error.to_string();
             message.truncate(message.rfind(" at char ").unwrap_or(message.len()));
@@ -57,7 +60,7 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
     Ok(reader.block)
 }
 
-/// Where an event is in the file.
+/// The position of an event in the file.
 #[derive(Debug, Clone, Copy)]
 struct Token {
     span: Span,
@@ -70,11 +73,11 @@ struct YamlNode {
     value: Value,
     span: Span,
     style: Style,
-    /// How many collections nest in it, itself included.
+    /// The depth of nested collections, including the node itself.
     depth: usize,
-    /// How many bytes and nodes it holds.
+    /// The size of the node in bytes and nodes.
     weight: usize,
-    /// What it is called where it is a key.
+    /// The name of the node as a key.
     name: String,
 }
 
@@ -96,9 +99,9 @@ enum Items {
     List(Vec<Value>),
     Map {
         map: Map<String, Value>,
-        /// The keys that came through a merge, which an explicit key may replace.
+        /// The keys from a merge, which an explicit key can replace.
         merged: HashSet<String>,
-        /// The key whose value comes next.
+        /// The key of the next value.
         key: Option<YamlKey>,
     },
 }
@@ -115,20 +118,20 @@ struct YamlReader<'y> {
     yaml: &'y str,
     at: usize,
     frames: Vec<Frame>,
-    /// How many of the innermost frames are part of a key.
+    /// The number of innermost frames that are part of a key.
     in_key: usize,
-    /// Where the next node stands, such as `list.0`.
+    /// The path of the next node, such as `list.0`.
     path: String,
     anchors: HashMap<usize, YamlNode>,
     budget: usize,
-    /// Where the last token ended.
+    /// The end of the last token.
     end: usize,
     documents: usize,
-    /// The scalars of the entry that is being read.
+    /// The scalars of the current entry.
     scalars: Vec<Scalar>,
-    /// Whether that entry holds an anchor, an alias or a tag.
+    /// Whether the current entry contains an anchor, an alias or a tag.
     shared: bool,
-    /// Where each key of the outermost mapping stands among the properties.
+    /// The index of each key of the outermost mapping among the properties.
     places: HashMap<String, usize>,
     block: YamlBlock,
 }
@@ -160,7 +163,7 @@ impl YamlReader<'_> {
             Event::SequenceStart(style, anchor, tag) => {
                 let (style, start) = match style {
                     StructureStyle::Flow => (Style::FlowList, token.span.start),
-                    // The parser points behind the first dash of a list that is not indented.
+                    // The parser reports the offset after the first dash of a list that is not indented.
                     StructureStyle::Block => {
                         (Style::BlockList, self.ahead(b":", b"-").unwrap_or(token.span.start))
                     }
@@ -197,7 +200,7 @@ impl YamlReader<'_> {
             self.end = token.span.end;
         }
         let span = Span::new(frame.start, self.end.max(frame.start));
-        // A collection that is a key goes by its source.
+        // The name of a key that is a collection is its source.
         let name = if self.in_key == 1 { self.source(span).to_owned() } else { String::new() };
         self.in_key = self.in_key.saturating_sub(1);
         let value = match frame.items {
@@ -208,7 +211,7 @@ impl YamlReader<'_> {
         self.finish(YamlNode { value, span, style, depth: depth + 1, weight, name }, anchor)
     }
 
-    /// Reads a scalar; where it is a value, notes it and the link that it may be.
+    /// Reads a scalar. A value is recorded, with the link in it.
     fn scalar(
         &mut self,
         text: &str,
@@ -217,14 +220,16 @@ impl YamlReader<'_> {
         token: Token,
     ) -> Result<YamlNode, String> {
         let (style, span) = match style {
-            ScalarStyle::Plain if token.span.is_empty() => (Style::Plain, self.nothing(token.span.start)),
+            ScalarStyle::Plain if token.span.is_empty() => {
+                (Style::Plain, self.missing_value_span(token.span.start))
+            }
             ScalarStyle::Plain => (Style::Plain, token.span),
             ScalarStyle::SingleQuoted => (Style::Single, token.span),
             ScalarStyle::DoubleQuoted => (Style::Double, token.span),
             ScalarStyle::Literal => (Style::Literal, self.block_scalar(token.span)),
             ScalarStyle::Folded => (Style::Folded, self.block_scalar(token.span)),
         };
-        // The parser spells a missing node `~`.
+        // The parser reports a missing node as `~`.
         let text = if style == Style::Plain && span.is_empty() { "" } else { text };
         self.record(span, style)?;
         if !self.is_key_next()
@@ -236,7 +241,7 @@ impl YamlReader<'_> {
         Ok(YamlNode { value, span, style, depth: 0, weight: text.len() + 1, name: text.to_owned() })
     }
 
-    /// Puts a finished node into its collection.
+    /// Adds a finished node to its collection.
     fn finish(&mut self, node: YamlNode, anchor: usize) -> Result<(), String> {
         if self.frames.len() + node.depth > MAX_DEPTH {
             return Err(format!("collections nest more than {MAX_DEPTH} deep"));
@@ -279,14 +284,14 @@ impl YamlReader<'_> {
         Ok(())
     }
 
-    /// Makes a property of each entry that a key of the outermost mapping brings: one, or several by a merge.
+    /// Adds a property for each entry of a key of the outermost mapping: one, or several for a merge.
     fn properties(&mut self, key: YamlKey, entries: Vec<(String, Value)>, value_span: Span, style: Style) {
         let scalars = mem::take(&mut self.scalars);
         let shared = mem::take(&mut self.shared) || key.is_merge;
         let span = Span::new(key.span.start, self.comment_end());
         for (name, value) in entries {
             let kind = kind_of(&name, &value, None);
-            // What a merge brings has no scalars of its own here.
+            // Merged entries have no scalars of their own here.
             let scalars = if name == key.name { scalars.clone() } else { Vec::new() };
             let place = *self.places.entry(name.clone()).or_insert(self.block.properties.len());
             let key_span = key.span;
@@ -304,7 +309,7 @@ impl YamlReader<'_> {
             || self.frames.last().is_some_and(|frame| matches!(frame.items, Items::Map { key: None, .. }))
     }
 
-    /// Brings the path to the node that comes next.
+    /// Updates the path for the next node.
     fn step(&mut self) {
         let Some(frame) = self.frames.last() else { return };
         self.path.truncate(frame.path);
@@ -316,12 +321,12 @@ impl YamlReader<'_> {
         }
     }
 
-    /// Notes a scalar that is a value.
+    /// Records a scalar that is a value.
     fn record(&mut self, span: Span, style: Style) -> Result<(), String> {
         if self.is_key_next() {
             return Ok(());
         }
-        // Long keys around many scalars would make the paths grow with the square of the text.
+        // Long keys with many scalars would make the paths grow with the square of the text.
         self.spend(self.path.len().saturating_sub(64))?;
         self.scalars.push(Scalar { path: self.path.clone(), span, style });
         Ok(())
@@ -339,8 +344,8 @@ impl YamlReader<'_> {
         source(self.yaml, self.at, span)
     }
 
-    /// Looks after the last token, over white space, comments, anchors, tags and the signs in `skip`, for one of
-    /// the signs in `wanted`.
+    /// Searches after the last token, past white space, comments, anchors, tags and the signs in `skip`, for one of the
+    /// signs in `wanted`.
     fn ahead(&self, skip: &[u8], wanted: &[u8]) -> Option<usize> {
         let from = self.end.max(self.at);
         let rest = self.yaml.as_bytes().get(from - self.at..)?;
@@ -357,8 +362,8 @@ impl YamlReader<'_> {
         None
     }
 
-    /// Places a value that is not written: behind the colon of its key, where there is one.
-    fn nothing(&self, reported: usize) -> Span {
+    /// Returns the span of a missing value: after the colon of its key, if there is one.
+    fn missing_value_span(&self, reported: usize) -> Span {
         let has_key =
             self.frames.last().is_some_and(|frame| matches!(frame.items, Items::Map { key: Some(_), .. }));
         let colon = if has_key { self.ahead(b"", b":") } else { None };
@@ -366,7 +371,7 @@ impl YamlReader<'_> {
         Span::new(at, at)
     }
 
-    /// Widens the content of a block scalar to its header, and cuts the blank lines after it.
+    /// Extends the span of a block scalar's content to its header, and removes the blank lines after it.
     fn block_scalar(&self, content: Span) -> Span {
         let start = self.ahead(b":-?", b"|>").unwrap_or(content.start).min(content.start);
         let whole = self.source(Span::new(start, content.end));
@@ -394,8 +399,8 @@ impl YamlReader<'_> {
     }
 }
 
-/// Returns the link that a value is as a whole (spec/obsidian.md 2.7), without its key and line. `span` is where it stands
-/// in the file, and `yaml` stands there at `at`.
+/// Returns the link that a value consists of (spec/obsidian.md 2.7), without its key and line. `span` is the span of
+/// the value in the file, and `at` the offset of `yaml` in the file.
 pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usize) -> Option<Link> {
     if !text.trim_start().starts_with(['[', '!']) {
         return None;
@@ -412,7 +417,7 @@ pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usiz
                 if quote == QuoteStyle::Single { HostEscape::YamlSingle } else { HostEscape::YamlDouble };
             Link { escape: Escape { host, ..link.escape }, ..link.in_file(&unquoted) }
         }
-        // A link is never a plain scalar, so this host says that the value must not be spliced.
+        // A link is never a plain scalar, so this host marks a value whose bytes must not be replaced.
         None => {
             let nowhere = Span::new(span.end, span.end);
             let escape = Escape { host: HostEscape::YamlPlain, ..link.escape };
@@ -429,12 +434,13 @@ pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usiz
     })
 }
 
-/// Returns the bytes of a span of the file in `yaml`, which stands there at `at`.
+/// Returns the bytes of a span of the file in `yaml`, which starts at `at` in the file.
 fn source(yaml: &str, at: usize, span: Span) -> &str {
     Span::new(span.start.saturating_sub(at), span.end.saturating_sub(at)).of(yaml)
 }
 
-/// Returns the entries that a key and its value bring to a mapping: one, or those of a merge that are not there yet.
+/// Returns the entries that a key and its value add to a mapping: one, or those of a merge that the mapping does not
+/// have yet.
 fn entries(
     key: &YamlKey,
     value: Value,
@@ -473,7 +479,7 @@ fn resolve(text: &str, style: Style, tag: Option<&Tag>) -> Value {
     }
 }
 
-/// Reads what a plain scalar means beside a string; `None` if it is one.
+/// Parses a plain scalar that is not a string. Returns `None` if it is one.
 pub(super) fn core(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
@@ -513,7 +519,8 @@ pub(super) fn core(text: &str) -> Option<Value> {
     text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).ok().or_else(float)
 }
 
-/// Makes a JSON number, whole where the value is, as JavaScript prints it; `None` where JSON has none.
+/// Converts a float to a JSON number, as an integer if the value is one, as JavaScript prints it. Returns `None` if
+/// JSON cannot represent it.
 fn number(float: f64) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if float.fract() == 0.0 && float.abs() < EXACT {

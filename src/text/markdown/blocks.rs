@@ -10,7 +10,8 @@ use crate::text::span::Span;
 
 /// Lists the blocks of a body that begins at `body_start`, in order, without the line end after each.
 ///
-/// A quote is one block, and so is a list item up to the first list nested in it; what stands after that is another.
+/// A quote is one block, and so is a list item up to the first list nested in it. The text after that list is another
+/// block.
 pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
     let body = text.get(body_start..).unwrap_or("");
     let flat = flattened(text, body_start, lines);
@@ -29,9 +30,9 @@ pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
 #[derive(Default)]
 struct BlockWalk {
     found: Vec<Span>,
-    /// List items around this place: their place in `found`, unless a nested list has closed them, and where they end.
+    /// The open list items: the index in `found`, unless a nested list has ended the block, and the end of the item.
     items: Vec<(Option<usize>, usize)>,
-    /// Blocks around this place that are one whole, whatever is in them.
+    /// The open blocks that are indivisible.
     whole: usize,
 }
 
@@ -49,7 +50,7 @@ impl BlockWalk {
                 self.items.push((Some(self.found.len()), span.end));
                 self.found.push(span);
             }
-            // What stands behind a nested list still belongs to the item; it is a block of its own.
+            // The text after a nested list belongs to the item too, but is a block of its own.
             Event::End(TagEnd::List(_)) if self.whole == 0 => {
                 if let Some((open, end)) = self.items.last_mut() {
                     *open = Some(self.found.len());
@@ -57,7 +58,7 @@ impl BlockWalk {
                 }
             }
             Event::End(TagEnd::Item) if self.whole == 0 => drop(self.items.pop()),
-            Event::Start(tag) if is_whole(tag) => {
+            Event::Start(tag) if is_indivisible(tag) => {
                 if self.whole == 0 && self.items.is_empty() {
                     self.found.push(span);
                 }
@@ -71,6 +72,7 @@ impl BlockWalk {
     }
 }
 
-fn is_whole(tag: &Tag<'_>) -> bool {
+/// Returns whether a block is not divided into the blocks in it.
+fn is_indivisible(tag: &Tag<'_>) -> bool {
     matches!(tag, Tag::BlockQuote(_) | Tag::Table(_) | Tag::CodeBlock(_) | Tag::Paragraph)
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{Event, Parser};
 
-/// Reads the character reference at `at`; gives its value and length.
+/// Parses the character reference at `at`, and returns its value and length.
 pub(in crate::text) fn entity_at(text: &str, at: usize) -> Option<(Cow<'static, str>, usize)> {
-    // The longest name that HTML knows has 32 bytes with its signs.
+    // The longest name in HTML has 32 bytes with its `&` and `;`.
     let window = text.as_bytes().get(at..text.len().min(at + 40))?;
     let len = window.iter().position(|&byte| byte == b';')? + 1;
     let raw = text.get(at..at + len)?;

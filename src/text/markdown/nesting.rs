@@ -1,4 +1,4 @@
-//! The stack of open container blocks, and the choice of the block that an id names (spec/obsidian.md 3.7).
+//! The stack of open container blocks, and the choice of the block that a block id names (spec/obsidian.md 3.7).
 
 use crate::text::line::Lines;
 use crate::text::link::LinkContext;
@@ -46,7 +46,7 @@ pub(super) struct Container {
     span: Span,
     /// The block in it that ended last.
     pub(super) last: Option<(BlockKind, Span)>,
-    /// Where the text of an item begins, counted from its marker.
+    /// The column of an item's text, counted from its marker.
     indent: usize,
     /// Whether a block in it has begun.
     begun: bool,
@@ -72,12 +72,12 @@ impl<'a> ContainerStack<'a> {
         Self { text, root, stack: Vec::new() }
     }
 
-    /// Returns the innermost open block.
-    pub(super) fn inside(&self) -> &Container {
+    /// Returns the innermost open container.
+    pub(super) fn innermost(&self) -> &Container {
         self.stack.last().unwrap_or(&self.root)
     }
 
-    pub(super) fn inside_mut(&mut self) -> &mut Container {
+    pub(super) fn innermost_mut(&mut self) -> &mut Container {
         self.stack.last_mut().unwrap_or(&mut self.root)
     }
 
@@ -85,38 +85,38 @@ impl<'a> ContainerStack<'a> {
         self.stack.push(Container::new(holder, span));
     }
 
-    /// Closes the innermost block, whose whole span is `span`.
+    /// Closes the innermost container, whose whole span is `span`.
     pub(super) fn pop(&mut self, span: Span) {
         if let Some(ended) = self.stack.pop() {
             self.ended(ended.holder.kind(), span);
         }
     }
 
-    /// Notes that a block begins at `at` in the innermost one.
+    /// Records that a block begins at `at` in the innermost container.
     pub(super) fn begin(&mut self, at: usize, lines: &Lines) {
         let text = self.text;
-        let inside = self.inside_mut();
-        if !inside.begun {
-            inside.begun = true;
-            let marker = marker_start(text, inside.span);
-            // Text on the line below its marker stands behind the narrowest marker's width.
-            inside.indent = if lines.of(marker) == lines.of(at) { at.saturating_sub(marker) } else { 2 };
+        let innermost = self.innermost_mut();
+        if !innermost.begun {
+            innermost.begun = true;
+            let marker = marker_start(text, innermost.span);
+            // Text on the line after its marker has the indentation of the narrowest marker.
+            innermost.indent = if lines.of(marker) == lines.of(at) { at.saturating_sub(marker) } else { 2 };
         }
     }
 
-    /// Notes that a block in the innermost one has ended.
+    /// Records that a block in the innermost container has ended.
     pub(super) fn ended(&mut self, kind: BlockKind, span: Span) {
-        self.inside_mut().last = Some((kind, span));
+        self.innermost_mut().last = Some((kind, span));
     }
 
     /// Returns the markers of the open list items, the innermost first.
     pub(super) fn item_markers(&self) -> impl Iterator<Item = usize> + '_ {
-        let items = self.stack.iter().rev().filter(|inside| inside.holder == ContainerKind::Item);
-        items.map(|inside| marker_start(self.text, inside.span))
+        let items = self.stack.iter().rev().filter(|innermost| innermost.holder == ContainerKind::Item);
+        items.map(|innermost| marker_start(self.text, innermost.span))
     }
 
     pub(super) fn place(&self, kind: LeafKind) -> LinkContext {
-        match (kind, self.inside().holder) {
+        match (kind, self.innermost().holder) {
             (LeafKind::Heading(_), _) => LinkContext::Heading,
             (LeafKind::Cell, _) | (_, ContainerKind::Table) => LinkContext::Table,
             (_, ContainerKind::List | ContainerKind::Item) => LinkContext::List,
@@ -127,46 +127,51 @@ impl<'a> ContainerStack<'a> {
         }
     }
 
-    /// Says whether a cell that begins with a caret is all there is on the last line of its table.
+    /// Returns whether a cell that begins with a caret is the only content of the last line of its table.
     pub(super) fn ends_table(&self, caret: usize, cell: Span) -> bool {
         let before = Span::new(line_start(self.text, caret), caret).of(self.text);
-        let ends = trimmed(self.text, cell).end >= trimmed(self.text, self.inside().span).end;
+        let ends = trimmed(self.text, cell).end >= trimmed(self.text, self.innermost().span).end;
         ends && before.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'>'))
     }
 
-    /// Decides which block the id behind `caret`, at the end of `leaf`, names.
+    /// Determines the block that the id after `caret`, at the end of `leaf`, names.
     pub(super) fn named_block(&self, kind: LeafKind, leaf: Span, caret: usize) -> (BlockKind, Span) {
-        let inside = self.inside();
+        let innermost = self.innermost();
         let line_start = line_start(self.text, caret);
         let above = |block: &Container| (block.holder.kind(), Span::new(block.span.start, line_start));
-        let held = (inside.holder.kind(), inside.span);
+        let held = (innermost.holder.kind(), innermost.span);
         let own = (BlockKind::Paragraph, leaf);
         match kind {
-            LeafKind::Cell => return above(inside),
+            LeafKind::Cell => return above(innermost),
             LeafKind::Heading(_) => return (BlockKind::Heading, leaf),
             LeafKind::Paragraph => {}
         }
         if caret == leaf.start {
-            // Alone in its block: the id belongs to the block above, or else to what holds it.
-            return inside.last.unwrap_or(if inside.holder == ContainerKind::Note { own } else { held });
+            // An id that is the only content of its block names the block above, or else the container.
+            return innermost.last.unwrap_or(if innermost.holder == ContainerKind::Note {
+                own
+            } else {
+                held
+            });
         }
         if line_start > leaf.start
-            && let Some(left) = self.left_by(line_start, caret)
+            && let Some(left) = self.outdented_block(line_start, caret)
         {
             return above(left);
         }
-        let ends_holder = || trimmed(self.text, inside.span).end <= trimmed(self.text, leaf).end;
-        match inside.holder {
+        let ends_holder = || trimmed(self.text, innermost.span).end <= trimmed(self.text, leaf).end;
+        match innermost.holder {
             ContainerKind::Item => held,
             ContainerKind::Quote | ContainerKind::Callout if ends_holder() => held,
             _ => own,
         }
     }
 
-    /// Finds the outermost block whose markers are missing on the line, if the id stands alone on it.
+    /// Finds the outermost block whose markers are missing on the line, if the id is the only text of the line.
     ///
-    /// Such a line continues the paragraph above for CommonMark, but Obsidian lets it name the block that it left.
-    fn left_by(&self, line_start: usize, caret: usize) -> Option<&Container> {
+    /// For CommonMark such a line continues the paragraph above, but for Obsidian it names the block whose markers are
+    /// missing.
+    fn outdented_block(&self, line_start: usize, caret: usize) -> Option<&Container> {
         let prefix = self.text.get(line_start..caret)?.as_bytes();
         if !prefix.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'>')) {
             return None;
@@ -196,12 +201,12 @@ impl<'a> ContainerStack<'a> {
     }
 }
 
-/// Cuts white space off the end of a span.
+/// Removes white space from the end of a span.
 pub(super) fn trimmed(text: &str, span: Span) -> Span {
     Span::new(span.start, span.start + span.of(text).trim_end().len())
 }
 
-/// Returns the offset of an item's marker: the parser lets some items begin with their indent.
+/// Returns the offset of an item's marker, because the parser begins some items at their indentation.
 fn marker_start(text: &str, item: Span) -> usize {
     let raw = item.of(text);
     item.start + raw.len() - raw.trim_start_matches([' ', '\t']).len()

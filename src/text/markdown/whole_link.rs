@@ -1,4 +1,4 @@
-//! The parser of a string that is one inline Markdown link and nothing else.
+//! The parser of a string that consists of one inline Markdown link.
 
 use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 
@@ -6,7 +6,7 @@ use crate::text::link::LinkForm;
 use crate::text::link_syntax::{self, Destination};
 use crate::text::span::Span;
 
-/// Reads `text` as one inline Markdown link or image that takes up all of it.
+/// Parses `text` as one inline Markdown link or image. Returns `None` if it contains anything else.
 pub(in crate::text) fn whole_link(text: &str) -> Option<Destination> {
     let mut inner = 0;
     for (event, range) in Parser::new(text).into_offset_iter() {

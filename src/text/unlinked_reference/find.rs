@@ -62,14 +62,14 @@ pub fn in_broken_canvas(text: &str) -> Vec<UnlinkedReference> {
     found
 }
 
-/// Makes the link that a bare name would be.
+/// Returns the link that a bare name would be.
 fn whole(name: &str, span: Span) -> Option<Link> {
     let link = wikilink_at(&format!("[[{}]]", name.trim()), 0)?;
     let end = Span::new(span.end, span.end);
     Some(Link { span, dest_span: span, path_span: span, subpath_span: end, alias_span: None, ..link })
 }
 
-/// Finds wikilinks in bytes that mean nothing else.
+/// Finds wikilinks in a part of the text that is not parsed.
 fn wikilinks(text: &str, within: Span, kind: UnlinkedReferenceKind, found: &mut Vec<UnlinkedReference>) {
     let Some(inside) = text.get(..within.end) else { return };
     for (at, _) in within.of(text).match_indices("[[") {
@@ -118,8 +118,8 @@ fn in_string(string: &UnquotedString, scalar: &Scalar, found: &mut Vec<UnlinkedR
     }
 }
 
-/// Finds the nodes of Mermaid diagrams that Obsidian makes links of: those of `class A,B internal-link`, and those
-/// written `A:::internal-link`. A node's name is its label, or else its id.
+/// Finds the nodes of Mermaid diagrams that Obsidian converts to links: those of `class A,B internal-link`, and those
+/// written as `A:::internal-link`. The name of a node is its label, or else its id.
 fn in_diagrams(text: &str, found: &mut Vec<UnlinkedReference>) {
     let mut fence = None;
     let mut start = 0;
@@ -156,7 +156,7 @@ fn in_diagram(text: &str, within: Span, found: &mut Vec<UnlinkedReference>) {
     let nodes: Vec<(usize, MermaidNode<'_>)> = nodes(code).collect();
     ids.extend(nodes.iter().filter(|(_, node)| node.class == Some("internal-link")).map(|(_, node)| node.id));
     let mut named: HashSet<&str> = HashSet::new();
-    // The label may come with any occurrence of the node.
+    // Any occurrence of the node can have the label.
     let (labelled, bare): (Vec<_>, Vec<_>) = nodes.iter().partition(|(_, node)| node.label.is_some());
     for (at, node) in labelled.into_iter().chain(bare) {
         if ids.contains(node.id) && named.insert(node.id) {
@@ -172,12 +172,12 @@ fn in_diagram(text: &str, within: Span, found: &mut Vec<UnlinkedReference>) {
 
 struct MermaidNode<'c> {
     id: &'c str,
-    /// Its offset after the id's start, and its text.
+    /// The label: its offset from the start of the id, and its text.
     label: Option<(usize, &'c str)>,
     class: Option<&'c str>,
 }
 
-/// Reads the nodes of a flow chart, as far as a name is concerned: `id`, `id[label]`, `id("label")`, `id{label}`.
+/// Iterates over the nodes of a flow chart with a name: `id`, `id[label]`, `id("label")`, `id{label}`.
 fn nodes(code: &str) -> impl Iterator<Item = (usize, MermaidNode<'_>)> {
     let is_id = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut at = 0;
@@ -186,7 +186,7 @@ fn nodes(code: &str) -> impl Iterator<Item = (usize, MermaidNode<'_>)> {
         let start = at + rest.find(is_id)?;
         let word = code.get(start..)?;
         let mut len = word.find(|c| !is_id(c)).unwrap_or(word.len());
-        // The arrow in `A-->B` is none of the id.
+        // The arrow in `A-->B` is not part of the id.
         len = word.get(..len).and_then(|id| id.find("--")).filter(|&arrow| arrow > 0).unwrap_or(len);
         let (id, behind) = word.split_at(len);
         let opened = behind.len() - behind.trim_start_matches(['[', '(', '{']).len();
