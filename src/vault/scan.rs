@@ -437,7 +437,8 @@ impl ListedDir {
             Ok(kind) => kind,
             Err(error) => return gaps.fail(&path, &entry.path(), error),
         };
-        let too_deep = || format!("{path} is skipped: it is nested in more than {} folders", MAX_SEGMENTS - 1);
+        let too_deep =
+            || format!("{path} is skipped: it is nested in more than {} folders", MAX_SEGMENTS - 1);
         if kind == FileKind::Dir {
             // The path of an entry in it has one more component.
             if is_too_deep(&format!("{path}/")) {
