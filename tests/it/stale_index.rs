@@ -332,7 +332,7 @@ fn a_search_of_memories_reports_a_stale_index() {
         &["memory", "search", "water", "--tier", "hot"],
     ] {
         let told = crate::support::stderr(&vault.run(args));
-        assert!(told.contains("files changed that the index does not hold yet"), "{args:?}: {told}");
+        assert!(told.contains("some files changed and are not in the index yet"), "{args:?}: {told}");
         assert!(told.contains("words alone answer"), "{args:?}: {told}");
         checked += 1;
     }
