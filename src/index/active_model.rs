@@ -1,5 +1,5 @@
-//! Owns which model's vectors answer: those of the model that is set, or, until they are all there, those of the one
-//! before.
+//! The active model: the one whose vectors are searched. It is the configured model or, until its vectors are
+//! complete, the previous one.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,90 +10,92 @@ use crate::index::embed::model_selection::{PreviousModels, model_key};
 use crate::index::embed::{Embed, ModelId};
 use crate::index::vectors::Vectors;
 
-/// The catalog's name for the model whose vectors were complete last.
-pub(super) const SERVING: &str = "serving";
+/// The name of the catalog entry with the key of the model whose vectors were complete last.
+pub(super) const COMPLETED_MODEL: &str = "serving";
 
-/// Reads the number of the model whose vectors were complete last; 0 where none were.
-pub(super) fn named(catalog: &CatalogReader) -> Result<i64> {
-    Ok(catalog.meta(SERVING)?.unwrap_or(0))
+/// Returns the key of the model whose vectors were complete last, or 0 if there is none.
+pub(super) fn completed_model(catalog: &CatalogReader) -> Result<i64> {
+    Ok(catalog.meta(COMPLETED_MODEL)?.unwrap_or(0))
 }
 
-/// Finds the model that serves.
-pub(super) struct Serving {
-    /// The folder of all models' vectors.
+/// Determines the active model.
+pub(super) struct ActiveModelResolver {
+    /// The folder of the vectors of all models.
     folder: PathBuf,
     current: Option<Arc<dyn Embed>>,
     earlier: PreviousModels,
-    /// The last earlier model that was looked for, and whether it can be had.
-    found: Mutex<Option<Sought>>,
+    /// The last previous model that was looked up.
+    found: Mutex<Option<FormerModel>>,
 }
 
-/// An earlier model that was looked for.
-struct Sought {
+/// The result of looking up a previous model.
+struct FormerModel {
     key: i64,
     model: Option<Arc<dyn Embed>>,
 }
 
-/// A model whose vectors answer.
-pub(super) struct Served {
+/// A model whose vectors are searched.
+pub(super) struct ActiveModel {
     pub(super) model: Option<Arc<dyn Embed>>,
     pub(super) folder: Option<PathBuf>,
     pub(super) is_former: bool,
 }
 
-impl Serving {
+impl ActiveModelResolver {
     pub(super) fn new(index: &Path, current: Option<Arc<dyn Embed>>, earlier: PreviousModels) -> Self {
         Self { folder: index.join("vectors"), current, earlier, found: Mutex::new(None) }
     }
 
-    /// Gives the folder of a model's vectors.
+    /// Returns the folder of a model's vectors.
     pub(super) fn folder_of(&self, id: &ModelId) -> PathBuf {
         self.folder.join(id.folder())
     }
 
-    /// Gives the folder of the vectors of the model that is set, and their length.
-    pub(super) fn place(&self) -> Option<(PathBuf, usize)> {
+    /// Returns the folder and the dimensions of the vectors of the configured model.
+    pub(super) fn configured_vectors(&self) -> Option<(PathBuf, usize)> {
         let id = self.current.as_ref()?.model();
         Some((self.folder_of(id), id.dimensions()))
     }
 
-    /// Says which model serves, where the catalog [names](named) this one; making an earlier model may take a moment.
-    pub(super) fn now(&self, named: i64) -> Served {
+    /// Determines the active model. `completed` is the key from [`completed_model`]. Loading a previous model can
+    /// take a moment.
+    pub(super) fn resolve(&self, completed: i64) -> ActiveModel {
         let Some(current) = &self.current else {
-            return Served { model: None, folder: None, is_former: false };
+            return ActiveModel { model: None, folder: None, is_former: false };
         };
-        let served = |model: Arc<dyn Embed>, is_former| {
+        let active = |model: Arc<dyn Embed>, is_former| {
             let folder = Some(self.folder_of(model.model()));
-            Served { model: Some(model), folder, is_former }
+            ActiveModel { model: Some(model), folder, is_former }
         };
-        if named == 0 || named == model_key(current.model()) {
-            return served(Arc::clone(current), false);
+        if completed == 0 || completed == model_key(current.model()) {
+            return active(Arc::clone(current), false);
         }
-        // Its vectors may have gone with the folder of the index.
-        let former = self.former(named).filter(|model| self.folder_of(model.model()).join("keys").exists());
-        former.map_or_else(|| served(Arc::clone(current), false), |model| served(model, true))
+        // Its vectors may have been deleted with the index folder.
+        let former =
+            self.former(completed).filter(|model| self.folder_of(model.model()).join("keys").exists());
+        former.map_or_else(|| active(Arc::clone(current), false), |model| active(model, true))
     }
 
     fn former(&self, key: i64) -> Option<Arc<dyn Embed>> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &*found {
-            Some(sought) if sought.key == key => sought.model.clone(),
+            Some(cached) if cached.key == key => cached.model.clone(),
             _ => {
                 let model = self.earlier.find(key);
-                *found = Some(Sought { key, model: model.clone() });
+                *found = Some(FormerModel { key, model: model.clone() });
                 model
             }
         }
     }
 }
 
-impl Served {
-    /// Gives the number that the model's vectors are known by.
+impl ActiveModel {
+    /// Returns the key of the model.
     pub(super) fn key(&self) -> Option<i64> {
         self.model.as_ref().map(|model| model_key(model.model()))
     }
 
-    /// Opens the vectors.
+    /// Opens the vectors of the model.
     pub(super) fn open(&self) -> Result<Vectors> {
         match (&self.folder, &self.model) {
             (Some(folder), Some(model)) => Vectors::open(folder, model.dimensions()),
@@ -101,8 +103,8 @@ impl Served {
         }
     }
 
-    /// Gives folder and length of the vectors, where an earlier model's serve.
-    pub(super) fn former_place(&self) -> Option<(PathBuf, usize)> {
+    /// Returns the folder and the dimensions of the vectors if a previous model is active.
+    pub(super) fn former_vectors(&self) -> Option<(PathBuf, usize)> {
         let model = self.model.as_ref().filter(|_| self.is_former)?;
         Some((self.folder.clone()?, model.dimensions()))
     }

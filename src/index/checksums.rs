@@ -47,7 +47,7 @@ struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Every file is unchanged.
-    Whole,
+    Intact,
     /// Files have other times and the same content, or at least the same size: they were copied or touched, or made
     /// elsewhere. Their content has to be verified.
     Touched,
@@ -161,16 +161,16 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
     if touched && damaged.is_empty() {
         return Ok(Verdict::Touched);
     }
-    Ok(if damaged.is_empty() { Verdict::Whole } else { Verdict::Damaged(damaged) })
+    Ok(if damaged.is_empty() { Verdict::Intact } else { Verdict::Damaged(damaged) })
 }
 
 /// Removes the seal, which a writer does before its first write.
-pub(super) fn break_open(folder: &Path) -> Result<()> {
+pub(super) fn remove_seal(folder: &Path) -> Result<()> {
     remove_if_there(&folder.join(NAME))
 }
 
 /// Writes the seal over all index files, once their content is on the disk.
-pub(super) fn close(folder: &Path) -> Result<()> {
+pub(super) fn write_seal(folder: &Path) -> Result<()> {
     let seal = |(name, hashed): &(PathBuf, bool)| {
         let path = folder.join(name);
         let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };

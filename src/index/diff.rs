@@ -1,4 +1,4 @@
-//! Owns the comparison of what is on disk with what is known of it: which files are new, changed, moved or gone.
+//! The comparison of the files with the index: which files are new, changed, moved or removed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,62 +15,65 @@ use crate::vault::scan::{self, DirListing, FileStat, ScanGaps, scan_each};
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SyncReport {
-    /// Files compared.
+    /// The number of files that were compared.
     pub scanned: usize,
-    /// The most of them that were held at a time: those of one folder, and those that are not as they were.
+    /// The maximum number of files in memory at a time: those of one folder, and those that differ.
     #[serde(skip)]
-    pub held: usize,
-    /// Files whose bytes were read.
+    pub peak_files: usize,
+    /// The number of files that were read.
     pub read: usize,
-    /// Bytes read.
+    /// The number of bytes that were read.
     pub bytes: u64,
-    /// Files that are new.
+    /// The number of new files.
     pub added: usize,
-    /// Files whose bytes changed.
+    /// The number of files with changed content.
     pub changed: usize,
-    /// Files that moved, found by their hash.
+    /// The number of moved files, recognised by their hash.
     pub moved: usize,
-    /// Where they were, and where they are.
+    /// The old and the new path of each moved file.
     #[serde(skip)]
     pub moves: Vec<(NotePath, NotePath)>,
-    /// Files that are gone.
+    /// The number of removed files.
     pub removed: usize,
-    /// The names of all these, old ones and new ones.
+    /// The paths of all these files, both the old and the new ones.
     #[serde(skip)]
     pub touched: Vec<NotePath>,
-    /// Sentences about what could not be read; each names its path.
+    /// Sentences about files that could not be read; each names its path.
     pub warnings: Vec<String>,
-    /// The generation that holds it all.
+    /// The generation of the index after the sync.
     pub generation: i64,
 }
 
 impl SyncReport {
-    /// Says whether anything was different.
+    /// Returns whether any file was new, changed, moved or removed.
     pub fn changed_anything(&self) -> bool {
         self.added + self.changed + self.moved + self.removed > 0
     }
 }
 
-/// One file that the scan says is worth reading.
-pub(super) struct Candidate {
+/// A file that has to be read, because it is new or differs from the index.
+pub(super) struct ChangedFile {
     pub(super) stat: FileStat,
     pub(super) id: FileId,
-    pub(super) fresh: bool,
+    pub(super) is_new: bool,
     pub(super) excluded: bool,
     pub(super) old_hash: Option<Hash>,
     pub(super) old_path: Option<NotePath>,
 }
 
-/// What a crash left to do.
+/// What an unfinished batch left to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redo {
+    /// No batch is unfinished.
     Nothing,
+    /// These files have to be indexed again.
     Paths(HashSet<String>),
+    /// All files have to be indexed again.
     All,
 }
 
 impl Redo {
-    /// Says whether a file must be read again whatever its stat says.
+    /// Returns whether a file must be read even if its size and times are unchanged.
     fn covers(&self, path: &NotePath) -> bool {
         match self {
             Self::Nothing => false,
@@ -80,123 +83,162 @@ impl Redo {
     }
 }
 
-/// A scan compared with the catalog.
-pub(super) struct Difference {
-    pub(super) candidates: Vec<Candidate>,
+/// The differences between the files and the index.
+pub(super) struct FileChanges {
+    pub(super) changed: Vec<ChangedFile>,
     pub(super) removed: Vec<IndexedFile>,
     pub(super) report: SyncReport,
 }
 
-impl Difference {
-    /// Makes every file a new one, as if nothing had been known. Each keeps its number: between the commits of full
-    /// text and catalog a reader may look up in one what it found in the other.
-    pub(super) fn forget_known(&mut self) {
-        for candidate in &mut self.candidates {
-            candidate.fresh = true;
-            candidate.old_hash = None;
-            candidate.old_path = None;
+impl FileChanges {
+    /// Treats every file as new, as if nothing were indexed. Each keeps its number: between the commits of full
+    /// text and catalog, a reader may look up in one what it found in the other.
+    pub(super) fn treat_all_as_new(&mut self) {
+        for file in &mut self.changed {
+            file.is_new = true;
+            file.old_hash = None;
+            file.old_path = None;
         }
         self.removed.clear();
         self.report.moved = 0;
     }
 }
 
-/// Compares the files with the catalog; the reading thread has the last word, for only it sees bytes.
+/// Compares the files in a scope with the catalog by size and times. Whether their content differs shows when they
+/// are read.
 pub(super) fn compare(
     vault: &Vault,
     catalog: &CatalogReader,
-    changes: &SyncScope,
+    scope: &SyncScope,
     redo: &Redo,
-) -> Result<Difference> {
+) -> Result<FileChanges> {
     let settings = vault.settings();
-    let (found, known, mut report) = match changes {
-        SyncScope::All => {
-            let (look, gaps) = look(vault, catalog, &settings, redo)?;
-            let mut report = SyncReport { scanned: look.scanned, held: look.held, ..SyncReport::default() };
-            report.warnings.extend(gaps.warnings);
-            for error in gaps.unreadable.values() {
-                report.warnings.push(kept(error));
-            }
-            (look.found, look.known, report)
-        }
-        SyncScope::Only { files, places } => {
-            let mut found = Vec::new();
-            let mut known = Vec::new();
-            let mut unseen = Vec::new();
-            let mut paths: BTreeSet<NotePath> = files.iter().cloned().collect();
-            for place in places {
-                paths.extend(NotePath::from_disk(place));
-                paths.extend(catalog.paths().below(place)?);
-            }
-            for path in &paths {
-                let seen = if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) };
-                match seen {
-                    Ok(seen) => {
-                        found.extend(seen);
-                        known.extend(catalog.indexed_file_at(path.as_str())?);
-                    }
-                    // Nothing can be said of it, so that what is known of it holds.
-                    Err(error) => unseen.push(kept(&error)),
-                }
-            }
-            let mut report =
-                SyncReport { scanned: found.len(), held: found.len() + known.len(), ..SyncReport::default() };
-            report.warnings = unseen;
-            (found, known, report)
-        }
+    let states = match scope {
+        SyncScope::All => vault_states(vault, catalog, &settings, redo)?,
+        SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
     };
+    let FileStates { found, indexed, mut report } = states;
     report.warnings.extend(settings.warnings.iter().cloned());
-    let mut next_id = 0;
-    let mut candidates = Vec::with_capacity(found.len());
-    let mut removed = Vec::new();
-    for pair in side_by_side(found, known) {
-        let (stat, old) = match pair {
-            (Some(stat), old) => (stat, old),
-            (None, old) => {
-                removed.extend(old);
-                continue;
+    let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
+    find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
+    assign_ids(catalog, &mut changed)?;
+    Ok(FileChanges { changed, removed, report })
+}
+
+/// The files that exist and those that are indexed, both ordered by path.
+struct FileStates {
+    found: Vec<FileStat>,
+    indexed: Vec<IndexedFile>,
+    report: SyncReport,
+}
+
+/// Scans the vault. Files that are unchanged are left out of the result.
+fn vault_states(
+    vault: &Vault,
+    catalog: &CatalogReader,
+    settings: &Settings,
+    redo: &Redo,
+) -> Result<FileStates> {
+    let (scan, gaps) = scan_vault(vault, catalog, settings, redo)?;
+    let mut report =
+        SyncReport { scanned: scan.scanned, peak_files: scan.peak_files, ..SyncReport::default() };
+    report.warnings.extend(gaps.warnings);
+    report.warnings.extend(gaps.unreadable.values().map(unreadable_warning));
+    Ok(FileStates { found: scan.found, indexed: scan.indexed, report })
+}
+
+/// Examines single files, and the paths in `folders` with all files that are indexed below them.
+fn path_states(
+    vault: &Vault,
+    catalog: &CatalogReader,
+    files: &[NotePath],
+    folders: &[String],
+) -> Result<FileStates> {
+    let mut paths: BTreeSet<NotePath> = files.iter().cloned().collect();
+    for folder in folders {
+        paths.extend(NotePath::from_disk(folder));
+        paths.extend(catalog.paths().below(folder)?);
+    }
+    let (mut found, mut indexed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    for path in &paths {
+        let stat = if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) };
+        match stat {
+            Ok(stat) => {
+                found.extend(stat);
+                indexed.extend(catalog.indexed_file_at(path.as_str())?);
             }
+            // The file cannot be examined, so its indexed state is kept.
+            Err(error) => warnings.push(unreadable_warning(&error)),
+        }
+    }
+    let (scanned, peak_files) = (found.len(), found.len() + indexed.len());
+    Ok(FileStates {
+        found,
+        indexed,
+        report: SyncReport { scanned, peak_files, warnings, ..SyncReport::default() },
+    })
+}
+
+/// Returns the new and changed files, and the indexed files that do not exist. New files have no number yet.
+fn changes_of(
+    catalog: &CatalogReader,
+    settings: &Settings,
+    redo: &Redo,
+    found: Vec<FileStat>,
+    indexed: Vec<IndexedFile>,
+) -> Result<(Vec<ChangedFile>, Vec<IndexedFile>)> {
+    let mut changed = Vec::with_capacity(found.len());
+    let mut removed = Vec::new();
+    for (stat, old) in merge_by_path(found, indexed) {
+        let Some(stat) = stat else {
+            removed.extend(old);
+            continue;
         };
-        let forced_here = redo.covers(&stat.path);
-        if !forced_here && old.as_ref().is_some_and(|old| is_same(&stat, old, &settings)) {
+        let is_forced = redo.covers(&stat.path);
+        if !is_forced && old.as_ref().is_some_and(|old| is_unchanged(&stat, old, settings)) {
             continue;
         }
         let excluded = settings.is_excluded(&stat.path);
-        // Without an old hash nothing can be found equal, which is what a forced reading wants.
+        // Without an old hash, no content counts as equal, so a forced reading indexes the file again.
         let old_hash = match &old {
-            Some(old) if !forced_here && old.excluded == excluded => catalog.hash_of(old.id)?,
+            Some(old) if !is_forced && old.excluded == excluded => catalog.hash_of(old.id)?,
             _ => None,
         };
-        candidates.push(Candidate {
+        changed.push(ChangedFile {
             id: old.as_ref().map_or(0, |old| old.id),
-            fresh: old.is_none(),
+            is_new: old.is_none(),
             excluded,
             old_hash,
             old_path: None,
             stat,
         });
     }
-    find_moves(vault, catalog, &mut candidates, &mut removed, &mut report)?;
-    for candidate in candidates.iter_mut().filter(|candidate| candidate.id == 0) {
+    Ok((changed, removed))
+}
+
+/// Assigns numbers to new files. A number is never used again.
+fn assign_ids(catalog: &CatalogReader, changed: &mut [ChangedFile]) -> Result<()> {
+    let mut next_id = 0;
+    for file in changed.iter_mut().filter(|file| file.id == 0) {
         if next_id == 0 {
             next_id = catalog.last_id()?;
         }
         next_id += 1;
-        candidate.id = next_id;
+        file.id = next_id;
     }
-    Ok(Difference { candidates, removed, report })
+    Ok(())
 }
 
-/// Says that what could not be looked at is taken to be as it was.
-fn kept(error: &Error) -> String {
-    format!("{error}; what was indexed there before is kept")
+/// Returns the warning about a file or folder that could not be examined.
+fn unreadable_warning(error: &Error) -> String {
+    format!("{error}; its indexed state is kept")
 }
 
-/// Recognises moves: a new file with the bytes of one that is gone keeps that one's number.
+/// Recognises moves: a new file with the content of a removed one takes over its number.
 fn find_moves(
     vault: &Vault,
     catalog: &CatalogReader,
-    candidates: &mut [Candidate],
+    changed: &mut [ChangedFile],
     removed: &mut Vec<IndexedFile>,
     report: &mut SyncReport,
 ) -> Result<()> {
@@ -209,29 +251,28 @@ fn find_moves(
         }
     }
     let mut taken = HashSet::new();
-    for candidate in candidates.iter_mut().filter(|candidate| candidate.fresh) {
-        if FileKind::of(&candidate.stat.path) == FileKind::Attachment || !sizes.contains(&candidate.stat.size)
-        {
+    for file in changed.iter_mut().filter(|file| file.is_new) {
+        if FileKind::of(&file.stat.path) == FileKind::Attachment || !sizes.contains(&file.stat.size) {
             continue;
         }
-        // A file that cannot be read now is reported when its turn comes.
-        let Ok(bytes) = vault.read(&candidate.stat.path) else {
+        // A file that cannot be read is reported when it is indexed.
+        let Ok(bytes) = vault.read(&file.stat.path) else {
             continue;
         };
         let Some(places) = gone.get_mut(blake3::hash(&bytes).as_bytes()) else {
             continue;
         };
-        // Among equal files the one that kept its name is the one that moved.
+        // Among files with equal content, one with the same name is preferred.
         let same_name =
-            |at: &usize| removed.get(*at).is_some_and(|old| old.path.name() == candidate.stat.path.name());
+            |at: &usize| removed.get(*at).is_some_and(|old| old.path.name() == file.stat.path.name());
         let choice = places.iter().position(same_name).or_else(|| places.len().checked_sub(1));
         let Some(at) = choice.map(|choice| places.remove(choice)) else {
             continue;
         };
         if let Some(old) = removed.get(at) {
-            candidate.id = old.id;
-            candidate.fresh = false;
-            candidate.old_path = Some(old.path.clone());
+            file.id = old.id;
+            file.is_new = false;
+            file.old_path = Some(old.path.clone());
             report.moved += 1;
             taken.insert(at);
         }
@@ -244,35 +285,35 @@ fn find_moves(
     Ok(())
 }
 
-/// What changed on disk since it was indexed, as far as sizes and times tell.
+/// The differences between the files and the index, as far as sizes and times show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// Files that the index does not know.
+    /// Files that are not indexed.
     pub added: Vec<NotePath>,
-    /// Files that were touched.
+    /// Files with another size or other times than the indexed ones.
     pub changed: Vec<NotePath>,
-    /// Files that are gone.
+    /// Indexed files that do not exist.
     pub removed: Vec<NotePath>,
 }
 
 impl Drift {
-    /// Counts the files.
+    /// Returns the number of files that differ.
     pub fn len(&self) -> usize {
         self.added.len() + self.changed.len() + self.removed.len()
     }
 
-    /// Says whether the index is in line with the files.
+    /// Returns whether no file differs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Lists what changed on disk since it was indexed, without changing anything.
+/// Returns the files that differ from the index, without changing anything.
 pub(super) fn drift(vault: &Vault, catalog: &CatalogReader) -> Result<Drift> {
     let settings = vault.settings();
-    let (look, _) = look(vault, catalog, &settings, &Redo::Nothing)?;
+    let (scan, _) = scan_vault(vault, catalog, &settings, &Redo::Nothing)?;
     let mut drift = Drift::default();
-    for pair in side_by_side(look.found, look.known) {
+    for pair in merge_by_path(scan.found, scan.indexed) {
         match pair {
             (Some(new), Some(old)) if stat_of(&new) != old.stat => drift.changed.push(new.path),
             (Some(new), None) => drift.added.push(new.path),
@@ -283,32 +324,32 @@ pub(super) fn drift(vault: &Vault, catalog: &CatalogReader) -> Result<Drift> {
     Ok(drift)
 }
 
-/// A scan that is compared with the catalog folder by folder, so that nothing is held but what differs.
-struct Look<'a> {
+/// A scan that is compared with the catalog folder by folder, so that only the differences stay in memory.
+struct VaultScan<'a> {
     catalog: &'a CatalogReader,
     settings: &'a Settings,
     redo: &'a Redo,
-    /// How many files were compared.
+    /// The number of files that were compared.
     scanned: usize,
-    /// The most files that were held at a time.
-    held: usize,
-    /// The files that are not as they were.
+    /// The maximum number of files in memory at a time.
+    peak_files: usize,
+    /// The files that are new or changed.
     found: Vec<FileStat>,
-    /// What the catalog knows of the files in `found`.
-    known: Vec<IndexedFile>,
-    /// What the catalog knows of files that are not there.
-    gone: Vec<IndexedFile>,
-    /// The folders that are known and that the scan did not come to, at least not yet: links wait for the rest.
-    missing: BTreeSet<String>,
+    /// The indexed state of the files in `found`.
+    indexed: Vec<IndexedFile>,
+    /// The indexed state of files that do not exist.
+    removed: Vec<IndexedFile>,
+    /// The indexed folders that the scan has not visited yet. Folders behind symbolic links are visited last.
+    unvisited: BTreeSet<String>,
 }
 
-impl Look<'_> {
-    /// Compares a folder with what is known directly in it.
+impl VaultScan<'_> {
+    /// Compares a folder with the files that are indexed in it.
     fn compare(&mut self, listing: DirListing) -> Result<()> {
-        self.missing.remove(&listing.path);
+        self.unvisited.remove(&listing.path);
         self.scanned += listing.files.len();
-        let held = listing.files.len() + self.found.len() + self.known.len() + self.gone.len();
-        self.held = self.held.max(held);
+        let in_memory = listing.files.len() + self.found.len() + self.indexed.len() + self.removed.len();
+        self.peak_files = self.peak_files.max(in_memory);
         let mut files = listing.files.into_iter().peekable();
         self.catalog.visit_folder(&listing.path, |inside| {
             match inside {
@@ -316,7 +357,7 @@ impl Look<'_> {
                     let is_there =
                         listing.folders.binary_search_by(|folder| folder.as_str().cmp(path)).is_ok();
                     if !is_there && !listing.is_incomplete {
-                        self.missing.insert(path.to_owned());
+                        self.unvisited.insert(path.to_owned());
                     }
                 }
                 FolderEntry::File(old) => {
@@ -324,13 +365,14 @@ impl Look<'_> {
                         self.found.push(new);
                     }
                     match files.next_if(|new| new.path.as_str() == old.path) {
-                        Some(new) if !self.redo.covers(&new.path) && is_same(&new, &old, self.settings) => {}
+                        Some(new)
+                            if !self.redo.covers(&new.path) && is_unchanged(&new, &old, self.settings) => {}
                         Some(new) => {
                             self.found.push(new);
-                            self.known.push(old.into_owned()?);
+                            self.indexed.push(old.into_owned()?);
                         }
                         None if listing.is_incomplete => {}
-                        None => self.gone.push(old.into_owned()?),
+                        None => self.removed.push(old.into_owned()?),
                     }
                 }
             }
@@ -341,50 +383,50 @@ impl Look<'_> {
     }
 }
 
-/// Scans the vault and gives the files that are not as they were, and what is known of those, both ordered by path.
-/// What is known of places that could not be looked at is left out, for nothing can be said of it.
-fn look<'a>(
+/// Scans the vault. Returns the files that differ, and their indexed state, both ordered by path. The indexed state
+/// of places that could not be listed is left out.
+fn scan_vault<'a>(
     vault: &Vault,
     catalog: &'a CatalogReader,
     settings: &'a Settings,
     redo: &'a Redo,
-) -> Result<(Look<'a>, ScanGaps)> {
+) -> Result<(VaultScan<'a>, ScanGaps)> {
     let options = vault.scan_options();
-    let mut look = Look {
+    let mut scan = VaultScan {
         catalog,
         settings,
         redo,
         scanned: 0,
-        held: 0,
+        peak_files: 0,
         found: Vec::new(),
-        known: Vec::new(),
-        gone: Vec::new(),
-        missing: BTreeSet::new(),
+        indexed: Vec::new(),
+        removed: Vec::new(),
+        unvisited: BTreeSet::new(),
     };
     let gaps = catalog.in_transaction(|| {
-        let mut gaps = scan_each(vault.root(), &options, |listing| look.compare(listing))?;
+        let mut gaps = scan_each(vault.root(), &options, |listing| scan.compare(listing))?;
         vault.set_followed_links(std::mem::take(&mut gaps.followed));
-        while let Some(path) = look.missing.pop_first() {
+        while let Some(path) = scan.unvisited.pop_first() {
             if !gaps.cover(&path) {
-                look.compare(DirListing { path, ..DirListing::default() })?;
+                scan.compare(DirListing { path, ..DirListing::default() })?;
             }
         }
         Ok(gaps)
     })?;
-    look.gone.retain(|old| !gaps.cover(old.path.as_str()));
-    look.known.append(&mut look.gone);
-    look.known.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    look.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    Ok((look, gaps))
+    scan.removed.retain(|old| !gaps.cover(old.path.as_str()));
+    scan.indexed.append(&mut scan.removed);
+    scan.indexed.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    scan.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok((scan, gaps))
 }
 
-/// Says whether a file is as it was, as far as that can be told without reading it.
-fn is_same<P>(file: &FileStat, old: &IndexedFile<P>, settings: &Settings) -> bool {
+/// Returns whether a file is unchanged, as far as that is known without reading it.
+fn is_unchanged<P>(file: &FileStat, old: &IndexedFile<P>, settings: &Settings) -> bool {
     stat_of(file) == old.stat && !old.racy && settings.is_excluded(&file.path) == old.excluded
 }
 
-/// Walks over two lists that are ordered by path, and pairs what has the same path.
-fn side_by_side(
+/// Merges two lists that are ordered by path, and pairs entries with the same path.
+fn merge_by_path(
     found: Vec<FileStat>,
     known: Vec<IndexedFile>,
 ) -> impl Iterator<Item = (Option<FileStat>, Option<IndexedFile>)> {

@@ -1,5 +1,4 @@
-//! Owns the index folder: where it lies, whose it is, who holds its lock, how large it is, which files are in it, and which
-//! of them go together.
+//! The index folder: where it is, its lock, the files in it, and the identity of the open catalog.
 
 use std::fs::File;
 use std::io::{ErrorKind as ErrorName, Write as _};
@@ -19,63 +18,65 @@ use crate::safe_open;
 use crate::vault::STATE_DIR;
 use crate::vault::watch::PULSE_DIR;
 
-/// Who writes the index.
+/// The process that holds the lock of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Holder {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// What it runs.
+    /// The command that the process runs, without its arguments.
     pub command: String,
 }
 
-/// The catalog that a load makes, before it takes the place of the one that was there.
+/// The staged catalog, which a load writes and which then replaces the published one.
 pub(super) const STAGED: &str = "catalog.new";
-/// The files of SQLite for the staged catalog while it is open.
-const STAGED_LOGS: [&str; 2] = ["catalog.new-wal", "catalog.new-shm"];
-/// The files of SQLite for the catalog while it is open.
-const LOGS: [&str; 2] = ["catalog.db-wal", "catalog.db-shm"];
+/// The files of SQLite beside the staged catalog while it is open.
+const STAGED_SQLITE_FILES: [&str; 2] = ["catalog.new-wal", "catalog.new-shm"];
+/// The files of SQLite beside the catalog while it is open.
+const SQLITE_FILES: [&str; 2] = ["catalog.db-wal", "catalog.db-shm"];
 
-/// Tells the index that is open from another one that stands in its folder.
+/// The identity of the open catalog, by which another index in the same folder is noticed.
 #[derive(Debug)]
 pub(super) struct Identity {
     folder: PathBuf,
-    /// Device and inode of the catalog that is open.
+    /// Device and inode of the open catalog.
     open: Mutex<Option<(u64, u64)>>,
 }
 
 impl Identity {
-    /// Knows of no open index yet.
+    /// Creates an identity without an open catalog.
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), open: Mutex::default() }
     }
 
-    /// Says whether the open index is not the one that stands in its folder: another one does, or none.
+    /// Returns whether the folder contains another catalog than the open one, or none.
     pub(super) fn is_displaced(&self) -> bool {
-        // The folder is looked at with the lock held, for our own writer may be at it.
+        // The folder is examined while the lock is held, because the writer of this process may be replacing the
+        // catalog.
         let open = self.open();
         identity_of(&self.folder) != *open
     }
 
-    /// Goes over to the catalog that [`identity_of`] told of.
+    /// Sets the identity of the open catalog, as returned by [`identity_of`].
     pub(super) fn adopt(&self, open: Option<(u64, u64)>) {
         *self.open() = open;
     }
 
-    /// Puts the catalog that our own writer made in the place of the one that is open, whose log goes first: it must not
-    /// be taken for one of the new catalog's.
+    /// Replaces the catalog with the staged one. The log of the old catalog is removed first, because SQLite would
+    /// take it for the log of the new one.
     ///
     /// # Errors
-    /// `Conflict` where somebody else's stands there, or none; `Io` where the folder cannot be written.
-    pub(super) fn renew(&self) -> Result<()> {
+    /// `Conflict` if the folder contains the catalog of another process, or none; `Io` if the folder cannot be
+    /// written.
+    pub(super) fn replace_catalog(&self) -> Result<()> {
         let mut open = self.open();
         if identity_of(&self.folder) != *open {
             return Err(displaced());
         }
-        for log in LOGS {
+        for log in SQLITE_FILES {
             remove_if_there(&self.folder.join(log))?;
         }
         let (staged, path) = (self.folder.join(STAGED), self.folder.join("catalog.db"));
-        // Who may read it stays as the user set it.
+        // The permissions that the user set are kept.
         let kept = std::fs::metadata(&path).map(|found| found.permissions());
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         let moved = kept
@@ -91,32 +92,32 @@ impl Identity {
     }
 }
 
-/// Says that somebody else made the index anew.
+/// Returns the error that another process replaced the index.
 pub(super) fn displaced() -> Error {
-    Error::new(ErrorKind::Conflict, "the index in the folder was replaced")
+    Error::new(ErrorKind::Conflict, "another process replaced the index")
         .with_hint("it is opened again in a moment")
 }
 
-/// Gives device and inode of the catalog that stands in an index folder.
+/// Returns device and inode of the catalog in an index folder.
 pub(super) fn identity_of(folder: &Path) -> Option<(u64, u64)> {
     Some(platform::metadata(&folder.join("catalog.db")).ok()?.id())
 }
 
-/// Gives the place of the index in a vault.
-pub(super) fn kept_folder(root: &Path) -> PathBuf {
+/// Returns the index folder within a vault.
+pub(super) fn vault_index_folder(root: &Path) -> PathBuf {
     root.join(STATE_DIR).join("index")
 }
 
-/// Gives the index folder of a vault: in the vault, or in the user's cache where that can only be read. A vault may be a
-/// download, and a link in it must not lead our writes elsewhere. One that is to be read only (`spares`) is not written to
-/// even where that could be done.
-pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
-    let index = kept_folder(root);
+/// Returns the default index folder of a vault: in the vault, or in the user's cache folder if the vault cannot be
+/// written or `is_read_only` is set. A symbolic link in the vault is refused, because a vault may be a download,
+/// and the link could lead writes elsewhere.
+pub(super) fn default_index_folder(root: &Path, is_read_only: bool) -> Result<PathBuf> {
+    let index = vault_index_folder(root);
     let state = root.join(STATE_DIR);
     refuse_links(root, &index)?;
     let lock = index.join("lock");
     let there = [&lock, &index, &state].into_iter().find(|path| path.exists());
-    if !spares && platform::is_writable(there.map_or(root, PathBuf::as_path)) {
+    if !is_read_only && platform::is_writable(there.map_or(root, PathBuf::as_path)) {
         return Ok(index);
     }
     let elsewhere = std::env::temp_dir().join(format!("sidenote-{}", platform::user_name()));
@@ -125,20 +126,20 @@ pub(super) fn own_folder(root: &Path, spares: bool) -> Result<PathBuf> {
     made.ok_or_else(|| {
         Error::new(
             ErrorKind::Io,
-            format!("{} can only be read, and there is no place for an index", root.display()),
+            format!("{} is read-only, and no folder for the index can be written", root.display()),
         )
         .with_hints(
-            "give a folder that can be written to: --index PATH",
+            "name a folder that can be written: --index PATH",
             "ask the user to give the index a folder that can be written to",
         )
     })
 }
 
-/// Refuses an index folder that a symbolic link in the vault leads to, or that holds anything but files and folders.
-/// SQLite, tantivy and usearch open files by their paths and would follow a link, and a pipe would make them wait.
+/// Refuses an index folder that a symbolic link in the vault leads to, or that contains anything but regular files
+/// and folders. SQLite, tantivy and usearch open files by path: they would follow a link, and wait for a pipe.
 ///
 /// # Errors
-/// `Invalid` naming what stands there; `Io` where the folder cannot be listed.
+/// `Invalid` with the path that is refused; `Io` if the folder cannot be listed.
 pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
     let refused = |path: &Path, what: &str| {
         Err(Error::invalid(format!("{} is {what}, so no index is used there", path.display())).with_hints(
@@ -168,7 +169,7 @@ pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
                 Ok(kind) if kind.is_file() => {}
                 Ok(kind) if kind.is_symlink() => return refused(&entry.path(), "a symbolic link (symlink)"),
                 Ok(_) => return refused(&entry.path(), "not a regular file"),
-                // Another process removed it since it was listed.
+                // Another process removed the file since it was listed.
                 Err(error) if error.kind() == ErrorName::NotFound => {}
                 Err(error) => return Err(Error::io("look at", entry.path(), error)),
             }
@@ -177,35 +178,36 @@ pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How many bytes are read of a lock.
-const MAX_LOCK: u64 = 65_536;
+/// The maximum number of bytes that are read of a lock file.
+const MAX_LOCK_BYTES: u64 = 65_536;
 
-/// What tells a folder of ours.
-const OURS: &[&str] = &["lock", ".gitignore"];
+/// The files by which an index folder is recognised.
+const MARKER_FILES: &[&str] = &["lock", ".gitignore"];
 
-/// Refuses a folder that holds something else: making or rebuilding an index there would remove it.
+/// Refuses a folder that contains foreign files, because creating or rebuilding an index would remove them.
 fn refuse_foreign(folder: &Path) -> Result<()> {
-    // One look: another process may be making an index there this moment, and begins with `.gitignore`.
+    // The folder is listed once, because another process may be creating an index in it, which begins with
+    // `.gitignore`.
     let entries = std::fs::read_dir(folder);
     let names: Vec<_> = entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
-    let is_ours = names.iter().any(|name| OURS.iter().any(|ours| name == ours));
-    // The watch's marks may be there before the rest is.
+    let is_ours = names.iter().any(|name| MARKER_FILES.iter().any(|marker| name == marker));
+    // The marker files of the watch may exist before the other files.
     let holds_something = names.iter().any(|name| name != PULSE_DIR);
     if holds_something && !is_ours {
         return Err(Error::invalid(format!(
-            "{} holds other files, so no index is made there",
+            "{} contains other files, so no index is created there",
             folder.display()
         ))
         .with_hints(
-            "give an empty or new folder: --index PATH",
+            "name an empty or new folder: --index PATH",
             "ask the user to give the index an empty or new folder",
         ));
     }
     Ok(())
 }
 
-/// Takes the lock of the index; `None` where another process holds it. What it runs (`verb`) is told with its number,
-/// and nothing of its arguments, which may be private.
+/// Takes the lock of the index, and writes the process id and the command (`verb`) into it. Returns `None` if
+/// another process holds the lock. Arguments are not written, because they may be private.
 pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option<File>> {
     refuse_links(root, folder)?;
     refuse_foreign(folder)?;
@@ -214,7 +216,7 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
     let path = folder.join("lock");
     let ignore = folder.join(".gitignore");
     if made.is_ok() && std::fs::symlink_metadata(&ignore).is_err() {
-        // Not by a temporary file: several processes may begin at once, and all write the same.
+        // No temporary file is used: several processes may begin at the same time, and all write the same content.
         let text = b"# Derived from the notes; safe to delete.\n*\n";
         let written = safe_open::create(&ignore).and_then(|mut file| file.write_all(text));
         written.map_err(|error| safe_open::failed("write", &ignore, error))?;
@@ -222,7 +224,7 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
     let mut file = match safe_open::open_or_create(&path, 0o600) {
         Ok(file) => file,
         Err(error) if safe_open::is_refusal(&error) => return Err(safe_open::failed("write", &path, error)),
-        // A vault on a read-only disk is searched with the index that is there.
+        // A vault on a read-only disk is searched with the existing index.
         Err(_) if folder.join("catalog.db").exists() => return Ok(None),
         Err(error) => {
             return Err(Error::io("write", &path, error).with_hints(
@@ -238,7 +240,7 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
     let holder = serde_json::json!({ "pid": std::process::id(), "command": verb });
     file.set_len(0)
         .and_then(|()| {
-            // An earlier version left it readable by everyone.
+            // An earlier version left the file readable by everyone.
             platform::restrict_to_user(&file)
         })
         .and_then(|()| file.write_all(holder.to_string().as_bytes()))
@@ -246,7 +248,7 @@ pub(super) fn take_lock(root: &Path, folder: &Path, verb: &str) -> Result<Option
     Ok(Some(file))
 }
 
-/// Returns whether the lock was taken or given back less than `age` ago.
+/// Returns whether the lock was taken or released less than `age` ago.
 pub(super) fn is_lock_newer_than(folder: &Path, age: Duration) -> bool {
     let Ok(found) = platform::metadata(&folder.join("lock")) else { return false };
     wall_nanos().saturating_sub(found.modified_ns()) < i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
@@ -255,12 +257,12 @@ pub(super) fn is_lock_newer_than(folder: &Path, age: Duration) -> bool {
 pub(super) fn holder(folder: &Path) -> Option<Holder> {
     let path = folder.join("lock");
     let file = safe_open::open_in_place(&path).ok()?;
-    // A lock that can be shared is held by nobody; the name in it is of a process that is gone.
+    // A lock that can be shared is not held; its content is that of a process that has ended.
     if platform::lock_shared(&file).is_ok_and(|shared| shared) {
         return None;
     }
     let value: serde_json::Value =
-        serde_json::from_slice(&safe_open::read_open(file, MAX_LOCK).ok()?).ok()?;
+        serde_json::from_slice(&safe_open::read_open(file, MAX_LOCK_BYTES).ok()?).ok()?;
     Some(Holder {
         pid: u32::try_from(value.get("pid")?.as_u64()?).ok()?,
         command: value.get("command")?.as_str()?.to_owned(),
@@ -280,7 +282,7 @@ pub(super) fn folder_size(folder: &Path) -> Result<u64> {
             match entry.metadata() {
                 Ok(meta) if meta.is_dir() => folders.push(entry.path()),
                 Ok(meta) => total += meta.len(),
-                // Removed since it was listed: it takes no space.
+                // The file was removed since it was listed, so it takes no space.
                 Err(_) => {}
             }
         }
@@ -288,15 +290,16 @@ pub(super) fn folder_size(folder: &Path) -> Result<u64> {
     Ok(total)
 }
 
-/// Removes what is left of a load that was given up, or killed.
+/// Removes the staged catalog of a load that was stopped or killed.
 pub(super) fn remove_staged(folder: &Path) -> Result<()> {
-    STAGED_LOGS.iter().chain([&STAGED]).try_for_each(|name| remove_if_there(&folder.join(name)))
+    STAGED_SQLITE_FILES.iter().chain([&STAGED]).try_for_each(|name| remove_if_there(&folder.join(name)))
 }
 
-/// Removes the catalog and the full text, so that the next sync makes them anew. Vectors stay: they belong to texts.
+/// Removes the catalog and the full text, so that the next sync rebuilds them. Vectors are kept, because they
+/// belong to texts.
 pub(super) fn wipe(folder: &Path) -> Result<()> {
-    checksums::break_open(folder)?;
-    for name in LOGS.iter().chain(&["catalog.db"]) {
+    checksums::remove_seal(folder)?;
+    for name in SQLITE_FILES.iter().chain(&["catalog.db"]) {
         remove_if_there(&folder.join(name))?;
     }
     let bm25 = folder.join("bm25");

@@ -2,7 +2,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, FileRow};
-use crate::index::indexed_document::Document;
+use crate::index::indexed_document::IndexedDocument;
 use crate::index::{Index, diff};
 use crate::text::path::NotePath;
 use crate::vault::obsidian::Settings;
@@ -20,7 +20,7 @@ impl Index {
         let (stat, excluded) = (diff::stat_of(&stat), settings.is_excluded(path));
         if FileKind::of(path) == FileKind::Attachment {
             return Ok(Some(
-                known.unwrap_or_else(|| Document::attachment(path, stat, false, excluded).record.row),
+                known.unwrap_or_else(|| IndexedDocument::attachment(path, stat, false, excluded).record.row),
             ));
         }
         let bytes = match self.vault.read(path) {
@@ -32,7 +32,7 @@ impl Index {
         let id = known.as_ref().map_or(0, |known| known.id);
         match known.filter(|known| known.hash == Some(hash)) {
             Some(known) => Ok(Some(known)),
-            None => Ok(Some(FileRow { id, ..Document::row_of(path, bytes, stat, excluded) })),
+            None => Ok(Some(FileRow { id, ..IndexedDocument::row_of(path, bytes, stat, excluded) })),
         }
     }
 }

@@ -100,7 +100,7 @@ impl FileTable {
         let finder = memchr::memmem::Finder::new(needle);
         while let Some(ahead) = self.paths.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
             let start = from + ahead;
-            // Both cursors only move forward, so the search is one pass.
+            // Both cursors only move forward, so the search takes one pass.
             while self.spans.get(at).is_some_and(|spans| spans.end as usize <= start) {
                 at += 1;
             }

@@ -1,4 +1,4 @@
-//! Following the files: a watch reports what changes on disk, so that the index stays up to date without scans.
+//! FollowState the files: a watch reports what changes on disk, so that the index stays up to date without scans.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,89 +10,90 @@ use crate::error::Result;
 use crate::index::{Index, SyncReport, SyncScope, silent};
 use crate::vault::watch::{WatchBatch, Watcher};
 
-/// How often a process that follows the files checks whether it still writes the index.
-const TURN: Duration = Duration::from_secs(1);
-/// How long one batch should take: an edit waits for the batch in progress and for its own.
-const BATCH: Duration = Duration::from_millis(300);
-/// The most files in the first batch, and the least limit of every later one.
-const FILES: usize = 128;
-/// How often a process looks for a commit of the process that writes the index.
-const POLL: Duration = Duration::from_millis(5);
+/// The interval at which a process that follows the files checks whether it still writes the index.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The time that one batch should take: a change waits for the batch in progress and for its own.
+const TARGET_BATCH_TIME: Duration = Duration::from_millis(300);
+/// The maximum number of files in the first batch, and the lower bound of this maximum later.
+const MIN_BATCH_FILES: usize = 128;
+/// The interval at which a process polls for a commit of the process that writes the index.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// One step of following the files.
+/// One batch of changes that was indexed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Followed {
-    /// Paths at which something happened; none where everything was scanned.
+    /// The changed paths; empty if the whole vault was scanned.
     pub paths: Vec<String>,
-    /// Why everything was scanned, where that was so.
+    /// Why the whole vault was scanned, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescan: Option<String>,
-    /// What was found and done.
+    /// What the sync found and did.
     #[serde(flatten)]
     pub report: SyncReport,
-    /// Milliseconds that it took.
+    /// The duration of the sync in milliseconds.
     pub took_ms: f64,
-    /// Milliseconds from the first event of the batch until a search finds what it brought.
+    /// The milliseconds from the first event of the batch until a search finds the changes.
     pub stale_ms: f64,
 }
 
-/// The result of updating the index within a limit of time.
+/// The result of catching up with the files.
 #[derive(Debug)]
 pub enum CatchUp {
     /// The index is up to date.
     Done(SyncReport),
-    /// The limit was reached, and so many changes are not indexed yet.
+    /// The limit was reached, and this number of changes is not indexed yet.
     Behind(usize),
 }
 
-/// What an index has for following the files.
+/// The state of following the files.
 #[derive(Debug, Default)]
-pub(super) struct Following {
-    /// Whether this process follows the files, or tries to.
-    is_wanted: AtomicBool,
+pub(super) struct FollowState {
+    /// Whether this process is to follow the files.
+    is_requested: AtomicBool,
     /// The watch, while this process follows the files and writes the index.
     watch: Mutex<Option<Arc<Watcher>>>,
-    /// Taken while changes that the watch reported are indexed.
-    turn: Turn,
+    /// Held while changes that the watch reported are indexed.
+    batch_lock: TimedLock,
 }
 
-/// A lock that can be awaited with a limit of time.
+/// A lock that can be acquired with a time limit.
 #[derive(Debug, Default)]
-struct Turn {
-    is_taken: Mutex<bool>,
-    freed: Condvar,
+struct TimedLock {
+    is_locked: Mutex<bool>,
+    released: Condvar,
 }
 
-/// Frees the lock when it is dropped.
-struct Taken<'a>(&'a Turn);
+/// A guard that releases the lock when it is dropped.
+struct TimedLockGuard<'a>(&'a TimedLock);
 
-impl Turn {
-    /// Waits for the lock.
-    fn take(&self) -> Taken<'_> {
-        let taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken =
-            self.freed.wait_while(taken, |is_taken| *is_taken).unwrap_or_else(PoisonError::into_inner);
-        *taken = true;
-        Taken(self)
+impl TimedLock {
+    /// Waits for the lock and acquires it.
+    fn lock(&self) -> TimedLockGuard<'_> {
+        let locked = self.is_locked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locked =
+            self.released.wait_while(locked, |is_locked| *is_locked).unwrap_or_else(PoisonError::into_inner);
+        *locked = true;
+        TimedLockGuard(self)
     }
 
-    /// Waits for the lock until the limit has passed.
-    fn take_within(&self, limit: Duration) -> Option<Taken<'_>> {
-        let taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.freed.wait_timeout_while(taken, limit, |is_taken| *is_taken);
-        let (mut taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (!std::mem::replace(&mut *taken, true)).then(|| Taken(self))
+    /// Waits for the lock, up to a limit if one is given. Returns `None` if the limit is reached.
+    fn lock_within(&self, limit: Option<Duration>) -> Option<TimedLockGuard<'_>> {
+        let Some(limit) = limit else { return Some(self.lock()) };
+        let locked = self.is_locked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.released.wait_timeout_while(locked, limit, |is_locked| *is_locked);
+        let (mut locked, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!std::mem::replace(&mut *locked, true)).then(|| TimedLockGuard(self))
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for TimedLockGuard<'_> {
     fn drop(&mut self) {
-        *self.0.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.0.freed.notify_one();
+        *self.0.is_locked.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.released.notify_one();
     }
 }
 
-impl Following {
+impl FollowState {
     fn watch(&self) -> Option<Arc<Watcher>> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -104,38 +105,44 @@ impl Following {
 
 impl Index {
     /// Returns the part of the index that follows the files.
-    pub fn files(&self) -> Files<'_> {
-        Files(self)
+    pub fn follower(&self) -> Follower<'_> {
+        Follower(self)
     }
 
-    /// Waits until the process that writes the index commits after the generation `known`, and returns whether it did
-    /// before `end`. Another process can only be polled.
+    /// Waits until the process that writes the index commits a later generation than `known`. Returns whether it
+    /// did before `end`. Another process can only be polled.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn wait_for_commit(&self, known: i64, end: Instant) -> Result<bool> {
         while self.generation()? == known {
             if Instant::now() >= end {
                 return Ok(false);
             }
-            std::thread::sleep(POLL);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(true)
     }
 }
 
-/// Following the files of the vault, and indexing what changed.
+/// The part of an index that follows the files of the vault and indexes their changes.
 #[derive(Debug, Clone, Copy)]
-pub struct Files<'a>(&'a Index);
+pub struct Follower<'a>(&'a Index);
 
-impl Files<'_> {
-    /// Follows the files as long as this process writes the index, until `stop` is set. `woken` is called before each
-    /// batch and about once a second, `told` after each batch that changed something.
+impl Follower<'_> {
+    /// Follows the files until `stop` is set or this process no longer writes the index. `on_wake` is called before
+    /// each batch and about once a second, `on_batch` after each batch that changed something.
     ///
     /// # Errors
-    /// `Io` where the vault cannot be watched or listed; those of [`Index::sync`].
-    pub fn follow(&self, stop: &AtomicBool, woken: impl FnMut(), told: impl FnMut(Followed)) -> Result<()> {
-        let followed = self.follow_while_writing(stop, woken, told);
+    /// `Io` if the vault cannot be watched or listed, or if the index cannot be written; `Corrupt` if the index is
+    /// damaged and cannot be rebuilt.
+    pub fn follow(
+        &self,
+        stop: &AtomicBool,
+        on_wake: impl FnMut(),
+        on_batch: impl FnMut(Followed),
+    ) -> Result<()> {
+        let followed = self.follow_while_writing(stop, on_wake, on_batch);
         self.0.following.set_watch(None);
         followed
     }
@@ -143,8 +150,8 @@ impl Files<'_> {
     fn follow_while_writing(
         &self,
         stop: &AtomicBool,
-        mut woken: impl FnMut(),
-        mut told: impl FnMut(Followed),
+        mut on_wake: impl FnMut(),
+        mut on_batch: impl FnMut(Followed),
     ) -> Result<()> {
         if !self.0.promote()? {
             return Ok(());
@@ -152,35 +159,36 @@ impl Files<'_> {
         let watch = Arc::new(Watcher::start(&self.0.vault, self.0.folder())?);
         // A scan finds what happened before the watch began.
         let first = WatchBatch {
-            rescan: Some("the watch begins".to_owned()),
+            rescan: Some("the watch started".to_owned()),
             since: Some(Instant::now()),
             ..WatchBatch::default()
         };
-        self.step(&watch, first, &mut told)?;
+        self.step(&watch, first, &mut on_batch)?;
         self.0.following.set_watch(Some(Arc::clone(&watch)));
-        let mut most = FILES;
+        let mut limit = MIN_BATCH_FILES;
         while !stop.load(Ordering::Relaxed) {
-            watch.wait(TURN);
+            watch.wait(CHECK_INTERVAL);
             if self.0.is_displaced() {
-                // Another index is in its place, whose lock another process may hold.
+                // Another index is in the folder, whose lock another process may hold.
                 return Ok(());
             }
-            woken();
+            on_wake();
             // Readers that catch up wait for the batch in progress.
-            let _turn = self.0.following.turn.take();
-            if let Some(batch) = watch.next(most) {
+            let _guard = self.0.following.batch_lock.lock();
+            if let Some(batch) = watch.next(limit) {
                 let (started, count) = (Instant::now(), batch.files.len());
-                self.step(&watch, batch, &mut told)?;
-                if count >= FILES {
-                    most = (count as f64 * BATCH.as_secs_f64() / started.elapsed().as_secs_f64()) as usize;
-                    most = most.clamp(FILES, 64 * FILES);
+                self.step(&watch, batch, &mut on_batch)?;
+                if count >= MIN_BATCH_FILES {
+                    limit = (count as f64 * TARGET_BATCH_TIME.as_secs_f64() / started.elapsed().as_secs_f64())
+                        as usize;
+                    limit = limit.clamp(MIN_BATCH_FILES, 64 * MIN_BATCH_FILES);
                 }
             }
         }
         Ok(())
     }
 
-    fn step(&self, watch: &Watcher, batch: WatchBatch, told: &mut impl FnMut(Followed)) -> Result<()> {
+    fn step(&self, watch: &Watcher, batch: WatchBatch, on_batch: &mut impl FnMut(Followed)) -> Result<()> {
         let started = Instant::now();
         let since = batch.since.unwrap_or(started);
         let paths = batch.files.iter().map(ToString::to_string).chain(batch.gone.iter().cloned()).collect();
@@ -188,66 +196,53 @@ impl Files<'_> {
         let report = self.index_batch(watch, batch)?;
         if report.changed_anything() || !report.warnings.is_empty() {
             let (took_ms, stale_ms) = (millis(started.elapsed()), millis(since.elapsed()));
-            told(Followed { paths, rescan, report, took_ms, stale_ms });
+            on_batch(Followed { paths, rescan, report, took_ms, stale_ms });
         }
         Ok(())
     }
 
-    /// Indexes a batch of the watch. After an error everything is scanned again.
+    /// Indexes a batch of the watch. After an error, the next batch scans the whole vault.
     fn index_batch(&self, watch: &Watcher, batch: WatchBatch) -> Result<SyncReport> {
         self.0.sync(scope_of(batch), silent()).inspect_err(|error| watch.rescan(error.to_string()))
     }
 
-    /// Sets whether this process follows the files, or tries to: readers then rely on the watch.
-    pub fn set_followed(&self, is_wanted: bool) {
-        self.0.following.is_wanted.store(is_wanted, Ordering::Relaxed);
+    /// Sets whether this process is to follow the files. Readers then rely on the watch.
+    pub fn set_requested(&self, is_requested: bool) {
+        self.0.following.is_requested.store(is_requested, Ordering::Relaxed);
+    }
+
+    /// Returns whether this process is to follow the files.
+    pub fn is_requested(&self) -> bool {
+        self.0.following.is_requested.load(Ordering::Relaxed)
     }
 
     /// Returns whether this process follows the files now.
-    pub fn are_followed(&self) -> bool {
+    pub fn is_following(&self) -> bool {
         self.0.following.watch().is_some()
     }
 
-    /// Ends the wait of [`Files::follow`] for events, and what the watch is doing.
+    /// Interrupts [`Follower::follow`] while it waits for events, and stops the watch.
     pub fn stop_watching(&self) {
         if let Some(watch) = self.0.following.watch() {
             watch.stop();
         }
     }
 
-    /// Indexes all changes of the files until now: those that the watch reported, or those that a scan finds.
+    /// Indexes all changes of the files until now: those that the watch reported or, if this process does not follow
+    /// the files, those that a scan finds. It waits no longer than `limit`, if one is given; then the work continues
+    /// in the background, and the result is [`CatchUp::Behind`].
     ///
     /// # Errors
-    /// `Conflict` where another process writes the index; `Io` where the vault cannot be listed.
-    pub fn catch_up(&self) -> Result<SyncReport> {
-        if let Some(watch) = self.0.following.watch() {
-            let _turn = self.0.following.turn.take();
-            match watch.flush() {
-                Some(batch) if batch.is_empty() => return Ok(SyncReport::default()),
-                Some(batch) => return self.index_batch(&watch, batch),
-                None => {}
-            }
-        }
-        self.0.sync(SyncScope::All, silent())
-    }
-
-    /// As [`Files::catch_up`], and while this process follows the files no longer than `limit`: what takes longer goes on
-    /// in the background.
-    ///
-    /// # Errors
-    /// As [`Files::catch_up`].
-    pub fn catch_up_within(&self, limit: Duration) -> Result<CatchUp> {
-        if !self.0.following.is_wanted.load(Ordering::Relaxed) {
-            return self.catch_up().map(CatchUp::Done);
-        }
-        let end = Instant::now() + limit;
-        let left = || end.saturating_duration_since(Instant::now());
+    /// `Conflict` if another process writes the index; `Io` if the vault cannot be listed or the index cannot be
+    /// written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    pub fn catch_up(&self, limit: Option<Duration>) -> Result<CatchUp> {
+        let end = limit.map(|limit| Instant::now() + limit);
+        let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
         let Some(watch) = self.0.following.watch() else {
-            // The first scan is in progress, or about to begin.
             let report = self.0.sync_within(SyncScope::All, silent(), left())?;
             return Ok(report.map_or(CatchUp::Behind(1), CatchUp::Done));
         };
-        let Some(_turn) = self.0.following.turn.take_within(left()) else {
+        let Some(_guard) = self.0.following.batch_lock.lock_within(left()) else {
             return Ok(CatchUp::Behind(watch.waiting().max(1)));
         };
         let scope = match watch.flush() {
@@ -270,10 +265,10 @@ impl Files<'_> {
     }
 }
 
-/// Returns what a sync looks at to index a batch of the watch.
+/// Returns the scope of a sync that indexes a batch of the watch.
 fn scope_of(batch: WatchBatch) -> SyncScope {
     match batch {
-        WatchBatch { rescan: None, files, gone, .. } => SyncScope::Only { files, places: gone },
+        WatchBatch { rescan: None, files, gone, .. } => SyncScope::Only { files, paths: gone },
         _ => SyncScope::All,
     }
 }

@@ -1,4 +1,4 @@
-//! Owns what we index of one file: its catalog record and its full-text entry, made from its bytes alone.
+//! An indexed document: the catalog record and the full-text entry of one file, made from its bytes alone.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -25,32 +25,32 @@ use crate::text::path::{NotePath, key};
 use crate::text::span::Span;
 use crate::text::tag_conversion::unconverted_names;
 
-/// A file's bytes, read and understood.
+/// What the index stores of one file.
 #[derive(Debug, Clone)]
-pub struct Document {
-    /// What goes into the catalog; the file's number is still 0.
+pub struct IndexedDocument {
+    /// The catalog record. The number of the file in it is 0.
     pub record: Record,
-    /// What goes into the full-text index; nothing for attachments.
+    /// The full-text entry; attachments have none.
     pub entry: Option<AnalyzedNote>,
 }
 
-/// A note as everything above the index reads it: decoded text and what it says.
+/// A parsed note or canvas: its decoded text and its structure.
 #[derive(Debug, Clone)]
-pub struct Reading {
-    /// The text; offsets are those of the file.
+pub struct ParsedNote {
+    /// The decoded text. Offsets in it are those of the file.
     pub text: String,
-    /// What it says.
+    /// The structure of the text.
     pub note: Note,
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// A canvas without its JSON escapes, of the same length; pieces are cut from it.
+    /// The text of a canvas with its JSON escapes replaced by text of the same length. Pieces are cut from it.
     unescaped: Option<String>,
-    /// Found when asked for.
+    /// The starts of the lines, computed on first use.
     lines: OnceLock<Lines>,
 }
 
-impl Reading {
-    /// Reads a note or canvas; never fails. Bytes that are given away are not copied.
+impl ParsedNote {
+    /// Parses a note or canvas; never fails. Owned bytes are not copied.
     pub fn new<'b>(path: &NotePath, bytes: impl Into<Cow<'b, [u8]>>) -> Self {
         let (text, problem) = decode_whole(bytes.into());
         let (mut note, unescaped) = if path.is_canvas() {
@@ -63,12 +63,13 @@ impl Reading {
         Self { lines: OnceLock::new(), text, note, title, unescaped }
     }
 
-    /// Gives the text that pieces and passages are cut from: the file's, but for a canvas without escapes.
+    /// Returns the text that pieces and passages are cut from: that of the file, or of a canvas the one without
+    /// escapes.
     pub fn prose(&self) -> &str {
         self.unescaped.as_deref().unwrap_or(&self.text)
     }
 
-    /// Says whether it is a canvas, whose text is JSON around that of its cards.
+    /// Returns whether this is a canvas, whose text is JSON.
     pub fn is_canvas(&self) -> bool {
         self.unescaped.is_some()
     }
@@ -78,21 +79,22 @@ impl Reading {
         passages(self.prose(), &self.note)
     }
 
-    /// Gives what a model embeds of each passage, in order; a `summary` comes last, as a passage of its own.
+    /// Returns the text that a model embeds for each passage, in order. A `summary` property is the last one, as a
+    /// passage of its own.
     pub fn embedded_texts(&self) -> Vec<String> {
         let mut texts = Vec::new();
         self.each_embedded_text(|text| texts.push(text.to_owned()));
         texts
     }
 
-    /// Visits what [`Reading::embedded_texts`] gives.
+    /// Visits the texts that [`ParsedNote::embedded_texts`] returns.
     fn each_embedded_text(&self, mut visit: impl FnMut(&str)) {
         each_embedded_text(self.prose(), &self.note, &self.title, &mut visit);
         let summary = property_text(&self.note, "summary");
         summary.filter(|summary| !summary.trim().is_empty()).iter().for_each(|summary| visit(summary));
     }
 
-    /// Gives the first and last line of a span, counted from 1.
+    /// Returns the first and last line of a span, counted from 1.
     pub fn lines_of(&self, span: Span) -> (usize, usize) {
         (self.lines().of(span.start), self.lines().of(span.end.max(span.start + 1) - 1))
     }
@@ -101,8 +103,8 @@ impl Reading {
         self.lines.get_or_init(|| Lines::new(&self.text))
     }
 
-    /// Gives the bytes of the lines from `first` to `last`, counted from 1, line ends included; `None` where there are
-    /// no such lines.
+    /// Returns the span of the lines from `first` to `last`, counted from 1, with their line ends. Returns `None`
+    /// if there are no such lines.
     pub fn lines_span(&self, first: usize, last: usize) -> Option<Span> {
         let count = self.lines_of(Span::new(0, self.text.len())).1;
         (first >= 1 && first <= last && first <= count).then(|| {
@@ -113,8 +115,8 @@ impl Reading {
         })
     }
 
-    /// Joins the headings above a passage with ` > `.
-    pub fn trail_of(&self, passage: &Passage) -> String {
+    /// Returns the headings above a passage, joined by ` > `.
+    pub fn heading_path_of(&self, passage: &Passage) -> String {
         let headings = passage.trail.iter().filter_map(|&at| self.note.headings.get(at));
         headings.map(|heading| heading.text.as_str()).collect::<Vec<_>>().join(" > ")
     }
@@ -124,8 +126,8 @@ fn first_time(note: &Note, names: &[&str]) -> Option<Timestamp> {
     names.iter().find_map(|name| property_text(note, name).and_then(|text| Timestamp::parse(&text)))
 }
 
-impl Document {
-    /// Describes a file that is only ever a link target.
+impl IndexedDocument {
+    /// Creates the document of an attachment, which can only be the target of links.
     pub fn attachment(path: &NotePath, stat: Stat, racy: bool, excluded: bool) -> Self {
         let changed = Timestamp::from_nanos(stat.mtime_ns);
         Self {
@@ -161,9 +163,7 @@ impl Document {
         }
     }
 
-    /// Describes a note whose bytes could not be read, and why.
-    ///
-    /// With `again`, the next sync tries once more.
+    /// Creates the document of a note whose bytes could not be read. If `again` is set, the next sync tries again.
     pub fn unreadable(path: &NotePath, stat: Stat, again: bool, excluded: bool, why: &str) -> Self {
         let mut document = Self::attachment(path, stat, again, excluded);
         document.record.row.kind = FileKind::of(path);
@@ -174,13 +174,13 @@ impl Document {
         document
     }
 
-    /// Says whether the file is of an encoding that is not read.
+    /// Returns whether the file has an encoding that is not supported.
     pub fn is_skipped(&self) -> bool {
         self.record.problems.contains("\"utf-16\"")
     }
 
-    /// Reads a note or canvas of `bytes` with their hash.
-    pub fn of_note(
+    /// Creates the document of a note or canvas from its bytes.
+    pub fn from_note(
         path: &NotePath,
         bytes: Vec<u8>,
         stat: Stat,
@@ -188,7 +188,7 @@ impl Document {
         excluded: bool,
         analyzer: &mut Analyzer,
     ) -> Self {
-        let (mut document, reading) = Self::described(path, bytes, stat, racy, excluded);
+        let (mut document, reading) = Self::parse_record(path, bytes, stat, racy, excluded);
         let record = &mut document.record;
         let note = &reading.note;
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
@@ -204,19 +204,27 @@ impl Document {
         document
     }
 
-    /// Makes the row of a note or canvas that the catalog does not hold as it is; the file's number is 0.
+    /// Creates the row of a note or canvas that the catalog lacks or has in an older version. The number of the
+    /// file is 0.
     pub fn row_of(path: &NotePath, bytes: Vec<u8>, stat: Stat, excluded: bool) -> FileRow {
         let Record { mut row, tags, properties, .. } =
-            Self::described(path, bytes, stat, false, excluded).0.record;
+            Self::parse_record(path, bytes, stat, false, excluded).0.record;
         let tags = tags.into_iter().map(|(tag, _)| tag).collect();
         row.unindexed = Some(Arc::new(Details { tags, properties }));
         row
     }
 
-    /// Reads what a note or canvas says of itself: everything of its record but links, passages and sections.
-    fn described(path: &NotePath, bytes: Vec<u8>, stat: Stat, racy: bool, excluded: bool) -> (Self, Reading) {
+    /// Creates the document of a note or canvas without its links, passages, sections and full-text entry. Returns
+    /// the parsed note, too.
+    fn parse_record(
+        path: &NotePath,
+        bytes: Vec<u8>,
+        stat: Stat,
+        racy: bool,
+        excluded: bool,
+    ) -> (Self, ParsedNote) {
         let hash = *blake3::hash(&bytes).as_bytes();
-        let reading = Reading::new(path, bytes);
+        let reading = ParsedNote::new(path, bytes);
         let mut document = Self::attachment(path, stat, racy, excluded);
         let note = &reading.note;
         let record = &mut document.record;
@@ -249,7 +257,8 @@ impl Document {
     }
 }
 
-/// Counts the tags of a note, and with them the names under `tags` that are no tags to Obsidian: those are found, too.
+/// Counts the tags of a note. Names under `tags` that Obsidian does not accept as tags are counted, too, so that
+/// they are found.
 fn count_tags(note: &Note) -> Vec<(String, usize)> {
     let mut order: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -266,13 +275,13 @@ fn count_tags(note: &Note) -> Vec<(String, usize)> {
     order
 }
 
-/// Gathers links by their text. What a note mentions without a link stands among them without a place, so that a rename
-/// finds the note.
+/// Groups links by their text. Mentions without a link are groups without a position, so that a rename finds the
+/// note.
 fn link_groups(note: &Note) -> Vec<LinkGroup> {
     let mut groups: Vec<LinkGroup> = Vec::new();
     let mut known: HashMap<(&str, bool), usize> = HashMap::new();
     for (ord, link) in note.links.iter().enumerate() {
-        // `[[## text]]` is an editor's typing aid and means nothing (spec/obsidian.md 2.2).
+        // `[[## text]]` is a typing aid of an editor and links to nothing (spec/obsidian.md 2.2).
         let is_aid = link.path.is_empty() && link.subpath.starts_with("##");
         let linkpath = if is_aid { &link.subpath } else { &link.path };
         let exact = matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup);
@@ -297,8 +306,8 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
     groups
 }
 
-/// Gathers what is to be indexed of a note, in an entry that is empty.
-fn collect_texts(path: &NotePath, reading: &Reading, record: &Record, entry: &mut IndexedText) {
+/// Collects the text of each field of a note into an empty entry.
+fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: &mut IndexedText) {
     let note = &reading.note;
     entry.title.push_str(&reading.title);
     let mut known = HashSet::new();
@@ -329,11 +338,11 @@ fn collect_texts(path: &NotePath, reading: &Reading, record: &Record, entry: &mu
         entry.meta.push_str(tag);
         entry.meta.push('\n');
     }
-    let mut told = HashSet::new();
+    let mut listed = HashSet::new();
     for (name, value) in &record.properties {
         let name = key(name);
         if !matches!(name.as_str(), "id" | "tags" | "title" | "summary" | "aliases") {
-            push_value(value, &mut entry.meta, &mut told);
+            push_value(value, &mut entry.meta, &mut listed);
         }
         entry.keys.push(name);
     }
@@ -341,19 +350,19 @@ fn collect_texts(path: &NotePath, reading: &Reading, record: &Record, entry: &mu
         entry.meta.push_str(piece.span.of(reading.prose()));
         entry.meta.push('\n');
     }
-    push_rest(path, reading, &record.properties, &told, entry);
+    push_remaining(path, reading, &record.properties, &listed, entry);
 }
 
-/// Gathers what no other field holds as it stands, so that every run of letters in the file is in some term. `told` are
-/// the values of properties that are in `meta`.
-fn push_rest(
+/// Collects the text that is in no other field as it stands, so that some term contains every run of letters in the
+/// file. `listed` are the values of properties that are in `meta`.
+fn push_remaining(
     path: &NotePath,
-    reading: &Reading,
+    reading: &ParsedNote,
     properties: &Map<String, Value>,
-    told: &HashSet<Cow<'_, str>>,
+    listed: &HashSet<Cow<'_, str>>,
     entry: &mut IndexedText,
 ) {
-    // Half-width sound marks melt with the letter before them when terms are folded.
+    // Half-width sound marks combine with the letter before them when terms are folded.
     let is_plain = reading.text.is_ascii() || reading.text.bytes().all(|byte| byte < COMBINING);
     entry.incomplete = !is_plain
         && (is_nfc_quick(reading.text.chars()) != IsNormalized::Yes
@@ -374,25 +383,25 @@ fn push_rest(
             entry.rest.push('\n');
         }
     };
-    let is_told = |span: &Span| {
+    let is_listed = |span: &Span| {
         let value = span.of(&reading.text);
         let quoted = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
-        told.contains(quoted.unwrap_or(value)) && stands_apart(&reading.text, *span)
+        listed.contains(quoted.unwrap_or(value)) && is_at_word_boundaries(&reading.text, *span)
     };
     let values = note.frontmatter.iter().flat_map(|front| &front.properties).flat_map(|value| &value.scalars);
     let held = |piece: &&Piece| match piece.kind {
         PieceKind::Prose | PieceKind::Heading | PieceKind::Code | PieceKind::Math => true,
-        // It stands in `meta` by itself.
-        PieceKind::Url => stands_apart(&reading.text, piece.span),
+        // It is in `meta` as it stands.
+        PieceKind::Url => is_at_word_boundaries(&reading.text, piece.span),
         PieceKind::Comment => false,
     };
     let pieces = note.pieces.iter().filter(held).map(|piece| piece.span);
-    for span in values.map(|scalar| scalar.span).filter(is_told).chain(pieces) {
+    for span in values.map(|scalar| scalar.span).filter(is_listed).chain(pieces) {
         gap(at, span.start);
         at = at.max(span.end);
     }
     gap(at, reading.text.len());
-    // The word beside such an address is cut from it.
+    // The word next to such an address is not part of the prose pieces.
     for piece in note.pieces.iter().filter(|piece| piece.kind == PieceKind::Url && !held(piece)) {
         let before = reading.text.get(..piece.span.start).unwrap_or("");
         let behind = reading.text.get(piece.span.end..).unwrap_or("");
@@ -400,42 +409,42 @@ fn push_rest(
         gap(from, reading.text.len() - behind.trim_start_matches(char::is_alphanumeric).len());
     }
     let Some(front) = &note.frontmatter else { return };
-    // Looking for each value costs values times bytes.
-    let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= SHORT_FRONTMATTER);
-    properties.values().for_each(|value| push_unlike(value, raw, told, &mut entry.rest));
+    // Searching for each value takes time proportional to values times bytes.
+    let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= MAX_SEARCHED_FRONTMATTER);
+    properties.values().for_each(|value| push_unlisted(value, raw, listed, &mut entry.rest));
 }
 
-/// The first byte of U+0300, the first character that can be a part of another.
+/// The first byte of U+0300, the first combining character.
 const COMBINING: u8 = 0xCC;
 
-/// Up to so many bytes of frontmatter are looked through for each of its values.
-const SHORT_FRONTMATTER: usize = 4_096;
+/// The maximum length of frontmatter in bytes that is searched for each of its values.
+const MAX_SEARCHED_FRONTMATTER: usize = 4_096;
 
-/// Appends what a value says, for an escape or a number may stand in the file in another form than it is asked for; but
-/// not what was `told` already or stands in `raw` as it is.
-fn push_unlike(value: &Value, raw: Option<&str>, told: &HashSet<Cow<'_, str>>, out: &mut String) {
+/// Appends the text of a value unless it is `listed` already or `raw` contains it. An escaped string or a number
+/// may be written in the file in another form than in a query.
+fn push_unlisted(value: &Value, raw: Option<&str>, listed: &HashSet<Cow<'_, str>>, out: &mut String) {
     if let Value::Array(items) = value {
-        return items.iter().for_each(|item| push_unlike(item, raw, told, out));
+        return items.iter().for_each(|item| push_unlisted(item, raw, listed, out));
     }
-    let Some(said) = said(value).filter(|said| !told.contains(said.as_ref())) else { return };
-    if !raw.is_some_and(|raw| raw.contains(said.as_ref())) {
-        out.push_str(&said);
+    let Some(text) = scalar_text(value).filter(|text| !listed.contains(text.as_ref())) else { return };
+    if !raw.is_some_and(|raw| raw.contains(text.as_ref())) {
+        out.push_str(&text);
         out.push('\n');
     }
 }
 
-/// Appends what a value says, each item on a line, and notes that it is told.
-fn push_value<'a>(value: &'a Value, out: &mut String, told: &mut HashSet<Cow<'a, str>>) {
+/// Appends the text of a value, each item on a line, and adds it to `listed`.
+fn push_value<'a>(value: &'a Value, out: &mut String, listed: &mut HashSet<Cow<'a, str>>) {
     let items = if let Value::Array(items) = value { items } else { std::slice::from_ref(value) };
-    for said in items.iter().filter_map(said) {
-        out.push_str(&said);
+    for text in items.iter().filter_map(scalar_text) {
+        out.push_str(&text);
         out.push('\n');
-        told.insert(said);
+        listed.insert(text);
     }
 }
 
-/// Gives the text of a value that is a text or a number.
-fn said(value: &Value) -> Option<Cow<'_, str>> {
+/// Returns the text of a value that is a string or a number.
+fn scalar_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Number(number) => Some(Cow::Owned(number.to_string())),
@@ -443,8 +452,8 @@ fn said(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Says whether neither end of a span is inside a word.
-fn stands_apart(text: &str, span: Span) -> bool {
+/// Returns whether neither end of a span is inside a word.
+fn is_at_word_boundaries(text: &str, span: Span) -> bool {
     let is_open = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let before = text.get(..span.start).and_then(|before| before.chars().next_back());
     let behind = text.get(span.end..).and_then(|behind| behind.chars().next());

@@ -1,6 +1,7 @@
-//! Owns the index: derived from the files, disposable, never wrong. One way in: [`Index::sync`].
+//! The index: everything that is derived from the files. It can be deleted and made again. It is updated by
+//! [`Index::sync`] only.
 //!
-//! A thread owns the write side while this process holds the lock; everybody reads immutable snapshots.
+//! The process that holds the lock has a thread that writes the index. All readers use immutable snapshots.
 
 pub mod bm25;
 pub mod catalog;
@@ -33,16 +34,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::active_model::{Served, Serving, named};
+use crate::index::active_model::{ActiveModel, ActiveModelResolver, completed_model};
 use crate::index::bm25::{Bm25, Bm25Snapshot};
 use crate::index::catalog::{CatalogReader, Hash, ReadTransaction, ReaderPool};
 use crate::index::embed::Embed;
 use crate::index::embed::model_selection::{PreviousModels, model_key};
 use crate::index::file_set::FileSet;
 use crate::index::file_table::FileTable;
-use crate::index::follow::Following;
-use crate::index::open::{Opened, Sides, can_pass, open_to_read, open_to_write};
-use crate::index::recent_vectors::Urgent;
+use crate::index::follow::FollowState;
+use crate::index::open::{Opened, Readers, can_pass, open_to_read, open_to_write};
+use crate::index::recent_vectors::UrgentEmbedding;
 use crate::index::vectors::Vectors;
 use crate::index::writer_thread::WriterThread;
 use crate::platform;
@@ -52,70 +53,72 @@ use crate::vault::Vault;
 pub use crate::index::diff::{Drift, SyncReport};
 pub use crate::index::directory::Holder;
 use crate::index::directory::{
-    Identity, folder_size, holder, identity_of, kept_folder, own_folder, refuse_links, take_lock,
+    Identity, default_index_folder, folder_size, holder, identity_of, refuse_links, take_lock,
+    vault_index_folder,
 };
 use writer::Writer;
 
-/// How often a process that waits for its change looks whether the files are still as it left them.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long a process waits for an index that another one makes.
-const FIRST: Duration = Duration::from_secs(5);
+/// How often a process that waits for its own changes checks whether the files are still as it wrote them.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a process waits for an index that another process creates.
+const CREATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Which files a sync looks at.
+/// The files that a sync compares with the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SyncScope {
     /// The whole vault.
     All,
-    /// These places, whatever happened to them.
+    /// These files and paths only.
     Only {
         /// Files.
         files: Vec<NotePath>,
-        /// Paths of files, or of folders with all that is known to be in them.
-        places: Vec<String>,
+        /// Paths of files, or of folders with all indexed files in them.
+        paths: Vec<String>,
     },
 }
 
 impl SyncScope {
-    /// Names single files.
+    /// Creates a scope of single files.
     pub fn only(files: Vec<NotePath>) -> Self {
-        Self::Only { files, places: Vec::new() }
+        Self::Only { files, paths: Vec::new() }
     }
 }
 
-/// The part of the work that is under way.
+/// A phase of indexing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Listing files.
+    /// Listing the files.
     Scan,
-    /// Reading, parsing and indexing; counted in files.
+    /// Reading, parsing and indexing. Progress is counted in files.
     Parse,
-    /// Making it durable.
+    /// Committing the batch to the disk.
     Commit,
-    /// Embedding; counted in passages.
+    /// Embedding. Progress is counted in passages.
     Embed,
     /// Building the vector graph.
     Graph,
 }
 
-/// Hears of progress: the phase, how much is done, and of how much.
+/// A callback for progress: the phase, the number of items done, and the number of all items.
 pub type Progress = dyn Fn(Phase, usize, usize) + Send + Sync;
 
-/// How to open an index.
+/// The options of [`Index::open`].
 #[derive(Clone, Default)]
 pub struct Options {
-    /// The index folder; `.sidenote/index` in the vault where not given.
+    /// The index folder; `.sidenote/index` in the vault if not given.
     pub folder: Option<PathBuf>,
-    /// Start from nothing; vectors are kept.
+    /// Whether the index is rebuilt from the files. Vectors are kept.
     pub rebuild: bool,
-    /// Never take the lock: read what is there.
+    /// Whether the index is only read, and the lock is never taken.
     pub read_only: bool,
-    /// Fill in missing vectors while nothing else is to be done.
+    /// Whether missing vectors are made in the background.
     pub fill: bool,
-    /// What this process does, for whoever finds the lock held: a word or two, never an argument.
+    /// The command that this process runs, without its arguments. It is shown to a process that finds the lock
+    /// held.
     pub verb: String,
-    /// The model, if any.
+    /// The configured model, if there is one.
     pub embedder: Option<Arc<dyn Embed>>,
-    /// Where the model is found whose vectors serve until those of `embedder` are all there.
+    /// Finds the previous model, whose vectors are used until those of `embedder` are complete.
     pub earlier: PreviousModels,
 }
 
@@ -128,29 +131,30 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// One state of everything that answers.
+/// An unchanging view of the index that a search reads.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The full text.
     pub bm25: Bm25Snapshot,
     /// The vectors.
     pub vectors: Arc<Vectors>,
-    /// The batch that made it.
+    /// The generation of the index.
     pub generation: i64,
-    /// Passages that wait for their vector.
+    /// The number of passages without a vector.
     pub pending: usize,
-    /// The model that the vectors are of, and that embeds what is compared with them.
+    /// The model that the vectors belong to. It embeds the queries, too.
     pub model: Option<Arc<dyn Embed>>,
-    /// Whether that is an earlier model, whose vectors serve until all of the new one's are there.
+    /// Whether this is the previous model, whose vectors are used until those of the configured model are complete.
     pub is_former: bool,
     /// The connections to the catalog of this state.
     catalog: Arc<ReaderPool>,
-    /// The entries of all visible files; read when a query first needs them.
+    /// The file table, which is read when a query first needs it.
     file_table: OnceLock<Arc<FileTable>>,
 }
 
 impl Snapshot {
-    /// Begins a read transaction on the catalog that belongs to this state. It sees the newest commit of that catalog.
+    /// Begins a read transaction on the catalog of this snapshot. The transaction sees the newest commit of that
+    /// catalog.
     pub fn catalog(&self) -> ReadTransaction {
         self.catalog.read()
     }
@@ -161,24 +165,24 @@ struct IndexState {
     bm25: RwLock<Arc<Bm25>>,
     catalog: RwLock<Arc<ReaderPool>>,
     identity: Arc<Identity>,
-    serving: Serving,
+    models: ActiveModelResolver,
     snapshot: RwLock<Arc<Snapshot>>,
-    /// Moves that were seen, and that nobody has asked for yet.
+    /// The moves of files that were found and not yet taken.
     moves: Mutex<Vec<(NotePath, NotePath)>>,
-    /// Who hears of every sync that changed something.
-    hearer: Mutex<Option<Hearer>>,
+    /// Called after each sync that changed something.
+    listener: Mutex<Option<Listener>>,
 }
 
-type Hearer = Box<dyn FnMut(&SyncReport) + Send>;
+type Listener = Box<dyn FnMut(&SyncReport) + Send>;
 
 impl IndexState {
-    fn seen(&self) -> MutexGuard<'_, Vec<(NotePath, NotePath)>> {
+    fn observed_moves(&self) -> MutexGuard<'_, Vec<(NotePath, NotePath)>> {
         self.moves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, report: &SyncReport) {
-        if let Some(hearer) = self.hearer.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            hearer(report);
+    fn notify(&self, report: &SyncReport) {
+        if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            listener(report);
         }
     }
 
@@ -194,22 +198,22 @@ impl IndexState {
         self.pool().read()
     }
 
-    /// Says whether the open index is not the one that stands in its folder: another one does, or none.
+    /// Returns whether the index folder contains another index than the open one, or none.
     pub(super) fn is_displaced(&self) -> bool {
         self.identity.is_displaced()
     }
 
-    /// Opens the catalog that our own writer put in the place of the one before.
+    /// Opens the catalog again after the writer of this process replaced its file.
     fn reopen(&self) -> Result<()> {
         self.set_pool(ReaderPool::open(&self.folder.join("catalog.db"))?);
         Ok(())
     }
 
-    /// Goes over to another index in the same folder.
-    fn adopt(&self, sides: Sides) -> Result<()> {
-        *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = sides.bm25;
-        self.identity.adopt(sides.identity);
-        self.set_pool(sides.catalog);
+    /// Switches to another index in the same folder.
+    fn adopt(&self, readers: Readers) -> Result<()> {
+        *self.bm25.write().unwrap_or_else(PoisonError::into_inner) = readers.bm25;
+        self.identity.adopt(readers.identity);
+        self.set_pool(readers.catalog);
         self.publish()
     }
 
@@ -217,17 +221,17 @@ impl IndexState {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes a new snapshot; vectors are read again only where there are new ones.
+    /// Publishes a new snapshot. Vectors are read again only if there are new ones.
     fn publish(&self) -> Result<()> {
         let old = self.current();
         let pool = self.pool();
-        let named = named(&pool.read())?;
-        let served = self.serving.now(named);
-        let is_same = served.key() == old.model.as_ref().map(|model| model_key(model.model()));
-        let is_current = served.folder.as_ref().is_none_or(|folder| old.vectors.is_current(folder));
-        let vectors = if is_same && is_current { Arc::clone(&old.vectors) } else { Arc::new(served.open()?) };
+        let completed = completed_model(&pool.read())?;
+        let active = self.models.resolve(completed);
+        let is_same = active.key() == old.model.as_ref().map(|model| model_key(model.model()));
+        let is_current = active.folder.as_ref().is_none_or(|folder| old.vectors.is_current(folder));
+        let vectors = if is_same && is_current { Arc::clone(&old.vectors) } else { Arc::new(active.open()?) };
         let bm25 = Arc::clone(&self.bm25.read().unwrap_or_else(PoisonError::into_inner));
-        let snapshot = take_snapshot(&bm25, pool, vectors, served)?;
+        let snapshot = take_snapshot(&bm25, pool, vectors, active)?;
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
         Ok(())
     }
@@ -237,10 +241,10 @@ fn take_snapshot(
     bm25: &Bm25,
     catalog: Arc<ReaderPool>,
     vectors: Arc<Vectors>,
-    served: Served,
+    active: ActiveModel,
 ) -> Result<Snapshot> {
-    // The generation is read before the full text is opened: if it is too old, the next look publishes again; if it were
-    // too new, a commit in between would stay hidden.
+    // The generation is read before the full text is opened. A generation that is too old is corrected by the next
+    // check; one that is too new would hide a commit.
     let transaction = catalog.read();
     let generation = transaction.generation()?;
     let pending = usize::try_from(transaction.meta("pending")?.unwrap_or(0)).unwrap_or(0);
@@ -250,8 +254,8 @@ fn take_snapshot(
         vectors,
         generation,
         pending,
-        model: served.model,
-        is_former: served.is_former,
+        model: active.model,
+        is_former: active.is_former,
         catalog,
         file_table: OnceLock::new(),
     })
@@ -260,7 +264,7 @@ fn take_snapshot(
 enum Job {
     Sync(SyncScope, Arc<Progress>, Sender<Result<SyncReport>>),
     Embed(Arc<Progress>, Sender<Result<usize>>),
-    Urgent(Urgent),
+    Urgent(UrgentEmbedding),
     Stop,
 }
 
@@ -269,37 +273,38 @@ pub struct Index {
     shared: Arc<IndexState>,
     vault: Arc<Vault>,
     options: Options,
-    /// What only the process has that holds the lock.
-    writing: RwLock<Option<Writing>>,
+    /// The write side, if this process holds the lock.
+    write_side: RwLock<Option<WriteSide>>,
     stop: Arc<AtomicBool>,
     urgent: Arc<AtomicBool>,
-    /// The batch after which the newest files were found to lack no vector.
-    recent: AtomicI64,
+    /// The generation in which the recently changed files were found to lack no vectors.
+    recent_complete_at: AtomicI64,
     notices: Vec<String>,
-    following: Following,
+    following: FollowState,
 }
 
-/// The write side: its thread, and the lock that it lives by.
-struct Writing {
+/// The write side: its thread and the lock of the index.
+struct WriteSide {
     jobs: Sender<Job>,
     worker: JoinHandle<()>,
     lock: File,
 }
 
-impl Writing {
-    /// Ends the thread, which seals the index; then the lock is given back.
+impl WriteSide {
+    /// Stops the thread, which writes the seal, and then releases the lock.
     fn end(self) {
-        // A thread that is gone already needs no telling.
+        // Sending fails only if the thread has ended already.
         drop(self.jobs.send(Job::Stop));
         if self.worker.join().is_err() {
             tracing::error!("the index thread panicked; the next command checks the index");
         }
         if let Err(error) = self.lock.set_len(0) {
-            tracing::debug!("the index lock keeps the name of this process: {error}");
+            tracing::debug!("cannot clear the lock file of the index: {error}");
         }
-        // Closing alone would not do where a process that is being started holds the file for a moment longer.
+        // Closing the file is not enough, because a process that is being started may hold the file for a moment
+        // longer.
         if let Err(error) = platform::unlock(&self.lock) {
-            tracing::debug!("the index lock goes with its file: {error}");
+            tracing::debug!("cannot release the lock of the index before closing it: {error}");
         }
     }
 }
@@ -311,17 +316,17 @@ impl std::fmt::Debug for Index {
 }
 
 impl Index {
-    /// Opens the index of a vault, taking its lock where that is free.
+    /// Opens the index of a vault, and takes its lock if no other process holds it.
     ///
-    /// Damage is repaired here, before anything is answered: [`Index::notices`] says what was found.
+    /// Damage is repaired before the first query: [`Index::notices`] says what was found.
     ///
     /// # Errors
-    /// `Io` where the folder cannot be written and no index is there to read; `NotFound` where the process that holds
-    /// the lock does not make one.
+    /// `Io` if the folder cannot be written and contains no index; `NotFound` if the process that holds the lock
+    /// creates no index in time; `Invalid` if a symbolic link leads to the folder, or if it contains foreign files.
     pub fn open(vault: Arc<Vault>, options: Options) -> Result<Self> {
         match Self::open_in_place(Arc::clone(&vault), options.clone()) {
             Err(error) if error.kind() == ErrorKind::Io && !options.read_only => {
-                Self::open_unwritten(vault, options, error)
+                Self::open_without_writing(vault, options, error)
             }
             opened => opened,
         }
@@ -330,18 +335,18 @@ impl Index {
     fn open_in_place(vault: Arc<Vault>, mut options: Options) -> Result<Self> {
         let folder = match &options.folder {
             Some(folder) => folder.clone(),
-            // A vault that is not to be written to is searched with the index that another process keeps in it.
-            None if vault.is_read_only() && holder(&kept_folder(vault.root())).is_some() => {
+            // A read-only vault is searched with the index that another process maintains in it.
+            None if vault.is_read_only() && holder(&vault_index_folder(vault.root())).is_some() => {
                 options.read_only = true;
-                kept_folder(vault.root())
+                vault_index_folder(vault.root())
             }
-            None => own_folder(vault.root(), vault.is_read_only())?,
+            None => default_index_folder(vault.root(), vault.is_read_only())?,
         };
         refuse_links(vault.root(), &folder)?;
-        let serving = Serving::new(&folder, options.embedder.clone(), options.earlier.clone());
+        let models = ActiveModelResolver::new(&folder, options.embedder.clone(), options.earlier.clone());
         let identity = Arc::new(Identity::new(&folder));
-        let end = Instant::now() + FIRST;
-        let mut is_told = false;
+        let end = Instant::now() + CREATION_TIMEOUT;
+        let mut is_logged = false;
         let lock = loop {
             if !options.read_only
                 && let Some(lock) = take_lock(vault.root(), &folder, &options.verb)?
@@ -350,13 +355,13 @@ impl Index {
             }
             let before = identity_of(&folder);
             match open_to_read(&folder) {
-                Ok(sides) => {
-                    return Self::assemble(vault, options, folder, identity, serving, sides, Vec::new());
+                Ok(readers) => {
+                    return Self::assemble(vault, options, folder, identity, models, readers, Vec::new());
                 }
                 Err(error)
                     if !options.read_only && Instant::now() < end && can_pass(&error, &folder, before) =>
                 {
-                    if !std::mem::replace(&mut is_told, true) {
+                    if !std::mem::replace(&mut is_logged, true) {
                         tracing::debug!("the index cannot be opened yet, and is tried again: {error}");
                     }
                     std::thread::sleep(Duration::from_millis(10));
@@ -364,16 +369,16 @@ impl Index {
                 Err(error) => return Err(error),
             }
         };
-        let opened = open_to_write(&vault, &options, &folder, &identity, &serving)?;
-        let Opened { writer, sides, notices } = opened;
-        let index = Self::assemble(vault, options, folder, identity, serving, sides, notices)?;
-        let writing = index.start(writer, lock)?;
-        *index.writing.write().unwrap_or_else(PoisonError::into_inner) = Some(writing);
+        let opened = open_to_write(&vault, &options, &folder, &identity, &models)?;
+        let Opened { writer, readers, notices } = opened;
+        let index = Self::assemble(vault, options, folder, identity, models, readers, notices)?;
+        let write_side = index.start(writer, lock)?;
+        *index.write_side.write().unwrap_or_else(PoisonError::into_inner) = Some(write_side);
         Ok(index)
     }
 
-    /// Starts the thread that owns the write side.
-    fn start(&self, writer: Writer, lock: File) -> Result<Writing> {
+    /// Starts the thread that writes the index.
+    fn start(&self, writer: Writer, lock: File) -> Result<WriteSide> {
         let (jobs, receiver) = channel();
         let worker = WriterThread {
             writer,
@@ -387,13 +392,14 @@ impl Index {
             .name("sidenote-index".to_owned())
             .spawn(move || worker.run(&receiver))
             .map_err(|error| Error::internal("cannot start the index thread").with_source(error))?;
-        Ok(Writing { jobs, worker, lock })
+        Ok(WriteSide { jobs, worker, lock })
     }
 
-    /// Becomes the process that writes the index, where no other is any more; says whether it is now.
+    /// Takes the lock and becomes the process that writes the index, if no other process does. Returns whether this
+    /// process writes it now.
     ///
     /// # Errors
-    /// `Io` where the index cannot be opened.
+    /// `Io` if the vault is gone or the index cannot be opened; `Corrupt` if it cannot be repaired.
     pub fn promote(&self) -> Result<bool> {
         if self.options.read_only || self.stop.load(Ordering::Relaxed) {
             return Ok(self.is_writer());
@@ -405,20 +411,20 @@ impl Index {
             let gone = std::io::Error::from(std::io::ErrorKind::NotFound);
             return Err(Error::io("find", self.vault.root(), gone));
         }
-        let mut writing = self.writing.write().unwrap_or_else(PoisonError::into_inner);
-        if writing.is_some() && !self.shared.is_displaced() {
+        let mut write_side = self.write_side.write().unwrap_or_else(PoisonError::into_inner);
+        if write_side.is_some() && !self.shared.is_displaced() {
             return Ok(true);
         }
-        if let Some(displaced) = writing.take() {
-            tracing::warn!("{} was replaced; it is opened again", self.shared.folder.display());
+        if let Some(displaced) = write_side.take() {
+            tracing::warn!("another process replaced {}; it is opened again", self.shared.folder.display());
             displaced.end();
         }
         let Some((lock, opened)) = self.reopen_to_write()? else { return Ok(false) };
         for notice in &opened.notices {
             tracing::warn!("{notice}");
         }
-        self.shared.adopt(opened.sides)?;
-        *writing = Some(self.start(opened.writer, lock)?);
+        self.shared.adopt(opened.readers)?;
+        *write_side = Some(self.start(opened.writer, lock)?);
         Ok(true)
     }
 
@@ -427,53 +433,48 @@ impl Index {
         options: Options,
         folder: PathBuf,
         identity: Arc<Identity>,
-        serving: Serving,
-        sides: Sides,
+        models: ActiveModelResolver,
+        readers: Readers,
         notices: Vec<String>,
     ) -> Result<Self> {
-        let Sides { catalog, bm25, identity: open } = sides;
+        let Readers { catalog, bm25, identity: open } = readers;
         identity.adopt(open);
-        let served = serving.now(named(&catalog.read())?);
-        let snapshot = take_snapshot(&bm25, Arc::clone(&catalog), Arc::new(served.open()?), served)?;
+        let active = models.resolve(completed_model(&catalog.read())?);
+        let snapshot = take_snapshot(&bm25, Arc::clone(&catalog), Arc::new(active.open()?), active)?;
         Ok(Self {
             shared: Arc::new(IndexState {
                 identity,
                 folder,
                 bm25: RwLock::new(bm25),
                 catalog: RwLock::new(catalog),
-                serving,
+                models,
                 snapshot: RwLock::new(Arc::new(snapshot)),
                 moves: Mutex::default(),
-                hearer: Mutex::default(),
+                listener: Mutex::default(),
             }),
             vault,
             options,
-            writing: RwLock::new(None),
+            write_side: RwLock::new(None),
             stop: Arc::new(AtomicBool::new(false)),
             urgent: Arc::new(AtomicBool::new(false)),
-            recent: AtomicI64::new(-1),
+            recent_complete_at: AtomicI64::new(-1),
             notices,
-            following: Following::default(),
+            following: FollowState::default(),
         })
     }
 
-    /// Brings the index in line with the files and waits until the result is visible to [`Index::snapshot`].
+    /// Updates the index from the files in a scope, and waits until [`Index::snapshot`] shows the result.
     ///
     /// # Errors
-    /// `Conflict` where another process holds the lock.
-    pub fn sync(&self, changes: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
-        let job = |changes, progress| |reply| Job::Sync(changes, progress, reply);
-        let done = match self.ask(None, job(changes.clone(), Arc::clone(&progress))) {
-            Err(error) if error.kind() == ErrorKind::Corrupt && self.start_anew(&error)? => {
-                self.ask(None, job(changes, progress))
-            }
-            done => done,
-        };
-        done.map(Option::unwrap_or_default)
+    /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
+    /// or the index cannot be written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    pub fn sync(&self, scope: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
+        self.sync_within(scope, progress, None).map(Option::unwrap_or_default)
     }
 
-    /// Opens the index anew, without what it held, where a sync met damage that no check had found.
-    fn start_anew(&self, damage: &Error) -> Result<bool> {
+    /// Deletes the index and opens it again, after a sync found damage that no check had found. Returns whether it
+    /// did.
+    fn rebuild_after_damage(&self, damage: &Error) -> Result<bool> {
         if !self.is_writer() || self.shared.is_displaced() {
             return Ok(false);
         }
@@ -482,41 +483,43 @@ impl Index {
         self.promote()
     }
 
-    /// Lists the files that differ from the index right now, without changing anything.
+    /// Returns the files that differ from the index now, without changing anything.
     pub fn drift(&self, vault: &Vault) -> Result<Drift> {
         diff::drift(vault, &self.catalog())
     }
 
-    /// Embeds every passage that waits, on all cores, and waits for it; gives the number of vectors made.
+    /// Embeds all passages without a vector on all cores, and waits for it. Returns the number of vectors made.
     ///
     /// # Errors
-    /// `Conflict` where another process holds the lock; the embedder's own.
+    /// `Conflict` if another process holds the lock; the errors of the embedder.
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
-        self.ask(None, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
+        self.submit(None, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 
-    /// Says whether a vault has an index, in `folder` or where it is by default.
+    /// Returns whether a vault has an index in `folder`, or in the default folder.
     ///
     /// # Errors
-    /// `Invalid` where its place is a symbolic link.
+    /// `Invalid` if the folder is a symbolic link.
     pub fn is_there(vault: &Vault, folder: Option<&Path>) -> Result<bool> {
-        let folder = folder
-            .map_or_else(|| own_folder(vault.root(), vault.is_read_only()), |folder| Ok(folder.to_owned()))?;
+        let folder = folder.map_or_else(
+            || default_index_folder(vault.root(), vault.is_read_only()),
+            |folder| Ok(folder.to_owned()),
+        )?;
         Ok(folder.join("catalog.db").exists())
     }
 
-    /// Hands a job to the thread that writes; `None` where it takes longer than `limit`.
-    fn ask<T>(
+    /// Sends a job to the writer thread and waits for its result. Returns `None` if that takes longer than `limit`.
+    fn submit<T>(
         &self,
         limit: Option<Duration>,
         job: impl FnOnce(Sender<Result<T>>) -> Job,
     ) -> Result<Option<T>> {
-        let lost = || Error::internal("the index thread stopped; its message stands above");
+        let lost = || Error::internal("the index thread stopped; see the error above");
         let (sender, receiver) = channel();
-        // The lock is not held while the answer is waited for: others want to look whether this process writes.
-        let writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
-        let jobs = writing.as_ref().map(|writing| writing.jobs.clone());
-        drop(writing);
+        // The lock is released before waiting, because other threads check whether this process writes the index.
+        let write_side = self.write_side.read().unwrap_or_else(PoisonError::into_inner);
+        let jobs = write_side.as_ref().map(|write_side| write_side.jobs.clone());
+        drop(write_side);
         let Some(jobs) = jobs else {
             let holder =
                 self.holder().map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
@@ -524,10 +527,11 @@ impl Index {
                 ErrorKind::Conflict,
                 format!("another sidenote{holder} is writing the index"),
             )
-            .with_hint("searching goes on beside it; try again when it is done"));
+            .with_hint("searches still work; try again when it has finished"));
         };
         jobs.send(job(sender)).map_err(|_| lost())?;
-        // Filling in vectors gives way at its next passage; the thread clears this before it looks for jobs.
+        // Background embedding stops at its next passage. The writer thread clears this flag before it receives
+        // jobs.
         self.urgent.store(true, Ordering::SeqCst);
         match limit {
             None => receiver.recv().map_err(|_| lost())?.map(Some),
@@ -539,24 +543,32 @@ impl Index {
         }
     }
 
-    /// As [`Index::sync`], but waits no longer than `limit`: `None` where the work goes on behind the scenes.
+    /// Updates the index like [`Index::sync`], but waits no longer than `limit`, if one is given. Returns `None` if the
+    /// work continues in the background.
     ///
     /// # Errors
-    /// As [`Index::sync`].
+    /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
+    /// or the index cannot be written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn sync_within(
         &self,
-        changes: SyncScope,
+        scope: SyncScope,
         progress: Arc<Progress>,
-        limit: Duration,
+        limit: Option<Duration>,
     ) -> Result<Option<SyncReport>> {
-        self.ask(Some(limit), |reply| Job::Sync(changes, progress, reply))
+        let job = |scope, progress| |reply| Job::Sync(scope, progress, reply);
+        match self.submit(limit, job(scope.clone(), Arc::clone(&progress))) {
+            Err(error) if error.kind() == ErrorKind::Corrupt && self.rebuild_after_damage(&error)? => {
+                self.submit(limit, job(scope, progress))
+            }
+            done => done,
+        }
     }
 
-    /// Waits until the index of another process shows these files with these bytes, or without them; says whether it
-    /// does. Where that process ends, this one takes over.
+    /// Waits until the index of another process contains these files with these hashes, or lacks the files without
+    /// one. Returns whether it does. If that process ends, this one takes over.
     ///
     /// # Errors
-    /// As [`Index::sync`].
+    /// `Io` if the index cannot be opened or written; `Corrupt` if it cannot be read.
     pub fn wait_for(&self, files: &[(NotePath, Option<Hash>)], patience: Duration) -> Result<bool> {
         let end = Instant::now() + patience;
         let mut looked = Instant::now();
@@ -577,9 +589,9 @@ impl Index {
             }
             drop(catalog);
             left = waiting;
-            if Instant::now() >= looked + LOOK {
+            if Instant::now() >= looked + RECHECK_INTERVAL {
                 looked = Instant::now();
-                // What somebody else changed since will never be shown as it was.
+                // The index will never show a version that somebody else has changed since.
                 let is_mine = |path: &NotePath, hash: &Option<Hash>| {
                     let now = self.vault.read(path).ok().map(|bytes| *blake3::hash(&bytes).as_bytes());
                     now == *hash
@@ -596,39 +608,40 @@ impl Index {
         }
     }
 
-    /// Asks a sync or embedding under way to stop at the next file or passage.
+    /// Returns a flag that stops a running sync or embedding at the next file or passage.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// Says whether another index, or none, stands where this one was opened: [`Index::promote`] opens that.
+    /// Returns whether the index folder contains another index than the open one, or none. [`Index::promote`] opens
+    /// the other one.
     pub fn is_displaced(&self) -> bool {
         self.shared.is_displaced()
     }
 
-    /// Says whether this process writes the index.
+    /// Returns whether this process writes the index.
     pub fn is_writer(&self) -> bool {
-        self.writing.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.write_side.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Says whether missing vectors are filled in by themselves.
+    /// Returns whether this process makes missing vectors in the background.
     pub fn is_filling(&self) -> bool {
         self.options.fill && self.is_writer()
     }
 
-    /// Says who holds the lock, as far as it told.
+    /// Returns the process that holds the lock, if it is known.
     pub fn holder(&self) -> Option<Holder> {
         holder(&self.shared.folder)
     }
 
-    /// Gives the newest snapshot; a process that does not write looks again at what the writer did.
+    /// Returns the newest snapshot. A process that does not write checks for commits of the process that does.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         if !self.is_writer() {
             self.refresh()?;
             let newest = self.catalog().generation()?;
             let current = self.shared.current();
             let model = current.model.as_ref();
-            let folder = model.map(|model| self.shared.serving.folder_of(model.model()));
+            let folder = model.map(|model| self.shared.models.folder_of(model.model()));
             if newest != current.generation
                 || folder.is_some_and(|folder| !current.vectors.is_current(&folder))
             {
@@ -638,17 +651,19 @@ impl Index {
         Ok(self.shared.current())
     }
 
-    /// Goes over to the index that stands in the folder, where this process reads and another made it anew.
+    /// Opens the index in the folder again if this process only reads and another process replaced it.
     fn refresh(&self) -> Result<()> {
         if self.is_writer() || !self.shared.is_displaced() {
             return Ok(());
         }
         match open_to_read(&self.shared.folder) {
-            // It is being made this moment, and holds nothing yet; the old one answers so long.
-            Ok(sides) if sides.catalog.read().generation()? == 0 && self.shared.current().generation > 0 => {
+            // A new index that contains nothing yet does not replace the old one.
+            Ok(readers)
+                if readers.catalog.read().generation()? == 0 && self.shared.current().generation > 0 =>
+            {
                 Ok(())
             }
-            Ok(sides) => self.shared.adopt(sides),
+            Ok(readers) => self.shared.adopt(readers),
             Err(error) => {
                 tracing::debug!("the index cannot be opened again yet: {error}");
                 Ok(())
@@ -656,10 +671,10 @@ impl Index {
         }
     }
 
-    /// Gives the number of batches that the index shows, a new index in the folder included.
+    /// Returns the generation of the index in the folder.
     ///
     /// # Errors
-    /// `Corrupt` where it cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn generation(&self) -> Result<i64> {
         self.refresh()?;
         self.catalog().generation()
@@ -668,7 +683,7 @@ impl Index {
     /// Returns the file table of a snapshot.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
+    /// `Corrupt` if the catalog cannot be read.
     pub fn file_table(&self, snapshot: &Snapshot) -> Result<Arc<FileTable>> {
         if let Some(table) = snapshot.file_table.get() {
             return Ok(Arc::clone(table));
@@ -682,37 +697,37 @@ impl Index {
         self.shared.catalog()
     }
 
-    /// Gives the moves of files that were seen since this was asked last.
+    /// Returns the moves of files that were found since the last call.
     pub fn take_moves(&self) -> Vec<(NotePath, NotePath)> {
-        std::mem::take(&mut self.shared.seen())
+        std::mem::take(&mut self.shared.observed_moves())
     }
 
-    /// Tells `hearer` of every sync of this process that changes something, whoever asked for it.
-    pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
-        *self.shared.hearer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hearer));
+    /// Sets a callback for every sync of this process that changes something.
+    pub fn on_change(&self, listener: impl FnMut(&SyncReport) + Send + 'static) {
+        *self.shared.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(listener));
     }
 
-    /// Gives the model, if one is set.
+    /// Returns the configured model, if there is one.
     pub fn embedder(&self) -> Option<&Arc<dyn Embed>> {
         self.options.embedder.as_ref()
     }
 
-    /// Tells what opening found and mended, one sentence each.
+    /// Returns what opening the index found and repaired, one sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Gives the folder.
+    /// Returns the index folder.
     pub fn folder(&self) -> &Path {
         &self.shared.folder
     }
 
-    /// Adds up the bytes of the index files: (all, those of vectors).
+    /// Returns the size of all index files and that of the vector files, in bytes.
     pub fn size_on_disk(&self) -> Result<(u64, u64)> {
         Ok((folder_size(&self.shared.folder)?, folder_size(&self.shared.folder.join("vectors"))?))
     }
 
-    /// Describes the whole index, one line for each fact, sorted: equal indexes give equal lines.
+    /// Describes the whole index in sorted lines, one for each fact. Equal indexes give equal lines.
     pub fn dump(&self) -> Result<Vec<String>> {
         let snapshot = self.snapshot()?;
         let digests = snapshot.bm25.digests()?;
@@ -758,19 +773,19 @@ impl Drop for Index {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.urgent.store(true, Ordering::Relaxed);
-        let writing = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writing) = writing {
-            writing.end();
+        let write_side = self.write_side.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(write_side) = write_side {
+            write_side.end();
         }
     }
 }
 
-/// A progress that nobody watches.
+/// Returns a progress callback that does nothing.
 pub fn silent() -> Arc<Progress> {
     Arc::new(|_, _, _| {})
 }
 
-/// Gathers the keys of every passage of the given files: what a filtered vector search may find.
+/// Returns the keys of all passages of these files. A filtered vector search is limited to them.
 pub fn passages_of(catalog: &CatalogReader, files: &FileSet) -> Result<HashSet<i64>> {
     let mut keys = HashSet::new();
     catalog.passages().each(|passage, file| {

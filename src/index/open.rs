@@ -1,46 +1,46 @@
-//! Opening an index: for reading next to the process that writes it, or for writing, where damage is repaired.
+//! Opening an index: for reading beside the process that writes it, or for writing, which repairs damage.
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::active_model::{Serving, named};
+use crate::index::active_model::{ActiveModelResolver, completed_model};
 use crate::index::bm25::Bm25;
 use crate::index::catalog::{CatalogWriter, ReaderPool};
 use crate::index::directory::{Identity, identity_of};
 use crate::index::embed::model_selection::model_key;
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::{NextSync, OtherVectors, State, Writer};
-use crate::index::{FIRST, Options, checksums, directory, vectors};
+use crate::index::{CREATION_TIMEOUT, Options, checksums, directory, vectors};
 use crate::vault::Vault;
 
-/// An index opened for writing.
+/// An index that was opened for writing.
 pub(super) struct Opened {
     pub(super) writer: Writer,
-    pub(super) sides: Sides,
+    pub(super) readers: Readers,
     pub(super) notices: Vec<String>,
 }
 
 /// What an index is read through.
-pub(super) struct Sides {
+pub(super) struct Readers {
     pub(super) catalog: Arc<ReaderPool>,
     pub(super) bm25: Arc<Bm25>,
-    /// See [`Identity`].
+    /// The identity of the open catalog; see [`Identity`].
     pub(super) identity: Option<(u64, u64)>,
 }
 
-/// Returns whether an error of opening the index can pass in a moment: another process creates, replaces or locks it, or
-/// took the lock a moment ago and so may be about to repair it.
+/// Returns whether an error of opening the index may be temporary: another process creates, replaces or locks the
+/// index, or took the lock a moment ago and may be about to repair it.
 pub(super) fn can_pass(error: &Error, folder: &Path, before: Option<(u64, u64)>) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict)
         || identity_of(folder) != before
-        || directory::is_lock_newer_than(folder, FIRST)
+        || directory::is_lock_newer_than(folder, CREATION_TIMEOUT)
 }
 
-/// Opens an index beside the process that keeps it.
-pub(super) fn open_to_read(folder: &Path) -> Result<Sides> {
-    // Taken first: where the index is replaced later, it shows at the next look.
+/// Opens an index for reading beside the process that writes it.
+pub(super) fn open_to_read(folder: &Path) -> Result<Readers> {
+    // The identity is read first, so that the next check notices a replacement.
     let mut identity = identity_of(folder);
     let path = folder.join("catalog.db");
     let mut opened = ReaderPool::open(&path);
@@ -49,18 +49,18 @@ pub(super) fn open_to_read(folder: &Path) -> Result<Sides> {
         identity = identity_of(folder);
         opened = ReaderPool::open(&path);
     }
-    Ok(Sides { catalog: opened?, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
+    Ok(Readers { catalog: opened?, bm25: Arc::new(Bm25::open(&folder.join("bm25"), false)?), identity })
 }
 
-/// Opens an index whose lock is held; repairs it where it is damaged.
+/// Opens an index whose lock this process holds, and repairs it if it is damaged.
 pub(super) fn open_to_write(
     vault: &Arc<Vault>,
     options: &Options,
     folder: &Path,
     identity: &Arc<Identity>,
-    serving: &Serving,
+    models: &ActiveModelResolver,
 ) -> Result<Opened> {
-    let vector_folder = serving.place();
+    let vector_folder = models.configured_vectors();
     let mut notices = Vec::new();
     let mut verdict = checksums::check(folder)?;
     if let checksums::Verdict::Damaged(files) = &verdict {
@@ -71,30 +71,30 @@ pub(super) fn open_to_write(
             directory::wipe(folder)?;
         } else if let Some(file) = files.first() {
             notices.push(format!(
-                "{file} in the index was damaged; vectors that fail their check are made again"
+                "{file} in the index was damaged; vectors with a wrong checksum are made again"
             ));
         }
     }
     let is_doubtful = matches!(verdict, checksums::Verdict::Unsealed | checksums::Verdict::Touched);
-    let (catalog, bm25) = match open_sides(folder, is_doubtful) {
-        Ok(sides) => sides,
+    let (catalog, bm25) = match open_catalog_and_text(folder, is_doubtful) {
+        Ok(readers) => readers,
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             if !options.rebuild {
                 notices.push(format!("{}; the index is rebuilt from the notes", error.message()));
             }
             directory::wipe(folder)?;
             verdict = checksums::Verdict::Unsealed;
-            open_sides(folder, false)?
+            open_catalog_and_text(folder, false)?
         }
         Err(error) => return Err(error),
     };
-    let whole = verdict == checksums::Verdict::Whole && !options.rebuild;
+    let whole = verdict == checksums::Verdict::Intact && !options.rebuild;
     if !whole {
-        checksums::break_open(folder)?;
+        checksums::remove_seal(folder)?;
         directory::remove_staged(folder)?;
-        let former = serving.now(named(catalog.reader())?).former_place();
-        let mended = mend_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
-        notices.extend(mended.filter(|_| notices.is_empty()));
+        let former = models.resolve(completed_model(catalog.reader())?).former_vectors();
+        let repaired = repair_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
+        notices.extend(repaired.filter(|_| notices.is_empty()));
     }
     let mut writer = Writer {
         folder: folder.to_owned(),
@@ -109,19 +109,20 @@ pub(super) fn open_to_write(
         vector_folder,
         model: options.embedder.as_ref().map_or(0, |embedder| model_key(embedder.model())),
         other_vectors: OtherVectors::Keep,
-        emptying: None,
+        checkpointing: None,
         projection: None,
     };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;
-        writer.drop_replaced()?;
+        writer.remove_unused_vectors()?;
     }
     let catalog = ReaderPool::open(&folder.join("catalog.db"))?;
-    Ok(Opened { writer, sides: Sides { catalog, bm25, identity: identity_of(folder) }, notices })
+    Ok(Opened { writer, readers: Readers { catalog, bm25, identity: identity_of(folder) }, notices })
 }
 
-/// Drops vectors whose checksum fails, and damaged logs of models that are not in use; says what it dropped.
-fn mend_vectors(
+/// Drops vectors whose checksum does not match, and damaged logs of models that are not in use. Returns a notice
+/// about it.
+fn repair_vectors(
     folder: &Path,
     model: Option<&(PathBuf, usize)>,
     former: Option<&(PathBuf, usize)>,
@@ -135,7 +136,8 @@ fn mend_vectors(
         let is_of =
             |place: Option<&(PathBuf, usize)>| path.parent() == place.map(|(folder, _)| folder.as_path());
         if !is_of(model) && !is_of(former) {
-            // Nobody can check these now, and whoever uses that model again embeds again.
+            // The vectors of a model that is not in use cannot be checked. If it is used again, its passages are
+            // embedded again.
             vectors::remove_if_there(&path)?;
         }
     }
@@ -146,10 +148,11 @@ fn mend_vectors(
     Ok((dropped > 0 && had_some).then_some(said))
 }
 
-/// Opens catalog and full text for writing, with their own checks where no seal vouches for them.
-fn open_sides(folder: &Path, verify: bool) -> Result<(CatalogWriter, Arc<Bm25>)> {
+/// Opens catalog and full text for writing. If `verify` is set, because there is no valid seal, they are checked.
+fn open_catalog_and_text(folder: &Path, verify: bool) -> Result<(CatalogWriter, Arc<Bm25>)> {
     let catalog = CatalogWriter::open(&folder.join("catalog.db"))?;
-    // Whatever keeps the full text from opening, making it anew mends it; damage may even panic in its reader.
+    // Whatever prevents the full text from being opened, rebuilding it helps. Damaged data can even cause a panic
+    // in its reader.
     let opened = std::panic::catch_unwind(|| Bm25::open(&folder.join("bm25"), true));
     let unusable = || Error::corrupt("the full-text index cannot be opened");
     let bm25 = match opened {
@@ -159,7 +162,7 @@ fn open_sides(folder: &Path, verify: bool) -> Result<(CatalogWriter, Arc<Bm25>)>
     };
     if verify {
         catalog.reader().verify()?;
-        // What the catalog does not know yet is the business of the next sync.
+        // If the generations differ, the next sync completes the catalog.
         let is_whole = || Ok::<_, Error>(bm25.generation()? == catalog.reader().generation()?);
         let sound = std::panic::catch_unwind(AssertUnwindSafe(|| {
             bm25.verify()?;

@@ -1,5 +1,5 @@
-//! Owns the vectors that cannot wait: what was written a moment ago is embedded before the next answer. Also owns
-//! snapshots that pretend that only some notes are embedded, for measuring.
+//! Vectors of recently changed files, which are made before the next answer, and snapshots in which only some notes
+//! have vectors, for evaluation.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -14,60 +14,65 @@ use crate::index::writer_thread::WriterThread;
 use crate::index::{Index, Job, Snapshot, passages_of};
 use crate::text::path::NotePath;
 
-/// So many of the files that changed last are looked at.
-const NEWEST: usize = 16;
-/// A file with more passages to embed than this is left to the background.
-const FEW: usize = 16;
+/// The number of recently changed files that are checked.
+const RECENT_FILES: usize = 16;
+/// The maximum number of passages that are embedded at once for a file. A file with more is left to the background.
+const MAX_PASSAGES: usize = 16;
 
-/// A vault without any vector that lacks more than this is one that nobody has embedded: words alone answer there.
-const FEW_IN_ALL: usize = 64;
+/// The number of pending passages above which a vault without vectors counts as never embedded, so that words alone
+/// rank.
+const MAX_PENDING: usize = 64;
 
-/// The files to embed at once, until when, and who waits for it.
-pub(super) struct Urgent {
+/// The files to embed at once, the deadline, and where the result is sent.
+pub(super) struct UrgentEmbedding {
     files: Vec<FileId>,
     end: Instant,
     reply: Sender<Result<usize>>,
 }
 
 impl Index {
-    /// Lists those of the files that changed last that lack a few vectors, where this process can make them.
+    /// Returns the recently changed files that lack a few vectors, if this process can make them.
     ///
     /// # Errors
-    /// `Corrupt` where the catalog cannot be read.
-    pub fn recent(&self) -> Result<Vec<FileId>> {
+    /// `Corrupt` if the catalog cannot be read.
+    pub fn recent_without_vectors(&self) -> Result<Vec<FileId>> {
         let snapshot = self.snapshot()?;
-        let is_looked_at = self.recent.load(Ordering::Relaxed) == snapshot.generation;
+        let is_known_complete = self.recent_complete_at.load(Ordering::Relaxed) == snapshot.generation;
         if snapshot.pending == 0
             || snapshot.is_former
-            || (snapshot.vectors.is_empty() && snapshot.pending > FEW_IN_ALL)
-            || is_looked_at
+            || (snapshot.vectors.is_empty() && snapshot.pending > MAX_PENDING)
+            || is_known_complete
             || self.embedder().is_none()
             || !self.is_writer()
         {
             return Ok(Vec::new());
         }
-        let files = waiting(&self.catalog(), &snapshot)?;
+        let files = without_vectors(&self.catalog(), &snapshot)?;
         if files.is_empty() {
-            self.recent.store(snapshot.generation, Ordering::Relaxed);
+            self.recent_complete_at.store(snapshot.generation, Ordering::Relaxed);
         }
         Ok(files)
     }
 
-    /// Embeds what these files lack and waits for it: as many passages as `budget` is time enough for, and one at
-    /// least. Gives the number of vectors made.
+    /// Embeds passages of these files that lack a vector, and waits for it: at least one, and more while the time
+    /// `budget` lasts. Returns the number of vectors made.
     ///
     /// # Errors
-    /// `Conflict` where another process writes the index; the embedder's own.
+    /// `Conflict` if another process writes the index; the errors of the embedder.
     pub fn embed_within(&self, files: Vec<FileId>, budget: Duration) -> Result<usize> {
         let end = Instant::now() + budget;
-        Ok(self.ask(None, |reply| Job::Urgent(Urgent { files, end, reply }))?.unwrap_or(0))
+        Ok(self.submit(None, |reply| Job::Urgent(UrgentEmbedding { files, end, reply }))?.unwrap_or(0))
     }
 
-    /// Gives a snapshot in which only the notes that `is_embedded` names have vectors.
+    /// Returns a snapshot in which only the notes for which `is_embedded` is true have vectors.
     ///
     /// # Errors
-    /// `Io` or `Corrupt` where the index cannot be read.
-    pub fn partly(&self, whole: &Snapshot, is_embedded: impl Fn(&NotePath) -> bool) -> Result<Snapshot> {
+    /// `Io` or `Corrupt` if the index cannot be read.
+    pub fn with_vectors_of(
+        &self,
+        whole: &Snapshot,
+        is_embedded: impl Fn(&NotePath) -> bool,
+    ) -> Result<Snapshot> {
         let bm25 = Arc::clone(&self.shared.bm25.read().unwrap_or_else(PoisonError::into_inner));
         let catalog = self.catalog();
         let files =
@@ -81,7 +86,7 @@ impl Index {
         })?;
         Ok(Snapshot {
             bm25: bm25.reload()?,
-            vectors: Arc::new(whole.vectors.only(&keys)?),
+            vectors: Arc::new(whole.vectors.restricted_to(&keys)?),
             generation: whole.generation,
             pending: pending.len(),
             model: whole.model.clone(),
@@ -92,13 +97,13 @@ impl Index {
     }
 }
 
-/// Lists those of the newest files that lack a few vectors.
-fn waiting(catalog: &CatalogReader, snapshot: &Snapshot) -> Result<Vec<FileId>> {
+/// Returns the recently changed files that lack a few vectors.
+fn without_vectors(catalog: &CatalogReader, snapshot: &Snapshot) -> Result<Vec<FileId>> {
     let mut files = Vec::new();
-    for file in catalog.newest_first(Some(NEWEST))? {
+    for file in catalog.newest_first(Some(RECENT_FILES))? {
         let keys = catalog.passages().of(file)?;
         let missing = keys.iter().filter(|&&key| !snapshot.vectors.contains(key)).count();
-        if (1..=FEW).contains(&missing) {
+        if (1..=MAX_PASSAGES).contains(&missing) {
             files.push(file);
         }
     }
@@ -106,10 +111,10 @@ fn waiting(catalog: &CatalogReader, snapshot: &Snapshot) -> Result<Vec<FileId>> 
 }
 
 impl WriterThread {
-    /// Embeds what a search waits for, and shows it.
-    pub(super) fn hurry(&mut self, urgent: Urgent) {
-        let Urgent { files, end, reply } = urgent;
-        // Whoever asked may be gone; the vectors are there all the same.
+    /// Embeds the passages that a search waits for, and publishes the result.
+    pub(super) fn embed_urgent(&mut self, urgent: UrgentEmbedding) {
+        let UrgentEmbedding { files, end, reply } = urgent;
+        // The receiver may be gone; the vectors are stored anyway.
         drop(reply.send(self.embed_until(&files, end)));
     }
 
@@ -118,21 +123,22 @@ impl WriterThread {
             return Ok(0);
         };
         self.writer.open_vectors()?;
-        self.writer.break_seal()?;
+        self.writer.remove_seal()?;
         let stop = Arc::clone(&self.stop);
         let begun = std::cell::Cell::new(false);
-        // The first passage is embedded however late it is, or a slow model would never come to it.
+        // The first passage is embedded even after the deadline; otherwise a slow model would never make any
+        // progress.
         let halt = || stop.load(Ordering::Relaxed) || (begun.replace(true) && Instant::now() >= end);
         let made = self.writer.embed_files(files, &*embedder, Effort::Foreground, &|_| {}, &halt)?;
         let pending = self.writer.catalog.reader().meta("pending")?.unwrap_or(0);
-        // Counting again looks at every passage, which pays only where the last one may be done.
+        // A recount reads all passages, so it is done only if the last pending passage may be embedded.
         match pending - i64::try_from(made).unwrap_or(0) {
             left if left > 0 => self.writer.catalog.set_meta("pending", left)?,
             _ => self.writer.recount()?,
         }
-        // The background may have made them already, and not shown them yet.
+        // The background may have made these vectors already without publishing them.
         self.shared.publish()?;
-        self.writer.drop_replaced()?;
+        self.writer.remove_unused_vectors()?;
         Ok(made)
     }
 }

@@ -1,8 +1,9 @@
-//! Owns the vectors of passages: an append-only log keyed by passage, and an HNSW graph over its older part. The only
-//! usearch user.
+//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over its older part. The only
+//! user of usearch.
 //!
-//! A vector belongs to a text, not to a note: renames, rebuilds and checkouts find it again by the passage's key. The
-//! newest vectors lie in the log alone and are compared one by one; a graph over the rest is saved when it pays.
+//! A vector belongs to a text, not to a note, so it is found again by the key of the passage after a rename, a
+//! rebuild or a checkout. The newest vectors are in the log only and are compared one by one. A graph over the
+//! others is saved when there are enough of them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -19,24 +20,25 @@ use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
 
-/// Up to this many vectors are compared one by one; a graph over fewer would cost more than it saves.
-const LARGEST_TAIL: usize = 8192;
+/// The minimum number of vectors outside the graph before a new graph is built. Fewer are compared one by one,
+/// which costs less.
+const MAX_TAIL: usize = 8192;
 const KEY_RECORD: usize = 16;
-/// The file of keys has at most this many bytes, enough for a hundred million passages.
+/// The maximum size of the file of keys in bytes, enough for a hundred million passages.
 const MAX_KEYS: u64 = 1_600_000_016;
-/// The file that describes the graph has at most this many bytes.
-const MAX_NOTE: u64 = 65_536;
+/// The maximum size of the file that describes the graph, in bytes.
+const MAX_GRAPH_INFO: u64 = 65_536;
 const MAGIC: &[u8; 8] = b"SNVEC001";
 const HEADER: usize = 16;
 
-/// A passage's key: the first eight bytes of the BLAKE3 hash of its embedded text.
+/// Returns the key of a passage: the first eight bytes of the BLAKE3 hash of its embedded text.
 pub fn passage_key(embedded_text: &str) -> i64 {
     let hash = blake3::hash(embedded_text.as_bytes());
     let [a, b, c, d, e, f, g, h, ..] = *hash.as_bytes();
     i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// A vector scaled to bytes: component = byte · scale.
+/// A vector quantised to bytes. A component is its byte multiplied by the scale.
 #[derive(Debug, Clone, PartialEq)]
 struct Quantised {
     scale: f32,
@@ -65,22 +67,23 @@ fn cosine(a: &[i8], a_norm: f32, b: &[i8]) -> f32 {
     if a_norm > 0.0 && b_norm > 0.0 { dot(a, b) as f32 / (a_norm * b_norm) } else { 0.0 }
 }
 
-/// What is known about a saved graph.
+/// The description of a saved graph.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-struct GraphNote {
-    /// Log records that the graph covers, from the first.
+struct GraphInfo {
+    /// The number of log records that the graph covers, from the first.
     records: usize,
     dimensions: usize,
-    /// BLAKE3 of the graph's file, in hex.
+    /// The BLAKE3 hash of the graph file in hex.
     hash: String,
-    /// What tells the file that we wrote from a copy, and from one that somebody else made; see [`file_of`].
+    /// The identity of the graph file, which tells it from a copy and from a file of somebody else; see
+    /// [`file_identity`].
     #[serde(default)]
     file: Option<(u64, u64, i64, i64)>,
 }
 
-/// Gives device, inode and change time of a file. Nobody can give a file a change time that they choose, so a file that
-/// still has these is the one that it was. The graph's reader trusts every byte, so it gets no other.
-fn file_of(path: &Path) -> Option<(u64, u64, i64, i64)> {
+/// Returns device, inode and change time of a file. Nobody can choose the change time of a file, so a file with the
+/// same identity is unchanged. This matters because the reader of the graph trusts every byte.
+fn file_identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
     let found = platform::entry_metadata(path).ok().filter(safe_open::is_regular)?;
     Some((found.device, found.inode, found.changed.0, found.changed.1))
 }
@@ -92,9 +95,9 @@ pub struct Vectors {
     damaged: usize,
     graph: Option<usearch::Index>,
     covered: usize,
-    /// Records that the graph's note spoke of, whether or not the graph could be used.
-    noted: usize,
-    /// Vectors of records behind the graph, end to end.
+    /// The number of records in the description of the graph, even if the graph could not be used.
+    graph_records: usize,
+    /// The vectors of the records after the graph, concatenated.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
     by_key: std::sync::OnceLock<ByKey>,
@@ -109,23 +112,24 @@ impl std::fmt::Debug for Vectors {
     }
 }
 
-/// A passage and how near its vector is to the query's, by cosine.
+/// A passage and the cosine between its vector and that of the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
-    /// The passage's key.
+pub struct Neighbour {
+    /// The key of the passage.
     pub key: i64,
-    /// Cosine similarity, −1 to 1.
+    /// The cosine similarity, −1 to 1.
     pub cosine: f32,
 }
 
-/// Records by passage key.
-type ByKey = HashMap<i64, usize, BuildHasherDefault<AsItIs>>;
+/// The records by passage key.
+type ByKey = HashMap<i64, usize, BuildHasherDefault<IdentityHasher>>;
 
-/// Takes a key for its own hash: it is a piece of one. A process that searches once builds the map for that search.
+/// A hasher that returns the key itself, which is part of a hash already. A process that searches once builds the
+/// map for that search.
 #[derive(Default)]
-struct AsItIs(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -143,7 +147,7 @@ fn record_size(dimensions: usize) -> usize {
     4 + dimensions
 }
 
-fn check_sum(key: i64, record: &[u8]) -> u64 {
+fn checksum(key: i64, record: &[u8]) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&key.to_le_bytes()).update(record);
     let [a, b, c, d, e, f, g, h, ..] = *hasher.finalize().as_bytes();
@@ -169,11 +173,11 @@ fn graph_path(folder: &Path) -> PathBuf {
     folder.join("graph")
 }
 
-fn graph_note_path(folder: &Path) -> PathBuf {
+fn graph_info_path(folder: &Path) -> PathBuf {
     folder.join("graph.json")
 }
 
-/// Keys, their checksums, and the open log; damaged or torn ends are cut off.
+/// The keys of the log with their checksums, and the open log file. Incomplete records at the end are left out.
 struct Log {
     keys: Vec<i64>,
     sums: Vec<u64>,
@@ -183,9 +187,9 @@ struct Log {
 fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
-    let is_fine =
+    let is_regular =
         |path: &Path| platform::entry_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
-    if !is_fine(&path) || !is_fine(&log_path(folder)) {
+    if !is_regular(&path) || !is_regular(&log_path(folder)) {
         return Ok(empty);
     }
     let bytes = match safe_open::read_in_place(&path, MAX_KEYS) {
@@ -238,7 +242,7 @@ fn path_text(path: &Path) -> Result<&str> {
 }
 
 impl Vectors {
-    /// Gives the state of a model without vectors.
+    /// Creates the state of a model without vectors.
     pub fn empty(dimensions: usize) -> Self {
         Self {
             dimensions,
@@ -246,25 +250,26 @@ impl Vectors {
             damaged: 0,
             graph: None,
             covered: 0,
-            noted: 0,
+            graph_records: 0,
             tail: Vec::new(),
             log: None,
             by_key: std::sync::OnceLock::new(),
         }
     }
 
-    /// Opens the vectors in `folder`. Damaged records are left out and counted; a graph that does not fit is ignored.
+    /// Opens the vectors in `folder`. Damaged records are skipped and counted; a graph that does not belong to the
+    /// log is ignored.
     ///
     /// # Errors
-    /// `Io` where the files cannot be read.
+    /// `Io` if the files cannot be read.
     pub fn open(folder: &Path, dimensions: usize) -> Result<Self> {
         let log = read_log(folder, dimensions)?;
         let Some(file) = log.file else {
             return Ok(Self::empty(dimensions));
         };
         let (graph, covered) = open_graph(folder, dimensions, log.keys.len());
-        let noted = read_graph_note(folder).map_or(0, |note| note.records);
-        let mut vectors = Self { keys: log.keys, graph, covered, noted, ..Self::empty(dimensions) };
+        let graph_records = read_graph_info(folder).map_or(0, |info| info.records);
+        let mut vectors = Self { keys: log.keys, graph, covered, graph_records, ..Self::empty(dimensions) };
         let size = record_size(dimensions);
         let mut records = vec![0u8; (vectors.keys.len() - covered) * size];
         platform::read_exact_at(&file, &mut records, (HEADER + covered * size) as u64)
@@ -276,11 +281,11 @@ impl Vectors {
                 .keys
                 .get(at)
                 .zip(log.sums.get(at))
-                .is_some_and(|(&key, &sum)| check_sum(key, record) == sum);
+                .is_some_and(|(&key, &sum)| checksum(key, record) == sum);
             if sound {
                 vectors.tail.extend(record[4..].iter().map(|&byte| byte as i8));
             } else {
-                // A zero vector is similar to nothing, and its key is offered for embedding again.
+                // A zero vector is similar to no other, and its passage is embedded again.
                 vectors.tail.resize(vectors.tail.len() + dimensions, 0);
                 vectors.damaged += 1;
             }
@@ -289,26 +294,26 @@ impl Vectors {
         Ok(vectors)
     }
 
-    /// Counts the vectors.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.keys.len() - self.damaged
     }
 
-    /// Says whether there is none.
+    /// Returns whether there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts records whose checksum does not fit.
+    /// Returns the number of records whose checksum does not match.
     pub fn damaged(&self) -> usize {
         self.damaged
     }
 
-    /// Says whether nothing was appended in `folder` since this state was read.
+    /// Returns whether nothing was appended in `folder` since this state was read.
     pub fn is_current(&self, folder: &Path) -> bool {
         let length = std::fs::metadata(keys_path(folder)).map_or(0, |meta| meta.len() as usize);
-        let noted = read_graph_note(folder).map_or(0, |note| note.records);
-        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && noted == self.noted
+        let graph_records = read_graph_info(folder).map_or(0, |info| info.records);
+        length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && graph_records == self.graph_records
     }
 
     fn index(&self) -> &ByKey {
@@ -320,7 +325,7 @@ impl Vectors {
         })
     }
 
-    /// Says whether a passage has its vector.
+    /// Returns whether a passage has a vector.
     pub fn contains(&self, key: i64) -> bool {
         self.index().contains_key(&key)
     }
@@ -330,7 +335,7 @@ impl Vectors {
         self.tail.get(start..start + self.dimensions)
     }
 
-    /// Reads a record's vector into `vector`, by way of `bytes`.
+    /// Reads the vector of a record into `vector`, with `bytes` as a buffer.
     fn read_at(&self, record: usize, bytes: &mut Vec<u8>, vector: &mut Vec<i8>) -> Result<()> {
         vector.clear();
         if let Some(held) = self.tail_at(record) {
@@ -347,17 +352,17 @@ impl Vectors {
         Ok(())
     }
 
-    /// Gives the mean of the vectors of these passages, as far as they have one; nothing where none has.
+    /// Returns the mean of the vectors of these passages, or `None` if none of them has one.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
+    /// `Io` if the log cannot be read.
     pub fn mean(&self, keys: &[i64]) -> Result<Option<Vec<f32>>> {
         let mut sum = vec![0.0_f32; self.dimensions];
         let mut count = 0;
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for record in keys.iter().filter_map(|key| self.index().get(key)) {
             self.read_at(*record, &mut bytes, &mut vector)?;
-            // Records are scaled each by its own largest number, so each is made as long as the others.
+            // Each record has its own scale, so its vector is normalised.
             let norm = vector.iter().map(|&byte| f32::from(byte) * f32::from(byte)).sum::<f32>().sqrt();
             if norm > 0.0 {
                 sum.iter_mut().zip(&vector).for_each(|(sum, &byte)| *sum += f32::from(byte) / norm);
@@ -367,11 +372,11 @@ impl Vectors {
         Ok((count > 0).then(|| sum.iter().map(|sum| sum / count as f32).collect()))
     }
 
-    /// Gives a state in memory that has the vectors of these passages alone, without a graph.
+    /// Returns a state in memory with the vectors of these passages only and without a graph.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
-    pub fn only(&self, keys: &HashSet<i64>) -> Result<Self> {
+    /// `Io` if the log cannot be read.
+    pub fn restricted_to(&self, keys: &HashSet<i64>) -> Result<Self> {
         let mut some = Self::empty(self.dimensions);
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for (&key, &record) in self.index().iter().filter(|(key, _)| keys.contains(key)) {
@@ -382,8 +387,8 @@ impl Vectors {
         Ok(some)
     }
 
-    /// Gives the cosines between a query and the vectors of these passages, as far as they have one.
-    pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Near>> {
+    /// Returns the cosines between a query and the vectors of these passages, as far as they have one.
+    pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Neighbour>> {
         let query = Quantised::of(query);
         let norm = query.norm();
         let mut near = Vec::with_capacity(keys.len());
@@ -391,17 +396,24 @@ impl Vectors {
         for key in keys {
             if let Some(&record) = self.index().get(key) {
                 self.read_at(record, &mut bytes, &mut vector)?;
-                near.push(Near { key: *key, cosine: cosine(&query.bytes, norm, &vector) });
+                near.push(Neighbour { key: *key, cosine: cosine(&query.bytes, norm, &vector) });
             }
         }
         Ok(near)
     }
 
-    /// Finds the passages nearest to a query, best first. With `allowed`, only those; few are compared one by one.
+    /// Finds the passages nearest to a query, best first. If `allowed` is given, only those are searched; a few of
+    /// them are compared one by one.
     ///
     /// # Errors
-    /// `Invalid` where the query has other dimensions.
-    pub fn search(&self, query: &[f32], count: usize, allowed: Option<&HashSet<i64>>) -> Result<Vec<Near>> {
+    /// `Invalid` if the query has another number of dimensions; `Io` if the log cannot be read; `Corrupt` if the
+    /// graph fails.
+    pub fn search(
+        &self,
+        query: &[f32],
+        count: usize,
+        allowed: Option<&HashSet<i64>>,
+    ) -> Result<Vec<Neighbour>> {
         if query.len() != self.dimensions {
             return Err(Error::invalid(format!(
                 "a query vector of {} dimensions cannot be compared with vectors of {}",
@@ -413,14 +425,14 @@ impl Vectors {
         let quantised = Quantised::of(query);
         let norm = quantised.norm();
         let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
-        let mut near: Vec<Near> = Vec::new();
+        let mut near: Vec<Neighbour> = Vec::new();
         for (index, vector) in self.tail.chunks_exact(self.dimensions).enumerate() {
             if let Some(&key) = self.keys.get(self.covered + index).filter(|&&key| passes(key)) {
-                near.push(Near { key, cosine: cosine(&quantised.bytes, norm, vector) });
+                near.push(Neighbour { key, cosine: cosine(&quantised.bytes, norm, vector) });
             }
         }
         match allowed {
-            // A filter that lets little through makes a graph search wander; comparing is exact and cheap.
+            // A graph search with a selective filter is slow; comparing the few vectors is exact and fast.
             Some(keys) if keys.len() * 20 < self.covered => {
                 let in_graph: Vec<i64> = keys
                     .iter()
@@ -442,7 +454,7 @@ impl Vectors {
         query: &Quantised,
         count: usize,
         allowed: Option<&HashSet<i64>>,
-    ) -> Result<Vec<Near>> {
+    ) -> Result<Vec<Neighbour>> {
         let Some(graph) = &self.graph else {
             return Ok(Vec::new());
         };
@@ -457,18 +469,19 @@ impl Vectors {
         // The graph compares the same bytes by the same measure.
         let found = found.keys.into_iter().zip(found.distances);
         Ok(found
-            .filter_map(|(record, distance)| Some(Near { key: key_of(record)?, cosine: 1.0 - distance }))
+            .filter_map(|(record, distance)| Some(Neighbour { key: key_of(record)?, cosine: 1.0 - distance }))
             .collect())
     }
 }
 
-/// Opens a saved graph where its note says that it fits the log; damage shows by its hash when the index is verified.
+/// Opens a saved graph if its description matches the log. Damage is detected by its hash when the index is
+/// verified.
 fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usearch::Index>, usize) {
     let none = (None, 0);
-    let Some(note) = own_graph_note(folder) else {
+    let Some(info) = trusted_graph_info(folder) else {
         return none;
     };
-    if note.dimensions != dimensions || note.records > records {
+    if info.dimensions != dimensions || info.records > records {
         return none;
     }
     let path = graph_path(folder);
@@ -476,23 +489,24 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
     let Ok(graph) = usearch::Index::new(&options(dimensions)) else {
         return none;
     };
-    if graph.view(text).is_err() || graph.size() != note.records || graph.dimensions() != dimensions {
+    if graph.view(text).is_err() || graph.size() != info.records || graph.dimensions() != dimensions {
         return none;
     }
-    (Some(graph), note.records)
+    (Some(graph), info.records)
 }
 
-fn read_graph_note(folder: &Path) -> Option<GraphNote> {
-    let text = safe_open::read_in_place(&graph_note_path(folder), MAX_NOTE).ok()?;
+fn read_graph_info(folder: &Path) -> Option<GraphInfo> {
+    let text = safe_open::read_in_place(&graph_info_path(folder), MAX_GRAPH_INFO).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Reads the note of a graph that was written here.
-fn own_graph_note(folder: &Path) -> Option<GraphNote> {
-    read_graph_note(folder).filter(|note| note.file.is_some() && note.file == file_of(&graph_path(folder)))
+/// Reads the description of a graph that this program wrote at this place.
+fn trusted_graph_info(folder: &Path) -> Option<GraphInfo> {
+    read_graph_info(folder)
+        .filter(|info| info.file.is_some() && info.file == file_identity(&graph_path(folder)))
 }
 
-/// Appends vectors; owned by the one writer.
+/// Appends vectors to the log. Only the writer of the index has one.
 #[derive(Debug)]
 pub struct VectorWriter {
     folder: PathBuf,
@@ -502,11 +516,12 @@ pub struct VectorWriter {
 }
 
 impl VectorWriter {
-    /// Opens the log for appending: drops a torn end, and, where `verify` asks for it, every record whose checksum
-    /// fails and a graph whose bytes changed. Gives the writer and the number of records dropped.
+    /// Opens the log for appending, and drops an incomplete record at its end. If `verify` is set, it also drops
+    /// every record whose checksum does not match, and a graph whose bytes changed. Returns the writer and the
+    /// number of dropped records.
     ///
     /// # Errors
-    /// `Io` where the files cannot be written.
+    /// `Io` if the files cannot be written.
     pub fn open(folder: &Path, dimensions: usize, verify: bool) -> Result<(Self, usize)> {
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
         std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
@@ -530,7 +545,7 @@ impl VectorWriter {
         }
         writer.records = log.keys.len();
         writer.known = log.keys.into_iter().collect();
-        writer.cut(writer.records)?;
+        writer.truncate(writer.records)?;
         Ok((writer, dropped))
     }
 
@@ -543,7 +558,7 @@ impl VectorWriter {
         for (at, (&key, &sum)) in log.keys.iter().zip(&log.sums).enumerate() {
             platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
-            if check_sum(key, &record) == sum {
+            if checksum(key, &record) == sum {
                 keys.push((key, sum));
                 records.extend_from_slice(&record);
             } else {
@@ -551,7 +566,7 @@ impl VectorWriter {
             }
         }
         if dropped > 0 {
-            // The graph numbers records, so it goes with them.
+            // The graph refers to records by number, so it is dropped, too.
             self.drop_graph()?;
             self.rewrite(&keys, &records)?;
         }
@@ -560,7 +575,7 @@ impl VectorWriter {
 
     fn graph_is_damaged(&self) -> bool {
         let path = graph_path(&self.folder);
-        if !path.exists() && !graph_note_path(&self.folder).exists() {
+        if !path.exists() && !graph_info_path(&self.folder).exists() {
             return false;
         }
         let hashed = safe_open::open_in_place(&path).and_then(|file| {
@@ -568,11 +583,12 @@ impl VectorWriter {
             hasher.update_reader(file)?;
             Ok(hasher.finalize().to_hex())
         });
-        own_graph_note(&self.folder).is_none_or(|note| hashed.map_or(true, |hash| note.hash != hash.as_str()))
+        trusted_graph_info(&self.folder)
+            .is_none_or(|info| hashed.map_or(true, |hash| info.hash != hash.as_str()))
     }
 
     fn drop_graph(&self) -> Result<()> {
-        for path in [graph_note_path(&self.folder), graph_path(&self.folder)] {
+        for path in [graph_info_path(&self.folder), graph_path(&self.folder)] {
             remove_if_there(&path)?;
         }
         Ok(())
@@ -591,8 +607,8 @@ impl VectorWriter {
         replace(&keys_path(&self.folder), &key_bytes)
     }
 
-    /// Cuts both files to whole records, so that the next append lines up.
-    fn cut(&self, records: usize) -> Result<()> {
+    /// Truncates both files to whole records, so that the next append is aligned.
+    fn truncate(&self, records: usize) -> Result<()> {
         for (path, size) in
             [(log_path(&self.folder), record_size(self.dimensions)), (keys_path(&self.folder), KEY_RECORD)]
         {
@@ -606,23 +622,23 @@ impl VectorWriter {
         Ok(())
     }
 
-    /// Says whether a passage has its vector.
+    /// Returns whether a passage has a vector.
     pub fn contains(&self, key: i64) -> bool {
         self.known.contains(&key)
     }
 
-    /// Counts the vectors.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.records
     }
 
-    /// Says whether there is none.
+    /// Returns whether there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// Appends vectors of passages; those that are there already are skipped. What was appended survives a crash of
-    /// the program as soon as this returns.
+    /// Appends vectors of passages, and skips those that exist. When this returns, the vectors survive a crash of
+    /// the program.
     pub fn append(&mut self, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
         let mut keys = Vec::new();
         let mut records = Vec::new();
@@ -630,7 +646,7 @@ impl VectorWriter {
         for (key, vector) in vectors {
             if vector.len() != self.dimensions {
                 return Err(Error::internal(format!(
-                    "a vector of {} dimensions, not {}",
+                    "the model made a vector of {} dimensions instead of {}",
                     vector.len(),
                     self.dimensions
                 )));
@@ -642,11 +658,11 @@ impl VectorWriter {
             let mut record = quantised.scale.to_le_bytes().to_vec();
             record.extend(quantised.bytes.iter().map(|&byte| byte as u8));
             keys.extend_from_slice(&key.to_le_bytes());
-            keys.extend_from_slice(&check_sum(*key, &record).to_le_bytes());
+            keys.extend_from_slice(&checksum(*key, &record).to_le_bytes());
             records.extend_from_slice(&record);
         }
         let added = keys.len() / KEY_RECORD;
-        // Offsets are computed, not asked for: a write that failed half-way is overwritten by the next.
+        // Offsets are computed from the number of records, so the next write overwrites one that failed half-way.
         for (path, bytes, size) in [
             (log_path(&self.folder), &records, record_size(self.dimensions)),
             (keys_path(&self.folder), &keys, KEY_RECORD),
@@ -659,10 +675,11 @@ impl VectorWriter {
         Ok(())
     }
 
-    /// Saves a graph over all vectors where enough of them lie outside the old one. `stop` is asked between vectors.
+    /// Builds and saves a graph over all vectors if enough of them are outside the current one. Returns whether it
+    /// did. `stop` is called between vectors.
     pub fn build_graph(&self, stop: &dyn Fn() -> bool) -> Result<bool> {
-        let covered = own_graph_note(&self.folder).map_or(0, |note| note.records);
-        if self.records.saturating_sub(covered) <= LARGEST_TAIL.max(covered / 4) {
+        let covered = trusted_graph_info(&self.folder).map_or(0, |info| info.records);
+        if self.records.saturating_sub(covered) <= MAX_TAIL.max(covered / 4) {
             return Ok(false);
         }
         let log = read_log(&self.folder, self.dimensions)?;
@@ -688,20 +705,21 @@ impl VectorWriter {
         remove_if_there(&fresh)?;
         graph.save(path_text(&fresh)?).map_err(graph_error("save"))?;
         let bytes = std::fs::read(&fresh).map_err(|error| Error::io("read", &fresh, error))?;
-        let note = GraphNote {
+        let info = GraphInfo {
             records: self.records,
             dimensions: self.dimensions,
             hash: blake3::hash(&bytes).to_hex().to_string(),
             file: None,
         };
-        // Without its note a graph does not count, so a crash between these steps leaves the slow, right way.
-        remove_if_there(&graph_note_path(&self.folder))?;
+        // A graph without its description is not used, so a crash between these steps leaves a correct, slower
+        // state.
+        remove_if_there(&graph_info_path(&self.folder))?;
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         std::fs::rename(&fresh, &path).map_err(|error| Error::io("replace", &path, error))?;
-        // The new name changes the times of the file.
-        let text = serde_json::to_string(&GraphNote { file: file_of(&path), ..note })
-            .map_err(|error| Error::internal("cannot write the graph's note").with_source(error))?;
-        replace(&graph_note_path(&self.folder), text.as_bytes())?;
+        // Renaming changes the change time of the file.
+        let text = serde_json::to_string(&GraphInfo { file: file_identity(&path), ..info })
+            .map_err(|error| Error::internal("cannot write the graph's description").with_source(error))?;
+        replace(&graph_info_path(&self.folder), text.as_bytes())?;
         Ok(true)
     }
 }
@@ -710,7 +728,7 @@ fn open_to_write(path: &Path) -> Result<File> {
     safe_open::open_to_write(path).map_err(|error| safe_open::failed("open", path, error))
 }
 
-/// Writes a file of the sidecar anew, whole or not at all.
+/// Replaces a file of the sidecar atomically.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = AtomicFile::new(path).single_writer().write_bytes(bytes);
     written.map_err(|error| safe_open::failed("write", path, error))

@@ -1,7 +1,7 @@
 //! The writer of the index: it updates the catalog, the full-text index and the vectors from the files.
 //!
-//! Every change passes through [`Writer::sync`], which compares first, so that unchanged files cost nothing. The order of
-//! commits is intents, full text, catalog; after a crash the generations of both tell what was committed.
+//! Every change passes through [`Writer::sync`], which compares first, so that unchanged files are not read. The
+//! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
 
 mod plan;
 mod read;
@@ -18,10 +18,10 @@ use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup};
-use crate::index::diff::{Candidate, Difference, Redo, SyncReport, compare};
+use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
 use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
 use crate::index::embed::{Effort, Embed};
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::index::vectors::{VectorWriter, passage_key};
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, read_group};
@@ -36,19 +36,19 @@ use crate::vault::Vault;
 pub(crate) use plan::{NextSync, OtherVectors, State};
 
 /// The number of segments above which they are merged when the index is closed.
-const MOST_SEGMENTS: usize = 12;
+const TARGET_SEGMENTS: usize = 12;
 /// The number of segments above which some are merged when there is no other work.
-const MANY_SEGMENTS: usize = 24;
+const IDLE_MERGE_SEGMENTS: usize = 24;
 /// The number of segments above which some are merged at once.
-const TOO_MANY_SEGMENTS: usize = 96;
+const FORCED_MERGE_SEGMENTS: usize = 96;
 
 /// The number of the most used notes that are embedded early.
 const MOST_USED: usize = 1000;
 /// The size in bytes above which the catalog's write-ahead log is emptied by another thread, or when there is no other work.
-const LONG_LOG: u64 = 16 << 20;
+const CHECKPOINT_BYTES: u64 = 16 << 20;
 /// The size in bytes above which the log is emptied at once: under steady load it is never quite empty, so it is never
 /// started over.
-const TOO_LONG_LOG: u64 = 64 << 20;
+const FORCED_CHECKPOINT_BYTES: u64 = 64 << 20;
 
 /// The write side of the index.
 pub(crate) struct Writer {
@@ -67,8 +67,8 @@ pub(crate) struct Writer {
     /// The key of the model whose pending passages are counted; 0 without a model.
     pub(crate) model: i64,
     pub(crate) other_vectors: OtherVectors,
-    /// The thread that empties the catalog's write-ahead log, while there is one.
-    pub(crate) emptying: Option<JoinHandle<()>>,
+    /// The thread that empties the catalog's write-ahead log, if one is running.
+    pub(crate) checkpointing: Option<JoinHandle<()>>,
     /// The projection of the journal that says how often notes were used, once it was read.
     pub(crate) projection: Option<Projection>,
 }
@@ -77,58 +77,60 @@ impl Writer {
     /// Updates the index from the files within a scope.
     pub(crate) fn sync(
         &mut self,
-        changes: &SyncScope,
+        scope: &SyncScope,
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<SyncReport> {
         let started = wall_nanos();
         let is_rebuild = self.next_sync == NextSync::Rebuild;
-        let redo = if is_rebuild { Redo::All } else { self.unfinished()? };
-        let changes = if redo == Redo::Nothing { changes } else { &SyncScope::All };
+        let redo = if is_rebuild { Redo::All } else { self.unfinished_work()? };
+        let scope = if redo == Redo::Nothing { scope } else { &SyncScope::All };
         progress(Phase::Scan, 0, 0);
-        let mut difference = compare(&self.vault, self.catalog.reader(), changes, &redo)?;
+        let mut changes = compare(&self.vault, self.catalog.reader(), scope, &redo)?;
         if is_rebuild {
-            difference.forget_known();
+            changes.treat_all_as_new();
         }
-        difference.report.generation = self.catalog.reader().generation()?;
-        if difference.candidates.is_empty() && difference.removed.is_empty() && redo == Redo::Nothing {
-            return Ok(difference.report);
+        changes.report.generation = self.catalog.reader().generation()?;
+        if changes.changed.is_empty() && changes.removed.is_empty() && redo == Redo::Nothing {
+            return Ok(changes.report);
         }
-        self.break_seal()?;
+        self.remove_seal()?;
         let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
-        let plan = Plan::new(difference.candidates.len(), starts_empty, redo, started);
+        let plan = Plan::new(changes.changed.len(), starts_empty, redo, started);
         if plan.is_bulk() {
-            // After a crash a batch of this size is done again as a whole, so its paths need not be listed.
+            // A bulk batch is repeated as a whole after a crash, so its paths need not be listed.
             self.catalog.set_intents(std::iter::once("*"))?;
         } else {
-            let paths = difference.candidates.iter().map(|candidate| candidate.stat.path.as_str());
-            let moved = difference.candidates.iter().filter_map(|candidate| candidate.old_path.as_ref());
-            let gone = difference.removed.iter().map(|known| &known.path).chain(moved);
+            let paths = changes.changed.iter().map(|file| file.stat.path.as_str());
+            let moved = changes.changed.iter().filter_map(|file| file.old_path.as_ref());
+            let gone = changes.removed.iter().map(|known| &known.path).chain(moved);
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
-        let applied = self.apply(&mut difference, &plan, progress, stop);
+        let applied = self.apply(&mut changes, &plan, progress, stop);
         let finished =
             match applied.and_then(|finished| self.catalog.set_cache_size(false).map(|()| finished)) {
                 Ok(finished) => finished,
                 Err(error) => {
-                    self.abandon()?;
+                    self.roll_back()?;
                     return Err(error);
                 }
             };
         if !finished {
-            self.abandon()?;
-            return Err(Error::new(ErrorKind::Conflict, "indexing was stopped before it was done")
-                .with_hint("what was indexed before still answers; run the command again to go on"));
+            self.roll_back()?;
+            return Err(Error::new(ErrorKind::Conflict, "indexing was stopped before it had finished")
+                .with_hint(
+                    "searches use the previous state of the index; run the command again to continue",
+                ));
         }
         self.next_sync = NextSync::Changes;
-        let moved = |new: &Candidate| Some((new.old_path.clone()?, new.stat.path.clone()));
-        difference.report.moves = difference.candidates.iter().filter_map(moved).collect();
-        difference.report.generation = self.catalog.reader().generation()?;
-        Ok(difference.report)
+        let moved = |new: &ChangedFile| Some((new.old_path.clone()?, new.stat.path.clone()));
+        changes.report.moves = changes.changed.iter().filter_map(moved).collect();
+        changes.report.generation = self.catalog.reader().generation()?;
+        Ok(changes.report)
     }
 
     /// Returns what an unfinished batch left to do: its full text was committed, and its catalog was not.
-    fn unfinished(&self) -> Result<Redo> {
+    fn unfinished_work(&self) -> Result<Redo> {
         let (catalog, text) = (self.catalog.reader().generation()?, self.bm25.generation()?);
         if catalog == text {
             return Ok(Redo::Nothing);
@@ -138,44 +140,44 @@ impl Writer {
         Ok(if known { Redo::Paths(intents) } else { Redo::All })
     }
 
-    fn abandon(&mut self) -> Result<()> {
+    fn roll_back(&mut self) -> Result<()> {
         if let State::Staging { published } = self.state.take_staging() {
             self.catalog = *published;
-            self.give_up_staged();
+            self.remove_staged_catalog();
         }
         self.catalog.rollback()?;
         self.catalog.set_cache_size(false)?;
         if let Some((mut writer, _)) = self.full_text.take() {
             writer.rollback()?;
         }
-        // Where the full text went ahead, the intents are what the next sync repairs it by.
-        if self.unfinished()? == Redo::Nothing {
+        // If the full text is ahead of the catalog, the next sync repairs it by the intents.
+        if self.unfinished_work()? == Redo::Nothing {
             self.catalog.clear_intents()?;
         }
         Ok(())
     }
 
-    pub(crate) fn break_seal(&mut self) -> Result<()> {
+    pub(crate) fn remove_seal(&mut self) -> Result<()> {
         if let State::Sealed = self.state {
-            checksums::break_open(&self.folder)?;
+            checksums::remove_seal(&self.folder)?;
             self.state = State::Open;
         }
         Ok(())
     }
 
-    /// Reads the candidates and writes the batch; `false` where it was stopped.
+    /// Reads the changed files and writes the batch. Returns `false` if it was stopped.
     fn apply(
         &mut self,
-        difference: &mut Difference,
+        changes: &mut FileChanges,
         plan: &Plan,
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<bool> {
-        let Difference { candidates, removed, report } = difference;
+        let FileChanges { changed, removed, report } = changes;
         self.open_vectors()?;
         self.open_full_text(plan.method == Method::BulkUpdate)?;
         let generation = self.catalog.reader().generation()?.max(self.bm25.generation()?) + 1;
-        let given = candidates.iter().map(|candidate| candidate.id).max().unwrap_or(0);
+        let given = changed.iter().map(|file| file.id).max().unwrap_or(0);
         let last_id = self.catalog.reader().last_id()?.max(given);
         let mut batch = Batch::default();
         if plan.is_staged() {
@@ -187,11 +189,12 @@ impl Writer {
             if plan.clears_full_text() {
                 writer.clear()?;
             } else if plan.redo != Redo::Nothing {
-                // The catalog does not know the files of the unfinished batch, and gives their numbers again.
+                // The catalog does not know the new files of the unfinished batch, and will assign their numbers
+                // again.
                 writer.remove_above(self.catalog.reader().last_id()?)?;
             }
             if plan.redo == Redo::All {
-                // A file that cannot be read now loses its words, and has to be read once it can be.
+                // A file that cannot be read now loses its words, and has to be read as soon as that is possible.
                 self.catalog.mark_all_changed()?;
             }
             if plan.is_load() {
@@ -203,12 +206,12 @@ impl Writer {
             report.removed += 1;
             report.touched.push(known.path.clone());
         }
-        if !self.read_all(candidates, plan, &mut batch, report, progress, stop)? {
+        if !self.read_all(changed, plan, &mut batch, report, progress, stop)? {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
         if !batch.changed && removed.is_empty() && !plan.is_staged() && plan.redo == Redo::Nothing {
-            // Only times differ, which concerns nothing but the catalog.
+            // Only times differ, so only the catalog is written.
             self.catalog.clear_intents()?;
             self.catalog.commit()?;
             return Ok(true);
@@ -222,7 +225,7 @@ impl Writer {
             let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             text.unwrap_or(Ok(())).and(rows)
         })?;
-        self.resolve(&batch, plan)?;
+        self.resolve_links(&batch, plan)?;
         self.catalog.set_last_id(last_id)?;
         self.catalog.set_meta("generation", generation)?;
         self.catalog.clear_intents()?;
@@ -239,8 +242,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Makes a catalog of its own for a batch that starts from nothing. Readers go on with what was there, and it needs no
-    /// log, in which all of it would be written twice.
+    /// Creates a staged catalog for a batch that starts from nothing. Readers keep using the published one. The
+    /// staged one has no write-ahead log, in which all of it would be written twice.
     fn stage(&mut self) -> Result<()> {
         if self.identity.is_displaced() {
             return Err(displaced());
@@ -252,41 +255,41 @@ impl Writer {
         Ok(())
     }
 
-    /// Commits the batch; a catalog that was made beside the one that is read takes its place.
+    /// Commits the batch. A staged catalog replaces the published one.
     fn commit_catalog(&mut self) -> Result<()> {
         self.catalog.commit()?;
         let State::Staging { published } = self.state.take_staging() else { return Ok(()) };
         let staged = std::mem::replace(&mut self.catalog, *published);
         let placed = staged.close_staged().and_then(|()| self.place_staged());
         if placed.is_err() {
-            self.give_up_staged();
+            self.remove_staged_catalog();
         }
         placed
     }
 
-    /// Puts the catalog that was made in the place of the one that is open, and opens that.
+    /// Replaces the catalog file with the staged one, and opens it.
     fn place_staged(&mut self) -> Result<()> {
         let staged = self.folder.join(STAGED);
-        // Nothing would show later that an old version of a page is all that a loss of power left.
+        // After a loss of power, an old version of a page would not be detected later.
         let synced = crate::safe_open::open_to_write(&staged).and_then(|file| file.sync_data());
         synced.map_err(|error| Error::io("write", &staged, error))?;
-        self.wait_for_log();
+        self.join_checkpoint();
         let path = self.folder.join("catalog.db");
-        // The log goes with the catalog. What it alone holds is needed only by a command that finds the one without the
-        // other, and that one reads everything again.
+        // The log is removed with its catalog. What is in the log alone is needed only if a command finds the log
+        // missing, and then everything is read again.
         if let Err(error) = CatalogWriter::checkpoint_passively(&path) {
-            tracing::debug!("the log of a catalog that is replaced goes as it is: {error}");
+            tracing::debug!("cannot empty the log of a catalog that is replaced: {error}");
         }
-        let renewed = self.identity.renew();
+        let renewed = self.identity.replace_catalog();
         if renewed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict) {
             return renewed;
         }
-        // Readers open it again even where it could not be replaced, because its log may be gone.
+        // Readers open the catalog again even if it could not be replaced, because its log may be gone.
         self.state = State::Replaced;
         match CatalogWriter::open(&path) {
             Ok(catalog) => self.catalog = catalog,
             Err(error) => {
-                // Whoever asks next opens everything anew.
+                // The next job opens the index again.
                 self.identity.adopt(None);
                 return Err(error);
             }
@@ -294,26 +297,26 @@ impl Writer {
         renewed
     }
 
-    /// Removes what was made of a catalog, unless the folder is somebody else's by now.
-    fn give_up_staged(&self) {
+    /// Removes the staged catalog, unless the folder belongs to another index now.
+    fn remove_staged_catalog(&self) {
         if !self.identity.is_displaced()
             && let Err(error) = remove_staged(&self.folder)
         {
-            tracing::debug!("what is left of a load is removed later: {error}");
+            tracing::debug!("the staged catalog is removed later: {error}");
         }
     }
 
-    /// Reads and parses on every core while this thread writes what arrives; `false` where it was stopped.
+    /// Reads and parses files on all cores while this thread writes the results. Returns `false` if it was stopped.
     fn read_all(
         &mut self,
-        candidates: &[Candidate],
+        changed: &[ChangedFile],
         plan: &Plan,
         batch: &mut Batch,
         report: &mut SyncReport,
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<bool> {
-        let total = candidates.len();
+        let total = changed.len();
         let vault = Arc::clone(&self.vault);
         let next = AtomicUsize::new(0);
         let (sender, receiver) = sync_channel::<Vec<FileRead>>(4);
@@ -325,8 +328,8 @@ impl Writer {
                 scope.spawn(move || {
                     let mut analyzer = Analyzer::default();
                     loop {
-                        let group = read_group(vault, candidates, next, plan.started, &mut analyzer);
-                        // The receiver is gone once the batch was given up.
+                        let group = read_group(vault, changed, next, plan.started, &mut analyzer);
+                        // The receiver is gone once the batch is stopped.
                         if group.is_empty() || sender.send(group).is_err() {
                             break;
                         }
@@ -335,15 +338,15 @@ impl Writer {
             }
             drop(sender);
             if plan.is_load() {
-                // Nothing else is known, so every target of a link is among the candidates.
-                batch.targets = Some(Targets::new(candidates.iter().map(|new| (&new.stat.path, new.id))));
+                // The index is empty, so all targets of links are among the new files.
+                batch.targets = Some(Targets::new(changed.iter().map(|new| (&new.stat.path, new.id))));
             }
             for (done, read) in receiver.into_iter().flatten().enumerate() {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(false);
                 }
-                if let Some(candidate) = candidates.get(read.at) {
-                    self.take(candidate, read, batch, plan, report)?;
+                if let Some(file) = changed.get(read.at) {
+                    self.write_file(file, read, batch, plan, report)?;
                 }
                 progress(Phase::Parse, done + 1, total);
             }
@@ -364,7 +367,7 @@ impl Writer {
     fn remove_file(&mut self, id: FileId, path: &NotePath, batch: &mut Batch, plan: &Plan) -> Result<()> {
         let old = self.catalog.reader().passages().of(id)?;
         self.catalog.remove(id)?;
-        self.settle_passages(&old, batch, plan)?;
+        self.uncount_orphans(&old, batch, plan)?;
         batch.names.insert(key(path.name()));
         self.remove_text(id);
         Ok(())
@@ -376,27 +379,28 @@ impl Writer {
         }
     }
 
-    /// Says whether a passage has no vector and is held by no file: its next holder makes it pending.
-    fn is_unheld(&self, passage: i64) -> Result<bool> {
+    /// Returns whether a passage has no vector and is in no file. The next file that contains it makes it pending.
+    fn is_orphan_without_vector(&self, passage: i64) -> Result<bool> {
         let waits = self.vectors.as_ref().is_some_and(|vectors| !vectors.contains(passage));
         Ok(waits && self.catalog.reader().passages().files_containing(&[passage])?.is_empty())
     }
 
-    /// Takes passages that no file holds any more off the pending count; a bulk batch counts anew at its end.
-    fn settle_passages(&self, old: &[i64], batch: &mut Batch, plan: &Plan) -> Result<()> {
+    /// Subtracts passages that are in no file any more from the pending count. A bulk batch counts at its end
+    /// instead.
+    fn uncount_orphans(&self, old: &[i64], batch: &mut Batch, plan: &Plan) -> Result<()> {
         if plan.is_bulk() {
             return Ok(());
         }
         for passage in old.iter().copied().collect::<HashSet<i64>>() {
-            batch.pending -= i64::from(self.is_unheld(passage)?);
+            batch.pending -= i64::from(self.is_orphan_without_vector(passage)?);
         }
         Ok(())
     }
 
     /// Writes one file that was read.
-    fn take(
+    fn write_file(
         &mut self,
-        candidate: &Candidate,
+        file: &ChangedFile,
         read: FileRead,
         batch: &mut Batch,
         plan: &Plan,
@@ -404,29 +408,29 @@ impl Writer {
     ) -> Result<()> {
         let FileRead { mut document, bytes, warning, failed, .. } = read;
         report.warnings.extend(warning);
-        if failed && !candidate.fresh {
-            // One failed reading does not take away what was read before, unless it stood somewhere else.
-            if let Some(old) = &candidate.old_path {
+        if failed && !file.is_new {
+            // A failed read does not remove what was indexed before, unless the file was moved.
+            if let Some(old) = &file.old_path {
                 report.moved = report.moved.saturating_sub(1);
                 report.removed += 1;
                 report.touched.push(old.clone());
                 batch.changed = true;
-                self.remove_file(candidate.id, old, batch, plan)?;
+                self.remove_file(file.id, old, batch, plan)?;
             }
             return Ok(());
         }
         report.bytes += bytes;
         report.read += usize::from(bytes > 0);
         let record = &mut document.record;
-        record.row.id = candidate.id;
-        let unmoved = candidate.old_path.is_none();
-        if unmoved && record.row.hash.is_some() && record.row.hash == candidate.old_hash {
-            return self.catalog.update_stat(candidate.id, &record.stat, record.racy);
+        record.row.id = file.id;
+        let unmoved = file.old_path.is_none();
+        if unmoved && record.row.hash.is_some() && record.row.hash == file.old_hash {
+            return self.catalog.update_stat(file.id, &record.stat, record.racy);
         }
         batch.changed = true;
         report.touched.push(record.row.path.clone());
-        report.touched.extend(candidate.old_path.clone());
-        if candidate.fresh {
+        report.touched.extend(file.old_path.clone());
+        if file.is_new {
             report.added += 1;
             if batch.targets.is_none() {
                 batch.names.insert(key(record.row.path.name()));
@@ -434,46 +438,43 @@ impl Writer {
         } else if unmoved {
             report.changed += 1;
         }
-        if let Some(old_path) = &candidate.old_path {
+        if let Some(old_path) = &file.old_path {
             batch.names.insert(key(old_path.name()));
             batch.names.insert(key(record.row.path.name()));
         }
         if let Some(targets) = &batch.targets {
             for links in &mut record.links {
-                links.target = targets.find(candidate.id, &record.row.path, links);
+                links.target = targets.find(file.id, &record.row.path, links);
             }
         }
-        let old =
-            if candidate.fresh { Vec::new() } else { self.catalog.reader().passages().of(candidate.id)? };
-        self.catalog.upsert(record, candidate.fresh)?;
-        self.settle_passages(&old, batch, plan)?;
+        let old = if file.is_new { Vec::new() } else { self.catalog.reader().passages().of(file.id)? };
+        self.catalog.upsert(record, file.is_new)?;
+        self.uncount_orphans(&old, batch, plan)?;
         for (ord, &passage) in record.passages.iter().enumerate() {
-            let row = (passage, candidate.id, ord);
+            let row = (passage, file.id, ord);
             if plan.is_bulk() {
                 batch.passages.push(row);
             } else {
-                batch.pending += i64::from(self.is_unheld(passage)?);
+                batch.pending += i64::from(self.is_orphan_without_vector(passage)?);
                 self.catalog.add_passages(&[row])?;
             }
         }
-        if !candidate.fresh {
-            self.remove_text(candidate.id);
+        if !file.is_new {
+            self.remove_text(file.id);
         }
         if let (Some(mut entry), Some((writer, _))) = (document.entry, &mut self.full_text) {
-            entry.file = candidate.id;
+            entry.file = file.id;
             writer.add(entry)?;
         }
         if batch.targets.is_none() && !record.links.is_empty() {
             let links = std::mem::take(&mut record.links);
-            batch
-                .sources
-                .extend(links.into_iter().map(|links| (candidate.id, record.row.path.clone(), links)));
+            batch.sources.extend(links.into_iter().map(|links| (file.id, record.row.path.clone(), links)));
         }
         Ok(())
     }
 
-    /// Points the links of changed notes, and links of others that name a file which came or went, at their targets.
-    fn resolve(&self, batch: &Batch, plan: &Plan) -> Result<()> {
+    /// Resolves the links of changed files, and links of other files to a name that was added or removed.
+    fn resolve_links(&self, batch: &Batch, plan: &Plan) -> Result<()> {
         if batch.targets.is_some() {
             return Ok(());
         }
@@ -496,7 +497,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Opens the vectors' write side, where a model is set.
+    /// Opens the vectors for writing, if a model is configured.
     pub(crate) fn open_vectors(&mut self) -> Result<()> {
         if let (None, Some((folder, dimensions))) = (&self.vectors, &self.vector_folder) {
             let (vectors, _) = VectorWriter::open(folder, *dimensions, false)?;
@@ -505,7 +506,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Counts distinct passages without a vector.
+    /// Returns the number of distinct passages without a vector.
     pub(crate) fn count_pending(&self) -> Result<i64> {
         let Some(vectors) = &self.vectors else {
             return Ok(0);
@@ -520,8 +521,8 @@ impl Writer {
         Ok(count)
     }
 
-    /// Lists the files that have passages without a vector, the newest and the most used first.
-    pub(crate) fn waiting_files(&mut self) -> Result<Vec<FileId>> {
+    /// Returns the files that have passages without a vector, with the newest and the most used first.
+    pub(crate) fn files_without_vectors(&mut self) -> Result<Vec<FileId>> {
         let Some(vectors) = &self.vectors else {
             return Ok(Vec::new());
         };
@@ -536,8 +537,8 @@ impl Writer {
         }
         let mut order = self.catalog.reader().newest_first(None)?;
         order.retain(|file| waiting.contains(file));
-        let used = self.used_most(&waiting)?;
-        // One of these, one of those: both come first.
+        let used = self.most_used(&waiting)?;
+        // Both lists are interleaved, so that both kinds come first.
         let (mut newest, mut used) = (order.into_iter(), used.into_iter());
         let mut order = Vec::with_capacity(waiting.len());
         while newest.len() > 0 {
@@ -550,11 +551,11 @@ impl Writer {
         Ok(order)
     }
 
-    /// Lists those of these files that were used, the most used first.
-    fn used_most(&mut self, among: &HashSet<FileId>) -> Result<Vec<FileId>> {
+    /// Returns those of these files that were used, the most used first.
+    fn most_used(&mut self, among: &HashSet<FileId>) -> Result<Vec<FileId>> {
         let journal = Journal::open(&self.vault, &self.vault.records());
         if let Err(error) = Projection::refresh(&mut self.projection, &self.folder, true, &journal) {
-            tracing::debug!("what is used most is not embedded first: {error}");
+            tracing::debug!("the most used notes are not embedded first: {error}");
         }
         let mut found = Vec::new();
         for subject in
@@ -569,8 +570,8 @@ impl Writer {
         Ok(found)
     }
 
-    /// Embeds what these files still lack; gives the number of vectors made. `stop` is asked between passages, and
-    /// `done` hears how many of them are there.
+    /// Embeds the passages of these files that lack a vector. Returns the number of vectors made. `stop` is called
+    /// between batches, and `done` with the number of vectors so far.
     pub(crate) fn embed_files(
         &mut self,
         files: &[FileId],
@@ -587,13 +588,13 @@ impl Writer {
         for row in self.catalog.reader().rows(files)? {
             let bytes = match self.vault.read(&row.path) {
                 Ok(bytes) => bytes,
-                // It went away, or cannot be read now; its passages keep waiting.
+                // The file is gone or cannot be read now. Its passages stay pending.
                 Err(error) => {
                     tracing::warn!("{error}");
                     continue;
                 }
             };
-            for text in Reading::new(&row.path, bytes).embedded_texts() {
+            for text in ParsedNote::new(&row.path, bytes).embedded_texts() {
                 let passage = passage_key(&text);
                 if !vectors.contains(passage) && seen.insert(passage) {
                     waiting.push((passage, text));
@@ -617,37 +618,38 @@ impl Writer {
         Ok(made)
     }
 
-    /// Counts again what waits for a vector, after somebody else may have written or the model changed.
+    /// Counts the pending passages again, after the model changed or another process may have written.
     pub(crate) fn recount(&mut self) -> Result<()> {
-        self.break_seal()?;
+        self.remove_seal()?;
         self.open_vectors()?;
         let pending = self.count_pending()?;
         self.catalog.set_meta("pending", pending)?;
-        self.keep_serving(pending)?;
+        self.update_completed_model(pending)?;
         self.catalog.set_meta("model", self.model)
     }
 
-    /// Lets the vectors that were there serve on after a change of model, and the new ones once none is missing.
-    fn keep_serving(&mut self, pending: i64) -> Result<()> {
-        let serving = active_model::named(self.catalog.reader())?;
+    /// Records which model's vectors are searched after a change of the model: the previous one's until none of the
+    /// new ones is missing.
+    fn update_completed_model(&mut self, pending: i64) -> Result<()> {
+        let completed = active_model::completed_model(self.catalog.reader())?;
         let before = self.catalog.reader().meta("model")?.unwrap_or(0);
-        if self.model == 0 || serving == self.model {
+        if self.model == 0 || completed == self.model {
             return Ok(());
         }
-        // A catalog that holds nothing yet misses nothing, and says nothing.
+        // An empty catalog has no pending passages, which does not mean that its vectors are complete.
         if pending == 0 && self.catalog.reader().generation()? > 0 {
-            self.catalog.set_meta(active_model::SERVING, self.model)?;
-            if serving != 0 || before != self.model {
+            self.catalog.set_meta(active_model::COMPLETED_MODEL, self.model)?;
+            if completed != 0 || before != self.model {
                 self.other_vectors = OtherVectors::Remove;
             }
-        } else if serving == 0 && before != self.model {
-            self.catalog.set_meta(active_model::SERVING, before)?;
+        } else if completed == 0 && before != self.model {
+            self.catalog.set_meta(active_model::COMPLETED_MODEL, before)?;
         }
         Ok(())
     }
 
-    /// Removes the vectors of the model that served before, once nobody here looks at them any more.
-    pub(crate) fn drop_replaced(&mut self) -> Result<()> {
+    /// Removes the vectors of the previous model once no snapshot of this process uses them.
+    pub(crate) fn remove_unused_vectors(&mut self) -> Result<()> {
         if let (OtherVectors::Remove, Some((folder, _))) = (self.other_vectors, &self.vector_folder) {
             active_model::remove_others(&self.folder, folder)?;
         }
@@ -655,48 +657,48 @@ impl Writer {
         Ok(())
     }
 
-    /// Says whether the pending count is that of another model.
+    /// Returns whether the pending count belongs to another model.
     pub(crate) fn counts_another_model(&self) -> Result<bool> {
         Ok(self.catalog.reader().meta("model")?.unwrap_or(0) != self.model)
     }
 
-    /// Counts again, and saves a graph where it pays.
-    pub(crate) fn settle_vectors(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
+    /// Builds a graph if there are enough new vectors, and counts the pending passages.
+    pub(crate) fn finish_vectors(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
         if let Some(vectors) = &self.vectors {
             vectors.build_graph(stop)?;
         }
         self.recount()
     }
 
-    /// Merges a few segments where a long life made many of them, or too many where there is other work; says whether
-    /// it did.
+    /// Merges small segments if there are too many of them; the limit is lower when there is no other work. Returns
+    /// whether it did.
     pub(crate) fn merge_if_due(&mut self, is_idle: bool) -> Result<bool> {
-        if self.bm25.segments()? <= if is_idle { MANY_SEGMENTS } else { TOO_MANY_SEGMENTS } {
+        if self.bm25.segments()? <= if is_idle { IDLE_MERGE_SEGMENTS } else { FORCED_MERGE_SEGMENTS } {
             return Ok(false);
         }
         self.open_full_text(false)?;
         let Some((writer, _)) = &mut self.full_text else { return Ok(false) };
-        let merged = writer.merge_smallest(MOST_SEGMENTS)?;
+        let merged = writer.merge_smallest(TARGET_SEGMENTS)?;
         writer.remove_unused_files()?;
         Ok(merged)
     }
 
-    /// Empties the catalog's log where it grew long: in a thread of its own, since that waits for the disk, and while
-    /// others write much it waits for them too; or to its end, where nothing else is to be done.
-    pub(crate) fn empty_log_if_due(&mut self, is_idle: bool) {
+    /// Empties the catalog's write-ahead log if it is long. This happens in a thread of its own, because it waits
+    /// for the disk and for readers. If `is_idle` is set or the log is too long, it is emptied here and completely.
+    pub(crate) fn checkpoint_if_due(&mut self, is_idle: bool) {
         let path = self.folder.join("catalog.db");
         let length = std::fs::metadata(self.folder.join("catalog.db-wal")).map_or(0, |found| found.len());
-        if length < LONG_LOG {
+        if length < CHECKPOINT_BYTES {
             return;
         }
-        if is_idle || length > TOO_LONG_LOG {
-            self.wait_for_log();
+        if is_idle || length > FORCED_CHECKPOINT_BYTES {
+            self.join_checkpoint();
             if let Err(error) = self.catalog.checkpoint() {
                 tracing::debug!("the catalog's log is emptied later: {error}");
             }
             return;
         }
-        if self.emptying.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        if self.checkpointing.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
         let empty = move || {
@@ -705,49 +707,49 @@ impl Writer {
             }
         };
         match std::thread::Builder::new().name("sidenote-log".to_owned()).spawn(empty) {
-            Ok(thread) => self.emptying = Some(thread),
+            Ok(thread) => self.checkpointing = Some(thread),
             Err(error) => tracing::debug!("the catalog's log is emptied later: {error}"),
         }
     }
 
-    fn wait_for_log(&mut self) {
-        if self.emptying.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
+    fn join_checkpoint(&mut self) {
+        if self.checkpointing.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
             tracing::error!("the thread that empties the catalog's log panicked");
         }
     }
 
-    /// Leaves the index as it is, for another one stands in its folder.
-    pub(crate) fn abandon_files(&mut self) {
-        self.wait_for_log();
+    /// Closes the index without writing, because another index is in its folder.
+    pub(crate) fn discard(&mut self) {
+        self.join_checkpoint();
         self.full_text = None;
     }
 
-    /// Tidies, moves everything to its place and seals the index, so that the next command trusts it.
+    /// Merges segments, empties the log and writes the seal, so that the next command need not check the index.
     pub(crate) fn close(&mut self) -> Result<()> {
-        self.wait_for_log();
+        self.join_checkpoint();
         if let State::Sealed = self.state {
             return Ok(());
         }
-        if self.bm25.segments()? > MOST_SEGMENTS {
+        if self.bm25.segments()? > TARGET_SEGMENTS {
             self.open_full_text(false)?;
         }
         if let Some((mut writer, _)) = self.full_text.take() {
-            writer.merge_down_to(MOST_SEGMENTS)?;
+            writer.merge_down_to(TARGET_SEGMENTS)?;
         }
         if !self.catalog.checkpoint()? {
-            // A reader still looks at the log; without a seal the next writer checks the files itself.
+            // A reader still uses the log. Without a seal, the next writer checks the files itself.
             return Ok(());
         }
-        checksums::close(&self.folder)?;
+        checksums::write_seal(&self.folder)?;
         self.state = State::Sealed;
         Ok(())
     }
 }
 
-/// Gathers what a batch leaves to its end.
+/// The data of a batch that is written at its end.
 #[derive(Default)]
 struct Batch {
-    /// Whether anything but a time was different.
+    /// Whether more than times changed.
     changed: bool,
     names: HashSet<String>,
     sources: Vec<(FileId, NotePath, LinkGroup)>,

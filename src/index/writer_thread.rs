@@ -1,4 +1,4 @@
-//! Owns the thread that writes the index: jobs first, and upkeep where there are none.
+//! The thread that writes the index. It runs jobs, and does maintenance when there are none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +12,11 @@ use crate::index::embed::{Effort, Embed};
 use crate::index::writer::{State, Writer};
 use crate::index::{IndexState, Job, Phase, Progress, SyncScope};
 
-/// Where so long nothing is asked for, there is time to merge and to tidy.
-const LULL: Duration = Duration::from_millis(100);
+/// The time without a job after which segments are merged and the log is emptied.
+const IDLE_DELAY: Duration = Duration::from_millis(100);
 
-/// A model that failed in the background is tried again after so long: an endpoint may be back by then.
-const REST: Duration = Duration::from_secs(600);
+/// The time after which background embedding is tried again after a failure, such as an endpoint that is down.
+const RETRY_DELAY: Duration = Duration::from_secs(600);
 
 /// The thread that owns the write side.
 pub(super) struct WriterThread {
@@ -29,19 +29,19 @@ pub(super) struct WriterThread {
 }
 
 impl WriterThread {
-    /// Does what it is asked until it is told to stop; merges and embeds where there is nothing else to do.
+    /// Runs jobs until it receives [`Job::Stop`]. Between jobs it merges segments and embeds passages.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
-        let mut waiting: Option<Vec<i64>> = None;
-        // Whether there may be segments to merge or a log to empty, which waits until nothing else does.
-        let mut untidy = false;
-        // When to fill in vectors again, after that failed.
-        let mut again: Option<Instant> = None;
+        let mut unembedded: Option<Vec<i64>> = None;
+        // Whether there may be segments to merge or a log to empty, which is done when there are no jobs.
+        let mut needs_maintenance = false;
+        // When background embedding is tried again after a failure.
+        let mut retry_at: Option<Instant> = None;
         loop {
             self.urgent.store(false, Ordering::SeqCst);
-            let idle = !self.fill || waiting.as_ref().is_some_and(Vec::is_empty);
-            let job = if untidy {
-                jobs.recv_timeout(LULL)
-            } else if let (true, Some(at)) = (idle, again) {
+            let idle = !self.fill || unembedded.as_ref().is_some_and(Vec::is_empty);
+            let job = if needs_maintenance {
+                jobs.recv_timeout(IDLE_DELAY)
+            } else if let (true, Some(at)) = (idle, retry_at) {
                 jobs.recv_timeout(at.saturating_duration_since(Instant::now()))
             } else if idle {
                 jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -49,66 +49,70 @@ impl WriterThread {
                 jobs.recv_timeout(Duration::ZERO)
             };
             match job {
-                Ok(Job::Sync(changes, progress, reply)) => {
-                    let result = self.sync(&changes, &*progress);
+                Ok(Job::Sync(scope, progress, reply)) => {
+                    let result = self.sync(&scope, &*progress);
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
-                        waiting = None;
+                        unembedded = None;
                     }
-                    // Whoever asked may be gone; the index is in step all the same.
+                    // The receiver may be gone; the index is up to date anyway.
                     drop(reply.send(result));
-                    // Also where nothing changed: times and intents are written all the same.
-                    untidy = true;
-                    self.tidy_step(false);
+                    // Times and intents are written even if nothing changed.
+                    needs_maintenance = true;
+                    self.maintenance_step(false);
                 }
                 Ok(Job::Embed(progress, reply)) => {
                     let result = self.embed_all(&*progress);
-                    waiting = None;
+                    unembedded = None;
                     drop(reply.send(result));
                 }
-                Ok(Job::Urgent(urgent)) => self.hurry(urgent),
+                Ok(Job::Urgent(urgent)) => self.embed_urgent(urgent),
                 Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if untidy => untidy = self.tidy_step(true),
+                Err(RecvTimeoutError::Timeout) if needs_maintenance => {
+                    needs_maintenance = self.maintenance_step(true)
+                }
                 Err(RecvTimeoutError::Timeout) => {
-                    if again.take().is_some() {
-                        waiting = None;
+                    if retry_at.take().is_some() {
+                        unembedded = None;
                     }
-                    if let Err(error) = self.fill_step(&mut waiting) {
-                        tracing::warn!("vectors are not filled in for now: {error}");
-                        waiting = Some(Vec::new());
-                        again = Some(Instant::now() + REST);
+                    if let Err(error) = self.embed_step(&mut unembedded) {
+                        tracing::warn!("background embedding is paused: {error}");
+                        unembedded = Some(Vec::new());
+                        retry_at = Some(Instant::now() + RETRY_DELAY);
                     }
                 }
             }
         }
         if self.shared.is_displaced() {
-            // What stands in the folder now belongs to whoever made it.
-            return self.writer.abandon_files();
+            // The folder contains an index of another process, which must not be changed.
+            return self.writer.discard();
         }
         if let Err(error) = self.writer.close() {
-            tracing::warn!("the index was not sealed, so the next command checks it: {error}");
+            tracing::warn!(
+                "the seal of the index cannot be written, so the next command checks the index: {error}"
+            );
         }
     }
 
-    fn sync(&mut self, changes: &SyncScope, progress: &Progress) -> Result<SyncReport> {
+    fn sync(&mut self, scope: &SyncScope, progress: &Progress) -> Result<SyncReport> {
         if self.shared.is_displaced() {
             return Err(displaced());
         }
-        self.show_replaced()?;
-        let result = self.writer.sync(changes, progress, &self.stop);
-        self.show_replaced()?;
+        self.reopen_replaced_catalog()?;
+        let result = self.writer.sync(scope, progress, &self.stop);
+        self.reopen_replaced_catalog()?;
         let mut report = result?;
-        self.shared.seen().append(&mut report.moves);
+        self.shared.observed_moves().append(&mut report.moves);
         if report.generation != self.shared.current().generation {
             self.shared.publish()?;
         }
         if report.changed_anything() {
-            self.shared.tell(&report);
+            self.shared.notify(&report);
         }
         Ok(report)
     }
 
-    /// Lets readers open the catalog again where the writer replaced it.
-    fn show_replaced(&mut self) -> Result<()> {
+    /// Opens the catalog for readers again if the writer replaced its file.
+    fn reopen_replaced_catalog(&mut self) -> Result<()> {
         if let State::Replaced = self.writer.state {
             self.shared.reopen()?;
             self.writer.state = State::Open;
@@ -117,17 +121,17 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Merges a few segments and empties the catalog's log where it is due; says whether there may be more to merge.
-    fn tidy_step(&mut self, is_idle: bool) -> bool {
+    /// Empties the catalog's log and merges segments if that is due. Returns whether there may be more to merge.
+    fn maintenance_step(&mut self, is_idle: bool) -> bool {
         if self.shared.is_displaced() {
             return false;
         }
-        self.writer.empty_log_if_due(is_idle);
+        self.writer.checkpoint_if_due(is_idle);
         let merged = self.writer.merge_if_due(is_idle);
         let shown =
             merged.and_then(|merged| if merged { self.shared.publish().map(|()| true) } else { Ok(false) });
         shown.unwrap_or_else(|error| {
-            tracing::warn!("the index is not merged for now: {error}");
+            tracing::warn!("segments of the full text cannot be merged now: {error}");
             false
         })
     }
@@ -138,14 +142,14 @@ impl WriterThread {
         };
         self.writer.open_vectors()?;
         let total = usize::try_from(self.writer.count_pending()?).unwrap_or(0);
-        let files = self.writer.waiting_files()?;
+        let files = self.writer.files_without_vectors()?;
         let stop = Arc::clone(&self.stop);
         let mut made = 0;
         if total > 0 {
-            self.writer.break_seal()?;
+            self.writer.remove_seal()?;
         }
         progress(Phase::Embed, 0, total);
-        // Files are joined into groups large enough to keep every core busy.
+        // Files are embedded in groups that are large enough for all cores.
         for group in files.chunks(32) {
             if stop.load(Ordering::Relaxed) {
                 break;
@@ -160,50 +164,50 @@ impl WriterThread {
             match done {
                 Ok(done) => made += done,
                 Err(error) => {
-                    // What was made before is kept, and counts.
-                    self.settle(progress)?;
+                    // The vectors made so far are kept and counted.
+                    self.finish_embedding(progress)?;
                     return Err(error);
                 }
             }
             progress(Phase::Embed, made, total);
         }
-        self.settle(progress)?;
+        self.finish_embedding(progress)?;
         Ok(made)
     }
 
-    /// Embeds the passages of one file; the pending count and the snapshot follow now and then.
-    fn fill_step(&mut self, waiting: &mut Option<Vec<i64>>) -> Result<()> {
+    /// Embeds the passages of one file. The pending count and the snapshot are updated after every 64 files.
+    fn embed_step(&mut self, unembedded: &mut Option<Vec<i64>>) -> Result<()> {
         let Some(embedder) = self.embedder.clone().filter(|_| !self.shared.is_displaced()) else {
-            *waiting = Some(Vec::new());
+            *unembedded = Some(Vec::new());
             return Ok(());
         };
-        if waiting.is_none() {
+        if unembedded.is_none() {
             self.writer.open_vectors()?;
-            let mut files = self.writer.waiting_files()?;
+            let mut files = self.writer.files_without_vectors()?;
             files.reverse();
-            *waiting = Some(files);
+            *unembedded = Some(files);
         }
-        let Some(file) = waiting.as_ref().and_then(|files| files.last().copied()) else {
+        let Some(file) = unembedded.as_ref().and_then(|files| files.last().copied()) else {
             return Ok(());
         };
-        self.writer.break_seal()?;
+        self.writer.remove_seal()?;
         let (stop, urgent) = (Arc::clone(&self.stop), Arc::clone(&self.urgent));
         let halt = || stop.load(Ordering::Relaxed) || urgent.load(Ordering::Relaxed);
         self.writer.embed_files(&[file], &*embedder, Effort::Background, &|_| {}, &halt)?;
-        if let (false, Some(files)) = (halt(), waiting) {
+        if let (false, Some(files)) = (halt(), unembedded) {
             files.pop();
             if files.len().is_multiple_of(64) {
-                self.settle(&|_, _, _| {})?;
+                self.finish_embedding(&|_, _, _| {})?;
             }
         }
         Ok(())
     }
 
-    fn settle(&mut self, progress: &Progress) -> Result<()> {
+    fn finish_embedding(&mut self, progress: &Progress) -> Result<()> {
         let stop = Arc::clone(&self.stop);
         progress(Phase::Graph, 0, 0);
-        self.writer.settle_vectors(&|| stop.load(Ordering::Relaxed))?;
+        self.writer.finish_vectors(&|| stop.load(Ordering::Relaxed))?;
         self.shared.publish()?;
-        self.writer.drop_replaced()
+        self.writer.remove_unused_vectors()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::index::bm25::Word;
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::text::note::PieceKind;
 use crate::text::passage::Passage;
 use crate::text::span::Span;
@@ -32,7 +32,7 @@ pub struct Excerpt {
 /// Chooses the passage with the most words of the query, or else the passage `nearest`, given by its index, and
 /// cuts the snippet out of it.
 pub fn excerpt(
-    reading: &Reading,
+    reading: &ParsedNote,
     words: &[Word],
     nearest: Option<usize>,
     stem: &mut CachedStemmer,
@@ -42,7 +42,7 @@ pub fn excerpt(
 
 /// Chooses a passage like [`excerpt`], and cuts a snippet of about `length` bytes.
 pub fn excerpt_of(
-    reading: &Reading,
+    reading: &ParsedNote,
     words: &[Word],
     nearest: Option<usize>,
     length: usize,
@@ -58,7 +58,7 @@ pub fn excerpt_of(
     let passage = passages.swap_remove(chosen);
     let (snippet, is_cut) = cut(reading, &passage, words, length, stem);
     Excerpt {
-        trail: reading.trail_of(&passage),
+        trail: reading.heading_path_of(&passage),
         lines: reading.lines_of(passage.span),
         marks: marks(&snippet, words, stem),
         snippet,
@@ -70,7 +70,7 @@ pub fn excerpt_of(
 /// Creates the excerpt of the spans that a condition asks for, such as tasks: their lines, from the first one on.
 /// Returns `None` if there are no spans.
 pub fn excerpt_of_parts(
-    reading: &Reading,
+    reading: &ParsedNote,
     parts: &[Span],
     words: &[Word],
     stem: &mut CachedStemmer,
@@ -98,7 +98,7 @@ pub fn excerpt_of_parts(
     let start = parts.first().map_or(0, |part| part.start);
     let around = passages.iter().rfind(|passage| passage.span.start <= start);
     Some(Excerpt {
-        trail: around.map_or_else(String::new, |passage| reading.trail_of(passage)),
+        trail: around.map_or_else(String::new, |passage| reading.heading_path_of(passage)),
         lines: (first, last.max(first)),
         marks: marks(&snippet, words, stem),
         snippet,
@@ -118,7 +118,7 @@ pub fn matched_words(text: &str, words: &[Word], stem: &mut CachedStemmer) -> Ha
 
 /// Returns the index of the passage that [`excerpt`] chooses.
 pub fn best_passage(
-    reading: &Reading,
+    reading: &ParsedNote,
     words: &[Word],
     nearest: Option<usize>,
     stem: &mut CachedStemmer,
@@ -175,7 +175,7 @@ fn each_match(
 /// Cuts about `length` bytes around the densest matches at word boundaries, without comments. Returns the text, and
 /// whether the passage continues after it. Of a canvas, the text of the cards is cut, not the JSON.
 fn cut(
-    reading: &Reading,
+    reading: &ParsedNote,
     passage: &Passage,
     words: &[Word],
     length: usize,

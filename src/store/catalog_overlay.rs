@@ -14,7 +14,6 @@ use crate::platform;
 use crate::store::core::Core;
 use crate::store::lookup::Lookup;
 use crate::store::source::Source;
-use crate::store::sync::IndexSync;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
 
@@ -34,7 +33,7 @@ impl<'a> View<'a> {
     /// Looks at the vault: brings the index in line where this process may, else remembers what it lacks.
     pub(super) fn new(core: &'a Core) -> Result<Self> {
         let drift = if core.index.promote()? {
-            IndexSync::of(core).catch_up()?;
+            core.index.follower().catch_up(None)?;
             Drift::default()
         } else {
             core.index.drift(&core.vault)?

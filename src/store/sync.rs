@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::Counts;
 use crate::index::follow::CatchUp;
-use crate::index::{Holder, Progress, SyncReport, SyncScope, silent};
+use crate::index::{Holder, Progress, SyncReport, SyncScope};
 use crate::journal::event::{Event, OP_MOVED, TouchedFile};
 use crate::store::core::{Core, former_of};
 use crate::store::lookup::Lookup;
@@ -29,22 +29,14 @@ const PATIENCE: Duration = Duration::from_millis(300);
 impl IndexSync<'_> {
     /// Returns whether this process follows the files: a search then asks the watch instead of scanning.
     pub fn is_following(&self) -> bool {
-        self.core.index.files().are_followed()
-    }
-
-    /// Indexes all changes of the files until now.
-    ///
-    /// # Errors
-    /// `Conflict` if another process writes the index; `Io` if the vault cannot be listed.
-    pub(super) fn catch_up(&self) -> Result<SyncReport> {
-        self.core.index.files().catch_up()
+        self.core.index.follower().is_following()
     }
 
     /// Brings the index in line with the files for a caller that must not wait. What takes longer than `patience` is left
     /// to other processes, or to the next call.
     pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
         if self.core.index.promote()? {
-            self.core.index.sync_within(SyncScope::All, silent(), patience)?;
+            self.core.index.follower().catch_up(Some(patience))?;
             self.note_moves();
         }
         Ok(())
@@ -71,7 +63,10 @@ impl IndexSync<'_> {
 
     /// Brings the index in line with the files where this process writes it; gives the number of changes that it lacks.
     fn refresh_as_writer(&self) -> Result<usize> {
-        match self.patience(SEARCH).and_then(|limit| self.core.index.files().catch_up_within(limit)) {
+        let files = self.core.index.follower();
+        // A process that follows the files serves other requests, too, so this one does not wait for long.
+        let limit = files.is_requested().then(|| self.patience(SEARCH)).transpose();
+        match limit.and_then(|limit| files.catch_up(limit)) {
             // A full disk, for instance: the index can still be read.
             Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
                 let drift = self.core.index.drift(&self.core.vault)?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sidenote::index::embed::{Effort, Embed as _, MiniLm};
-use sidenote::index::indexed_document::Reading;
+use sidenote::index::indexed_document::ParsedNote;
 use sidenote::memory::duplicate::{agree, digest};
 use sidenote::text::frontmatter;
 use sidenote::text::path::NotePath;
@@ -51,14 +51,14 @@ fn written(folder: &Path, texts: &mut Texts) -> Vec<Written> {
         let bytes = fs::read(&file).unwrap();
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
         let path = NotePath::parse("Note.md").unwrap();
-        let reading = Reading::new(&path, &bytes);
+        let reading = ParsedNote::new(&path, &bytes);
         let body = reading.text[frontmatter::read(&reading.text).1..].trim().to_owned();
         let titled = reading.embedded_texts().into_iter().map(|text| texts.add(text)).collect();
         // Its title is its first words, which the passage does not repeat.
         let title: String = body.chars().take(60).collect();
         let own = serde_json::to_string(title.lines().next().unwrap_or("")).unwrap();
         let saved = format!("---\ntitle: {own}\n---\n{body}\n");
-        let plain = Reading::new(&path, saved.as_bytes()).embedded_texts();
+        let plain = ParsedNote::new(&path, saved.as_bytes()).embedded_texts();
         let plain = plain.into_iter().map(|text| texts.add(text)).collect();
         notes.push(Written { name, whole: texts.add(body.clone()), body, titled, plain });
     }

@@ -13,7 +13,7 @@ use std::process::Command;
 use serde_json::Value;
 use sidenote::config::Config;
 use sidenote::index::embed::{Effort, Embed, MiniLm, OnnxEmbedder};
-use sidenote::index::indexed_document::Reading;
+use sidenote::index::indexed_document::ParsedNote;
 use sidenote::text::path::NotePath;
 use tokenizers::Tokenizer;
 use tokenizers::models::wordpiece::WordPiece;
@@ -553,7 +553,7 @@ fn texts(count: usize) -> Vec<String> {
             } else if path.extension().is_some_and(|end| end == "md") {
                 let name = NotePath::parse(path.file_name().unwrap().to_str().unwrap()).unwrap();
                 let bytes = fs::read(&path).unwrap();
-                texts.extend(Reading::new(&name, &bytes).embedded_texts());
+                texts.extend(ParsedNote::new(&name, &bytes).embedded_texts());
                 let text = String::from_utf8(bytes).unwrap();
                 texts.extend(text.split("\n\n").filter(|part| part.len() > 40).map(str::to_owned));
             }

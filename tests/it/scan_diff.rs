@@ -212,12 +212,12 @@ fn a_scan_holds_one_folder_and_the_differences_in_memory() {
         let store = vault.store();
         let mut settled = (0..1000).map(|_| store.index().sync(silent()).unwrap());
         let report = settled.find(|report| report.read == 0).expect("files at rest are not read for ever");
-        assert_eq!((report.scanned, report.held), (folders * 10, 10));
+        assert_eq!((report.scanned, report.peak_files), (folders * 10, 10));
         vault.write("0/0/n0.md", "otter");
         vault.rename("0/1/n10.md", "0/1/moved.md");
         let report = store.index().sync(silent()).unwrap();
         assert_eq!((report.scanned, report.changed, report.moved), (folders * 10, 1, 1));
-        assert!(report.held <= 10 + 4, "{}", report.held);
+        assert!(report.peak_files <= 10 + 4, "{}", report.peak_files);
     }
 }
 

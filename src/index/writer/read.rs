@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::ErrorKind;
 use crate::index::bm25::Analyzer;
 use crate::index::catalog::FileKind;
-use crate::index::diff::{Candidate, stat_of};
-use crate::index::indexed_document::Document;
+use crate::index::diff::{ChangedFile, stat_of};
+use crate::index::indexed_document::IndexedDocument;
 use crate::vault::Vault;
 
 /// A time stamp this close to the time of reading does not prove that a file is unchanged, because kernel clocks are coarse.
@@ -21,20 +21,21 @@ const GROUP_BYTES: u64 = 500_000;
 
 /// One file that was read.
 pub(super) struct FileRead {
-    /// The index of its candidate.
+    /// The index of the changed file in the batch.
     pub(super) at: usize,
-    pub(super) document: Document,
-    /// The length of the file; 0 where nothing was read.
+    pub(super) document: IndexedDocument,
+    /// The length of the file in bytes, or 0 if it was not read.
     pub(super) bytes: u64,
     pub(super) warning: Option<String>,
     /// Whether reading failed.
     pub(super) failed: bool,
 }
 
-/// Reads the next few candidates; none where all are taken. Sending one at a time would wake threads all the time.
+/// Reads the next few files. Returns none if all are taken. A group is sent at a time, because sending single files
+/// would wake the receiver too often.
 pub(super) fn read_group(
     vault: &Vault,
-    candidates: &[Candidate],
+    changed: &[ChangedFile],
     next: &AtomicUsize,
     started: i64,
     analyzer: &mut Analyzer,
@@ -43,44 +44,44 @@ pub(super) fn read_group(
     let mut bytes = 0;
     while group.len() < GROUP && bytes < GROUP_BYTES {
         let at = next.fetch_add(1, Ordering::Relaxed);
-        let Some(candidate) = candidates.get(at) else { break };
-        let read = read_candidate(vault, at, candidate, started, analyzer);
+        let Some(changed_file) = changed.get(at) else { break };
+        let read = read_changed_file(vault, at, changed_file, started, analyzer);
         bytes += read.bytes;
         group.push(read);
     }
     group
 }
 
-fn read_candidate(
+fn read_changed_file(
     vault: &Vault,
     at: usize,
-    candidate: &Candidate,
+    changed_file: &ChangedFile,
     started: i64,
     analyzer: &mut Analyzer,
 ) -> FileRead {
-    let file = &candidate.stat;
+    let file = &changed_file.stat;
     let stat = stat_of(file);
     let newest = stat.mtime_ns.max(stat.ctime_ns);
     let margin = if stat.mtime_ns % 1_000_000_000 == 0 { RACY_COARSE_NS } else { RACY_NS };
     let racy = newest.saturating_add(margin) >= started;
     if FileKind::of(&file.path) == FileKind::Attachment {
-        let document = Document::attachment(&file.path, stat, false, candidate.excluded);
+        let document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
         return FileRead { at, document, bytes: 0, warning: None, failed: false };
     }
     let unreadable = |why: &str, again: bool| FileRead {
         at,
-        document: Document::unreadable(&file.path, stat, again, candidate.excluded, why),
+        document: IndexedDocument::unreadable(&file.path, stat, again, changed_file.excluded, why),
         bytes: 0,
         warning: Some(why.to_owned()),
         failed: true,
     };
     let bytes = match vault.read(&file.path) {
         Ok(bytes) => bytes,
-        // What the system refuses now it may give later; what we refuse stays refused until the file changes.
+        // An error of the system may be temporary. What this program refuses stays refused until the file changes.
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
     let length = bytes.len() as u64;
-    let read = || Document::of_note(&file.path, bytes, stat, racy, candidate.excluded, analyzer);
+    let read = || IndexedDocument::from_note(&file.path, bytes, stat, racy, changed_file.excluded, analyzer);
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => FileRead {
             at,

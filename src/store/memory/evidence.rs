@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Snapshot;
 use crate::index::bm25::Word;
 use crate::index::catalog::{FileKind, Filter, Inactive};
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::memory::recall::MatchEvidence;
 use crate::parallel;
 use crate::search::SearchHit;
@@ -69,7 +69,7 @@ impl Recalls<'_> {
         }
         // What is gone since is not given.
         let bytes = self.core.read_bytes(&hit.row.path).ok()?;
-        let reading = Reading::new(&hit.row.path, &bytes);
+        let reading = ParsedNote::new(&hit.row.path, &bytes);
         let shown = excerpt_of(&reading, words, hit.passage, length, stem);
         let aliases =
             reading.note.frontmatter.as_ref().map_or_else(String::new, |front| front.aliases.join("\n"));

@@ -147,7 +147,8 @@ impl Searches<'_> {
         if !request.shares.is_empty() {
             let bm25 = run(Mode::Bm25, fusion, &snapshot)?;
             for &percent in &request.shares {
-                let partly = self.core.index.partly(&snapshot, |path| is_in_share(path.as_str(), percent))?;
+                let partly =
+                    self.core.index.with_vectors_of(&snapshot, |path| is_in_share(path.as_str(), percent))?;
                 let hybrid = run(Mode::Hybrid, fusion, &partly)?;
                 let paired = compared(&hybrid, &bm25);
                 let (bm25, hybrid) = (bm25.ndcg_at_10, hybrid.ndcg_at_10);

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Snapshot;
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, Inactive};
 use crate::index::file_set::FileSet;
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::parallel;
 use crate::search::fuse::{FusedHit, Fusion, NoteScores, Ranked, fuse};
 use crate::search::text_match::{QueryTerm, QueryTermKind};
@@ -227,7 +227,7 @@ impl Searches<'_> {
     fn names_of(&self, row: &FileRow) -> Result<Vec<String>> {
         let mut names = vec![row.title.clone(), row.path.stem().to_owned()];
         if row.kind == FileKind::Note {
-            let reading = Reading::new(&row.path, &self.core.read_bytes(&row.path)?);
+            let reading = ParsedNote::new(&row.path, &self.core.read_bytes(&row.path)?);
             names.extend(reading.note.frontmatter.into_iter().flat_map(|front| front.aliases));
         }
         let mut seen = HashSet::new();
@@ -247,7 +247,7 @@ impl Searches<'_> {
                 return Ok(Vec::new());
             }
         };
-        let reading = Reading::new(&row.path, &bytes);
+        let reading = ParsedNote::new(&row.path, &bytes);
         let plain = unlinked(&reading);
         let mut found: Vec<MentionItem> = Vec::new();
         for term in terms {
@@ -270,7 +270,7 @@ impl Searches<'_> {
 }
 
 /// Gives a note's running text at its own places, with everything else blanked: links, code, comments, properties.
-fn unlinked(reading: &Reading) -> String {
+fn unlinked(reading: &ParsedNote) -> String {
     let text = reading.prose();
     let mut plain: Vec<u8> =
         text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { byte } else { 0 }).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::index::catalog::FileKind;
 use crate::index::embed::rerank::order_by;
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::parallel;
 use crate::search::query::Query;
 use crate::search::snippet::best_passage;
@@ -68,7 +68,7 @@ impl Searches<'_> {
         }
         // What went away since is left out when it is to be shown.
         let Ok(bytes) = self.core.read_bytes(&hit.row.path) else { return String::new() };
-        let reading = Reading::new(&hit.row.path, &bytes);
+        let reading = ParsedNote::new(&hit.row.path, &bytes);
         let place = best_passage(&reading, &query.words, hit.passage, stem);
         reading.embedded_texts().into_iter().nth(place).unwrap_or_default()
     }

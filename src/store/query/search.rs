@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, Filter, Inactive};
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::memory::score::IntentScore;
 use crate::memory::tier::Tier;
 use crate::parallel;
@@ -206,7 +206,7 @@ impl Searches<'_> {
         if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
             return Ok(());
         }
-        let files = self.core.index.recent()?;
+        let files = self.core.index.recent_without_vectors()?;
         if files.is_empty() {
             return Ok(());
         }
@@ -311,7 +311,7 @@ impl Searches<'_> {
                 return None;
             }
         };
-        let reading = Reading::new(&hit.row.path, &bytes);
+        let reading = ParsedNote::new(&hit.row.path, &bytes);
         let asked_for =
             query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
         // What cannot be judged has been told of by the search itself.

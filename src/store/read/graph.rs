@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::index::catalog::{FileId, LinkRow};
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::store::NoteItem;
 use crate::store::lookup::Lookup;
 use crate::store::read::Reads;
@@ -89,7 +89,7 @@ impl Reads<'_> {
             let catalog = self.core.index.catalog();
             (catalog.links().outgoing(row.id)?, catalog.links().incoming(row.id)?)
         };
-        let mut readings: HashMap<FileId, Option<Reading>> = HashMap::new();
+        let mut readings: HashMap<FileId, Option<ParsedNote>> = HashMap::new();
         let mut outgoing: Vec<LinkItem> = Vec::new();
         let mut unresolved = Vec::new();
         // By target, the links that name a part of it: their places in the list, and their subpaths.
@@ -140,7 +140,7 @@ impl Reads<'_> {
 
     fn backlink(
         &self,
-        readings: &mut HashMap<FileId, Option<Reading>>,
+        readings: &mut HashMap<FileId, Option<ParsedNote>>,
         link: &LinkRow,
     ) -> Result<Option<Backlink>> {
         let Some(source) = self.core.index.catalog().rows(&[link.source])?.pop() else {
@@ -161,9 +161,9 @@ impl Reads<'_> {
     /// Reads a note once per request; `None` where it went away.
     fn reading<'a>(
         &self,
-        readings: &'a mut HashMap<FileId, Option<Reading>>,
+        readings: &'a mut HashMap<FileId, Option<ParsedNote>>,
         id: FileId,
-    ) -> Result<Option<&'a Reading>> {
+    ) -> Result<Option<&'a ParsedNote>> {
         let reading = match readings.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
@@ -174,9 +174,9 @@ impl Reads<'_> {
         Ok(reading.as_ref())
     }
 
-    fn read_if_there(&self, path: &NotePath) -> Result<Option<Reading>> {
+    fn read_if_there(&self, path: &NotePath) -> Result<Option<ParsedNote>> {
         match self.core.read_bytes(path) {
-            Ok(bytes) => Ok(Some(Reading::new(path, &bytes))),
+            Ok(bytes) => Ok(Some(ParsedNote::new(path, &bytes))),
             Err(error) => {
                 self.core.warn_unless_gone(&error);
                 Ok(None)

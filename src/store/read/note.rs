@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileId, FileKind, FileRow, LinkRow};
-use crate::index::indexed_document::Reading;
+use crate::index::indexed_document::ParsedNote;
 use crate::store::lookup::Lookup;
 use crate::store::read::Reads;
 use crate::text::link::Link;
@@ -158,7 +158,7 @@ impl Reads<'_> {
             let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
             return Err(Error::invalid(format!("{path} is {kind} of {size} bytes, and no text")));
         }
-        let reading = Reading::new(&row.path, &bytes);
+        let reading = ParsedNote::new(&row.path, &bytes);
         if let Some(text) = utf16_text(&reading, &bytes) {
             return whole_utf16(row, &bytes, text, request);
         }
@@ -213,7 +213,7 @@ impl Reads<'_> {
     pub fn inspect(&self, name: &str) -> Result<InspectReply> {
         let row = Lookup::of(self.core).find(name)?;
         let bytes = self.core.read_bytes(&row.path)?;
-        let reading = Reading::new(&row.path, &bytes);
+        let reading = ParsedNote::new(&row.path, &bytes);
         let note = &reading.note;
         let settings = self.core.vault.settings();
         let resolved = self.resolved_links(&row, note)?;
@@ -264,7 +264,7 @@ impl Reads<'_> {
                 .map(|passage| InspectPassage {
                     span: passage.span,
                     lines: reading.lines_of(passage.span),
-                    heading: reading.trail_of(passage),
+                    heading: reading.heading_path_of(passage),
                 })
                 .collect(),
             problems: note.problems.clone(),
@@ -296,7 +296,7 @@ fn tags_once(note: &Note) -> Vec<String> {
 }
 
 /// Decodes a file that is UTF-16, which is not searched; nothing for any other file.
-fn utf16_text(reading: &Reading, bytes: &[u8]) -> Option<String> {
+fn utf16_text(reading: &ParsedNote, bytes: &[u8]) -> Option<String> {
     reading.note.problems.iter().find(|problem| problem.code == "utf-16")?;
     // Without a byte order mark, the zero half of a letter tells.
     let is_big = bytes.starts_with(&[0xFE, 0xFF]) || bytes.first() == Some(&0);
@@ -351,7 +351,7 @@ fn split_subpath(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn find_section(reading: &Reading, section: &str) -> Option<Span> {
+fn find_section(reading: &ParsedNote, section: &str) -> Option<Span> {
     let subpath = if section.starts_with('#') { section.to_owned() } else { format!("#{section}") };
     match reading.note.subpath(&subpath)? {
         SubpathTarget::Heading(at) => reading.note.section_span(&reading.text, at),
@@ -360,7 +360,7 @@ fn find_section(reading: &Reading, section: &str) -> Option<Span> {
     }
 }
 
-fn no_section(reading: &Reading, path: &str, section: &str) -> Error {
+fn no_section(reading: &ParsedNote, path: &str, section: &str) -> Error {
     let headings: Vec<&str> =
         reading.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
     let error = Error::not_found(format!("{path} has no section {section:?}"));

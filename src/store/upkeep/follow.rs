@@ -33,7 +33,7 @@ impl Drop for Follower {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
         // Changes that are not reported yet are left to the scan of the next command.
-        self.core.index.files().stop_watching();
+        self.core.index.follower().stop_watching();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread that follows the files panicked");
@@ -49,7 +49,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Internal` if no thread can be started.
     pub fn follow(&self, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
-        self.core.index.files().set_followed(true);
+        self.core.index.follower().set_requested(true);
         let stop = Arc::new(AtomicBool::new(false));
         let (core, stopped) = (self.core.clone(), Arc::clone(&stop));
         let mut told = told;
@@ -59,7 +59,7 @@ impl Upkeep<'_> {
                 let mut said = String::new();
                 while !stopped.load(Ordering::Relaxed) {
                     let woken = || IndexSync::of(&core).note_moves();
-                    if let Err(error) = core.index.files().follow(&stopped, woken, &mut told) {
+                    if let Err(error) = core.index.follower().follow(&stopped, woken, &mut told) {
                         // The vault may be away for long, and one sentence about that is enough.
                         if error.to_string() != said {
                             tracing::warn!("the files are not followed for the moment: {error}");
@@ -71,7 +71,7 @@ impl Upkeep<'_> {
                         std::thread::park_timeout(TURN);
                     }
                 }
-                core.index.files().set_followed(false);
+                core.index.follower().set_requested(false);
             })
             .map_err(unstarted)?;
         let mut follower =
