@@ -1,4 +1,4 @@
-//! `sidenote backup`, `backups` and `restore-backup`.
+//! `sidenote backup`, `sidenote backups` and `sidenote restore-backup`: make, list and restore backups.
 
 use std::path::PathBuf;
 
@@ -10,31 +10,35 @@ use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::BackupItem;
 
-/// Copy the vault and its journal into a folder of backups; the newest ten are kept.
+/// Back up the vault and its journal.
+///
+/// The latest ten backups are kept.
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
-    /// The folder, outside of the notes; .sidenote/backups where nothing is set.
+    /// The folder of backups. Default: the setting backup.dir, or .sidenote/backups.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
 
-/// List backups, the newest first.
+/// List backups, newest first.
 #[derive(Debug, Args)]
 pub(super) struct BackupsArgs {
-    /// Their folder.
+    /// The folder of backups. Default: the setting backup.dir, or .sidenote/backups.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
-/// Bring a backup back: into this vault, where notes that are gone or different get the bytes that they had and what
-/// came since stays; or with --to as a vault of its own.
+/// Restore a backup.
+///
+/// Without --to, it is restored into this vault: missing and changed files are restored, and files created since the
+/// backup stay.
 #[derive(Debug, Args)]
 pub(super) struct RestoreBackupArgs {
-    /// Its name, or its folder.
+    /// The name of the backup as `backups` prints it, or its folder.
     backup: String,
-    /// A folder that is empty or not there yet.
+    /// Restore into this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
     /// The folder of backups.

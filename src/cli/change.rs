@@ -42,7 +42,9 @@ struct EditOptions {
 pub(super) enum ChangeCommand {
     New(new::NewArgs),
     Append(append::AppendArgs),
-    /// Insert text at the beginning of a note, after its frontmatter, or of a section.
+    /// Insert text at the beginning of a note or section.
+    ///
+    /// In a note, the text is inserted after the frontmatter.
     Prepend(append::AppendArgs),
     Replace(replace::ReplaceArgs),
     Set(property::SetArgs),

@@ -7,10 +7,11 @@ use super::{CommandContext, Outcome, output};
 use crate::error::Result;
 use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
 
-/// Look for broken and ambiguous links, clashing names, duplicate ids and notes, broken frontmatter, leftovers of git.
+/// Report problems of the vault, such as broken links.
 ///
-/// Reads every note and changes none. The exit code is 0 whatever is found; with --strict it is 8 where a problem of
-/// that severity or above is among those shown.
+/// Problems are broken and ambiguous links, clashing names, duplicate ids and notes, invalid frontmatter, merge
+/// conflicts and more; --only lists all kinds. No note is changed. The exit code is 0 even if problems are found; with --strict it is 8 if a problem of that
+/// severity or above is shown.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote check
@@ -18,26 +19,26 @@ use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
   sidenote check --strict || echo \"the vault has errors\"
   sidenote check --strict=info --json")]
 pub(super) struct CheckArgs {
-    /// Bring the index up to date: that it was behind the files is no problem then.
+    /// Update the index, instead of reporting that it is out of date.
     #[arg(long)]
     fix: bool,
-    /// Show problems of this code alone; may be repeated.
-    #[arg(long, value_name = "CODE", value_parser = codes())]
+    /// Show only problems with this code; may be repeated.
+    #[arg(long, value_name = "CODE", value_parser = code_parser())]
     only: Vec<String>,
-    /// Exit with 8 where a problem of this severity or above is found; error where no severity is given.
+    /// Exit with 8 if a problem of this severity or above is found. Without a severity: error.
     #[arg(long, value_enum, value_name = "SEVERITY", num_args = 0..=1, require_equals = true,
           default_missing_value = "error")]
     strict: Option<SeverityArg>,
 }
 
-/// Severities as the flag spells them.
+/// The values of `--strict`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SeverityArg {
     /// Something is broken or lost.
     Error,
-    /// Something may lead somebody astray, or is broken.
+    /// Something is broken or may be misleading.
     Warning,
-    /// Anything at all.
+    /// Any problem.
     Info,
 }
 
@@ -51,8 +52,8 @@ impl From<SeverityArg> for Severity {
     }
 }
 
-/// Accepts the codes that there are; `--help` lists them with what they mean.
-fn codes() -> PossibleValuesParser {
+/// Returns a parser that accepts the known codes. `--help` lists them with their meanings.
+fn code_parser() -> PossibleValuesParser {
     let value = |known: &ProblemCode| {
         PossibleValue::new(known.code).help(format!("{}: {}", known.severity.name(), known.meaning))
     };
@@ -60,15 +61,16 @@ fn codes() -> PossibleValuesParser {
 }
 
 pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
-    // Without --fix the index is compared, not brought up to date.
+    // Without --fix the index is compared with the files and not updated.
     let store = context.store()?;
     let mut reply = store.upkeep().check(args.fix)?;
     if !args.only.is_empty() {
         reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));
     }
     context.out.reply(&reply, show)?;
-    let least = args.strict.map(Severity::from);
-    let is_found = least.is_some_and(|least| reply.problems.iter().any(|problem| problem.severity >= least));
+    let min_severity = args.strict.map(Severity::from);
+    let is_found =
+        min_severity.is_some_and(|min| reply.problems.iter().any(|problem| problem.severity >= min));
     Ok(if is_found { Outcome::ProblemsFound } else { Outcome::Done })
 }
 
@@ -83,7 +85,7 @@ fn show(reply: &CheckReply) -> String {
     let summary = if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") };
     text.push_str(&format!("{}: {summary}\n", output::count(reply.notes, "note")));
     if !reply.fixed {
-        text.push_str("another process keeps the index, and has not read every file yet\n");
+        text.push_str("another process writes the index and has not read every changed file yet\n");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! Configuration of MCP clients: entries that start our server, printed, or merged into a client's settings file.
+//! Settings of MCP clients: entries that start our server, printed or merged into the settings file of a client.
 
 use std::fmt;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform::{self, OpenMode};
 
-/// The name of our server in a client's settings.
+/// The name of our server in the settings of a client.
 const NAME: &str = "sidenote";
 
 /// A program that talks to MCP servers.
@@ -41,19 +41,19 @@ pub(super) struct ServerCommand {
     pub(super) arguments: Vec<String>,
 }
 
-/// What became of a client's settings.
+/// The reply of `mcp config`: the settings file of a client, and whether it was written.
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigWritten {
-    /// The client's settings file.
+    /// The settings file of the client.
     file: PathBuf,
-    /// Where the file is kept as it was.
+    /// The copy of the previous file.
     #[serde(skip_serializing_if = "Option::is_none")]
     backup: Option<PathBuf>,
-    /// The whole file, as it is now or would be.
+    /// The text of the whole file, as it is now or would be.
     text: String,
-    /// Whether it was written.
+    /// Whether the file was written.
     applied: bool,
-    /// Whether it said so already.
+    /// Whether the file had the settings already.
     unchanged: bool,
 }
 
@@ -61,26 +61,26 @@ impl fmt::Display for ConfigWritten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.display();
         match (self.applied, self.unchanged, &self.backup) {
-            (_, true, _) => writeln!(f, "{file} says so already"),
+            (_, true, _) => writeln!(f, "{file} is up to date already"),
             (false, ..) => write!(f, "{file} would be:\n{}", self.text),
             (true, _, Some(backup)) => {
-                writeln!(f, "{file} starts sidenote; as it was it is in {}", backup.display())
+                writeln!(f, "{file} starts sidenote now; the previous file is {}", backup.display())
             }
-            (true, _, None) => writeln!(f, "{file} starts sidenote"),
+            (true, _, None) => writeln!(f, "{file} starts sidenote now"),
         }
     }
 }
 
 impl Client {
-    /// Gives what to paste into the client's settings.
+    /// Returns the text to paste into the settings of the client.
     pub(super) fn snippet(self, server: &ServerCommand) -> Result<String> {
         self.merged("", Path::new("the snippet"), server)
     }
 
-    /// Merges the server into the client's settings; what was there is kept beside the file.
+    /// Merges the server into the settings of the client, and keeps a copy of the previous file.
     ///
     /// # Errors
-    /// `Invalid` where the file cannot be read as its form; `Io` where it cannot be read or written.
+    /// `Invalid` if the file cannot be parsed; `Io` if it cannot be read or written.
     pub(super) fn write(
         self,
         server: &ServerCommand,
@@ -99,15 +99,15 @@ impl Client {
         let text = self.merged(before.as_deref().unwrap_or(""), &file, server)?;
         let unchanged = before.as_deref() == Some(text.as_str());
         let applied = !dry_run && !unchanged;
-        // An earlier one may hold what a person wrote, and stays.
-        let backup = before.filter(|_| applied).map(|before| (free_beside(&file), before));
+        // An earlier backup may hold what a person wrote, so it is not overwritten.
+        let backup = before.filter(|_| applied).map(|before| (free_backup_path(&file), before));
         if applied {
             save(&file, &text, backup.as_ref())?;
         }
         Ok(ConfigWritten { file, backup: backup.map(|(path, _)| path), text, applied, unchanged })
     }
 
-    /// Gives the place of the client's settings.
+    /// Returns the path of the settings file of the client.
     fn file(self) -> Result<PathBuf> {
         let dirs = etcetera::choose_base_strategy()
             .map_err(|error| Error::invalid("there is no home folder").with_source(error))?;
@@ -142,17 +142,17 @@ impl Client {
 fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<String> {
     let unreadable = |why: &str| {
         Error::invalid(format!("{} {why}", file.display()))
-            .with_hint("paste what the command prints without --write")
+            .with_hint("run the command without --write, and paste what it prints")
     };
     let mut settings: Map<String, Value> = if text.trim().is_empty() {
         Map::new()
     } else {
-        serde_json::from_str(text).map_err(|error| unreadable("is not plain JSON").with_source(error))?
+        serde_json::from_str(text)
+            .map_err(|error| unreadable("is not valid JSON without comments").with_source(error))?
     };
     let servers = settings.entry(section).or_insert_with(|| Value::Object(Map::new()));
-    let servers =
-        servers.as_object_mut().ok_or_else(|| unreadable(&format!("holds no object at {section}")))?;
-    // What else its entry says, such as an environment, stays.
+    let servers = servers.as_object_mut().ok_or_else(|| unreadable(&format!("has no object {section}")))?;
+    // Other keys of the entry, such as an environment, stay.
     let mut entry = servers.get(NAME).and_then(Value::as_object).cloned().unwrap_or_default();
     entry.extend(server.as_object().cloned().unwrap_or_default());
     let entry = Value::Object(entry);
@@ -161,26 +161,26 @@ fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<
     }
     servers.insert(NAME.to_owned(), entry);
     let text = serde_json::to_string_pretty(&settings)
-        .map_err(|error| Error::internal("settings cannot be written as JSON").with_source(error))?;
+        .map_err(|error| Error::internal("cannot write the settings as JSON").with_source(error))?;
     Ok(text + "\n")
 }
 
 fn merged_toml(text: &str, file: &Path, server: &ServerCommand) -> Result<String> {
     let unreadable = || {
-        Error::invalid(format!("{} is not the TOML that Codex reads", file.display()))
-            .with_hint("paste what the command prints without --write")
+        Error::invalid(format!("{} is not TOML as Codex reads it", file.display()))
+            .with_hint("run the command without --write, and paste what it prints")
     };
     let mut settings: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| unreadable().with_source(error))?;
-    let hidden = || {
+    let implicit_table = || {
         let mut table = Table::new();
         table.set_implicit(true);
         Item::Table(table)
     };
-    let servers = settings.entry("mcp_servers").or_insert_with(hidden);
+    let servers = settings.entry("mcp_servers").or_insert_with(implicit_table);
     let is_inline = servers.is_inline_table();
     let servers = servers.as_table_like_mut().ok_or_else(unreadable)?;
-    // What else its entry says, such as an environment, stays.
+    // Other keys of the entry, such as an environment, stay.
     if !servers.get(NAME).is_some_and(Item::is_table_like) {
         let empty = if is_inline { value(InlineTable::new()) } else { Item::Table(Table::new()) };
         servers.insert(NAME, empty);
@@ -191,21 +191,21 @@ fn merged_toml(text: &str, file: &Path, server: &ServerCommand) -> Result<String
     Ok(settings.to_string())
 }
 
-/// Keeps what was there, and puts the new text in its place.
+/// Writes the backup of the previous file, and then the new file.
 #[expect(clippy::disallowed_methods, reason = "a settings file that the user names")]
 fn save(file: &Path, text: &str, backup: Option<&(PathBuf, String)>) -> Result<()> {
     let failed = |error| Error::io("write", file, error);
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    // A link stays one: settings are often kept elsewhere.
+    // A symbolic link stays one, because settings are often stored in another folder.
     let real = platform::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    // Keys of other servers may stand there: nobody gets to read it who could not before.
-    let rights = std::fs::metadata(&real).map(|found| found.permissions()).ok();
+    // The file may hold keys of other servers, so it keeps its permissions.
+    let permissions = std::fs::metadata(&real).map(|found| found.permissions()).ok();
     let put = |file: &mut File, text: &str| {
         file.write_all(text.as_bytes())?;
-        match &rights {
-            Some(rights) => file.set_permissions(rights.clone()),
+        match &permissions {
+            Some(permissions) => file.set_permissions(permissions.clone()),
             None => platform::share_for_reading(file),
         }
     };
@@ -218,14 +218,14 @@ fn save(file: &Path, text: &str, backup: Option<&(PathBuf, String)>) -> Result<(
     AtomicFile::new(&real).mode(0o600).write(|error| error, |file| put(file, text)).map_err(failed)
 }
 
-/// Finds a name beside a file that nothing has yet.
-fn free_beside(file: &Path) -> PathBuf {
+/// Returns the first free path for a backup of a file: FILE.bak, FILE.bak2 and so on.
+fn free_backup_path(file: &Path) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let mut place = file.with_file_name(format!("{name}.bak"));
+    let mut path = file.with_file_name(format!("{name}.bak"));
     let mut number = 1;
-    while place.symlink_metadata().is_ok() {
+    while path.symlink_metadata().is_ok() {
         number += 1;
-        place = file.with_file_name(format!("{name}.bak{number}"));
+        path = file.with_file_name(format!("{name}.bak{number}"));
     }
-    place
+    path
 }

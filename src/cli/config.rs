@@ -1,11 +1,10 @@
-//! `sidenote config`, which shows and changes settings, and `sidenote completions`, which prints completion scripts.
+//! `sidenote config`: shows and changes settings.
 
 use clap::{Args, Subcommand};
-use clap_complete::Shell;
 use serde::Serialize;
 
 use super::args::DryRunArgs;
-use crate::cli::{CommandContext, complete, output, terminal};
+use crate::cli::{CommandContext, output, terminal};
 use crate::config::{self, Config, ConfigEdit};
 use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
@@ -13,7 +12,7 @@ use crate::search::Mode;
 use crate::search::fuse::Fusion;
 use crate::vault::Vault;
 
-/// Show settings, and change your own.
+/// Show the settings, and change those of your user account.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote config show
@@ -27,25 +26,27 @@ pub(super) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigAction {
-    /// Print every setting, its value and where that came from.
+    /// Print every setting with its value and the origin of the value.
     Show,
     Set(SetArgs),
     Unset(UnsetArgs),
 }
 
-/// Set a setting in your own settings file; every other byte of it stays.
+/// Set a value in your settings file.
+///
+/// The rest of the file stays as it is.
 #[derive(Debug, Args)]
 struct SetArgs {
-    /// The setting, such as search.limit; `config show` lists all.
+    /// The setting, such as search.limit. `config show` lists all settings.
     key: String,
-    /// The value; a list or table as TOML.
+    /// The value. Lists and tables are written as TOML.
     #[arg(allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
 
-/// Take a setting out of your own settings file, so that the default holds.
+/// Remove a setting from your settings file, which restores the default.
 #[derive(Debug, Args)]
 struct UnsetArgs {
     /// The setting.
@@ -54,18 +55,7 @@ struct UnsetArgs {
     dry_run: DryRunArgs,
 }
 
-/// Print the script by which a shell completes commands, notes, tags, headings, folders and properties.
-#[derive(Debug, Args)]
-#[command(after_help = "Load it once for each shell:
-  bash  source <(sidenote completions bash)       in ~/.bashrc
-  zsh   source <(sidenote completions zsh)        in ~/.zshrc
-  fish  sidenote completions fish | source        in config.fish")]
-pub(super) struct CompletionsArgs {
-    /// The shell.
-    shell: Shell,
-}
-
-/// Values are wrapped at so many columns.
+/// The width of the column of values, at which they are wrapped.
 const VALUE_WIDTH: usize = 48;
 
 /// One setting as `config show` prints it.
@@ -75,7 +65,7 @@ struct Setting {
     key: String,
     /// The value as TOML; `"(set)"` for a secret.
     value: String,
-    /// Where the value came from: `default`, a file, a variable or a flag.
+    /// The origin of the value: `default`, a file, a variable or a flag.
     origin: String,
 }
 
@@ -94,7 +84,7 @@ pub(super) fn run(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     }
 }
 
-/// Refuses the name of a mode, a fusion method or an embedder that there is not: each later command would fail by it.
+/// Refuses an unknown mode, fusion method or embedder, because each later command would fail with it.
 fn check_name(key: &str, value: &str) -> Result<()> {
     match key {
         "search.mode" => Mode::parse(value).map(drop),
@@ -129,15 +119,11 @@ fn show(context: &CommandContext) -> Result<()> {
         .collect();
     context.out.reply(&settings, |settings| {
         let rows = settings.iter().flat_map(|setting| {
-            // A long value goes on below itself, so that the origin stays in sight.
+            // A long value is wrapped in its column, so that the origin stays visible.
             let mut lines = terminal::wrap(&setting.value, VALUE_WIDTH).into_iter();
             let first = vec![setting.key.clone(), lines.next().unwrap_or_default(), setting.origin.clone()];
             std::iter::once(first).chain(lines.map(|line| vec![String::new(), line, String::new()]))
         });
         output::columns(&rows.collect::<Vec<_>>())
     })
-}
-
-pub(super) fn completions(context: &CommandContext, args: &CompletionsArgs) -> Result<()> {
-    context.out.print(&complete::script(&args.shell.to_string())?)
 }

@@ -1,4 +1,4 @@
-//! `sidenote eval`: measures search quality on a judged set of queries.
+//! `sidenote eval`: measures search quality on a set of queries with relevance judgements.
 
 use std::path::PathBuf;
 
@@ -12,30 +12,30 @@ use crate::search::Mode;
 use crate::search::fuse::Fusion;
 use crate::store::{EvalReply, EvalRequest};
 
-/// Measure search quality on a set of notes, queries and judgements.
+/// Measure search quality on a test collection.
 ///
-/// A set is a folder with notes/, queries.jsonl (qid, text, optional scope and before_seq) and qrels.tsv (qid, note id,
-/// grade). What has no vector yet is embedded first.
+/// A collection has notes, queries and relevance judgements. It is a folder with notes/, queries.jsonl (qid, text, optional scope and before_seq) and qrels.tsv (qid,
+/// note id, grade). Missing vectors are computed first.
 #[derive(Debug, Args)]
 pub(super) struct EvalArgs {
-    /// The set's folder.
+    /// The folder of the collection.
     set: PathBuf,
-    /// Only this mode; may be repeated.
+    /// Measure only this mode; may be repeated.
     #[arg(long, value_enum)]
     mode: Vec<ModeArg>,
-    /// Only notes whose `seq` is below the query's `before_seq` count.
+    /// Consider only notes whose `seq` is below the `before_seq` of the query.
     #[arg(long)]
     causal: bool,
-    /// Give each query's nDCG@10 (with --json).
+    /// Include the nDCG@10 of each query; requires --json.
     #[arg(long)]
     per_query: bool,
-    /// How hybrid merges its lists: relative, rrf or weighted.
+    /// The fusion method of hybrid search: relative, rrf or weighted.
     #[arg(long)]
     fusion: Option<String>,
-    /// Measure hybrid with this fusion as well, and compare the two query by query.
+    /// Also measure hybrid search with this fusion method, and compare the two by query.
     #[arg(long, value_name = "FUSION")]
     against: Option<String>,
-    /// Measure hybrid also with vectors for these percentages of the notes, against words alone: 0,1,10,50,90,100.
+    /// Also measure hybrid search with vectors for these percentages of the notes, against words alone: 0,1,10,50,90,100.
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(..=100))]
     vectors: Vec<u8>,
 }

@@ -13,16 +13,16 @@ use crate::error::{Error, Result};
 /// How the items of a list are printed.
 #[derive(Debug, Default, Args)]
 pub(super) struct ListFormat {
-    /// Print each item by this template, such as '{path}\t{title}': any field that --json shows; \n, \t, \0 are signs.
+    /// Print each item by this template, such as '{path}\t{title}'. Fields are those of --json; \n, \t and \0 are escapes.
     #[arg(long, value_name = "TEMPLATE")]
     format: Option<String>,
-    /// Print the paths alone, each followed by a NUL byte, as `xargs -0` reads them.
+    /// Print only the paths, each followed by a NUL byte, for `xargs -0`.
     #[arg(short = '0', long = "print0", conflicts_with = "format")]
     print0: bool,
 }
 
-/// Fields that an item has where there is something to say, and that a list may lack altogether.
-const OPTIONAL: [&str; 5] = ["type", "category", "cosine", "common", "explain"];
+/// Fields that items may lack, even all items of a list.
+const OPTIONAL_FIELDS: [&str; 5] = ["type", "category", "cosine", "common", "explain"];
 
 /// A piece of a template.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,15 +32,15 @@ enum TemplatePart {
 }
 
 impl ListFormat {
-    /// Says whether the caller asked for a format of their own, as programs that read the output do.
+    /// Returns whether `--format` or `-0` is given, as by programs that read the output.
     pub(super) fn is_given(&self) -> bool {
         self.format.is_some() || self.print0
     }
 
-    /// Prints a reply with its items in the format that was asked for, else as `show` makes it.
+    /// Prints the items of a reply in the given format, or the reply as `show` formats it.
     ///
     /// # Errors
-    /// `Invalid` for a template that is none or names no field, and for paths of what has none.
+    /// `Invalid` for a malformed template or an unknown field, and for `-0` if the items have no paths.
     pub(super) fn reply<R: Serialize, T: Serialize>(
         &self,
         out: Output,
@@ -52,9 +52,8 @@ impl ListFormat {
             return out.reply(reply, show);
         }
         if out.is_json() {
-            return Err(
-                Error::invalid("--json has a shape of its own").with_hint("leave --format and -0 out")
-            );
+            return Err(Error::invalid("--json cannot be combined with --format or -0")
+                .with_hint("leave out one of them"));
         }
         let items: Vec<Value> = items(reply)
             .iter()
@@ -65,19 +64,19 @@ impl ListFormat {
             Some(template) => filled(template, &items)?,
             None => paths(&items)?,
         };
-        // Other programs get every byte; a terminal gets no control character of a file's name.
+        // Other programs get every byte; on a terminal, control characters in file names are replaced.
         out.reply_exact(reply, |_| text)
     }
 }
 
-/// Writes the paths of items, each once where it stands several times in a row.
+/// Formats the paths of items. Consecutive items with the same path are printed once.
 fn paths(items: &[Value]) -> Result<String> {
     let mut text = String::new();
     let mut last = "";
     for item in items {
         let path = item.get("path").and_then(Value::as_str);
         let path = path.ok_or_else(|| {
-            Error::invalid("these items have no paths").with_hint("--format prints other fields of them")
+            Error::invalid("these items have no paths").with_hint("use --format to print other fields")
         })?;
         if path != last {
             text.push_str(path);
@@ -88,33 +87,35 @@ fn paths(items: &[Value]) -> Result<String> {
     Ok(text)
 }
 
-/// Fills a template for each item, a line each unless it ends otherwise.
+/// Formats each item by a template, and ends it with a newline unless the template ends with one or with NUL.
 fn filled(template: &str, items: &[Value]) -> Result<String> {
-    let pieces = pieces(template)?;
+    let pieces = parse_template(template)?;
     let fields = || {
         pieces
             .iter()
             .filter_map(|piece| if let TemplatePart::Field(name) = piece { Some(name) } else { None })
     };
-    // A field that one item lacks is empty there; one that all lack is a mistake.
+    // A field that one item lacks is empty there. A field that all items lack is an error.
     let is_unknown = |name: &&String| {
-        // Whether a list such as the tags holds anything is no question of the template.
+        // For a nested field such as tags.0, only the outer field must exist: the list may be empty.
         let outer = name.split('.').next().unwrap_or_default();
-        !OPTIONAL.contains(&outer) && items.iter().all(|item| field(item, outer).is_none())
+        !OPTIONAL_FIELDS.contains(&outer) && items.iter().all(|item| field(item, outer).is_none())
     };
     if let Some(unknown) = fields().find(is_unknown).filter(|_| !items.is_empty()) {
         let objects = items.iter().filter_map(Value::as_object);
         let known: BTreeSet<&str> = objects.flat_map(|object| object.keys().map(String::as_str)).collect();
         let known: Vec<&str> = known.into_iter().collect();
-        return Err(Error::invalid(format!("--format names {{{unknown}}}, which is no field"))
-            .with_hint(format!("fields are {}", known.join(", "))));
+        return Err(Error::invalid(format!("--format has the unknown field {{{unknown}}}"))
+            .with_hint(format!("the fields are {}", known.join(", "))));
     }
     let mut text = String::new();
     for item in items {
         for piece in &pieces {
             match piece {
                 TemplatePart::Text(literal) => text.push_str(literal),
-                TemplatePart::Field(name) => text.push_str(&field(item, name).map(shown).unwrap_or_default()),
+                TemplatePart::Field(name) => {
+                    text.push_str(&field(item, name).map(text_of).unwrap_or_default())
+                }
             }
         }
         if !text.ends_with(['\n', '\0']) {
@@ -124,7 +125,7 @@ fn filled(template: &str, items: &[Value]) -> Result<String> {
     Ok(text)
 }
 
-/// Gives a field by its name; `a.b` is the field `b` of `a`, and `a.0` the first item of `a`.
+/// Returns a field by its name: `a.b` is the field `b` of `a`, and `a.0` the first item of `a`.
 fn field<'a>(item: &'a Value, name: &str) -> Option<&'a Value> {
     name.split('.').try_fold(item, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
@@ -132,51 +133,51 @@ fn field<'a>(item: &'a Value, name: &str) -> Option<&'a Value> {
     })
 }
 
-/// Writes a value as a person reads it.
-fn shown(value: &Value) -> String {
+/// Formats a value as text.
+fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => output::plain(text),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(", "),
         other => output::plain(&other.to_string()),
     }
 }
 
-/// Reads a template.
-fn pieces(template: &str) -> Result<Vec<TemplatePart>> {
+/// Parses a template.
+fn parse_template(template: &str) -> Result<Vec<TemplatePart>> {
     let wrong = |why: &str| {
         Error::invalid(format!("--format {template:?}: {why}"))
-            .with_hint(r"write '{path}\t{title}'; {{ and }} are braces")
+            .with_hint(r"write '{path}\t{title}'; {{ and }} stand for braces")
     };
     let mut pieces = Vec::new();
     let mut literal = String::new();
-    let mut signs = template.chars().peekable();
-    while let Some(sign) = signs.next() {
-        match (sign, signs.peek()) {
-            ('{', Some('{')) | ('}', Some('}')) => literal.extend(signs.next()),
-            ('}', _) => return Err(wrong("a } closes nothing")),
+    let mut chars = template.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('{', Some('{')) | ('}', Some('}')) => literal.extend(chars.next()),
+            ('}', _) => return Err(wrong("a } has no matching {")),
             ('{', _) => {
                 let mut name = String::new();
                 loop {
-                    match signs.next() {
+                    match chars.next() {
                         Some('}') => break,
-                        Some(sign) => name.push(sign),
-                        None => return Err(wrong("a { is not closed")),
+                        Some(c) => name.push(c),
+                        None => return Err(wrong("a { has no matching }")),
                     }
                 }
                 if name.trim().is_empty() {
-                    return Err(wrong("{} names no field"));
+                    return Err(wrong("{} has no field name"));
                 }
                 pieces.push(TemplatePart::Text(std::mem::take(&mut literal)));
                 pieces.push(TemplatePart::Field(name.trim().to_owned()));
             }
-            ('\\', Some('n' | 't' | '0' | '\\')) => literal.extend(signs.next().map(|sign| match sign {
+            ('\\', Some('n' | 't' | '0' | '\\')) => literal.extend(chars.next().map(|escape| match escape {
                 'n' => '\n',
                 't' => '\t',
                 '0' => '\0',
                 other => other,
             })),
-            (sign, _) => literal.push(sign),
+            (c, _) => literal.push(c),
         }
     }
     pieces.push(TemplatePart::Text(literal));

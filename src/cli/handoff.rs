@@ -1,4 +1,4 @@
-//! `sidenote handoff`: stores and shows where a piece of work stands.
+//! `sidenote handoff`: stores and shows the state of a project.
 
 use clap::{Args, Subcommand};
 
@@ -8,7 +8,9 @@ use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::{Handoff, HandoffRequest};
 
-/// Say where a piece of work stands, for whoever takes it up; one note for each project.
+/// Store and show handoffs, which describe the state of a project.
+///
+/// A handoff is for the person or agent who continues the work. Each project has one.
 #[derive(Debug, Args)]
 pub(super) struct HandoffArgs {
     #[command(subcommand)]
@@ -21,44 +23,46 @@ enum HandoffCommand {
     Show(HandoffShowArgs),
 }
 
-/// Keep a handoff in place of the former one of its project; `sidenote undo` brings that one back.
+/// Store a handoff, which replaces the previous one of its project.
+///
+/// `sidenote undo` restores the previous one.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   sidenote handoff store --project parser --completed \"tables\" \\
     --summary \"Tables parse, footnotes do not\" --next \"footnotes\"")]
 struct HandoffStoreArgs {
-    /// What is worked on.
+    /// The name of the project.
     #[arg(long)]
     project: String,
-    /// In a few sentences; - reads standard input.
+    /// A summary in a few sentences; - reads standard input.
     #[arg(long, allow_hyphen_values = true)]
     summary: String,
-    /// The branch.
+    /// The branch of the repository.
     #[arg(long)]
     branch: Option<String>,
-    /// Something done; may be repeated, as those below.
+    /// Something completed; may be repeated.
     #[arg(long, value_name = "TEXT")]
     completed: Vec<String>,
-    /// Something begun, or waiting.
+    /// Something in progress or waiting; may be repeated.
     #[arg(long, value_name = "TEXT")]
     in_progress: Vec<String>,
-    /// Something decided.
+    /// A decision; may be repeated.
     #[arg(long, value_name = "TEXT")]
     decision: Vec<String>,
-    /// Something to be done next.
+    /// A next step; may be repeated.
     #[arg(long, value_name = "TEXT")]
     next: Vec<String>,
-    /// A memory that belongs to it, by any of its names.
+    /// A related memory, by any of its names; may be repeated.
     #[arg(long, value_name = "NAME")]
     memory: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
 
-/// Print the newest handoff, with the memories that it names.
+/// Print the latest handoff and the memories that it names.
 #[derive(Debug, Args)]
 struct HandoffShowArgs {
-    /// That of this project.
+    /// Print the handoff of this project. Default: the latest of all projects.
     #[arg(long)]
     project: Option<String>,
 }

@@ -13,18 +13,18 @@ use super::CommandContext;
 use crate::error::{Error, Result};
 use crate::store::{Open, RecallRequest, ReplyForm, Store, fit_budget, xml_block};
 
-/// Serve the hooks of a coding agent: reads the hook's JSON from standard input.
+/// Run a hook of a coding agent.
 ///
-/// Where the vault has no index yet, and whatever else goes wrong, nothing is printed and the exit code is 0.
+/// The JSON input of the hook is read from standard input. If the vault has no index yet, or on any error, nothing is printed and the exit code is 0.
 #[derive(Debug, Args)]
 #[command(after_help = SETTINGS)]
 pub(super) struct HookArgs {
-    /// Which hook.
+    /// The hook.
     #[arg(value_enum)]
     hook: Hook,
 }
 
-/// What an agent's settings hold. Short lines: help is wrapped at the width of the terminal, and JSON must not be.
+/// The settings of an agent. Lines are short, because help is wrapped at the width of the terminal and JSON must not be.
 const SETTINGS: &str = r#"In the settings of Claude Code (~/.claude/settings.json):
 {
   "hooks": {
@@ -49,51 +49,51 @@ const SETTINGS: &str = r#"In the settings of Claude Code (~/.claude/settings.jso
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Hook {
-    /// UserPromptSubmit: print the memories that help with the prompt.
+    /// UserPromptSubmit: print the memories that are relevant to the prompt.
     Recall,
-    /// Stop: keep the best of what the agent answered since the last prompt.
+    /// Stop: save the most important statements of the answer to the last prompt.
     Capture,
-    /// SessionStart: print what is being worked on.
+    /// SessionStart: print the work context.
     SessionStart,
-    /// SessionEnd: keep the best of the whole conversation.
+    /// SessionEnd: save the most important statements of the whole conversation.
     SessionEnd,
 }
 
-/// So many tokens a recalled block takes at most.
+/// The maximum size of a recalled block, in tokens.
 const BUDGET: usize = 1500;
-/// So long a prompt waits for a look at the files.
-const PATIENCE: Duration = Duration::from_millis(150);
-/// A hook's JSON is no longer than this.
-const LONGEST: u64 = 16 << 20;
+/// The maximum time that a prompt waits for an update of the index.
+const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
+/// The maximum length of the JSON input, in bytes.
+const MAX_INPUT_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(context: &CommandContext, args: &HookArgs) {
-    let served = catch_unwind(AssertUnwindSafe(|| serve(context, args.hook)));
-    match served {
+    let result = catch_unwind(AssertUnwindSafe(|| serve(context, args.hook)));
+    match result {
         Ok(Ok(block)) if !block.is_empty() => {
             if let Err(error) = context.out.print(&format!("{block}\n")) {
                 tracing::debug!("{error}");
             }
         }
         Ok(Err(error)) => tracing::debug!("the hook did nothing: {error}"),
-        // A panic has told of itself already.
+        // The panic handler has printed the panic already.
         Ok(Ok(_)) | Err(_) => {}
     }
 }
 
 fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     let mut text = String::new();
-    let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
+    let read = std::io::stdin().take(MAX_INPUT_BYTES).read_to_string(&mut text);
     read.map_err(|error| Error::io("read", "standard input", error))?;
     let input: Value = serde_json::from_str(&text)
-        .map_err(|error| Error::invalid("the hook's input is no JSON").with_source(error))?;
-    let given = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
-    // An agent runs anywhere: nothing is made in a folder that nobody made a vault of.
+        .map_err(|error| Error::invalid("the input of the hook is not JSON").with_source(error))?;
+    let field = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
+    // Agents run in any folder: in one that is not a vault yet, nothing is created.
     let store = Store::open(Open { existing: true, ..context.open.clone() })?;
     match hook {
         Hook::Recall => {
             let request = RecallRequest {
-                prompt: given("prompt").to_owned(),
-                patience: Some(PATIENCE),
+                prompt: field("prompt").to_owned(),
+                patience: Some(SYNC_TIMEOUT),
                 budget: Some(BUDGET),
                 ..RecallRequest::default()
             };
@@ -105,39 +105,39 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
             Ok(xml_block(context.as_ref(), &[]))
         }
         Hook::Capture | Hook::SessionEnd => {
-            let answers = answers(Path::new(given("transcript_path")), hook == Hook::SessionEnd)?;
-            store.memory_writes().capture(&answers, given("session_id"))?;
+            let answers = answers(Path::new(field("transcript_path")), hook == Hook::SessionEnd)?;
+            store.memory_writes().capture(&answers, field("session_id"))?;
             Ok(String::new())
         }
     }
 }
 
-/// Reads what an agent said out of its transcript, one JSON object a line: since the last prompt, or in all.
+/// Reads the answers of an agent from its transcript, one JSON object a line: those since the last prompt, or all.
 fn answers(transcript: &Path, all: bool) -> Result<String> {
     let failed = |error| Error::io("read", transcript, error);
     let file = std::fs::File::open(transcript).map_err(failed)?;
-    let mut said = String::new();
+    let mut answers = String::new();
     for line in BufReader::new(file).split(b'\n') {
-        // Other programs write there; a line that is none of ours is passed over.
+        // Other programs may write to the transcript; lines that are not JSON are skipped.
         let Ok(line) = serde_json::from_slice::<Value>(&line.map_err(failed)?) else { continue };
         let message = line.get("message").unwrap_or(&line);
         let role = message.get("role").or_else(|| line.get("type")).and_then(Value::as_str).unwrap_or("");
-        let text = words(message.get("content").unwrap_or(&Value::Null));
+        let text = text_of(message.get("content").unwrap_or(&Value::Null));
         match role {
             "assistant" => {
-                said.push_str(&text);
-                said.push_str("\n\n");
+                answers.push_str(&text);
+                answers.push_str("\n\n");
             }
-            // What a tool gives back comes as the user's, too, and has no text.
-            "user" if !all && !text.trim().is_empty() => said.clear(),
+            // The result of a tool has the role of the user, too, but no text.
+            "user" if !all && !text.trim().is_empty() => answers.clear(),
             _ => {}
         }
     }
-    Ok(said)
+    Ok(answers)
 }
 
-/// Gives the text of a message, which is one text or a list of parts.
-fn words(content: &Value) -> String {
+/// Returns the text of a message, which is one text or a list of parts.
+fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {

@@ -12,21 +12,21 @@ use super::{CommandContext, Outcome, output};
 use crate::error::{Error, Result};
 use crate::index::{Phase, Progress, SyncReport};
 
-/// Bring the index up to date with the files, and embed what has no vector yet.
+/// Update the index from the files, and compute missing vectors.
 ///
-/// Ctrl-C is safe: a batch of files lands whole or not at all, and every vector made so far is kept. The exit code is
-/// then 130.
+/// Ctrl-C is safe: a batch of files is committed completely or not at all, and all vectors computed so far are kept. The
+/// exit code is 130 then.
 #[derive(Debug, Args)]
 pub(super) struct IndexArgs {
-    /// Start from nothing. Vectors are kept: they belong to texts, not to the index.
+    /// Rebuild the index from scratch. Vectors are kept, because they depend only on the texts.
     #[arg(long)]
     rebuild: bool,
-    /// Do not embed; words are searchable all the same.
+    /// Do not compute vectors. Search by words works without them.
     #[arg(long)]
     no_embed: bool,
 }
 
-/// What `index` did.
+/// The reply of `index`.
 #[derive(Debug, Serialize)]
 struct IndexReply {
     #[serde(flatten)]
@@ -43,7 +43,7 @@ struct IndexReply {
     pending: usize,
     /// Milliseconds that the vectors took.
     embed_ms: u128,
-    /// Whether Ctrl-C ended it before all was done.
+    /// Whether Ctrl-C stopped it before it was done.
     stopped: bool,
 }
 
@@ -53,17 +53,17 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
     let store = context.store()?;
     let stop = store.stop_handle();
     let interrupted = Arc::new(AtomicBool::new(false));
-    let (flag, told) = (Arc::clone(&stop), Arc::clone(&interrupted));
+    let (stop_flag, interrupted_flag) = (Arc::clone(&stop), Arc::clone(&interrupted));
     ctrlc::set_handler(move || {
-        told.store(true, Ordering::Relaxed);
-        flag.store(true, Ordering::Relaxed);
+        interrupted_flag.store(true, Ordering::Relaxed);
+        stop_flag.store(true, Ordering::Relaxed);
     })
     .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
     let bar = PhaseBar::new();
     let synced = store.index().sync(bar.progress());
     bar.finish();
     let report = match synced {
-        // A batch that Ctrl-C cut short is no failure: nothing of it is there, and what was there before is.
+        // A batch that Ctrl-C interrupted is not a failure: the index is as it was before the batch.
         Err(error) if interrupted.load(Ordering::Relaxed) => {
             context.out.print_error(&error);
             return Ok(Outcome::Interrupted);
@@ -81,7 +81,7 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         let made = store.index().embed_all(bar.progress());
         bar.finish();
         embedded = match made {
-            // Whoever pressed Ctrl-C knows why it ended; every vector made so far is kept.
+            // All vectors computed so far are kept.
             Err(error) if interrupted.load(Ordering::Relaxed) => {
                 context.out.print_error(&error);
                 return Ok(Outcome::Interrupted);
@@ -99,7 +99,7 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         embedded,
         pending,
         embed_ms,
-        // Ctrl-C that came after the last vector stopped nothing.
+        // Ctrl-C after the last vector has no effect.
         stopped: interrupted.load(Ordering::Relaxed) && !args.no_embed && pending > 0,
     };
     context.out.reply(&reply, show)?;
@@ -141,17 +141,17 @@ fn show(reply: &IndexReply) -> String {
     }
     if reply.pending > 0 {
         text.push_str(&format!(
-            "{} without a vector; `sidenote index` embeds what is left\n",
+            "{} without a vector; run `sidenote index` to compute the rest\n",
             output::count(reply.pending, "passage")
         ));
     }
     if reply.stopped {
-        text.push_str("stopped; every vector made so far is kept\n");
+        text.push_str("stopped; all vectors computed so far are kept\n");
     }
     text
 }
 
-/// A progress bar that follows the phases; nothing where standard error is no terminal.
+/// A progress bar that shows the current phase. It is hidden if standard error is not a terminal.
 struct PhaseBar {
     bar: ProgressBar,
     phase: Arc<Mutex<Option<Phase>>>,

@@ -8,14 +8,18 @@ use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
 
-/// Show a note's links: outgoing, unresolved, and those of other notes to it with the line each stands in.
+/// Show the outgoing links, unresolved links and backlinks of a note.
+///
+/// Each link is printed with its line.
 #[derive(Debug, Args)]
 pub(super) struct LinksArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
 }
 
-/// List the links of other notes to a note, each with its line.
+/// List the backlinks of a note: the links of other notes to it.
+///
+/// Each link is printed with its line.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote backlinks \"Start here\"
@@ -24,29 +28,29 @@ pub(super) struct BacklinksArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
     #[command(flatten)]
-    shape: ListFormat,
+    format: ListFormat,
 }
 
-/// List links that lead nowhere, and where they stand.
+/// List unresolved links and the places where they occur.
 #[derive(Debug, Args)]
 pub(super) struct UnresolvedArgs {
     #[command(flatten)]
-    shape: ListFormat,
+    format: ListFormat,
 }
 
-/// List notes that link to no note and that no note links to.
+/// List notes without links to or from other notes.
 #[derive(Debug, Args)]
 pub(super) struct OrphansArgs {
     #[command(flatten)]
-    shape: ListFormat,
+    format: ListFormat,
 }
 
-/// Show the shortest chain of links between two notes, either way round.
+/// Show the shortest path of links between two notes, in either direction.
 #[derive(Debug, Args)]
 pub(super) struct PathArgs {
-    /// Where the chain begins.
+    /// The note at which the path begins: path, id, title, alias, file name or [[wikilink]].
     from: String,
-    /// Where it ends.
+    /// The note at which the path ends.
     to: String,
 }
 
@@ -57,20 +61,20 @@ pub(super) fn run(context: &CommandContext, args: &LinksArgs) -> Result<()> {
 
 fn show(reply: &LinksReply) -> String {
     let mut text = format!("{}\n", output::plain(&reply.path));
-    let place = |item: &LinkItem| {
-        let mut meant = item.resolved.as_ref().map_or_else(String::new, |path| format!("-> {path}"));
+    let row = |item: &LinkItem| {
+        let mut target = item.resolved.as_ref().map_or_else(String::new, |path| format!("-> {path}"));
         if item.broken_subpath {
-            meant.push_str("  (no such heading or block)");
+            target.push_str("  (no such heading or block)");
         }
-        vec![format!("  line {}", item.line), item.original.clone(), meant]
+        vec![format!("  line {}", item.line), item.original.clone(), target]
     };
-    let mut part = |name: &str, rows: Vec<Vec<String>>| {
+    let mut section = |name: &str, rows: Vec<Vec<String>>| {
         text.push_str(&format!("{name} ({})\n{}", rows.len(), output::columns(&rows)));
     };
-    part("outgoing", reply.outgoing.iter().map(place).collect());
-    part("unresolved", reply.unresolved.iter().map(place).collect());
+    section("outgoing", reply.outgoing.iter().map(row).collect());
+    section("unresolved", reply.unresolved.iter().map(row).collect());
     let backlinks = reply.backlinks.iter();
-    part(
+    section(
         "backlinks",
         backlinks.map(|link| vec![format!("  {}:{}", link.path, link.line), link.text.clone()]).collect(),
     );
@@ -83,7 +87,7 @@ pub(super) fn backlinks(context: &CommandContext, args: &BacklinksArgs) -> Resul
         let rows = links.iter().map(|link| vec![format!("{}:{}", link.path, link.line), link.text.clone()]);
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(context.out, &links, |links| links, show)
+    args.format.reply(context.out, &links, |links| links, show)
 }
 
 pub(super) fn unresolved(context: &CommandContext, args: &UnresolvedArgs) -> Result<()> {
@@ -96,18 +100,18 @@ pub(super) fn unresolved(context: &CommandContext, args: &UnresolvedArgs) -> Res
         });
         output::columns(&rows.collect::<Vec<_>>())
     };
-    args.shape.reply(context.out, &items, |items| items, show)
+    args.format.reply(context.out, &items, |items| items, show)
 }
 
 pub(super) fn orphans(context: &CommandContext, args: &OrphansArgs) -> Result<()> {
     let notes = context.fresh_store()?.reads().orphans()?;
-    args.shape.reply(context.out, &notes, |notes| notes, |notes| show_notes(notes))
+    args.format.reply(context.out, &notes, |notes| notes, |notes| show_notes(notes))
 }
 
 pub(super) fn path(context: &CommandContext, args: &PathArgs) -> Result<()> {
     let store = context.fresh_store()?;
     context.out.reply(&store.reads().path(&args.from, &args.to)?, |reply: &PathReply| match reply.distance {
-        None => "no chain of links joins them\n".to_owned(),
+        None => "no path of links connects the notes\n".to_owned(),
         Some(distance) => {
             let paths: String = reply.path.iter().map(|path| format!("{}\n", output::plain(path))).collect();
             paths + &output::count(distance, "link") + "\n"

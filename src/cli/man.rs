@@ -1,4 +1,4 @@
-//! `sidenote man` writes the manual pages, made from the command tree.
+//! `sidenote man`: prints or writes the manual pages, which are generated from the command tree.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use clap_mangen::Man;
 use crate::cli::{CommandContext, output, tree};
 use crate::error::{Error, Result};
 
-/// Print the manual page, or write the pages of all commands into a folder.
+/// Print the manual page, or write those of all commands.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote man | man -l -
   sidenote man --dir ~/.local/share/man/man1")]
 pub(super) struct ManArgs {
-    /// Write one page for each command into this folder, which is made where it is missing.
+    /// Write one page for each command into this folder, which is created if it is missing.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
@@ -24,7 +24,7 @@ pub(super) fn run(context: &CommandContext, args: &ManArgs) -> Result<()> {
         let mut page = Vec::new();
         Man::new(tree())
             .render(&mut page)
-            .map_err(|error| Error::internal("the manual page cannot be made").with_source(error))?;
+            .map_err(|error| Error::internal("cannot generate the manual page").with_source(error))?;
         return context.out.print(&String::from_utf8_lossy(&page));
     };
     #[expect(clippy::disallowed_methods, reason = "a folder that the user names, outside of any vault")]
@@ -39,17 +39,17 @@ pub(super) fn run(context: &CommandContext, args: &ManArgs) -> Result<()> {
     context.out.reply(&files, |files| files.iter().map(|file| format!("{}\n", output::plain(file))).collect())
 }
 
-/// Makes the page of every command that is not hidden: the names of their files, and their texts.
+/// Generates the page of every command that is not hidden. Returns file names and texts.
 fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut root = tree().disable_help_subcommand(true);
     root.build();
-    let (mut pages, mut open) = (Vec::new(), vec![root]);
-    while let Some(command) = open.pop() {
-        open.extend(command.get_subcommands().filter(|inner| !inner.is_hide_set()).cloned());
+    let (mut pages, mut queue) = (Vec::new(), vec![root]);
+    while let Some(command) = queue.pop() {
+        queue.extend(command.get_subcommands().filter(|inner| !inner.is_hide_set()).cloned());
         let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
         let mut page = Vec::new();
         Man::new(command).title(name.clone()).render(&mut page).map_err(|error| {
-            Error::internal(format!("the page of {name} cannot be made")).with_source(error)
+            Error::internal(format!("cannot generate the manual page of {name}")).with_source(error)
         })?;
         pages.push((format!("{name}.1"), page));
     }

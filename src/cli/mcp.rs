@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::mcp::{Http, Toolset};
 use crate::store::Event;
 
-/// Serve agents (Model Context Protocol), over standard input and output or over HTTP.
+/// Start the MCP server for AI agents.
 ///
-/// The client decides what it calls; `sidenote mcp config CLIENT` prints what to paste into its settings.
+/// MCP is the Model Context Protocol. The server uses standard input and output, or HTTP with --http. `sidenote mcp config CLIENT` prints the settings with which a client starts this server.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub(super) struct McpArgs {
@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 enum McpAction {
-    /// Print what a client's settings need to start this server, or write it there.
+    /// Print the settings with which a client starts this server, or write them.
     Config(ConfigArgs),
 }
 
@@ -40,13 +40,13 @@ enum McpAction {
 struct ConfigArgs {
     /// The client.
     client: Client,
-    /// Merge it into the client's settings file; what was there is kept beside it, as FILE.bak.
+    /// Merge the settings into the settings file of the client. The previous file is kept as FILE.bak.
     #[arg(long)]
     write: bool,
-    /// The settings file, where it is not where the client looks first.
+    /// The settings file, if it is not the default one of the client.
     #[arg(long, value_name = "FILE", requires = "write")]
     file: Option<PathBuf>,
-    /// Say what would be written, and write nothing.
+    /// Write nothing; print what would be written.
     #[arg(long, requires = "write")]
     dry_run: bool,
     #[command(flatten)]
@@ -55,30 +55,32 @@ struct ConfigArgs {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// The tools to serve: notes (our own), more (ours for longer work), mem, longterm, vector, tiered, rulebook; several with
-    /// commas.
+    /// The toolsets to serve, separated by commas: notes (standard tools), more (for longer work), or those of other
+    /// servers: mem, longterm, vector, tiered, rulebook.
     #[arg(long, value_name = "SETS")]
     toolset: Option<String>,
-    /// Offer no tool that writes, and write nothing at all, the journal included.
+    /// Offer no tool that writes, and write no file, not even the journal.
     #[arg(long)]
     read_only: bool,
-    /// Serve at this address, POST /mcp, instead of over standard input and output.
+    /// Serve HTTP at this address (POST /mcp) instead of standard input and output.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
     http: Option<SocketAddr>,
-    /// The file with the token that callers must show; made where it is missing. Needed beyond this machine.
+    /// The file with the token that clients must send. It is created if it is missing. Required for an address that other
+    /// machines can reach.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// A web page's origin that may call and read answers (CORS), such as https://notes.example:8443. Pages of this
-    /// machine may call.
+    /// An origin whose web pages may use the server (CORS), such as https://notes.example:8443; may be repeated. Pages of
+    /// this machine may always call it.
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
-    /// A host name by which a tunnel or proxy reaches the server, such as notes.example. Needs --token-file.
+    /// A host name by which a tunnel or proxy reaches the server, such as notes.example; may be repeated. Requires
+    /// --token-file.
     #[arg(long, value_name = "NAME", requires = "token_file")]
     allow_host: Vec<String>,
-    /// The folder of memories: as --vault, with the toolset mem and the layout memories. Default: ./memories.
+    /// The folder of memories: like --vault, with the toolset mem and the layout memories. Default: ./memories.
     #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories")]
     notestore_path: Option<PathBuf>,
-    /// The index of these memories: as --index. Default: index in their folder.
+    /// The folder of the index of these memories: like --index. Default: index in the folder of memories.
     #[arg(long = "index_path", alias = "index-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories/index")]
     index_path: Option<PathBuf>,
 }
@@ -103,11 +105,11 @@ pub(super) fn run(context: &mut CommandContext, args: &McpArgs) -> Result<()> {
 
 fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
     let sets = args.sets()?;
-    settle(context, args, &sets)?;
+    apply_compatibility_settings(context, args, &sets)?;
     context.open.fill = true;
     context.open.read_only = args.read_only;
-    // Over standard input and output there is one connection, and that is a session; over HTTP each makes its own, and
-    // calls without one share this.
+    // Over standard input and output, the connection is the session. Over HTTP, each client begins its own, and calls
+    // without a session share this one.
     if args.http.is_none() {
         let now = context.open.clock.now();
         context.open.session.get_or_insert_with(|| Event::new("session", now).id);
@@ -122,15 +124,19 @@ fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
     };
     let out = context.out;
     crate::mcp::serve_http(store, &sets, &http, |address| {
-        out.message(&format!("serving at http://{address}/mcp; end with Ctrl-C"));
+        out.message(&format!("serving at http://{address}/mcp; press Ctrl-C to stop"));
     })
 }
 
-/// Takes the names by which other servers are told of their folders (spec/toolsets.md, `mem` and `longterm`).
-fn settle(context: &mut CommandContext, args: &ServeArgs, sets: &[Toolset]) -> Result<()> {
+/// Applies the flags and environment variables by which the servers `mem` and `longterm` are given their folders.
+fn apply_compatibility_settings(
+    context: &mut CommandContext,
+    args: &ServeArgs,
+    sets: &[Toolset],
+) -> Result<()> {
     let open = &mut context.open;
     if let Some(folder) = &args.notestore_path {
-        open.vault = Some(made(folder)?);
+        open.vault = Some(created_folder(folder)?);
         open.flags.push(("vault.layout", "memories".to_owned(), "--notestore_path"));
         open.index.get_or_insert_with(|| folder.join("index"));
     }
@@ -138,9 +144,9 @@ fn settle(context: &mut CommandContext, args: &ServeArgs, sets: &[Toolset]) -> R
         open.index = Some(folder.clone());
     }
     if sets.contains(&Toolset::Longterm) {
-        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         if open.vault.is_none()
-            && let Some(folder) = named("MEMORY_DB_PATH")
+            && let Some(folder) = variable("MEMORY_DB_PATH")
         {
             let folder = PathBuf::from(folder);
             if folder.is_file() {
@@ -150,42 +156,42 @@ fn settle(context: &mut CommandContext, args: &ServeArgs, sets: &[Toolset]) -> R
                     folder.display()
                 ))
                 .with_hint(format!(
-                    "set MEMORY_DB_PATH to a folder, such as {0}, and bring the memories in from a backup of the other server: sidenote --vault {0} import memories_export.json",
+                    "set MEMORY_DB_PATH to a folder, such as {0}, and import a backup of the other server: sidenote --vault {0} import memories_export.json",
                     place.display()
                 )));
             }
-            open.vault = Some(made(&folder)?);
+            open.vault = Some(created_folder(&folder)?);
         }
-        if let Some(folder) = named("MEMORY_BACKUP_PATH") {
+        if let Some(folder) = variable("MEMORY_BACKUP_PATH") {
             let folder =
                 folder.into_string().map_err(|_| Error::invalid("MEMORY_BACKUP_PATH is not UTF-8"))?;
-            // What a variable names is meant from here, and not from the vault.
+            // A relative path in the variable is relative to the current folder, not to the vault.
             let absolute = std::path::absolute(&folder).map_err(|error| Error::io("find", &folder, error))?;
             open.flags.push(("backup.dir", absolute.display().to_string(), "MEMORY_BACKUP_PATH"));
-            // Whoever names it wants backups to be made: at the start, each day and at each hundredth note.
+            // The variable also turns automatic backups on, as in the other server.
             open.flags.push(("backup.auto", "true".to_owned(), "MEMORY_BACKUP_PATH"));
         }
     }
     Ok(())
 }
 
-/// Makes the folder of memories where it is missing, as the servers do that are set up so.
-fn made(folder: &Path) -> Result<PathBuf> {
+/// Creates the folder of memories if it is missing, as the other servers do.
+fn created_folder(folder: &Path) -> Result<PathBuf> {
     if folder.is_file() {
         return Err(Error::invalid(format!("{} is a file", folder.display()))
-            .with_hint("name the folder in which the memories are, or will be"));
+            .with_hint("name a folder, which is created if it is missing"));
     }
     #[expect(clippy::disallowed_methods, reason = "the folder that the user names")]
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     Ok(folder.to_owned())
 }
 
-/// Prints a client's settings, or writes them.
+/// Prints or writes the settings of a client.
 fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     args.serve.sets()?;
     if args.serve.http.is_some() {
         return Err(Error::invalid("a client starts a server over standard input and output")
-            .with_hint("leave --http out; a server over HTTP is given to a client by its address"));
+            .with_hint("leave out --http; for a server over HTTP, enter its URL in the client"));
     }
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(|error| Error::io("find", path, error));
     let mut line = Vec::new();

@@ -27,7 +27,9 @@ use super::change::show_change;
 use crate::error::{Error, Result};
 use crate::store::{ChangeReply, Tier};
 
-/// Save, search, rate, forget and recall memories: notes that gain weight when used and lose it with age.
+/// Save, search, recall and forget memories.
+///
+/// A memory is a note that gains weight when it is used and loses weight with age.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote memory save \"We chose plain files\" --type decision --tags design
@@ -49,7 +51,7 @@ enum MemoryCommand {
     Forget(forget::ForgetArgs),
     /// Restore a memory that was forgotten, archived or cleaned up.
     Restore(MemoryNameArgs),
-    /// Pin a memory: recall always considers it, and eviction spares it.
+    /// Pin a memory, so that it does not fade and is not evicted.
     Pin(MemoryNameArgs),
     /// Unpin a memory.
     Unpin(MemoryNameArgs),

@@ -2,32 +2,40 @@
 //! `Store`.
 
 mod args;
+mod ask_why;
 mod backup;
 mod change;
 mod check;
 mod clients;
-mod complete;
+mod completions;
 mod config;
 mod eval;
+mod format;
 mod handoff;
 mod hook;
 mod index;
+mod inspect;
 mod links;
 mod list;
 mod man;
 mod mcp;
 mod memory;
+mod mentions;
 mod model;
 mod open;
+mod outline;
 mod output;
+mod properties;
+mod random;
 mod read;
+mod recent;
 mod related;
 mod search;
 mod status;
+mod tags;
 mod tasks;
-mod watch;
-mod format;
 mod terminal;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,9 +47,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Open, Store};
 use output::Output;
 
-/// Search and follow a folder of Markdown notes, beside Obsidian and for AI agents.
+/// Search, link and edit a folder of Markdown notes, next to Obsidian and for AI agents.
 ///
-/// The notes are the truth and stay untouched; the index in .sidenote/ can be deleted at any time.
+/// Everything is stored in the notes. The index in .sidenote/index is derived from them and can be deleted at any time.
 #[derive(Debug, Parser)]
 #[command(name = "sidenote", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -63,42 +71,38 @@ Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input,
 
 /// Every exit code: the number, its name in `--help`, and when a command ends with it.
 pub const EXIT_CODES: [(u8, &str, &str); 10] = [
-    (0, "done", "The command did what was asked."),
-    (1, "internal error", "The program has a defect. The message says which step failed."),
-    (
-        2,
-        "wrong usage or invalid input",
-        "A flag, an argument, a query, a setting or a file given is not valid.",
-    ),
-    (3, "not found", "No note, heading, operation or file answers to the name."),
-    (4, "exists or ambiguous", "The name is taken, or several notes answer to it."),
-    (5, "conflict or locked", "A file changed meanwhile, or another process holds the lock."),
+    (0, "done", "The command succeeded."),
+    (1, "internal error", "There is a bug in sidenote. The message says which step failed."),
+    (2, "wrong usage or invalid input", "A flag, argument, query, setting or input file is invalid."),
+    (3, "not found", "No note, heading, operation or file has this name."),
+    (4, "exists or ambiguous", "The name is taken, or several notes have it."),
+    (5, "conflict or locked", "A file was changed at the same time, or another process holds the lock."),
     (6, "input/output", "A file or the network could not be read or written."),
-    (7, "damaged index", "The index cannot be read. `sidenote index --rebuild` makes it anew."),
-    (8, "check --strict found problems", "`check --strict` found a problem of the severity asked for."),
-    (130, "interrupted", "Ctrl-C ended the command before all was done."),
+    (7, "damaged index", "The index cannot be read. `sidenote index --rebuild` rebuilds it."),
+    (8, "check --strict found problems", "`check --strict` found a problem of the given severity or above."),
+    (130, "interrupted", "Ctrl-C stopped the command before it was done."),
 ];
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 struct Global {
-    /// The vault: a folder with Markdown in it. Default: the nearest folder upwards with .sidenote/ or .obsidian/, else
-    /// the current one.
+    /// The vault: a folder of Markdown files. Default: the nearest parent folder with .sidenote/ or .obsidian/, or else
+    /// the current folder.
     #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER")]
     vault: Option<PathBuf>,
-    /// Where the index lies. Default: .sidenote/index in the vault.
+    /// The folder of the index. Default: .sidenote/index in the vault.
     #[arg(long, global = true, env = "SIDENOTE_INDEX", value_name = "FOLDER")]
     index: Option<PathBuf>,
-    /// The session that changes are made in: the journal tells it, and eviction spares its notes.
+    /// The name of the session. The journal records it with each change, and eviction spares notes of the session.
     #[arg(long, global = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
     session: Option<String>,
-    /// Print JSON.
+    /// Print the reply as JSON.
     #[arg(long, global = true)]
     json: bool,
-    /// When colours are used.
+    /// When to use colours.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: terminal::Color,
-    /// Print what is longer than the screen without a pager. $SIDENOTE_PAGER or $PAGER names the pager; else it is less.
+    /// Do not use a pager for output longer than the screen. The pager is $SIDENOTE_PAGER, $PAGER or less.
     #[arg(long, global = true)]
     no_pager: bool,
 }
@@ -109,11 +113,11 @@ enum Command {
     Search(search::SearchArgs),
     Read(read::ReadArgs),
     List(list::ListArgs),
-    Tags(list::TagsArgs),
-    Properties(list::PropertiesArgs),
-    Recent(list::RecentArgs),
-    Random(list::RandomArgs),
-    Outline(read::OutlineArgs),
+    Tags(tags::TagsArgs),
+    Properties(properties::PropertiesArgs),
+    Recent(recent::RecentArgs),
+    Random(random::RandomArgs),
+    Outline(outline::OutlineArgs),
     Tasks(tasks::TasksArgs),
     Links(links::LinksArgs),
     Backlinks(links::BacklinksArgs),
@@ -122,9 +126,9 @@ enum Command {
     Path(links::PathArgs),
     Open(open::OpenArgs),
     Related(related::RelatedArgs),
-    Mentions(related::MentionsArgs),
-    AskWhy(related::WhyArgs),
-    Inspect(read::InspectArgs),
+    Mentions(mentions::MentionsArgs),
+    AskWhy(ask_why::WhyArgs),
+    Inspect(inspect::InspectArgs),
     /// Show the state of the vault and its index.
     Status,
     Check(check::CheckArgs),
@@ -147,23 +151,23 @@ enum Command {
     Eval(eval::EvalArgs),
     Model(model::ModelArgs),
     Config(config::ConfigArgs),
-    Completions(config::CompletionsArgs),
+    Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Watch(watch::WatchArgs),
     Mcp(mcp::McpArgs),
-    /// Print the whole index, one line for each fact, to compare two indexes.
+    /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
     Dump,
 }
 
-/// How a command ended that did not fail.
+/// How a command ended, if it did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// It did what was asked.
+    /// It succeeded.
     Done,
     /// `check --strict` found problems.
     ProblemsFound,
-    /// Ctrl-C ended it before all was done.
+    /// Ctrl-C stopped it before it was done.
     Interrupted,
 }
 
@@ -172,73 +176,74 @@ impl Outcome {
         match self {
             Self::Done => 0,
             Self::ProblemsFound => 8,
-            // As a shell reports a process that SIGINT ended.
+            // The number with which shells report a process that SIGINT ended: 128 + 2.
             Self::Interrupted => 130,
         }
     }
 }
 
-/// What every command gets.
+/// What every command needs: how to open the vault, and where to print.
 struct CommandContext {
     open: Open,
     out: Output,
 }
 
 impl CommandContext {
-    /// Gives the time of this command.
+    /// Returns the time at which this command runs.
     fn now(&self) -> Timestamp {
         self.open.clock.now()
     }
 
-    /// Opens the store and prints what opening mended.
+    /// Opens the store and prints its notices, such as a repair of the index.
     fn store(&self) -> Result<Store> {
         let store = Store::open(self.open.clone())?;
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
         }
-        // Errors in JSON stand alone on standard error.
+        // With --json, standard error holds nothing but an error in JSON.
         if let Some(folder) = store.made_state().filter(|_| !self.out.is_json()) {
             self.out.message(&format!(
-                "notice: made {}; the index in it can be deleted at any time",
+                "notice: created {}; the index in it can be deleted at any time",
                 folder.display()
             ));
         }
         Ok(store)
     }
 
-    /// Tells which conditions no note meets, where nothing was found.
-    fn print_unmet_conditions(&self, told: &[String]) {
+    /// Prints which conditions no note meets, after a command that found nothing.
+    fn print_unmet_conditions(&self, messages: &[String]) {
         if !self.out.is_json() {
-            told.iter().for_each(|told| self.out.message(&format!("note: {}", output::plain(told))));
+            messages.iter().for_each(|text| self.out.message(&format!("note: {}", output::plain(text))));
         }
     }
 
-    /// Opens the store and brings the index up to date, as far as this process may.
+    /// Opens the store and updates the index, unless another process writes it.
     fn fresh_store(&self) -> Result<Store> {
         let store = self.store()?;
         let behind = store.index().refresh()?;
         if behind > 0 {
-            let why = if store.lookup().is_index_written_elsewhere() {
-                "another sidenote writes the index"
+            let reason = if store.lookup().is_index_written_elsewhere() {
+                "another sidenote process writes the index"
             } else {
-                "the index cannot be written now"
+                "the index cannot be written"
             };
-            self.out.message(&format!("notice: {why}; {behind} files are not in it yet"));
+            let files = output::count(behind, "changed file");
+            self.out.message(&format!("notice: {reason}; it does not include {files} yet"));
         }
         Ok(store)
     }
 }
 
-/// Runs the program on the process's own arguments.
+/// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    if complete::answer() {
+    if completions::complete() {
         return ExitCode::SUCCESS;
     }
     start_tracing();
     let arguments = change::tag::expand_removed_tags(std::env::args_os());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let parsed = tree().try_get_matches_from(arguments).and_then(|matches| {
-        let verb = verb_of(&matches);
+        let verb = command_name(&matches);
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree()))?;
         Ok((cli, verb))
     });
@@ -261,7 +266,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Gives the exit code of a command that failed.
+/// Returns the exit code for a kind of error.
 pub fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::Internal => 1,
@@ -277,13 +282,13 @@ pub fn exit_code(kind: ErrorKind) -> u8 {
 /// Sends logs to stderr, warnings and worse unless `SIDENOTE_LOG` says otherwise.
 fn start_tracing() {
     use tracing_subscriber::EnvFilter;
-    // Libraries of protocols log whole requests, queries among them, so they have to be asked by name.
-    let asked = std::env::var("SIDENOTE_LOG").unwrap_or_default();
-    let mut quiet = asked.clone();
-    for library in ["rmcp", "ureq"].iter().filter(|library| !asked.contains(**library)) {
-        quiet.push_str(&format!(",{library}=warn"));
+    // Protocol libraries log whole requests, which contain queries, so they are silent unless SIDENOTE_LOG names them.
+    let directives = std::env::var("SIDENOTE_LOG").unwrap_or_default();
+    let mut filter = directives.clone();
+    for library in ["rmcp", "ureq"].iter().filter(|library| !directives.contains(**library)) {
+        filter.push_str(&format!(",{library}=warn"));
     }
-    let filter = if asked.is_empty() { "sidenote=warn".to_owned() } else { quiet };
+    let filter = if directives.is_empty() { "sidenote=warn".to_owned() } else { filter };
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("sidenote=warn"));
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -295,13 +300,13 @@ fn start_tracing() {
     debug_assert!(started.is_ok(), "tracing starts once");
 }
 
-/// Names the command and what stands below it, such as `memory save`, without anything that was given to it.
-fn verb_of(matches: &ArgMatches) -> String {
+/// Returns the names of the command and its subcommands, such as `memory save`, without arguments.
+fn command_name(matches: &ArgMatches) -> String {
     let mut names = Vec::new();
     let mut inner = matches.subcommand();
-    while let Some((name, below)) = inner {
+    while let Some((name, matches)) = inner {
         names.push(name);
-        inner = below.subcommand();
+        inner = matches.subcommand();
     }
     names.join(" ")
 }
@@ -321,11 +326,11 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Search(args) => search::run(&context, &args),
         Command::Read(args) => read::run(&context, &args),
         Command::List(args) => list::run(&context, &args),
-        Command::Tags(args) => list::tags(&context, &args),
-        Command::Properties(args) => list::properties(&context, &args),
-        Command::Recent(args) => list::recent(&context, &args),
-        Command::Random(args) => list::random(&context, &args),
-        Command::Outline(args) => read::outline(&context, &args),
+        Command::Tags(args) => tags::run(&context, &args),
+        Command::Properties(args) => properties::run(&context, &args),
+        Command::Recent(args) => recent::run(&context, &args),
+        Command::Random(args) => random::run(&context, &args),
+        Command::Outline(args) => outline::run(&context, &args),
         Command::Tasks(args) => tasks::run(&context, &args),
         Command::Links(args) => links::run(&context, &args),
         Command::Backlinks(args) => links::backlinks(&context, &args),
@@ -333,10 +338,10 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Orphans(args) => links::orphans(&context, &args),
         Command::Path(args) => links::path(&context, &args),
         Command::Open(args) => open::run(&context, &args),
-        Command::Related(args) => related::related(&context, &args),
-        Command::Mentions(args) => related::mentions(&context, &args),
-        Command::AskWhy(args) => related::why(&context, &args),
-        Command::Inspect(args) => read::inspect(&context, &args),
+        Command::Related(args) => related::run(&context, &args),
+        Command::Mentions(args) => mentions::run(&context, &args),
+        Command::AskWhy(args) => ask_why::run(&context, &args),
+        Command::Inspect(args) => inspect::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Check(args) => return check::run(&context, &args),
         Command::Change(command) => change::run(&context, command),
@@ -356,7 +361,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Eval(args) => eval::run(&mut context, &args),
         Command::Model(args) => model::run(&context, &args),
         Command::Config(args) => config::run(&context, &args),
-        Command::Completions(args) => config::completions(&context, &args),
+        Command::Completions(args) => completions::run(&context, &args),
         Command::Man(args) => man::run(&context, &args),
         Command::Watch(args) => watch::run(&mut context, &args),
         Command::Mcp(args) => mcp::run(&mut context, &args),
@@ -365,18 +370,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
     done.map(|()| Outcome::Done)
 }
 
-/// Gives the command tree, from which the parser, completions, manual pages and the reference are made.
+/// Returns the command tree, from which the parser, completions, manual pages and the reference are generated.
 pub fn tree() -> clap::Command {
     Cli::command()
-}
-
-/// Reads a flag's value into an error of the right kind.
-fn split_lines(text: &str) -> Result<(usize, usize)> {
-    let wrong = || {
-        Error::invalid(format!("--lines {text:?} is no range of lines"))
-            .with_hint("write 10-20, or 7 for one line")
-    };
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let number = |part: &str| part.trim().parse::<usize>().map_err(|_| wrong());
-    Ok((number(first)?, number(last)?))
 }

@@ -12,10 +12,10 @@ use crate::store::{
     Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models, ModelsShown, Verified,
 };
 
-/// Choose the models that search by meaning, and try them.
+/// List, set, install and verify the models that search uses.
 ///
-/// An embedder gives vectors; a reranker reads the best hits once more. Settings go to your own settings file, of which
-/// nothing else changes. Nothing is fetched but by `install`.
+/// An embedder computes vectors; a reranker scores the best hits again. Models are set in your settings file. Only
+/// `install` downloads anything.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote model list
@@ -32,41 +32,45 @@ pub(super) struct ModelArgs {
 
 #[derive(Debug, Subcommand)]
 enum ModelAction {
-    /// List the models that have a name, and which of them are installed and in use.
+    /// List the models that have a name, and whether each is installed and in use.
     List,
-    /// Show the models that the settings lead to.
+    /// Show the models that the settings select.
     Show,
-    /// Set a model: minilm (built in), none, auto, openai:MODEL, or a name of the list that is installed.
+    /// Set a model by name.
+    ///
+    /// The name is minilm (built in), none, auto, openai:MODEL, or that of an installed model of the list.
     Use(UseArgs),
-    /// Fetch a model of the list from its hub into your folder of models.
+    /// Download a model of the list into your folder of models.
     #[command(
-        after_help = "Where the hub is out of reach, download the files elsewhere and set their folder:
+        after_help = "If the hub cannot be reached, download the files in another way and set their folder:
   sidenote model path FOLDER"
     )]
     Install {
-        /// Its name.
+        /// The name of the model.
         name: String,
     },
-    /// Set a model in a folder of yours: an ONNX graph and its tokenizer.json. It is tried first.
+    /// Set a model by its folder.
+    ///
+    /// The folder holds an ONNX graph and its tokenizer.json. The model is verified first.
     Path(PathArgs),
-    /// Load the models that are set, and try them on texts whose likeness is known.
+    /// Load the selected models and verify them on known texts.
     Verify,
 }
 
 #[derive(Debug, Args)]
 struct UseArgs {
-    /// Its name.
+    /// The name of the model.
     name: String,
-    /// Where the endpoint is, without /embeddings.
+    /// The URL of the endpoint, without /embeddings.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The length of the endpoint's vectors.
+    /// The number of dimensions of the vectors.
     #[arg(long, value_name = "N")]
     dimensions: Option<usize>,
-    /// With none: no reranker, instead of no embedder.
+    /// With the name none: use no reranker, instead of no embedder.
     #[arg(long)]
     rerank: bool,
-    /// Only say what would be set.
+    /// Change nothing; print what would be set.
     #[arg(long)]
     dry_run: bool,
 }
@@ -75,10 +79,10 @@ struct UseArgs {
 struct PathArgs {
     /// The folder.
     folder: PathBuf,
-    /// It holds a reranker.
+    /// The folder holds a reranker, not an embedder.
     #[arg(long)]
     rerank: bool,
-    /// Only try it and say what would be set.
+    /// Change nothing; verify the model and print what would be set.
     #[arg(long)]
     dry_run: bool,
 }
@@ -88,7 +92,7 @@ pub(super) fn run(context: &CommandContext, args: &ModelArgs) -> Result<()> {
     let out = context.out;
     match &args.action {
         ModelAction::List => out.reply(&models.list()?, |items| show_list(items)),
-        ModelAction::Show => out.reply(&models.show()?, show_both),
+        ModelAction::Show => out.reply(&models.show()?, show_models),
         ModelAction::Use(args) => {
             let want = ModelUse {
                 name: args.name.clone(),
@@ -113,7 +117,7 @@ pub(super) fn run(context: &CommandContext, args: &ModelArgs) -> Result<()> {
             if tried.iter().all(Verified::is_ok) {
                 return Ok(());
             }
-            Err(Error::new(ErrorKind::Corrupt, "a model does not do what it should")
+            Err(Error::new(ErrorKind::Corrupt, "a model failed verification")
                 .with_hint("download it again, or run: sidenote model use minilm"))
         }
     }
@@ -128,7 +132,7 @@ fn show_list(items: &[ModelItem]) -> String {
             .map(|item| {
                 let state = match (item.in_use, item.installed) {
                     (true, _) => "in use",
-                    (false, true) => "ready",
+                    (false, true) => "installed",
                     (false, false) => "-",
                 };
                 vec![
@@ -145,7 +149,7 @@ fn show_list(items: &[ModelItem]) -> String {
     text
 }
 
-fn show_both(shown: &ModelsShown) -> String {
+fn show_models(shown: &ModelsShown) -> String {
     let mut rows = vec![vec!["provider".to_owned(), shown.provider.clone()]];
     rows.extend(show_state("embedder", &shown.embedder));
     rows.extend(show_state("reranker", &shown.reranker));
@@ -161,17 +165,17 @@ fn show_state(what: &str, state: &ModelState) -> Vec<Vec<String>> {
         rows.extend(value.map(|value| vec![format!("  {name}"), value]));
     };
     add("dimensions", state.dimensions.map(|length| length.to_string()));
-    add("sees", state.max_tokens.map(|tokens| format!("{tokens} tokens")));
+    add("input limit", state.max_tokens.map(|tokens| format!("{tokens} tokens")));
     add("fingerprint", state.fingerprint.clone());
     add("folder", state.folder.as_ref().map(|folder| folder.display().to_string()));
-    add("trouble", state.trouble.clone());
+    add("problem", state.trouble.clone());
     rows
 }
 
 fn show_set(set: &ModelSet) -> String {
     let file = set.edited.file.display();
     let mut text = match (set.edited.changes.is_empty(), set.edited.applied) {
-        (true, _) => format!("{file} says so already\n"),
+        (true, _) => format!("{file} is up to date already\n"),
         (false, true) => format!("{file}\n"),
         (false, false) => format!("{file} would change\n"),
     };
@@ -188,9 +192,9 @@ fn show_installed(installed: &Installed) -> String {
     let Installed { name, folder, bytes, was_there } = installed;
     let folder = folder.display();
     if *was_there {
-        format!("{name} is in {folder} already\n")
+        format!("{name} is already installed in {folder}\n")
     } else {
-        format!("{name}: {} in {folder}\nset it by: sidenote model use {name}\n", output::bytes(*bytes))
+        format!("{name}: {} in {folder}\nto use it, run: sidenote model use {name}\n", output::bytes(*bytes))
     }
 }
 

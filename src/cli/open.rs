@@ -13,18 +13,18 @@ use super::args::DryRunArgs;
 use super::{CommandContext, output};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Open a note in Obsidian, or in the program that the system opens such files with.
+/// Open a note in Obsidian or in the default application of the system.
 ///
-/// The note stays as it is. `edit` opens it in $EDITOR and waits.
+/// The command does not wait. `edit` opens the note in $EDITOR and waits for it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote open \"Start here\"
   sidenote open Plan --with system
-  sidenote open Plan --dry-run          print the address that would be opened")]
+  sidenote open Plan --dry-run          print what would be opened")]
 pub(super) struct OpenArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
-    /// What opens it. Default: Obsidian, where the vault has its settings, else the system.
+    /// The application. Default: Obsidian if the vault has a folder .obsidian/, or else that of the system.
     #[arg(long, value_enum)]
     with: Option<Opener>,
     #[command(flatten)]
@@ -33,21 +33,21 @@ pub(super) struct OpenArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Opener {
-    /// Obsidian, by an obsidian:// address.
+    /// Obsidian, by an obsidian:// URL.
     Obsidian,
-    /// The program that the system opens such files with.
+    /// The default application of the system.
     System,
 }
 
-/// Signs that stay as they are in a part of an address.
-const ADDRESS_COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The characters that are not percent-encoded in a part of a URL.
+const URL_COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// What `open` opens, and with what.
+/// The reply of `open`.
 #[derive(Debug, Serialize)]
 struct OpenReply {
     /// The note's path.
     path: String,
-    /// What is opened: an address of Obsidian, or the file.
+    /// What is opened: a URL of Obsidian, or the file.
     address: String,
     /// The program that opens it.
     program: String,
@@ -61,16 +61,17 @@ pub(super) fn run(context: &CommandContext, args: &OpenArgs) -> Result<()> {
     let file = store.root().join(&path);
     let has_obsidian = store.root().join(crate::vault::CONFIG_DIR).is_dir();
     let with = args.with.unwrap_or(if has_obsidian { Opener::Obsidian } else { Opener::System });
-    let file = file.to_str().ok_or_else(|| Error::invalid(format!("the place of {path} is not UTF-8")))?;
+    let file =
+        file.to_str().ok_or_else(|| Error::invalid(format!("the absolute path of {path} is not UTF-8")))?;
     let address = match with {
-        Opener::Obsidian => format!("obsidian://open?path={}", utf8_percent_encode(file, ADDRESS_COMPONENT)),
+        Opener::Obsidian => format!("obsidian://open?path={}", utf8_percent_encode(file, URL_COMPONENT)),
         Opener::System => file.to_owned(),
     };
     let program = opener();
     if !args.dry_run.is_set() {
         run_with(&program, Path::new(&address)).map_err(|error| {
             error.with_hint(
-                "$SIDENOTE_OPENER names another program that opens it; `sidenote edit` opens it in $EDITOR",
+                "set $SIDENOTE_OPENER to another program, or open the note in $EDITOR with `sidenote edit`",
             )
         })?;
     }
@@ -81,16 +82,16 @@ pub(super) fn run(context: &CommandContext, args: &OpenArgs) -> Result<()> {
     })
 }
 
-/// Names the program that opens addresses and files here: `$SIDENOTE_OPENER`, else the system's own.
+/// Returns the program that opens URLs and files: `$SIDENOTE_OPENER`, or else that of the system.
 fn opener() -> String {
-    let set = std::env::var("SIDENOTE_OPENER").ok().filter(|command| !command.trim().is_empty());
-    set.unwrap_or_else(|| if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned())
+    let variable = std::env::var("SIDENOTE_OPENER").ok().filter(|command| !command.trim().is_empty());
+    variable.unwrap_or_else(|| if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned())
 }
 
-/// Runs a command of the user's environment, its words split at spaces, on one more argument, and waits for it.
+/// Runs a command line, split at spaces, with one more argument, and waits for it.
 ///
 /// # Errors
-/// `Io` where it cannot be started, and where it fails.
+/// `Io` if the command cannot be started or fails.
 pub(super) fn run_with(command: &str, argument: &Path) -> Result<()> {
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();

@@ -11,31 +11,31 @@ use crate::error::{Error, Result};
 use crate::text::control::{picture, shown};
 pub(crate) use crate::text::control::{plain, plain_lines};
 
-/// How this process answers.
+/// How the process prints: as JSON or text, and with a pager or without.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
-    pages: bool,
+    use_pager: bool,
 }
 
 impl Output {
-    /// Chooses JSON or text.
+    /// Returns an output of JSON or text, without a pager.
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, pages: false }
+        Self { json, use_pager: false }
     }
 
-    /// Shows answers that are longer than the screen in a pager, or not.
+    /// Sets whether text that is longer than the screen is shown in a pager.
     #[must_use]
-    pub(crate) fn with_pager(self, pages: bool) -> Self {
-        Self { pages, ..self }
+    pub(crate) fn with_pager(self, use_pager: bool) -> Self {
+        Self { use_pager, ..self }
     }
 
-    /// Says whether answers are JSON.
+    /// Returns whether replies are printed as JSON.
     pub(crate) fn is_json(self) -> bool {
         self.json
     }
 
-    /// Prints a reply: as JSON, or as the text that `show` makes.
+    /// Prints a reply as JSON, or as the text that `show` returns.
     pub(crate) fn reply<T: Serialize>(self, reply: &T, show: impl FnOnce(&T) -> String) -> Result<()> {
         if self.json {
             let text = serde_json::to_string_pretty(reply)
@@ -45,15 +45,15 @@ impl Output {
         self.page(&for_terminal(&show(reply), console::colors_enabled()))
     }
 
-    /// Prints what a person reads, through a pager where it is longer than the screen.
+    /// Prints text, in a pager if it is longer than the screen.
     fn page(self, text: &str) -> Result<()> {
-        if self.pages && terminal::overflows(text) && terminal::page(text) {
+        if self.use_pager && terminal::overflows(text) && terminal::page(text) {
             return Ok(());
         }
         self.print(text)
     }
 
-    /// As [`Output::reply`], of a text that stays byte for byte as it is, unless a terminal shows it.
+    /// Prints a reply as [`Output::reply`] does, but the text byte for byte unless it goes to a terminal.
     pub(crate) fn reply_exact<T: Serialize>(self, reply: &T, exact: impl FnOnce(&T) -> String) -> Result<()> {
         if self.json || console::Term::stdout().is_term() {
             return self.reply(reply, exact);
@@ -61,13 +61,12 @@ impl Output {
         self.print(&exact(reply))
     }
 
-    /// Prints text as it is, which is for programs: JSON, scripts, settings. A reader that closed its end has heard
-    /// enough, which is no error.
+    /// Prints text as it is, for programs: JSON, scripts, settings. A closed pipe is not an error.
     pub(crate) fn print(self, text: &str) -> Result<()> {
         self.print_until_closed(text).map(drop)
     }
 
-    /// Prints text as it is; says whether somebody may still read it.
+    /// Prints text as it is. Returns false if the reader closed the pipe.
     pub(crate) fn print_until_closed(self, text: &str) -> Result<bool> {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -77,12 +76,12 @@ impl Output {
         }
     }
 
-    /// Tells the person at the terminal something that is no answer.
+    /// Prints a message to standard error.
     pub(crate) fn message(self, text: &str) {
         write_error(&for_terminal(text, console::colors_enabled_stderr()));
     }
 
-    /// Tells of a failure: a sentence and what to do.
+    /// Prints an error and its hint to standard error.
     pub(crate) fn print_error(self, error: &Error) {
         if self.json {
             let reply = serde_json::json!({
@@ -101,11 +100,11 @@ impl Output {
 
 /// Writes a line to standard error.
 fn write_error(line: &str) {
-    // Nobody can be told that standard error is closed.
+    // If standard error is closed, the message is lost.
     drop(writeln!(std::io::stderr().lock(), "{line}"));
 }
 
-/// Marks the ranges of a text, which do not overlap, in bold where colour is on.
+/// Highlights ranges of a text, which must not overlap, if colours are on.
 pub(crate) fn highlight(text: &str, ranges: &[(usize, usize)]) -> String {
     let mut out = String::with_capacity(text.len() + ranges.len() * 8);
     let mut from = 0;
@@ -120,14 +119,13 @@ pub(crate) fn highlight(text: &str, ranges: &[(usize, usize)]) -> String {
     out
 }
 
-/// Makes a whole answer safe for a terminal, whatever went into it: lines and tabs stay, and so do our own colours where
-/// they are on.
+/// Replaces the control characters of a text, except for newlines, tabs, and our own colours if they are on.
 fn for_terminal(text: &str, with_colours: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let length = match c {
-            '\x1b' if with_colours => own_style(rest),
+            '\x1b' if with_colours => style_sequence_length(rest),
             '\r' if rest.starts_with("\r\n") => Some(2),
             _ => None,
         };
@@ -143,16 +141,16 @@ fn for_terminal(text: &str, with_colours: bool) -> String {
     out
 }
 
-/// Measures the escape sequence with which a text begins, where it is one of those that [`style`] makes: a colour of
-/// the eight, bold, dim, underlined, or the end of all of them.
-fn own_style(text: &str) -> Option<usize> {
+/// Returns the length of the escape sequence at the beginning of a text, if [`style`] makes such sequences: one of eight
+/// colours, bold, dim, underlined, or the end of a style.
+fn style_sequence_length(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find('m').filter(|end| *end <= 2)?;
     let code: u8 = rest.get(..end)?.parse().ok()?;
     matches!(code, 0 | 1 | 2 | 4 | 22 | 24 | 30..=37 | 39 | 90..=97).then_some("\x1b[".len() + end + 1)
 }
 
-/// Says how many there are of something, with the regular plural of its name.
+/// Formats a number with a noun, in the regular plural unless the number is 1.
 pub(crate) fn count(number: usize, what: &str) -> String {
     let plural = match what.strip_suffix('y') {
         _ if number == 1 => return format!("1 {what}"),
@@ -163,7 +161,7 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {plural}")
 }
 
-/// Lays rows out in columns, two spaces apart; the last column runs free.
+/// Formats rows in aligned columns, two spaces apart. The last column is not padded.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
@@ -192,7 +190,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Writes bytes in a unit that a person reads.
+/// Formats a number of bytes with a binary unit, such as KiB.
 pub(crate) fn bytes(count: u64) -> String {
     indicatif::HumanBytes(count).to_string()
 }

@@ -13,61 +13,68 @@ use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult
 
 /// Search the notes by words and meaning, or in Obsidian's search language.
 ///
-/// Words alone rank, and need not all occur. Any sign of the language makes the query a condition, which selects the
-/// notes that Obsidian's search would; its words rank them:
+/// A query of plain words ranks notes; not every word must occur. A query with an operator is a
+/// condition: it selects the notes that Obsidian's search would, ranked by the words in it.
 ///
-///   "a phrase"  -not  a OR b  (a b)  /regex/  file:  path:  content:  match-case:  ignore-case:  tag:#x
-///   line:(a b)  block:(a b)  section:(a b)  task:x  task-todo:x  task-done:x  [property]  [property:value]
+/// Operators of Obsidian:
 ///
-/// and terms of sidenote:
+///   "a phrase"  -not  a OR b  (a b)  /regex/  file:  path:  content:  tag:#x
+///   match-case:  ignore-case:
+///   line:(a b)  block:(a b)  section:(a b)  task:x  task-todo:x  task-done:x
+///   [property]  [property:value]
+///
+/// Operators of sidenote:
 ///
 ///   type:  category:  tier:  created:  updated:  links-to:  linked-from:  is:orphan  is:pinned
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:
   sidenote search \"how do links survive a rename\"
   sidenote search '\"water level\" -draft' --tag river --limit 5
   sidenote search 'tag:#project section:(task-todo:ship) [status:active]'
   sidenote search 'created:>2026-01 (boat OR \"old mill\") -path:Archive'
   sidenote search espresso --mode bm25 --path 'Recipes/**' --explain
   sidenote search boats --updated-after 7d --format '{score} {path}'
-  sidenote search draft -0 | xargs -0 wc -w")]
+  sidenote search draft -0 | xargs -0 wc -w"
+)]
 pub(super) struct SearchArgs {
-    /// What to look for. Write it behind `--` where it begins with a minus: `search -- -draft`.
+    /// The query. If it begins with a minus, write `--` before it: `search -- -draft`.
     #[arg(required = true)]
     query: Vec<String>,
     #[command(flatten)]
-    asked: AskedArgs,
-    /// Show how each score came about.
+    ranking: RankingArgs,
+    /// Show how each score was computed.
     #[arg(long)]
     explain: bool,
-    /// Answer from the index as it is.
+    /// Do not update the index first.
     #[arg(long)]
     no_sync: bool,
     #[command(flatten)]
-    shape: ListFormat,
+    format: ListFormat,
 }
 
-/// What `search` and `ask-why` are asked alike.
+/// Options of `search` and `ask-why`.
 #[derive(Debug, Args)]
-pub(super) struct AskedArgs {
-    /// Words and meaning, words alone, or meaning alone.
+pub(super) struct RankingArgs {
+    /// What to rank by. The setting search.mode is the default.
     #[arg(long, value_enum)]
     mode: Option<ModeArg>,
-    /// At most this many notes.
+    /// The maximum number of notes.
     #[arg(long, short = 'n')]
     limit: Option<usize>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Only notes whose path matches this glob, or lies in this folder.
+    /// Only notes whose path matches this glob, or that are in this folder.
     #[arg(long, value_name = "GLOB")]
     path: Option<String>,
-    /// Every word must occur, as a part of the text or of the file's name.
+    /// Only notes in which every word occurs, in the text or in the file name.
     #[arg(long)]
     all: bool,
 }
 
-impl AskedArgs {
-    /// Makes a search of a query.
+impl RankingArgs {
+    /// Makes a search request for a query.
     pub(super) fn request(&self, query: String, now: Timestamp) -> Result<SearchRequest> {
         Ok(SearchRequest {
             query,
@@ -82,7 +89,7 @@ impl AskedArgs {
     }
 }
 
-/// The modes as flags spell them.
+/// The values of `--mode`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum ModeArg {
     /// Words and meaning.
@@ -103,10 +110,10 @@ impl From<ModeArg> for Mode {
     }
 }
 
-/// Conditions that searching and listing share.
+/// Filters of the commands that search and list.
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
-    /// Only notes with this tag or one below it; may be repeated, and all must be there.
+    /// Only notes with this tag or one nested below it. If repeated, notes need all of the tags.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Only notes of this type.
@@ -115,13 +122,13 @@ pub(super) struct FilterArgs {
     /// Only notes of this category.
     #[arg(long)]
     category: Option<String>,
-    /// Only notes made on or after this date: 2026-11-21, yesterday, 7d.
+    /// Only notes created on or after this date, such as 2026-11-21, yesterday or 7d.
     #[arg(long, value_name = "DATE")]
     created_after: Option<String>,
-    /// Only notes made before this date.
+    /// Only notes created before this date.
     #[arg(long, value_name = "DATE")]
     created_before: Option<String>,
-    /// Only notes changed on or after this date: 2026-11-21, yesterday, 7d.
+    /// Only notes changed on or after this date, such as 2026-11-21, yesterday or 7d.
     #[arg(long, value_name = "DATE")]
     updated_after: Option<String>,
     /// Only notes changed before this date.
@@ -130,7 +137,7 @@ pub(super) struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Reads the conditions; dates such as 7d are counted from `now`.
+    /// Parses the filters. Dates such as 7d are relative to `now`.
     pub(super) fn filter(&self, now: Timestamp) -> Result<Filter> {
         Ok(Filter {
             tags: self.tags.clone(),
@@ -147,13 +154,16 @@ impl FilterArgs {
 
 pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
     let store = context.store()?;
-    let asked = args.asked.request(args.query.join(" "), store.now())?;
-    let (filter, path) = (asked.filter.clone(), asked.path.clone());
-    // A program that reads the list must get what meets the condition, or nothing.
-    let asked =
-        if args.shape.is_given() { SearchRequest { fallback: Fallback::Never, ..asked } } else { asked };
-    let mut reply =
-        store.searches().search(&SearchRequest { explain: args.explain, no_sync: args.no_sync, ..asked })?;
+    let request = args.ranking.request(args.query.join(" "), store.now())?;
+    let (filter, path) = (request.filter.clone(), request.path.clone());
+    // A program that reads the list must not get notes that do not meet the condition.
+    let request =
+        if args.format.is_given() { SearchRequest { fallback: Fallback::Never, ..request } } else { request };
+    let mut reply = store.searches().search(&SearchRequest {
+        explain: args.explain,
+        no_sync: args.no_sync,
+        ..request
+    })?;
     if reply.results.is_empty() {
         reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?.into_iter().map(Into::into));
     }
@@ -162,27 +172,27 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
             context.out.message(&format!("note: {note}"));
         }
         if reply.stale {
-            context.out.message("note: files changed that the index does not hold yet");
+            context.out.message("note: some files changed and are not in the index yet");
         }
-        if let Some(better) = &reply.did_you_mean {
-            context.out.message(&format!("did you mean: {}", output::plain(better)));
+        if let Some(suggestion) = &reply.did_you_mean {
+            context.out.message(&format!("did you mean: {}", output::plain(suggestion)));
         }
     }
-    args.shape.reply(context.out, &reply, |reply| &reply.results, show)
+    args.format.reply(context.out, &reply, |reply| &reply.results, show)
 }
 
 fn show(reply: &SearchReply) -> String {
     let mut text = reply.explain.as_ref().map_or_else(String::new, |explain| show_query(explain, reply.mode));
     if reply.results.is_empty() {
-        return text + "nothing found\n";
+        return text + "no results\n";
     }
     for (at, result) in reply.results.iter().enumerate() {
-        text.push_str(&show_one(at + 1, result));
+        text.push_str(&show_result(at + 1, result));
     }
     text
 }
 
-fn show_one(rank: usize, result: &SearchResult) -> String {
+fn show_result(rank: usize, result: &SearchResult) -> String {
     let (first, last) = result.lines;
     let place = format!("{}:{first}-{last}", result.path);
     let mut text = format!(
@@ -190,19 +200,19 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
         style(output::plain(&result.title)).bold(),
         style(output::plain(&place)).cyan()
     );
-    // A note's first heading mostly repeats its title.
+    // The first heading of a note usually repeats its title.
     let heading =
         result.heading.strip_prefix(&result.title).unwrap_or(&result.heading).trim_start_matches(" > ");
     if !heading.is_empty() {
         text.push_str(&format!("    {}\n", style(output::plain(heading)).dim()));
     }
     let marked = output::highlight(&result.snippet, &result.marks);
-    // The headings stand above already, and a first heading is mostly the title again.
-    let own = result.heading.rsplit(" > ").next().unwrap_or("");
+    // The headings are printed above already, and the first heading usually repeats the title.
+    let last_heading = result.heading.rsplit(" > ").next().unwrap_or("");
     let repeats = |line: &str| {
         let bare = console::strip_ansi_codes(line);
         let bare = bare.trim_start_matches(['#', ' ']).trim();
-        bare.is_empty() || bare == own || bare == result.title
+        bare.is_empty() || bare == last_heading || bare == result.title
     };
     for line in marked.lines().filter(|line| !repeats(line)).take(4) {
         text.push_str(&terminal::indented("    ", line.trim_end()));
@@ -212,16 +222,16 @@ fn show_one(rank: usize, result: &SearchResult) -> String {
             MatchType::Bm25 => "words",
             MatchType::Vector => "meaning",
             MatchType::Both => "words and meaning",
-            MatchType::Exact => "what it holds",
+            MatchType::Exact => "condition",
         };
-        let line = format!("score {:.4} by {found_by}: {}", result.score, show_parts(parts));
+        let line = format!("score {:.4} by {found_by}: {}", result.score, show_components(parts));
         text.push_str(&format!("    {}\n", style(line).dim()));
     }
     text
 }
 
-/// Shows how a score came about, on one line.
-pub(super) fn show_parts(parts: &Components) -> String {
+/// Formats the components of a score on one line.
+pub(super) fn show_components(parts: &Components) -> String {
     let list = |name: &str, rank: Option<usize>, raw: Option<f32>, share: f32| {
         let rank = rank.map_or_else(String::new, |rank| format!(" #{rank}"));
         let raw = raw.map_or_else(|| " -".to_owned(), |raw| format!(" {raw:.3}"));
@@ -236,7 +246,7 @@ pub(super) fn show_parts(parts: &Components) -> String {
         shown.push(list("other passages", None, parts.others, parts.from_others));
     }
     if let Some(share) = parts.from_name {
-        shown.push(format!("its name -> {share:.4}"));
+        shown.push(format!("name -> {share:.4}"));
     }
     if let (Some(raw), Some(share)) = (parts.rerank, parts.from_rerank) {
         shown.push(format!("reranker {raw:.3} -> {share:+.4}"));
@@ -244,7 +254,7 @@ pub(super) fn show_parts(parts: &Components) -> String {
     shown.join("; ")
 }
 
-/// Shows how a query was understood, and what it was put to.
+/// Formats how a query was parsed and evaluated.
 fn show_query(explain: &Explained, mode: Mode) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |name: &str, text: String| rows.push(vec![name.to_owned(), text]);
@@ -254,17 +264,17 @@ fn show_query(explain: &Explained, mode: Mode) -> String {
         row("words", words.collect::<Vec<_>>().join(", "));
     }
     if !explain.stop_words.is_empty() {
-        row("left out", format!("{}: too common to rank by", explain.stop_words.join(", ")));
+        row("ignored", format!("{}: too common to rank by", explain.stop_words.join(", ")));
     }
     if !explain.meaning.is_empty() {
-        row("meaning", format!("{:?} by {}", explain.meaning, explain.model));
+        row("meaning", format!("{:?} with {}", explain.meaning, explain.model));
     }
     if let Some(condition) = &explain.condition {
         row("condition", condition.clone());
     }
     if let Some(sifted) = &explain.sifted {
         let mut told = format!(
-            "{} of {} notes may hold it, {} for sure; {} looked at, {} dropped",
+            "{} of {} notes may match, {} certainly; {} verified, {} rejected",
             sifted.maybe, explain.notes, sifted.sure, sifted.judged, sifted.dropped
         );
         if !sifted.first_dropped.is_empty() {
@@ -278,6 +288,6 @@ fn show_query(explain: &Explained, mode: Mode) -> String {
     if explain.put_away > 0 {
         row("put away", format!("{}: archived or forgotten", output::count(explain.put_away, "note")));
     }
-    row("merged", format!("{:?}, {:?}", mode, explain.fusion).to_lowercase());
+    row("fusion", format!("{:?}, {:?}", mode, explain.fusion).to_lowercase());
     style(output::columns(&rows)).dim().to_string()
 }

@@ -11,7 +11,7 @@ pub(super) fn run(context: &CommandContext) -> Result<()> {
 fn show(status: &Status) -> String {
     let counts = &status.counts;
     let stale = if status.stale {
-        format!("{} changed since", output::count(status.behind, "file"))
+        format!("out of date: {} changed", output::count(status.behind, "file"))
     } else {
         "up to date".to_owned()
     };
@@ -43,7 +43,9 @@ fn show(status: &Status) -> String {
         (
             "embedder",
             match &status.former_embedder {
-                Some(former) => format!("{} ({former} answers until its vectors are there)", status.embedder),
+                Some(former) => {
+                    format!("{} ({former} is used until its vectors are computed)", status.embedder)
+                }
                 None => status.embedder.clone(),
             },
         ),

@@ -1,4 +1,4 @@
-//! `sidenote tasks`: lists the tasks of the vault. The command that changes one, `sidenote task`, is in `cli/change`.
+//! `sidenote tasks`: lists the tasks of the vault. `sidenote task`, which changes a task, is in `cli/change/task`.
 
 use clap::Args;
 use console::style;
@@ -9,31 +9,33 @@ use crate::cli::format::ListFormat;
 use crate::error::Result;
 use crate::store::{TaskItem, TasksRequest};
 
-/// List tasks: of a note, or of all. `sidenote task` checks one off.
+/// List the tasks of a note or of all notes.
+///
+/// `sidenote task` completes a task.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote tasks --todo --tag project
   sidenote tasks Plan
   sidenote tasks --done --updated-after 7d --format '{path}: {text}'")]
 pub(super) struct TasksArgs {
-    /// The note: path, id, title, alias, file name or [[wikilink]].
+    /// The note: path, id, title, alias, file name or [[wikilink]]. Default: all notes.
     note: Option<String>,
     /// Only open tasks.
     #[arg(long)]
     todo: bool,
-    /// Only tasks that are done, or have another status.
+    /// Only tasks that are done or have another status than open.
     #[arg(long, conflicts_with = "todo")]
     done: bool,
-    /// Only in notes below this folder.
+    /// Only notes in this folder or below it.
     #[arg(long, conflicts_with = "note")]
     folder: Option<String>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// At most this many tasks.
+    /// The maximum number of tasks.
     #[arg(long, short = 'n')]
     limit: Option<usize>,
     #[command(flatten)]
-    shape: ListFormat,
+    format: ListFormat,
 }
 
 pub(super) fn run(context: &CommandContext, args: &TasksArgs) -> Result<()> {
@@ -49,7 +51,7 @@ pub(super) fn run(context: &CommandContext, args: &TasksArgs) -> Result<()> {
     if tasks.is_empty() {
         context.print_unmet_conditions(&store.reads().absent(&request.filter, None, None)?);
     }
-    args.shape.reply(context.out, &tasks, |tasks| tasks, |tasks| show(tasks))
+    args.format.reply(context.out, &tasks, |tasks| tasks, |tasks| show(tasks))
 }
 
 fn show(tasks: &[TaskItem]) -> String {

@@ -11,17 +11,19 @@ use super::{CommandContext, output};
 use crate::error::{Error, Result};
 use crate::store::Followed;
 
-/// So many lines wait for a reader; those beyond are left out.
-const LINES: usize = 1024;
-/// So long the end waits for a reader.
-const LAST: Duration = Duration::from_secs(1);
-/// How many paths a line names.
-const NAMED: usize = 4;
+/// The maximum number of lines that wait to be printed. Further lines are dropped.
+const MAX_WAITING_LINES: usize = 1024;
+/// The maximum time that the end of the command waits for lines to be printed.
+const PRINT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The maximum number of paths in a line.
+const MAX_PATHS: usize = 4;
 
-/// Keep the index in step with the files until Ctrl-C: prints one line for each batch of changes.
+/// Watch the files and update the index until Ctrl-C.
+///
+/// One line is printed for each batch of changes.
 #[derive(Debug, Args)]
 pub(super) struct WatchArgs {
-    /// At the end, tell how long changes waited until a search could find them.
+    /// At the end, print how long it took until changes could be found.
     #[arg(long)]
     stats: bool,
 }
@@ -92,7 +94,7 @@ pub(super) fn run(context: &mut CommandContext, args: &WatchArgs) -> Result<()> 
     let store = Arc::new(context.store()?);
     if let Some(holder) = store.index().status()?.locked_by {
         context.out.message(&format!(
-            "notice: process {} ({}) keeps the index; this one follows once that one ends",
+            "notice: process {} ({}) writes the index; this process takes over when it ends",
             holder.pid, holder.command
         ));
     }
@@ -100,12 +102,12 @@ pub(super) fn run(context: &mut CommandContext, args: &WatchArgs) -> Result<()> 
     let interrupted = stop.clone();
     ctrlc::set_handler(move || {
         if interrupted.send(()).is_err() {
-            tracing::debug!("the command is ending already");
+            tracing::debug!("the command is already ending");
         }
     })
     .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
-    // Whoever reads slowly, or not at all, must not hold up the index.
-    let (lines, printed) = sync_channel::<String>(LINES);
+    // A slow reader of standard output must not block the index.
+    let (lines, printed) = sync_channel::<String>(MAX_WAITING_LINES);
     let out = context.out;
     let printer = std::thread::spawn(move || {
         for line in printed {
@@ -118,28 +120,28 @@ pub(super) fn run(context: &mut CommandContext, args: &WatchArgs) -> Result<()> 
                 }
             }
         }
-        // Nobody hears any more, so there is nothing left to be done.
+        // Standard output is closed, so the command ends.
         if stop.send(()).is_err() {
-            tracing::debug!("the command is ending already");
+            tracing::debug!("the command is already ending");
         }
     });
     let waited = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&waited);
+    let follower_waited = Arc::clone(&waited);
     let follower = store.upkeep().follow(move |step| {
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(step.stale_ms);
+        follower_waited.lock().unwrap_or_else(PoisonError::into_inner).push(step.stale_ms);
         let line = if out.is_json() { serde_json::to_string(&step) } else { Ok(show(&step)) };
         let line = match line {
             Ok(line) => line,
-            Err(error) => return tracing::warn!("a batch cannot be written as JSON: {error}"),
+            Err(error) => return tracing::warn!("cannot write a batch as JSON: {error}"),
         };
         if lines.try_send(format!("{line}\n")).is_err() {
-            tracing::debug!("a line is left out: nobody reads");
+            tracing::debug!("a line is dropped: standard output is not read");
         }
     })?;
     stopped.recv().map_err(|error| Error::internal("the signal handler is gone").with_source(error))?;
     drop(follower);
-    // What waits is printed where somebody reads; whoever does not must not hold up the end.
-    let end = Instant::now() + LAST;
+    // Waiting lines are printed if they are read in time.
+    let end = Instant::now() + PRINT_TIMEOUT;
     while !printer.is_finished() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -165,15 +167,15 @@ fn show(step: &Followed) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     let mut line = format!("{} in {:.0} ms", counts.join(", "), step.took_ms);
-    let named: Vec<String> = step.paths.iter().take(NAMED).map(|path| output::plain(path)).collect();
+    let named: Vec<String> = step.paths.iter().take(MAX_PATHS).map(|path| output::plain(path)).collect();
     if !named.is_empty() {
         line.push_str(&format!(": {}", named.join(", ")));
     }
-    if step.paths.len() > NAMED {
-        line.push_str(&format!(" and {} more", step.paths.len() - NAMED));
+    if step.paths.len() > MAX_PATHS {
+        line.push_str(&format!(" and {} more", step.paths.len() - MAX_PATHS));
     }
     if let Some(why) = &step.rescan {
-        line.push_str(&format!(" (all looked at: {why})"));
+        line.push_str(&format!(" (full scan: {why})"));
     }
     for warning in &report.warnings {
         line.push_str(&format!("\n  warning: {}", output::plain(warning)));

@@ -84,7 +84,9 @@ pub use crate::store::query::why::{Condition, WhyReply, WhyRequest};
 pub use crate::store::read::Reads;
 pub use crate::store::read::files::{FileContent, FileItem};
 pub use crate::store::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
-pub use crate::store::read::list::{FieldsItem, ListRequest, NoteItem, Page, PropertyItem, SortBy, TagItem};
+pub use crate::store::read::list::{
+    FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,
+};
 pub use crate::store::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use crate::store::read::tasks::{TaskItem, TasksRequest};
 pub use crate::store::sync::IndexSync;

@@ -74,6 +74,10 @@ fn folders_beyond_the_depth_limit_are_skipped() {
     assert!(NotePath::parse(&deep(MAX_SEGMENTS)).is_ok());
     assert!(NotePath::from_disk(&deep(MAX_SEGMENTS + 1)).is_none());
     let moved = vault.run(&["move", "top.md", &deep(MAX_SEGMENTS + 5)]);
-    assert!(!moved.status.success() && stderr(&moved).contains("more than 100 segments"), "{}", stderr(&moved));
+    assert!(
+        !moved.status.success() && stderr(&moved).contains("more than 100 segments"),
+        "{}",
+        stderr(&moved)
+    );
     assert!(vault.root().join("top.md").exists());
 }

@@ -89,7 +89,7 @@ fn errors_exit_with_the_documented_codes() {
     check_fails(&["read", "Nope"], 3, "no note answers to \"Nope\"");
     check_fails(&["read", "Plan", "--section", "X"], 3, "hint: the note has no headings");
     check_fails(&["read", "Plan", "--lines", "9-10"], 2, "Plan.md has 1 line, so there is no line 9");
-    check_fails(&["read", "Plan", "--lines", "x"], 2, "is no range of lines");
+    check_fails(&["read", "Plan", "--lines", "x"], 2, "is not a range of lines");
     check_fails(&["search", "x", "--created-after", "soon"], 2, "is not a date");
     check_fails(&["search", "x", "--path", "a["], 2, "is not a glob");
     check_fails(&["search"], 2, "required");

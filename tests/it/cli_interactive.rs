@@ -47,11 +47,11 @@ fn lists_are_printed_in_the_requested_format() {
     check_fails(&["list", "--format", "{pat.0}"], 2, "fields are");
     let help = stdout(&vault().run(&["list", "--help"]));
     assert!(help.contains(r"--updated-after yesterday --format '{path}\t{title}'"), "{help}");
-    check_fails(&["list", "--format", "{path"], 2, "a { is not closed");
-    check_fails(&["list", "--format", "{}"], 2, "{} names no field");
-    check_fails(&["list", "--format", "}"], 2, "a } closes nothing");
+    check_fails(&["list", "--format", "{path"], 2, "a { has no matching }");
+    check_fails(&["list", "--format", "{}"], 2, "{} has no field name");
+    check_fails(&["list", "--format", "}"], 2, "a } has no matching {");
     check_fails(&["tags", "-0"], 2, "no paths");
-    check_fails(&["list", "-0", "--json"], 2, "--json has a shape of its own");
+    check_fails(&["list", "-0", "--json"], 2, "--json cannot be combined with --format or -0");
     check_fails(&["list", "-0", "--format", "x"], 2, "cannot be used with");
 }
 

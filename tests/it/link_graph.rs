@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use sidenote::error::ErrorKind;
-use sidenote::store::{ListRequest, ReadRequest, SortBy};
+use sidenote::store::{ListRequest, PropertyCondition, ReadRequest, SortBy};
 
 use crate::support::TestVault;
 
@@ -141,15 +141,15 @@ fn lists_filter_by_property_and_sort() {
         ("c.md", "---\ntitle: AAA\n---\n"),
     ]);
     let store = vault.store();
-    let list = |property: Option<(&str, Option<&str>)>, sort| {
-        let property = property.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
+    let list = |property: Option<&str>, sort| {
+        let property = property.map(PropertyCondition::from);
         let notes =
             store.reads().list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
         notes.into_iter().map(|note| note.path).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(list(Some(("status", None)), SortBy::Path), "a.md b.md");
-    assert_eq!(list(Some(("status", Some("active"))), SortBy::Created), "b.md a.md");
-    assert_eq!(list(Some(("rating", Some("4"))), SortBy::Path), "a.md");
+    assert_eq!(list(Some("status"), SortBy::Path), "a.md b.md");
+    assert_eq!(list(Some("status=active"), SortBy::Created), "b.md a.md");
+    assert_eq!(list(Some("rating=4"), SortBy::Path), "a.md");
     assert_eq!(list(None, SortBy::Title), "a.md c.md b.md");
     let properties: Vec<(String, String, usize)> = store
         .reads()

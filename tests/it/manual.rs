@@ -163,7 +163,7 @@ impl Page {
             return Some(format!("a transcript runs {}, not {program:?}\n", PROGRAMS.join(", ")));
         }
         let (mut got, code) = self.run(&step.command);
-        let is_notice = |line: &String| line.starts_with("notice: made ~");
+        let is_notice = |line: &String| line.starts_with("notice: created ~");
         if !step.expected.iter().any(is_notice) {
             got.retain(|line| !is_notice(line));
         }

@@ -158,7 +158,7 @@ fn use_changes_one_setting_and_keeps_the_rest() {
     let set = bench.json(&["model", "use", "minilm"]);
     assert_eq!(set["applied"], true);
     assert_eq!(bench.read_settings(), before.replace("\"none\"", "\"minilm\""));
-    assert!(bench.run(&["model", "use", "minilm"]).contains("says so already"));
+    assert!(bench.run(&["model", "use", "minilm"]).contains("is up to date already"));
 
     let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "none")]);
     let said = bench.run(&["model", "use", "minilm"]);

@@ -76,7 +76,7 @@ fn a_name_in_text_is_a_mention_but_not_in_a_link_or_code() {
     c.md:4  # Past the mill
     c.md:6  - the mill, again
     "#);
-    assert_snapshot!(run(&vault, "2026-11-21", &["mentions", "b"]), @"the names of b.md are too short to look for");
+    assert_snapshot!(run(&vault, "2026-11-21", &["mentions", "b"]), @"the names of b.md are too short to search for");
 }
 
 /// Explains a note's place as the command does.
@@ -123,7 +123,7 @@ fn why_names_the_deciding_reason() {
     c.md is not found
       no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it holds none of the query's words
-      it lacks: boats
+      missing words: boats
 
     gone.md is not found
       it is forgotten; `memory restore` brings it back
@@ -132,12 +132,12 @@ fn why_names_the_deciding_reason() {
     Hidden/h.md is not found
       Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)
       no embedder is set, so words alone answer; `sidenote model use minilm` sets one
-      it lacks: boats
+      missing words: boats
 
     empty.md is not found
       no embedder is set, so words alone answer; `sidenote model use minilm` sets one
       it has no text
-      it lacks: boats
+      missing words: boats
 
     a.md is not found
       a filter of the search keeps it out
@@ -149,7 +149,7 @@ fn why_names_the_deciding_reason() {
       holds  tag:#river
       fails  -"hulls"
       holds  (boats OR ships)
-      it lacks: ships
+      missing words: ships
 
     a.md is found
       no embedder is set, so words alone answer; `sidenote model use minilm` sets one

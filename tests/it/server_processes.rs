@@ -282,7 +282,7 @@ fn mcp_config_prints_settings_for_each_client() {
     assert_eq!((&merged["theme"], &merged["mcpServers"]["other"]["command"]), (&json!("dark"), &json!("x")));
     assert_eq!(merged["mcpServers"]["sidenote"]["command"], program);
     assert_eq!(fs::read_to_string(root.join(".home/settings.json.bak")).unwrap(), before);
-    assert!(stdout(&write(&[])).contains("says so already"));
+    assert!(stdout(&write(&[])).contains("is up to date already"));
     // What is no plain JSON is not touched.
     fs::write(&file, "{ // mine\n}").unwrap();
     let refused = write(&[]);

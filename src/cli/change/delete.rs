@@ -8,7 +8,7 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::store::{DanglingLinks, DeleteRequest, Operation};
 
-/// Move a note or attachment to the trash folder of the vault, .trash/.
+/// Move a note or attachment to the trash folder, .trash/.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct DeleteArgs {
     /// The note by any name, or the path of a file.

@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::store::{Edited, InspectReply};
 use crate::text::note::ParseProblem;
 
-/// Open a note in $VISUAL or $EDITOR, then print whether it changed and the problems in it.
+/// Open a note in $VISUAL or $EDITOR and record the change.
 ///
-/// `history` lists the change, and `undo` reverts it.
+/// After the editor ends, prints whether the note changed, and the problems in it. `history` lists the change, and `undo` reverts it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote edit \"Start here\"

@@ -6,7 +6,7 @@ use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::Event;
 
-/// List the operations of sidenote on a note or on all notes, newest first.
+/// List the operations on a note or on all notes, newest first.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct HistoryArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]]. Default: all notes.

@@ -8,7 +8,9 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::store::{MergeRequest, Operation};
 
-/// Append one note to another, remove the first, and redirect its links to the second.
+/// Append one note to another and remove it.
+///
+/// Links to the removed note are redirected to the other.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MergeArgs {
     /// The note to append and remove: path, id, title, alias, file name or [[wikilink]].

@@ -8,7 +8,9 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::store::{MoveRequest, Operation};
 
-/// Move or rename a note, folder or attachment, and update every link to it.
+/// Move a note, folder or attachment, and update every link to it.
+///
+/// The target may have another name.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote move Plan Projects/          into a folder, under the same name

@@ -8,7 +8,9 @@ use crate::cli::CommandContext;
 use crate::error::Result;
 use crate::store::NoteEdit;
 
-/// Set a property of a note. Several values make a list.
+/// Set a property of a note.
+///
+/// Several values make a list.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote set Plan status open

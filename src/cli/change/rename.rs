@@ -10,7 +10,9 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::store::{Operation, PartKind, PartRequest, RenameRequest, Renamed};
 
-/// Rename a note, folder or attachment within its folder, and update every link to it.
+/// Rename a note, folder or attachment, and update every link to it.
+///
+/// It stays in its folder. `move` also moves it to another folder.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote rename Plan \"Old plan\"

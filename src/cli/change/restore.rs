@@ -8,7 +8,7 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::store::Operation;
 
-/// Restore a file from the trash folder of the vault.
+/// Restore a file from the trash folder, .trash/.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RestoreArgs {
     /// The path of the file inside .trash/.

@@ -9,8 +9,10 @@ use crate::cli::CommandContext;
 use crate::error::{Error, Result};
 use crate::store::NoteEdit;
 
-/// Add tags to a note and remove tags from it: `sidenote tag Plan +urgent -draft`.
+/// Add tags to a note and remove tags from it.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  sidenote tag Plan +urgent -draft")]
 pub(in crate::cli) struct TagArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,

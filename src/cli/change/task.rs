@@ -7,7 +7,9 @@ use crate::cli::CommandContext;
 use crate::error::Result;
 use crate::store::NoteEdit;
 
-/// Complete a task, or reopen a completed one. `sidenote tasks` lists tasks.
+/// Complete a task, or reopen a completed one.
+///
+/// `sidenote tasks` lists tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote task Plan \"call the harbour\"

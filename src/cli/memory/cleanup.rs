@@ -7,9 +7,9 @@ use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::CleanupReply;
 
-/// Move the least used memories to the trash folder if memories exceed their limit (memory.max_bytes).
+/// Evict the least used memories if memories exceed their limit.
 ///
-/// Pinned memories, memories with a protected type or tag, and memories made in this --session stay. `restore` brings a
+/// The limit is the setting memory.max_bytes. Evicted memories are moved to the trash folder. Pinned memories, memories with a protected type or tag, and memories made in this --session stay. `restore` brings a
 /// note back.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CleanupArgs {

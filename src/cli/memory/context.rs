@@ -6,7 +6,9 @@ use crate::cli::CommandContext;
 use crate::cli::args::{DryRunArgs, text_or_stdin};
 use crate::error::Result;
 
-/// Set the work context: a sentence about the current work, printed first in every recall.
+/// Set the work context, which precedes every recall.
+///
+/// The work context is a sentence about the current work.
 #[derive(Debug, Args)]
 pub(super) struct SetContextArgs {
     /// The sentence; - reads standard input.

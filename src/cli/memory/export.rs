@@ -10,7 +10,7 @@ use crate::cli::{CommandContext, output};
 use crate::error::{Error, Result};
 use crate::store::ExportForm;
 
-/// Export all notes with their importance, tier and uses, for other programs.
+/// Export all notes with their importance, tier and uses.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArgs {
     /// The format.

@@ -8,7 +8,9 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::index::catalog::Inactive;
 
-/// Take a memory out of search and recall. `restore` brings it back.
+/// Exclude a memory from search and recall.
+///
+/// `restore` brings it back.
 #[derive(Debug, Args)]
 pub(super) struct ForgetArgs {
     /// The memory by any of its names, or a query whose first hit it is.

@@ -10,9 +10,9 @@ use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
 use crate::error::{Error, Result};
 
-/// Import memories as notes: from an export of sidenote, a JSON array, or one JSON object a line.
+/// Import memories as notes.
 ///
-/// An object has the field content, and optionally title, tags, importance, type and created_at. Memories that exist
+/// The file is an export of sidenote, a JSON array, or one JSON object a line. An object has the field content, and optionally title, tags, importance, type and created_at. Memories that exist
 /// already are skipped.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {

@@ -9,7 +9,9 @@ use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::store::{Memory, MemoryListRequest, MemorySort, Searches};
 
-/// List memories. Without options, print the number of memories of each tier.
+/// List memories, or count them by tier.
+///
+/// Without options, the number of memories of each tier is printed.
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Show only memories of this tier: hot, warm, cold or archive.

@@ -9,9 +9,10 @@ use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::{MaintainReply, MaintainRequest};
 
-/// Record which memories changed tier, compact old months of the journal, and evict memories if the settings ask for it.
+/// Update tiers, compact the journal and evict memories.
 ///
-/// `watch` and `mcp` do this every six hours. If it was done less than six hours ago, the command does nothing.
+/// Changes of tier are recorded in the journal, whose old months are compacted. Memories are evicted if the settings ask
+/// for it. `watch` and `mcp` do this every six hours. If it was done less than six hours ago, the command does nothing.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MaintainArgs {
     /// Also write the current importance into the frontmatter of memories, and of notes that have an importance.

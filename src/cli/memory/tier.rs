@@ -8,7 +8,9 @@ use crate::cli::args::DryRunArgs;
 use crate::error::{Error, Result};
 use crate::store::Tier;
 
-/// Archive a memory. The other tiers are computed from age and use, and cannot be set.
+/// Archive a memory.
+///
+/// The other tiers are computed from age and use, and cannot be set.
 #[derive(Debug, Args)]
 pub(super) struct TierArgs {
     /// The memory: id, path, title, alias or [[wikilink]].

@@ -15,7 +15,8 @@ use crate::mcp::reply_limit::{json_char_length, json_length, json_value_length};
 use crate::search::Mode;
 use crate::store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
-    MemorySort, NoteItem, ReadReply, ReadRequest, SearchRequest, Searches, SortBy, Store, Tier,
+    MemorySort, NoteItem, PropertyCondition, ReadReply, ReadRequest, SearchRequest, Searches, SortBy, Store,
+    Tier,
 };
 use crate::text::control::plain_lines;
 use crate::text::media_type::{is_shown_image, media_type};
@@ -727,10 +728,11 @@ pub(super) fn empty_list_reasons(
     mut filter: Filter,
     property: Option<&str>,
 ) -> Result<String> {
-    let property = property.map(|text| text.split('=').next().unwrap_or(text));
+    let property = property.map(PropertyCondition::from);
+    let name = property.as_ref().map(|property| property.name.as_str());
     let missing = filter.folder.take().and_then(|folder| store.reads().refuse_missing_folder(&folder).err());
     let mut reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    reasons.extend(store.reads().absent(&filter, property, None)?);
+    reasons.extend(store.reads().absent(&filter, name, None)?);
     Ok(reasons.into_iter().map(|reason| format!("{reason}\n")).collect())
 }
 
@@ -741,10 +743,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
         note_type: input.note_type.clone(),
         ..Filter::default()
     };
-    let property = input.property.as_deref().map(|text| match text.split_once('=') {
-        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-        None => (text.to_owned(), None),
-    });
+    let property = input.property.as_deref().map(PropertyCondition::from);
     let (listed, total): (Vec<ListedOutput>, usize) = match input.tier {
         Some(tier) => {
             if input.property.is_some() || input.sort.is_some() {

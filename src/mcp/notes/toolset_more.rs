@@ -13,7 +13,7 @@ use crate::mcp::notes::find::{empty_list_reasons, parse_cursor};
 use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
     EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit, Operation,
-    PartKind, PartRequest, Problem, RenameRequest, Renamed, SortBy, Store,
+    PartKind, PartRequest, Problem, PropertyCondition, RenameRequest, Renamed, SortBy, Store,
 };
 
 /// The largest number of edits of one call.
@@ -429,11 +429,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     let start = parse_cursor(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(100), 1, 500)?;
     store.index().refresh()?;
-    let named = input.property.clone();
-    let property = input.property.map(|text| match text.split_once('=') {
-        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-        None => (text, None),
-    });
+    let property = input.property.as_deref().map(PropertyCondition::from);
     let filter =
         Filter { folder: input.folder, tags: input.tags, note_type: input.note_type, ..Filter::default() };
     let sort = match input.sort {
@@ -455,7 +451,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
         text.push_str(&format!("{total} notes\n"));
     }
     if total == 0 {
-        text.push_str(&empty_list_reasons(store, filter, named.as_deref())?);
+        text.push_str(&empty_list_reasons(store, filter, input.property.as_deref())?);
     }
     Answer::text(text).with_structured(&QueryOutput { notes, total, next_cursor })
 }

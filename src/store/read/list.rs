@@ -32,8 +32,8 @@ pub enum SortBy {
 pub struct ListRequest {
     /// Conditions on the note.
     pub filter: Filter,
-    /// A property that it must have, and the value, where one is given.
-    pub property: Option<(String, Option<String>)>,
+    /// A property that a note must have.
+    pub property: Option<PropertyCondition>,
     /// The order.
     pub sort: SortBy,
     /// Leave out this many of the first: they were on the pages before.
@@ -94,6 +94,25 @@ pub struct TagItem {
     pub notes: usize,
 }
 
+/// The condition that a note has a property, or that it has one value of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertyCondition {
+    /// The name of the property.
+    pub name: String,
+    /// The value, if a certain one is required.
+    pub value: Option<String>,
+}
+
+impl From<&str> for PropertyCondition {
+    /// Splits `NAME` or `NAME=VALUE` at the first `=`.
+    fn from(text: &str) -> Self {
+        match text.split_once('=') {
+            Some((name, value)) => Self { name: name.to_owned(), value: Some(value.to_owned()) },
+            None => Self { name: text.to_owned(), value: None },
+        }
+    }
+}
+
 /// A property and how it is used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PropertyItem {
@@ -123,7 +142,7 @@ impl Reads<'_> {
     fn selected(&self, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
         let catalog = self.core.index.catalog();
         let mut rows = catalog.select(filter)?;
-        if let Some((name, value)) = &request.property {
+        if let Some(PropertyCondition { name, value }) = &request.property {
             let mut holding: HashSet<FileId> = HashSet::new();
             catalog.properties().each(|file, map| {
                 if has_property(&map, name, value.as_deref()) {

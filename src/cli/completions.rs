@@ -1,27 +1,42 @@
-//! Shell completion: completes notes, tags, headings, folders and properties from the index.
+//! `sidenote completions`, and shell completion: completes commands, and notes, tags, headings, folders and properties
+//! from the index.
 //!
 //! The shell calls the program itself with `COMPLETE` set. On any error no completion is offered and nothing is printed.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Arg, Command};
+use clap::{Arg, Args, Command};
 use clap_complete::CompleteEnv;
+use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
-use super::tree;
+use super::{CommandContext, tree};
 use crate::error::{Error, Result};
 use crate::store::{Open, Store};
 
-/// The variable by which a shell asks for completions: its name.
+/// Print the completion script of a shell.
+///
+/// The script completes commands and flags, and notes, tags, headings, folders and properties of the vault.
+#[derive(Debug, Args)]
+#[command(after_help = "Load it once in each shell:
+  bash  source <(sidenote completions bash)       in ~/.bashrc
+  zsh   source <(sidenote completions zsh)        in ~/.zshrc
+  fish  sidenote completions fish | source        in config.fish")]
+pub(super) struct CompletionsArgs {
+    /// The shell.
+    shell: Shell,
+}
+
+/// The environment variable that a shell sets to its name to ask for completions.
 const VARIABLE: &str = "COMPLETE";
-/// The variable by which our bash script tells the word as it was typed, with its quotes.
+/// The environment variable in which our bash script passes the word as it was typed, with its quotes.
 const TYPED: &str = "_SIDENOTE_TYPED";
-/// More candidates than this help nobody.
+/// The maximum number of candidates.
 const MAX_CANDIDATES: usize = 200;
 
-/// What an argument names.
+/// The kind of thing that an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompletionKind {
     Note,
@@ -31,8 +46,8 @@ enum CompletionKind {
     Property,
 }
 
-/// Answers a shell that asks for completions; says whether one did.
-pub(super) fn answer() -> bool {
+/// Prints completions if a shell asks for them. Returns whether one does.
+pub(super) fn complete() -> bool {
     let Some(shell) = std::env::var_os(VARIABLE) else { return false };
     let is_bash = shell == "bash";
     let here = std::env::current_dir().ok();
@@ -40,36 +55,42 @@ pub(super) fn answer() -> bool {
     env.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
 }
 
-/// Writes the script that a shell loads once.
-pub(super) fn script(shell: &str) -> Result<String> {
+pub(super) fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<()> {
+    context.out.print(&script(&args.shell.to_string())?)
+}
+
+/// Returns the completion script of a shell.
+fn script(shell: &str) -> Result<String> {
     let shells = Shells::builtins();
     let writer = shells.completer(shell).ok_or_else(|| {
-        Error::invalid(format!("there are no completions for {shell}"))
-            .with_hint("bash, zsh, fish, elvish and powershell can be completed")
+        Error::invalid(format!("completion is not supported for {shell}"))
+            .with_hint("use bash, zsh, fish, elvish or powershell")
     })?;
     let mut script = Vec::new();
     writer
         .write_registration(VARIABLE, "sidenote", "sidenote", "sidenote", &mut script)
-        .map_err(|error| Error::internal("the script cannot be written").with_source(error))?;
+        .map_err(|error| Error::internal("cannot write the completion script").with_source(error))?;
     let script = String::from_utf8_lossy(&script).into_owned();
-    // Bash inserts a candidate as it is, so that signs in it must be escaped, but not between quotes.
-    let asks = format!("{VARIABLE}=\"bash\"");
-    Ok(script.replacen(&asks, &format!("{TYPED}=\"${{COMP_WORDS[COMP_CWORD]}}\" {asks}"), 1))
+    // Bash inserts a candidate as it is, so special characters in it must be escaped, but not between quotes.
+    let request = format!("{VARIABLE}=\"bash\"");
+    Ok(script.replacen(&request, &format!("{TYPED}=\"${{COMP_WORDS[COMP_CWORD]}}\" {request}"), 1))
 }
 
-/// Tells every argument of every command what completes it.
+/// Attaches a completer to each argument that names something in the vault.
 fn with_completers(command: Command, is_bash: bool) -> Command {
     let name = command.get_name().to_owned();
     command
-        .mut_args(|arg| match named(&name, &arg) {
-            Some(what) => arg.add(ArgValueCompleter::new(move |begun: &OsStr| offered(what, begun, is_bash))),
+        .mut_args(|arg| match completion_kind(&name, &arg) {
+            Some(kind) => {
+                arg.add(ArgValueCompleter::new(move |prefix: &OsStr| candidates(kind, prefix, is_bash)))
+            }
             None => arg,
         })
         .mut_subcommands(|inner| with_completers(inner, is_bash))
 }
 
-/// Says what an argument of a command names, by the names that the commands give their arguments.
-fn named(command: &str, arg: &Arg) -> Option<CompletionKind> {
+/// Returns what an argument of a command names, judged by the name of the argument.
+fn completion_kind(command: &str, arg: &Arg) -> Option<CompletionKind> {
     Some(match (command, arg.get_id().as_str()) {
         ("rename-tag", "old" | "new") | ("tag", "tags" | "remove") => CompletionKind::Tag,
         ("rename-property", "old" | "new") => CompletionKind::Property,
@@ -94,21 +115,21 @@ fn named(command: &str, arg: &Arg) -> Option<CompletionKind> {
     })
 }
 
-/// Gives the candidates for a word that was begun.
-fn offered(what: CompletionKind, begun: &OsStr, is_bash: bool) -> Vec<CompletionCandidate> {
-    let Some(begun) = begun.to_str() else { return Vec::new() };
+/// Returns the candidates for a word that begins with `prefix`.
+fn candidates(kind: CompletionKind, prefix: &OsStr, is_bash: bool) -> Vec<CompletionCandidate> {
+    let Some(prefix) = prefix.to_str() else { return Vec::new() };
     let typed = std::env::var(TYPED).unwrap_or_default();
     let escapes = is_bash && !typed.starts_with(['"', '\'']);
-    let plain = if escapes { unescaped(begun) } else { begun.trim_start_matches(['"', '\'']).to_owned() };
-    // `tag` is given +TAG and -TAG.
-    let sign = if what == CompletionKind::Tag {
+    let plain = if escapes { unescaped(prefix) } else { prefix.trim_start_matches(['"', '\'']).to_owned() };
+    // The arguments of `tag` are +TAG and -TAG.
+    let sign = if kind == CompletionKind::Tag {
         plain.get(..1).filter(|sign| matches!(*sign, "+" | "-" | "#"))
     } else {
         None
     };
     let sign = sign.unwrap_or("").to_owned();
     let wanted = plain.get(sign.len()..).unwrap_or("");
-    let found = values(what, wanted).unwrap_or_default();
+    let found = values(kind, wanted).unwrap_or_default();
     let candidate = |value: String| {
         let value = format!("{sign}{value}");
         CompletionCandidate::new(if escapes { escaped(&value) } else { value })
@@ -116,22 +137,22 @@ fn offered(what: CompletionKind, begun: &OsStr, is_bash: bool) -> Vec<Completion
     found.into_iter().take(MAX_CANDIDATES).map(candidate).collect()
 }
 
-/// Lists the values that begin with a text, as the index knows them without a look at the files.
-fn values(what: CompletionKind, begun: &str) -> Result<Vec<String>> {
-    // Nothing is made in a folder that nobody made a vault of.
+/// Returns the values that begin with `prefix`, from the index as it is, without a scan of the files.
+fn values(kind: CompletionKind, prefix: &str) -> Result<Vec<String>> {
+    // In a folder that is not a vault yet, nothing is created.
     let store = Store::open(Open { vault: vault(), existing: true, ..Open::default() })?;
-    let wanted = begun.to_lowercase();
-    let begins = |value: &str| value.to_lowercase().starts_with(&wanted);
-    let mut values = match what {
+    let prefix_lowercase = prefix.to_lowercase();
+    let has_prefix = |value: &str| value.to_lowercase().starts_with(&prefix_lowercase);
+    let mut values = match kind {
         CompletionKind::Note => {
             let mut values: Vec<String> = store
                 .reads()
-                .paths_like(begun, usize::MAX)?
+                .paths_like(prefix, usize::MAX)?
                 .into_iter()
                 .filter(|path| path.ends_with(".md"))
                 .collect();
-            if !begun.is_empty() {
-                values.extend(store.reads().names_like(begun, MAX_CANDIDATES)?);
+            if !prefix.is_empty() {
+                values.extend(store.reads().names_like(prefix, MAX_CANDIDATES)?);
             }
             values
         }
@@ -151,57 +172,58 @@ fn values(what: CompletionKind, begun: &str) -> Result<Vec<String>> {
             folders
         }
     };
-    values.retain(|value| begins(value));
-    if what != CompletionKind::Heading {
+    values.retain(|value| has_prefix(value));
+    if kind != CompletionKind::Heading {
         values.sort();
     }
     values.dedup();
     Ok(values)
 }
 
-/// Gives the words of the command line that is being completed, without the program's own.
+/// Returns the words of the command line that is completed, without the name of the program.
 fn words() -> Vec<String> {
     let words = std::env::args().skip_while(|word| word != "--").skip(2);
     words.map(|word| unescaped(&word)).collect()
 }
 
-/// Gives the vault that the command line names; else it is found as ever.
+/// Returns the vault that the command line or the environment names, if either does.
 fn vault() -> Option<PathBuf> {
     let words = words();
-    let behind = words.iter().position(|word| word == "--vault").and_then(|at| words.get(at + 1));
-    let named =
-        behind.map(String::as_str).or_else(|| words.iter().find_map(|word| word.strip_prefix("--vault=")));
-    let set = std::env::var("SIDENOTE_VAULT").ok().filter(|set| !set.is_empty());
-    let path = named.map(str::to_owned).or(set)?;
-    // The shell has not expanded it yet.
+    let after_flag = words.iter().position(|word| word == "--vault").and_then(|at| words.get(at + 1));
+    let flag = after_flag
+        .map(String::as_str)
+        .or_else(|| words.iter().find_map(|word| word.strip_prefix("--vault=")));
+    let variable = std::env::var("SIDENOTE_VAULT").ok().filter(|value| !value.is_empty());
+    let path = flag.map(str::to_owned).or(variable)?;
+    // The shell has not expanded ~ yet.
     let home =
         path.strip_prefix("~/").and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
     Some(home.unwrap_or_else(|| PathBuf::from(path)))
 }
 
-/// Finds the note that the command line names: the first word that one answers to.
+/// Finds the note on the command line: the first word that names one.
 fn note(store: &Store) -> Option<String> {
     words().into_iter().skip(1).find(|word| !word.starts_with('-') && store.lookup().find(word).is_ok())
 }
 
-/// Takes a word as bash holds it apart from its quotes and backslashes.
+/// Removes the quotes and backslashes of a word of bash.
 fn unescaped(word: &str) -> String {
     let mut plain = String::new();
-    let mut signs = word.trim_matches(['"', '\'']).chars();
-    while let Some(sign) = signs.next() {
-        plain.extend(if sign == '\\' { signs.next() } else { Some(sign) });
+    let mut chars = word.trim_matches(['"', '\'']).chars();
+    while let Some(c) = chars.next() {
+        plain.extend(if c == '\\' { chars.next() } else { Some(c) });
     }
     plain
 }
 
-/// Puts a backslash before every sign that means something to bash.
+/// Escapes the characters that bash treats specially.
 fn escaped(value: &str) -> String {
     let mut out = String::new();
-    for sign in value.chars() {
-        if !sign.is_alphanumeric() && !matches!(sign, '/' | '.' | '-' | '_' | '+' | ',' | ':' | '@' | '%') {
+    for c in value.chars() {
+        if !c.is_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_' | '+' | ',' | ':' | '@' | '%') {
             out.push('\\');
         }
-        out.push(sign);
+        out.push(c);
     }
     out
 }
