@@ -12,7 +12,9 @@ use crate::search::Mode;
 use crate::search::fuse::Fusion;
 use crate::vault::Vault;
 
-/// Show the settings, and change those of your user account.
+/// Show and change settings.
+///
+/// Changes are written to your settings file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote config show

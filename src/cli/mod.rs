@@ -47,7 +47,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Open, Store};
 use output::Output;
 
-/// Search, link and edit a folder of Markdown notes, next to Obsidian and for AI agents.
+/// Search, link and edit a folder of Markdown notes, alongside Obsidian and for AI agents.
 ///
 /// Everything is stored in the notes. The index in .sidenote/index is derived from them and can be deleted at any time.
 #[derive(Debug, Parser)]

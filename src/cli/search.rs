@@ -11,6 +11,9 @@ use crate::index::catalog::Filter;
 use crate::search::{Components, MatchType, Mode};
 use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, Searches};
 
+/// The summary in the list of commands, which, unlike the first line of a verbatim doc comment, has no full stop.
+const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's search language";
+
 /// Search the notes by words and meaning, or in Obsidian's search language.
 ///
 /// A query of plain words ranks notes; not every word must occur. A query with an operator is a

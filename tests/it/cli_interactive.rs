@@ -183,7 +183,7 @@ fn open_prints_the_file_and_runs_the_configured_program() {
     );
     let mut command = vault.command(&["open", "c", "--with", "system"]);
     let failed = command.env("SIDENOTE_OPENER", "/no/such/opener").output().unwrap();
-    assert!(stderr(&failed).contains("hint: $SIDENOTE_OPENER names another program"), "{}", stderr(&failed));
+    assert!(stderr(&failed).contains("hint: set $SIDENOTE_OPENER to another program"), "{}", stderr(&failed));
 }
 
 #[test]

@@ -8,9 +8,9 @@ use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::store::{MergeRequest, Operation};
 
-/// Append one note to another and remove it.
+/// Merge a note into another.
 ///
-/// Links to the removed note are redirected to the other.
+/// The text of the first note is appended to the second, the first note is removed, and links to it are redirected.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MergeArgs {
     /// The note to append and remove: path, id, title, alias, file name or [[wikilink]].
