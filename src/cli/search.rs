@@ -32,6 +32,7 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
+    about = SUMMARY,
     after_help = "Examples:
   sidenote search \"how do links survive a rename\"
   sidenote search '\"water level\" -draft' --tag river --limit 5
