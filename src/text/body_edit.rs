@@ -139,20 +139,20 @@ pub fn replace_section(text: &str, note: &Note, heading: usize, new: &str) -> Re
     let mut at = line_at(text, own).1;
     // From the start of the first nonblank line to the end of the last one, without its line ending.
     let mut old: Option<Span> = None;
-    let mut behind = at;
+    let mut after = at;
     while at < end {
         let (line, next) = line_at(text, at);
         if !line.trim().is_empty() {
             old = Some(Span::new(old.map_or(at, |old| old.start), at + line.len()));
-            behind = next;
+            after = next;
         }
         at = next;
     }
     let Some(old) = old else { return append_to_section(text, note, heading, new) };
     let Some(added) = InsertedText::new(text, new) else {
-        return verified(text, vec![Edit::remove(Span::new(old.start, behind))]);
+        return verified(text, vec![Edit::remove(Span::new(old.start, after))]);
     };
-    let swallowed = behind == end && is_set_below(text, note, heading, end);
+    let swallowed = after == end && is_set_below(text, note, heading, end);
     let line_end = if swallowed { added.line_end } else { "" };
     verified(text, vec![Edit::replace(old, format!("{}{line_end}", added.text))])
 }
@@ -296,8 +296,8 @@ pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<E
     let mut listed: Vec<(String, bool)> = Vec::new();
     for property in tag_properties(note) {
         for value in values_of(property) {
-            let Some(said) = text_of(value) else { continue };
-            listed.extend(match (renamed_value(&said, asked, &old, new), tag_name(&said)) {
+            let Some(value_text) = text_of(value) else { continue };
+            listed.extend(match (renamed_value(&value_text, asked, &old, new), tag_name(&value_text)) {
                 (Some((_, name)), _) => Some((name, true)),
                 (None, name) => name.map(|name| (name.to_owned(), false)),
             });
@@ -372,8 +372,8 @@ pub fn add_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
 /// Refuses what [`edit::remove_items`] refuses.
 pub fn remove_tags(text: &str, tags: &[&str]) -> Result<Vec<Edit>, Refusal> {
     let name = |text: &str| path::key(tag_name(text).unwrap_or(text.trim()));
-    let gone: Vec<String> = tags.iter().map(|tag| name(tag)).collect();
-    let goes = |item: &Value| text_of(item).is_some_and(|said| gone.contains(&name(&said)));
+    let removed: Vec<String> = tags.iter().map(|tag| name(tag)).collect();
+    let goes = |item: &Value| text_of(item).is_some_and(|value_text| removed.contains(&name(&value_text)));
     edit::remove_items(text, "tags", goes)
 }
 
@@ -395,9 +395,9 @@ impl InsertedText {
     }
 
     /// Adds line endings around the text.
-    fn insert(&self, at: usize, before: usize, behind: usize) -> Edit {
-        let (before, behind) = (self.line_end.repeat(before), self.line_end.repeat(behind));
-        Edit::insert(at, format!("{before}{}{behind}", self.text))
+    fn insert(&self, at: usize, before: usize, after: usize) -> Edit {
+        let (before, after) = (self.line_end.repeat(before), self.line_end.repeat(after));
+        Edit::insert(at, format!("{before}{}{after}", self.text))
     }
 
     /// Returns whether the text may follow the last line of `above` without a blank line between.
@@ -647,15 +647,15 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
 
 /// Returns the renamed value of `tags`, as written and as a tag; `None` if it keeps its name. A value that Obsidian
 /// does not read as a tag is renamed as a whole.
-fn renamed_value(said: &str, asked: &str, old: &[String], new: &str) -> Option<(String, String)> {
-    let Some(name) = tag_name(said) else {
-        let is_asked = path::key(said.trim()) == path::key(asked) && !asked.is_empty();
+fn renamed_value(value_text: &str, asked: &str, old: &[String], new: &str) -> Option<(String, String)> {
+    let Some(name) = tag_name(value_text) else {
+        let is_asked = path::key(value_text.trim()) == path::key(asked) && !asked.is_empty();
         return is_asked.then(|| (new.to_owned(), new.to_owned()));
     };
     let (span, renamed) = renamed(name, old, new)?;
-    let lead = said.len() - said.trim_start().len();
-    let start = lead + usize::from(said.trim_start().starts_with('#'));
-    let (head, tail) = (said.get(..start + span.start)?, said.get(start + span.end..)?);
+    let lead = value_text.len() - value_text.trim_start().len();
+    let start = lead + usize::from(value_text.trim_start().starts_with('#'));
+    let (head, tail) = (value_text.get(..start + span.start)?, value_text.get(start + span.end..)?);
     Some((format!("{head}{new}{tail}"), renamed))
 }
 
@@ -668,18 +668,18 @@ fn rename_in_property(
     edits: &mut Vec<Edit>,
 ) -> Result<(), Refusal> {
     for (index, value) in values_of(property).iter().enumerate() {
-        let Some(said) = text_of(value) else { continue };
-        let Some((whole, _)) = renamed_value(&said, asked, old, new) else { continue };
+        let Some(value_text) = text_of(value) else { continue };
+        let Some((whole, _)) = renamed_value(&value_text, asked, old, new) else { continue };
         let place = if property.value.is_array() {
             format!("{}.{index}", property.key)
         } else {
             property.key.clone()
         };
         let scalar = property.scalars.iter().find(|scalar| scalar.path == place && !property.shared);
-        let read = scalar.and_then(|scalar| scalar.unquote(text)).filter(|read| read.text == said);
+        let read = scalar.and_then(|scalar| scalar.unquote(text)).filter(|read| read.text == value_text);
         let (Some(scalar), Some(_)) = (scalar, read) else {
             let message = format!(
-                "the tag {said:?} is written in a style that cannot be edited, and was left unchanged"
+                "the tag {value_text:?} is written in a style that cannot be edited, and was left unchanged"
             );
             return Err(Refusal::new("yaml-style", property.value_span.start, message));
         };

@@ -112,14 +112,14 @@ pub fn apply(bytes: &[u8], edits: &[Edit]) -> Result<Vec<u8>> {
         Vec::with_capacity(bytes.len() + edits.iter().map(|edit| edit.text.len()).sum::<usize>());
     let mut at = 0;
     for edit in order {
-        let kept = bytes.get(at..edit.span.start).filter(|_| edit.span.start <= edit.span.end);
-        let (Some(kept), true) = (kept, edit.span.end <= bytes.len()) else {
+        let unchanged = bytes.get(at..edit.span.start).filter(|_| edit.span.start <= edit.span.end);
+        let (Some(unchanged), true) = (unchanged, edit.span.end <= bytes.len()) else {
             return Err(Error::internal(format!(
                 "the edit of bytes {} to {} overlaps another one or is out of bounds",
                 edit.span.start, edit.span.end
             )));
         };
-        changed.extend_from_slice(kept);
+        changed.extend_from_slice(unchanged);
         changed.extend_from_slice(edit.text.as_bytes());
         at = edit.span.end;
     }
@@ -136,8 +136,8 @@ pub fn single_edit(old: &str, new: &str) -> Option<Edit> {
     let same = old.bytes().rev().zip(new.bytes().rev()).take(rest).take_while(|(a, b)| a == b).count();
     let fits = |back: usize| old.is_char_boundary(old.len() - back) && new.is_char_boundary(new.len() - back);
     let back = (0..=same).rev().find(|&back| fits(back))?;
-    let (gone, come) = (Span::new(start, old.len() - back), new.get(start..new.len() - back)?);
-    (!gone.is_empty() || !come.is_empty()).then(|| Edit::replace(gone, come))
+    let (removed, inserted) = (Span::new(start, old.len() - back), new.get(start..new.len() - back)?);
+    (!removed.is_empty() || !inserted.is_empty()).then(|| Edit::replace(removed, inserted))
 }
 
 /// The location of a file: in the vault or in its trash.

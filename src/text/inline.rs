@@ -333,7 +333,7 @@ impl RunScan<'_> {
             scan.piece(PieceKind::Url, md.label);
             Some(span.end)
         } else {
-            self.wikilink(scan, span.start).map(|link| self.take(scan, link))
+            self.wikilink(scan, span.start).map(|link| self.record_wikilink(scan, link))
         };
         if let Some(md) = scan.mds.get_mut(number).filter(|_| end.is_some()) {
             md.dead = true;
@@ -398,7 +398,7 @@ impl RunScan<'_> {
     }
 
     /// Records a wikilink with its displayed text, and returns its end.
-    fn take(self, scan: &mut Scanner<'_>, link: Link) -> usize {
+    fn record_wikilink(self, scan: &mut Scanner<'_>, link: Link) -> usize {
         let kind = self.leaf.kind;
         let alias =
             link.alias_span.filter(|alias| link.size.is_none() && !alias.of(scan.text).trim().is_empty());
@@ -450,7 +450,7 @@ impl RunScan<'_> {
             b'[' | b'!' if next == Some(b'[') => {
                 let link = self.wikilink(scan, at)?;
                 scan.piece(self.leaf.kind, before);
-                Some(self.take(scan, link))
+                Some(self.record_wikilink(scan, link))
             }
             b'#' => {
                 self.tag(scan, at, end);

@@ -217,8 +217,8 @@ pub(super) fn definition(text: &str, within: Span) -> Option<Destination> {
         return None;
     }
     let (dest, angle) = destination(text, Span::new(close + 2, within.end))?;
-    let behind = dest.end + usize::from(angle);
-    let end = title_end(text, Span::new(behind, within.end)).unwrap_or(behind);
+    let dest_end = dest.end + usize::from(angle);
+    let end = title_end(text, Span::new(dest_end, within.end)).unwrap_or(dest_end);
     Some(Destination {
         span: Span::new(within.start, end),
         label,
@@ -280,9 +280,9 @@ struct UnescapedDestination<'a> {
 
 impl UnescapedDestination<'_> {
     fn raw(&self, offset: usize) -> usize {
-        let behind = self.steps.partition_point(|&(here, _)| here <= offset);
+        let next = self.steps.partition_point(|&(here, _)| here <= offset);
         let (here, raw) =
-            behind.checked_sub(1).and_then(|last| self.steps.get(last)).copied().unwrap_or((0, 0));
+            next.checked_sub(1).and_then(|last| self.steps.get(last)).copied().unwrap_or((0, 0));
         raw + (offset - here)
     }
 }

@@ -119,9 +119,9 @@ impl<'a> PieceTable<'a> {
             match piece {
                 TablePiece::Added(text) => added.push_str(text),
                 TablePiece::Original(span) => {
-                    let gone = Span::new(at, span.start);
-                    if gone.of(self.original) != added {
-                        edits.push(Edit::replace(gone, std::mem::take(&mut added)));
+                    let removed = Span::new(at, span.start);
+                    if removed.of(self.original) != added {
+                        edits.push(Edit::replace(removed, std::mem::take(&mut added)));
                     }
                     added.clear();
                     at = span.end;

@@ -67,14 +67,14 @@ pub fn add(text: &str, note: &Note, section: &RelatedSection, link: &str) -> Edi
         return Edit::insert(text.len(), format!("{gap}{}{end}{end}{bullet}{last}", section.opening()));
     };
     let mut at = inside.start;
-    let mut behind = None;
+    let mut last_bullet = None;
     for line in inside.of(text).split_inclusive('\n') {
         at += line.len();
         if is_bullet(line) {
-            behind = Some((at, line.ends_with('\n')));
+            last_bullet = Some((at, line.ends_with('\n')));
         }
     }
-    match behind {
+    match last_bullet {
         Some((at, true)) => Edit::insert(at, format!("{bullet}{end}")),
         Some((at, false)) => Edit::insert(at, format!("{end}{bullet}")),
         None if opening.of(text).ends_with('\n') => Edit::insert(opening.end, format!("{end}{bullet}{end}")),

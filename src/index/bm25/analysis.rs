@@ -74,7 +74,7 @@ impl Analyzer {
         if incomplete {
             terms.add(INCOMPLETE, REST);
         }
-        terms.take()
+        terms.finish()
     }
 }
 
@@ -152,7 +152,7 @@ impl TermCounts {
     }
 
     /// Returns the terms with their counts, and clears them.
-    fn take(&mut self) -> AnalyzedNote {
+    fn finish(&mut self) -> AnalyzedNote {
         let mut terms = Vec::with_capacity(self.entries.len());
         // Few terms occur in a second field.
         let mut counts = Vec::with_capacity(self.entries.len() + self.entries.len() / 4);

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::scalar::{spell, spell_key};
+use super::scalar::{format_key, format_value};
 use super::{Frontmatter, Property, Style, list, named, read};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::escapes::{QuoteStyle, UnquotedString};
@@ -182,13 +182,13 @@ pub fn rename(text: &str, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
     };
     let (quote, margin) = style_of.quote().unwrap_or((QuoteStyle::None, 0));
     let body = Span::new(property.key_span.start + margin, property.key_span.end.saturating_sub(margin));
-    let said = UnquotedString::read(body.of(text), body.start, quote);
-    if said.is_none_or(|said| said.text != property.key) {
+    let unquoted = UnquotedString::read(body.of(text), body.start, quote);
+    if unquoted.is_none_or(|unquoted| unquoted.text != property.key) {
         return Err(style(property, "has a key that is not a simple name"));
     }
     let renamed = |(name, value)| (if name == property.key { new.to_owned() } else { name }, value);
     let expected = values(&block).into_iter().map(renamed).collect();
-    let edit = Edit::replace(property.key_span, spell_key(new, style_of, false));
+    let edit = Edit::replace(property.key_span, format_key(new, style_of, false));
     verified(text, &block, vec![edit], expected)
 }
 
@@ -285,14 +285,14 @@ fn legal(key: &str) -> Result<(), Refusal> {
 
 /// Formats an entry with its line ends. `indent` is the text before the key.
 fn entry(key: &str, value: &Value, indent: &str, line_end: &str) -> String {
-    let key = spell_key(key, Style::Plain, false);
+    let key = format_key(key, Style::Plain, false);
     match value {
         Value::Null => format!("{indent}{key}:{line_end}"),
         Value::Array(items) if !items.is_empty() => {
             let items = list::lines(&format!("{indent}  "), " ", items, line_end);
             format!("{indent}{key}:{line_end}{items}")
         }
-        value => format!("{indent}{key}: {}{line_end}", spell(value, Style::Plain, false)),
+        value => format!("{indent}{key}: {}{line_end}", format_value(value, Style::Plain, false)),
     }
 }
 
@@ -339,22 +339,22 @@ fn replace(text: &str, property: &Property, value: &Value) -> Result<Vec<Edit>, 
         (Style::BlockList | Style::BlockMap, _) => {
             let colon = list::colon(text, property).ok_or_else(unclear)?;
             let mut edits = clear(text, property, colon);
-            edits.push(Edit::insert(colon, format!(" {}", spell(value, Style::Plain, false))));
+            edits.push(Edit::insert(colon, format!(" {}", format_value(value, Style::Plain, false))));
             Ok(edits)
         }
         (Style::Plain, _) if start.is_empty() => {
             let colon = list::colon(text, property).ok_or_else(unclear)?;
-            let said = spell(value, Style::Plain, false);
+            let formatted = format_value(value, Style::Plain, false);
             let (tail, _) = line_at(text, colon);
             // An existing space after the colon is enough.
             let blank = tail.starts_with(' ') && tail.trim().is_empty();
             Ok(vec![if blank {
-                Edit::insert(colon + 1, said)
+                Edit::insert(colon + 1, formatted)
             } else {
-                Edit::insert(colon, format!(" {said}"))
+                Edit::insert(colon, format!(" {formatted}"))
             }])
         }
-        (style, _) => Ok(vec![Edit::replace(start, spell(value, style, false))]),
+        (style, _) => Ok(vec![Edit::replace(start, format_value(value, style, false))]),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::scalar::spell;
+use super::scalar::format_value;
 use super::{Property, Scalar, Style};
 use crate::text::edit::Edit;
 use crate::text::line::line_at;
@@ -71,7 +71,7 @@ pub(super) fn lines<'v>(
     items: impl IntoIterator<Item = &'v Value>,
     line_end: &str,
 ) -> String {
-    let line = |item: &Value| format!("{indent}-{gap}{}{line_end}", spell(item, Style::Plain, false));
+    let line = |item: &Value| format!("{indent}-{gap}{}{line_end}", format_value(item, Style::Plain, false));
     items.into_iter().map(line).collect()
 }
 
@@ -164,7 +164,7 @@ fn change_block(
         place = item.lines.end;
         match (step, item.scalar) {
             (ListStep::Replace(at), Some(scalar)) => {
-                edits.push(Edit::replace(scalar.span, spell(new.get(*at)?, scalar.style, false)));
+                edits.push(Edit::replace(scalar.span, format_value(new.get(*at)?, scalar.style, false)));
             }
             (ListStep::Replace(at), None) => edits.push(Edit::replace(item.lines, line(*at)?)),
             (ListStep::Remove, _) => edits.push(Edit::remove(item.lines)),
@@ -231,7 +231,7 @@ fn change_flow(
     if items.len() != count {
         return None;
     }
-    let written: Vec<String> = new.iter().map(|value| spell(value, Style::Plain, true)).collect();
+    let written: Vec<String> = new.iter().map(|value| format_value(value, Style::Plain, true)).collect();
     // Removing every item would remove the comments between them.
     let clean = |span: Span, within: &[Span]| {
         let mut at = span.start;
@@ -255,7 +255,7 @@ fn change_flow(
                 let span = *items.get(index)?;
                 let style = property.scalars.iter().find(|scalar| scalar.span == span);
                 let style = style.map_or(Style::Plain, |scalar| scalar.style);
-                edits.push(Edit::replace(span, spell(new.get(*at)?, style, true)));
+                edits.push(Edit::replace(span, format_value(new.get(*at)?, style, true)));
                 index += 1;
             }
             ListStep::Insert(at) => {

@@ -32,7 +32,7 @@ pub fn encode_in(host: HostEscape, text: &str) -> Option<String> {
 
 /// Formats a value: a string in the wanted style if that is legal, otherwise in double quotes, and a collection in
 /// brackets.
-pub(super) fn spell(value: &Value, wanted: Style, flow: bool) -> String {
+pub(super) fn format_value(value: &Value, wanted: Style, flow: bool) -> String {
     match value {
         Value::String(text) => {
             in_style(text, wanted, flow).or_else(|| in_style(text, Style::Plain, flow)).unwrap_or_else(|| {
@@ -41,12 +41,17 @@ pub(super) fn spell(value: &Value, wanted: Style, flow: bool) -> String {
             })
         }
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(|item| spell(item, Style::Plain, true)).collect();
+            let items: Vec<String> =
+                items.iter().map(|item| format_value(item, Style::Plain, true)).collect();
             format!("[{}]", items.join(", "))
         }
         Value::Object(map) => {
             let entry = |(name, value): (&String, &Value)| {
-                format!("{}: {}", spell_key(name, Style::Plain, true), spell(value, Style::Plain, true))
+                format!(
+                    "{}: {}",
+                    format_key(name, Style::Plain, true),
+                    format_value(value, Style::Plain, true)
+                )
             };
             let entries: Vec<String> = map.iter().map(entry).collect();
             format!("{{{}}}", entries.join(", "))
@@ -56,7 +61,7 @@ pub(super) fn spell(value: &Value, wanted: Style, flow: bool) -> String {
 }
 
 /// Formats a key in the wanted style if that is legal, otherwise in double quotes.
-pub(super) fn spell_key(key: &str, wanted: Style, flow: bool) -> String {
+pub(super) fn format_key(key: &str, wanted: Style, flow: bool) -> String {
     // A plain `<<` merges another mapping.
     let wanted = if key == "<<" && wanted == Style::Plain { Style::Double } else { wanted };
     in_style(key, wanted, flow).unwrap_or_else(|| format!("\"{}\"", double(key)))

@@ -55,7 +55,7 @@ pub(super) fn read(yaml: &str, at: usize) -> Result<YamlBlock, String> {
         let line = span.start.line() + 1;
         let range = span.byte_range().unwrap_or_default();
         let token = Token { span: Span::new(at + range.start, at + range.end), line };
-        reader.take(event, token).map_err(|message| format!("line {line}: {message}"))?;
+        reader.handle(event, token).map_err(|message| format!("line {line}: {message}"))?;
     }
     Ok(reader.block)
 }
@@ -137,7 +137,8 @@ struct YamlReader<'y> {
 }
 
 impl YamlReader<'_> {
-    fn take(&mut self, event: Event<'_>, token: Token) -> Result<(), String> {
+    /// Processes one event of the parser.
+    fn handle(&mut self, event: Event<'_>, token: Token) -> Result<(), String> {
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;

@@ -34,8 +34,8 @@ pub fn in_broken_canvas(text: &str) -> Vec<UnlinkedReference> {
     let mut found = Vec::new();
     wikilinks(text, Span::new(0, text.len()), UnlinkedReferenceKind::BrokenJson, &mut found);
     for (at, field) in text.match_indices("\"file\"") {
-        let behind = text.get(at + field.len()..).unwrap_or("");
-        let value = behind.trim_start().strip_prefix(':').map(str::trim_start);
+        let rest = text.get(at + field.len()..).unwrap_or("");
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
         let Some(body) = value.and_then(|value| value.strip_prefix('"')) else { continue };
         let start = text.len() - body.len();
         let mut escaped = false;
@@ -125,10 +125,10 @@ fn in_diagrams(text: &str, found: &mut Vec<UnlinkedReference>) {
     let mut start = 0;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let said = line.trim();
-        let sign = said.get(..3).filter(|sign| matches!(*sign, "```" | "~~~"));
+        let trimmed = line.trim();
+        let sign = trimmed.get(..3).filter(|sign| matches!(*sign, "```" | "~~~"));
         match (fence, sign) {
-            (None, Some(sign)) if said.trim_start_matches(['`', '~']).trim() == "mermaid" => {
+            (None, Some(sign)) if trimmed.trim_start_matches(['`', '~']).trim() == "mermaid" => {
                 fence = Some(sign);
                 start = at + line.len();
             }
@@ -188,10 +188,10 @@ fn nodes(code: &str) -> impl Iterator<Item = (usize, MermaidNode<'_>)> {
         let mut len = word.find(|c| !is_id(c)).unwrap_or(word.len());
         // The arrow in `A-->B` is not part of the id.
         len = word.get(..len).and_then(|id| id.find("--")).filter(|&arrow| arrow > 0).unwrap_or(len);
-        let (id, behind) = word.split_at(len);
-        let opened = behind.len() - behind.trim_start_matches(['[', '(', '{']).len();
+        let (id, rest) = word.split_at(len);
+        let opened = rest.len() - rest.trim_start_matches(['[', '(', '{']).len();
         let label = (opened > 0).then(|| {
-            let body = behind.get(opened..).unwrap_or("");
+            let body = rest.get(opened..).unwrap_or("");
             let body = body.split(['\n', ']', ')', '}']).next().unwrap_or("");
             let quotes = body.len() - body.trim_start_matches('"').len();
             (len + opened + quotes, body.trim_matches('"'))
