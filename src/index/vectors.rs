@@ -556,7 +556,7 @@ impl VectorWriter {
         let mut dropped = 0;
         let mut record = vec![0u8; size];
         for (at, (&key, &sum)) in log.keys.iter().zip(&log.sums).enumerate() {
-            platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
+            platform::read_exact_at(file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
             if checksum(key, &record) == sum {
                 keys.push((key, sum));

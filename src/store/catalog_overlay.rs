@@ -161,7 +161,7 @@ impl<'a> View<'a> {
             let folder = disk.parent().unwrap_or(&disk);
             // A folder that is reached through a link is one outside of the vault.
             let is_linked = !self.core.vault.follows_outside()
-                && platform::canonicalize(&folder).is_ok_and(|real| real != folder);
+                && platform::canonicalize(folder).is_ok_and(|real| real != folder);
             linked.insert(path.folder().to_owned(), is_linked);
             is_linked
         });

@@ -319,5 +319,5 @@ pub fn canonical_path_of(folder: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(folder)?;
     let there = absolute.ancestors().find(|above| above.exists()).unwrap_or(&absolute);
     let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
-    Ok(platform::canonicalize(&there)?.join(rest))
+    Ok(platform::canonicalize(there)?.join(rest))
 }
