@@ -1,4 +1,4 @@
-//! Carrying out a plan: all or nothing, whatever is in the way, and wherever the process dies.
+//! Tests applying a change set: it is all or nothing, whatever stands in the way and wherever the process dies.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use sidenote::vault::Vault;
 use sidenote::vault::apply_result::Applied;
 use tempfile::TempDir;
 
-use crate::support::{TestVault, needed, under_permissions};
+use crate::support::{TestVault, env_path, without_root_privileges};
 
 /// Every file outside `.sidenote` with its bytes, and every folder without.
 pub(crate) type Snapshot = BTreeMap<String, Option<Vec<u8>>>;
@@ -98,9 +98,9 @@ fn check_clean(root: &Path) {
     }
 }
 
-/// The plan lands, and the vault then holds what `expected` lists; a folder of its own is not listed.
+/// Checks that the plan is applied, and that the vault then contains what `expected` lists. Folders are not listed.
 #[track_caller]
-fn check_lands(vault: &TestVault, plan: &ChangeSet, expected: &[(&str, &str)]) {
+fn check_applied(vault: &TestVault, plan: &ChangeSet, expected: &[(&str, &str)]) {
     let applied = apply(vault.root(), plan).unwrap();
     assert_eq!(applied.notices, [""; 0]);
     let found: Vec<(String, String)> = snapshot(vault.root())
@@ -148,7 +148,7 @@ fn files_are_made_edited_moved_and_removed() {
         ("d/b2.md", "bb"),
         ("new/deep/n.md", "n"),
     ];
-    check_lands(&vault, &plan(files), &expected);
+    check_applied(&vault, &plan(files), &expected);
 }
 
 #[test]
@@ -172,14 +172,14 @@ fn two_files_can_swap_names_and_a_name_can_change_case() {
     let moved = |from: &str, to: &str| change(root, Some(from), Some(to), Content::Keep);
     let mut circle = plan(vec![moved("a.md", "b.md"), moved("b.md", "a.md"), moved("c.md", "C.md")]);
     circle.folders = vec![folder("d", "e"), folder("e", "d")];
-    check_lands(
+    check_applied(
         &vault,
         &circle,
         &[("C.md", "c"), ("a.md", "b"), ("b.md", "a"), ("d/x.md", "y"), ("e/x.md", "x")],
     );
     let mut cases = plan(Vec::new());
     cases.folders = vec![folder("d", "D")];
-    check_lands(
+    check_applied(
         &vault,
         &cases,
         &[("C.md", "c"), ("D/x.md", "y"), ("a.md", "b"), ("b.md", "a"), ("e/x.md", "x")],
@@ -198,7 +198,7 @@ fn a_path_freed_by_a_move_can_be_reused_in_the_same_plan() {
         FileChange::create(path("z.md"), b"new".to_vec()),
     ];
     let expected = [(".trash/z.md", "z"), ("b.md", "a"), ("c.md", "bb"), ("z.md", "new")];
-    check_lands(&vault, &plan(files), &expected);
+    check_applied(&vault, &plan(files), &expected);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_folder_moves_with_hidden_files_and_changes_in_it() {
     moving.folders = vec![folder("f", "n/m")];
     let expected =
         [("b.md", "b"), ("n/m/.h", "h"), ("n/m/a.md", "aa"), ("n/m/new/c.md", "c"), ("n/m/x.md", "xx")];
-    check_lands(&vault, &moving, &expected);
+    check_applied(&vault, &moving, &expected);
     assert!(root.join("n/m/g").is_dir(), "a folder that became empty stays");
 }
 
@@ -361,7 +361,7 @@ fn a_write_leaves_other_hard_links_unchanged() {
     let vault = TestVault::new(&[]);
     fs::hard_link(outside.root().join("o.md"), vault.root().join("h.md")).unwrap();
     let plan = plan(vec![change(vault.root(), Some("h.md"), Some("h.md"), whole("new"))]);
-    check_lands(&vault, &plan, &[("h.md", "new")]);
+    check_applied(&vault, &plan, &[("h.md", "new")]);
     assert_eq!(fs::read(outside.root().join("o.md")).unwrap(), b"o");
 }
 
@@ -381,7 +381,7 @@ fn a_read_only_file_is_refused_before_anything_is_written() {
 
 #[test]
 fn a_read_only_folder_is_refused_before_anything_is_written() {
-    under_permissions(read_only_folder_is_refused);
+    without_root_privileges(read_only_folder_is_refused);
 }
 
 fn read_only_folder_is_refused() {
@@ -414,7 +414,7 @@ fn mode_and_extended_attributes_are_kept() {
         change(root, Some("a.md"), Some("a.md"), whole("aa")),
         change(root, Some("b.md"), Some("c.md"), whole("bb")),
     ];
-    check_lands(&vault, &plan(files), &[("a.md", "aa"), ("c.md", "bb")]);
+    check_applied(&vault, &plan(files), &[("a.md", "aa"), ("c.md", "bb")]);
     for name in ["a.md", "c.md"] {
         assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o7777, 0o640, "{name}");
     }
@@ -441,7 +441,7 @@ fn a_file_with_a_name_of_maximum_length_is_written() {
     let vault = TestVault::new(&[(&names[0], "1"), (&names[1], "2")]);
     let root = vault.root();
     let files = names.iter().map(|name| change(root, Some(name), Some(name), whole("new"))).collect();
-    check_lands(&vault, &plan(files), &[(&names[0], "new"), (&names[1], "new")]);
+    check_applied(&vault, &plan(files), &[(&names[0], "new"), (&names[1], "new")]);
 }
 
 #[test]
@@ -479,7 +479,7 @@ fn the_records_folder_can_be_outside_the_vault() {
 #[test]
 #[ignore = "it is the child process of other tests"]
 fn child_applies_a_plan() {
-    let root = needed("SIDENOTE_TEST_ROOT");
+    let root = env_path("SIDENOTE_TEST_ROOT");
     let vault = Vault::open(root).unwrap();
     let lock = vault.lock(&vault.records()).unwrap();
     match std::env::var("SIDENOTE_TEST_PLAN") {
@@ -525,10 +525,10 @@ fn check_crashes(files: &[(String, String)], plan: &ChangeSet, points: impl Iter
     let plans = tempfile::tempdir().unwrap();
     let plan_file = plans.path().join("plan.json");
     fs::write(&plan_file, serde_json::to_vec(plan).unwrap()).unwrap();
-    let landed = make();
-    let before = snapshot(landed.path());
-    apply(landed.path(), plan).unwrap();
-    let after = snapshot(landed.path());
+    let vault = make();
+    let before = snapshot(vault.path());
+    apply(vault.path(), plan).unwrap();
+    let after = snapshot(vault.path());
     assert_ne!(before, after);
     let (mut undone, mut finished) = (0, 0);
     for point in points {
@@ -653,7 +653,7 @@ fn a_rename_of_a_thousand_notes_is_applied() {
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_SMALL_DISK, a file system of a few megabytes"]
 fn a_full_disk_leaves_the_vault_unchanged() {
-    let folder = TempDir::new_in(needed("SIDENOTE_TEST_SMALL_DISK")).unwrap();
+    let folder = TempDir::new_in(env_path("SIDENOTE_TEST_SMALL_DISK")).unwrap();
     let big = "x".repeat(200_000);
     let mut files = Vec::new();
     for number in 0..200 {
@@ -678,7 +678,7 @@ fn a_full_disk_leaves_the_vault_unchanged() {
     check_clean(folder.path());
 }
 
-/// Dies while half of the files are in place; then somebody edits one, and another is deleted.
+/// The process dies when half of the files are in place; then one file is edited, and another is deleted.
 #[test]
 fn recovery_keeps_files_that_were_changed_after_a_crash() {
     let (files, renaming) = renaming(6);

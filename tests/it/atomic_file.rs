@@ -1,4 +1,4 @@
-//! Replacing a file: readers see it whole or not at all, and an error changes nothing.
+//! Tests the atomic replacement of a file: readers see the old or the new file, and an error changes nothing.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Edits of a note's body: where text comes in, what is replaced, and what becomes of tags.
+//! Tests edits of a note's body: adding and replacing text, and changing tags.
 
 use std::cell::Cell;
 
@@ -31,7 +31,7 @@ fn check(text: &str, edit: impl Fn(&str) -> Planned, expect: &str) {
     assert_eq!(outcome(text, &edit(text)), expect, "{text:?}");
     let refused = expect.starts_with("! ");
     for (mark, end) in [("", "\r\n"), ("\u{FEFF}", "\n"), ("\u{FEFF}", "\r\n")] {
-        // Nothing tells the line ending of a file that has none.
+        // A file without a line end has no line ending to keep.
         if end == "\r\n" && !text.contains('\n') && !refused {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Calls that would take long: they end when nobody waits for them any more, and what makes them long has limits.
+//! Tests that long calls end when they are cancelled, and that folders are limited in depth.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,7 +41,7 @@ fn a_cancelled_call_stops_planning_and_changes_nothing() {
         );
     }
     assert!(vault.root().join("crowd/n0.md").exists());
-    // The same plan, for somebody who waits for it.
+    // The same operation succeeds when it is not cancelled.
     let done = store.changes().change(&rename_folder(), false).unwrap();
     assert_eq!((done.applied, done.plan.files.len()), (true, 300));
     assert_eq!(std::fs::read_to_string(vault.root().join("links/l7.md")).unwrap(), "[n](n7.md)");

@@ -1,4 +1,4 @@
-//! What a canvas says: spec/obsidian.md 2.9, with every span inside the JSON strings.
+//! Tests reading a canvas (spec/obsidian.md 2.9): links, tags and text, with spans inside the JSON strings.
 
 use proptest::prelude::{any, proptest};
 use serde_json::json;

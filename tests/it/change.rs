@@ -1,5 +1,5 @@
-//! Changing a vault through the store: what each operation writes, that its dry run tells the same, and that undo
-//! brings every byte back.
+//! Tests changes through the store: what each operation writes, that its dry run says the same, and that undo restores
+//! every byte.
 
 use std::collections::BTreeMap;
 
@@ -504,7 +504,7 @@ fn a_move_across_hundreds_of_folders_needs_few_file_handles() {
 #[test]
 fn names_resolve_by_the_files_where_the_index_is_stale() {
     let vault = TestVault::new(&[("A.md", "# T1\n"), ("B.md", "# T2\n")]);
-    // This store keeps the index and looks at nothing; the other finds the files as they are.
+    // This store keeps the index and does not sync; the other one reads the files as they are.
     let keeper = vault.store();
     vault.write("A.md", "# T2\n\nnow\n");
     vault.write("B.md", "# T1\n\nnow\n");

@@ -1,4 +1,4 @@
-//! What `check` finds wrong with a vault, and what it leaves alone.
+//! Tests which problems of a vault `check` reports.
 
 use crate::support::{TestVault, repository, stdout};
 
@@ -48,7 +48,7 @@ fn each_kind_of_problem_is_found_at_its_position() {
 fn names_that_differ_only_in_case_are_reported() {
     let vault = TestVault::new(&[("Note.md", "x\n"), ("note.md", "y\n")]);
     let reply = vault.store().upkeep().check(false).unwrap();
-    // A file system without case keeps one of them only.
+    // A case-insensitive file system has only one of them.
     let both = vault.contents().len() == 2;
     assert_eq!(reply.counts.contains_key("name-clash"), both);
 }

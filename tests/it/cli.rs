@@ -1,4 +1,4 @@
-//! The program from outside: what it prints, where, and how it exits.
+//! Tests the program from outside: its output, its streams and its exit codes.
 
 use insta::assert_snapshot;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! What the command line does for a person: shapes of lists, relative dates, tasks, outlines, settings, completion, and
-//! the terminal.
+//! Tests what the command line offers a person: list formats, relative dates, tasks, outlines, settings, completion and
+//! terminal output.
 
 use std::process::{Command, Output};
 
@@ -291,7 +291,7 @@ fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
         for shell in ["zsh", "fish", "bash"] {
             let found = complete(&vault, shell, &line);
             let expect = if shell == "bash" { expect.replace(' ', r"\ ") } else { (*expect).to_owned() };
-            // Some shells are told what a candidate means, behind a sign.
+            // Some shells get the meaning of a candidate after a separator.
             let names: Vec<&str> = found.iter().map(|line| line.split(['\t', ':']).next().unwrap()).collect();
             assert!(names.contains(&expect.as_str()), "{shell} {words:?}: {found:?}");
         }
@@ -341,7 +341,7 @@ fn a_terminal_gets_a_pager_wrapping_and_colours() {
     assert!(!on_terminal(&vault, "list", 20, "").contains("PAGED:"));
     assert!(on_terminal(&vault, "list", 20, "no-such-pager-anywhere").contains("n59.md"));
     let found = on_terminal(&vault, "--color never --no-pager search several words", 50, "");
-    // What standard error says comes on the same terminal.
+    // Standard error goes to the same terminal.
     let answer = || found.lines().filter(|line| !line.starts_with("note: "));
     assert!(answer().all(|line| line.chars().count() <= 40) && answer().count() > 5, "{found}");
     assert!(!found.contains('\x1b'), "{found}");

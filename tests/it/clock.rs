@@ -1,4 +1,4 @@
-//! Time zones, and clocks that go wrong.
+//! Tests time zones, and clocks that are wrong.
 
 use crate::support::{TestVault, json, run, stderr, text_of};
 
@@ -76,7 +76,7 @@ fn events_after_a_clock_jump_go_to_the_present_month() {
         at(&vault, now, &["append", "a", "ahead"]);
     }
     assert!(vault.root().join(".sidenote/records/2030-01.jsonl").exists());
-    // The event of that day stands last in it, so the file stays until the next one.
+    // The event of that day is the last in the file, so the file stays until the next one.
     at(&vault, "2026-12-03T00:00:00Z", &["append", "a", "back"]);
     at(&vault, "2026-12-04T00:00:00Z", &["append", "a", "again"]);
     assert!(!vault.root().join(".sidenote/records/2030-01.jsonl").exists());

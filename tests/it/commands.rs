@@ -1,11 +1,11 @@
-//! The command line as a whole: what every command's help says, exit codes, dry runs, and that nothing is silent.
+//! Tests what holds for all commands: help, exit codes, dry runs and messages.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::endpoint::{Say, Server};
-use crate::support::{TestVault, json, run, stderr, stdout, terminate, text_of, under_permissions};
+use crate::support::{TestVault, json, run, stderr, stdout, terminate, text_of, without_root_privileges};
 
 const NOW: &str = "2026-11-21";
 
@@ -163,7 +163,7 @@ fn every_code_of_check_is_listed_in_its_help() {
 
 #[test]
 fn an_interrupted_index_command_reports_the_interruption() {
-    // The endpoint does not answer before the program was told to stop.
+    // The endpoint does not answer until the program was asked to stop.
     let server = Server::new(8, &[Say::Silence]);
     let notes: Vec<(String, String)> = (0..40).map(|n| (format!("{n}.md"), format!("note {n}\n"))).collect();
     let vault = TestVault::new(&[]);
@@ -284,7 +284,7 @@ fn an_empty_list_names_unknown_folders_tags_and_properties() {
 
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses() {
-    under_permissions(both_refuse);
+    without_root_privileges(both_refuse);
 }
 
 fn both_refuse() {

@@ -1,4 +1,4 @@
-//! Many processes and many operations: nothing is lost, nothing is torn, and everything can be taken back.
+//! Tests many processes and operations at once: no update is lost, no file is torn, and everything can be undone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, MoveRequest, NoteEdit, Operation, RelateRequest, Store};
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, needed, number, stderr, stdout};
+use crate::support::{TestVault, env_number, env_path, stderr, stdout};
 
 /// Where the parts of a test that runs in other processes find their vault, and which of them each is.
 const VAULT: &str = "SIDENOTE_TEST_VAULT";
@@ -19,15 +19,15 @@ const WORKER: &str = "SIDENOTE_TEST_WORKER";
 #[test]
 #[ignore = "it is the child process of another test"]
 fn worker() {
-    let (root, worker) = (needed(VAULT), std::env::var(WORKER).unwrap());
+    let (root, worker) = (env_path(VAULT), std::env::var(WORKER).unwrap());
     let store = Store::open(sidenote::store::Open {
         vault: Some(root.clone()),
         flags: vec![("embed.provider", "none".to_owned(), "test")],
         ..Default::default()
     })
     .unwrap();
-    for edit in 0..number("SIDENOTE_TEST_EDITS", 20) {
-        let shared = format!("n{}.md", edit / 2 % number("SIDENOTE_TEST_NOTES", 5));
+    for edit in 0..env_number("SIDENOTE_TEST_EDITS", 20) {
+        let shared = format!("n{}.md", edit / 2 % env_number("SIDENOTE_TEST_NOTES", 5));
         let note = if edit % 2 == 0 { shared } else { format!("own{worker}.md") };
         loop {
             let bytes = fs::read(root.join(&note)).unwrap();
@@ -41,7 +41,7 @@ fn worker() {
                     assert!(reply.applied);
                     break;
                 }
-                // Another was faster, or keeps the lock: read again.
+                // Another process was faster or holds the lock: read again.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 Err(error) => panic!("{error}"),
             }
@@ -51,9 +51,9 @@ fn worker() {
 
 #[test]
 fn no_update_is_lost_among_processes() {
-    let workers = number("SIDENOTE_TEST_WORKERS", 3);
-    let edits = number("SIDENOTE_TEST_EDITS", 20);
-    let shared = (0..number("SIDENOTE_TEST_NOTES", 5)).map(|note| format!("n{note}.md"));
+    let workers = env_number("SIDENOTE_TEST_WORKERS", 3);
+    let edits = env_number("SIDENOTE_TEST_EDITS", 20);
+    let shared = (0..env_number("SIDENOTE_TEST_NOTES", 5)).map(|note| format!("n{note}.md"));
     let notes: Vec<String> = shared.chain((0..workers).map(|worker| format!("own{worker}.md"))).collect();
     let vault = TestVault::new(&notes.iter().map(|note| (note.as_str(), "- start\n")).collect::<Vec<_>>());
     drop(vault.store());
@@ -102,7 +102,7 @@ fn no_update_is_lost_among_processes() {
 
 #[test]
 fn searches_succeed_while_the_index_is_rebuilt() {
-    let texts: Vec<(String, String)> = (0..number("SIDENOTE_TEST_LARGE", 200))
+    let texts: Vec<(String, String)> = (0..env_number("SIDENOTE_TEST_LARGE", 200))
         .map(|at| {
             (
                 format!("n{at}.md"),
@@ -126,7 +126,7 @@ fn searches_succeed_while_the_index_is_rebuilt() {
             searches
         };
         let searchers: Vec<_> = (0..10).map(|_| scope.spawn(search)).collect();
-        for _ in 0..number("SIDENOTE_TEST_REBUILDS", 6) {
+        for _ in 0..env_number("SIDENOTE_TEST_REBUILDS", 6) {
             // The searchers take turns at the lock, too.
             while vault.run(&["index", "--rebuild", "--no-embed"]).status.code() == Some(5) {}
         }
@@ -150,7 +150,7 @@ fn undoing_all_operations_restores_the_first_tree() {
         (state >> 33) as usize % below.max(1)
     };
     let mut done = 0;
-    for turn in 0..number("SIDENOTE_TEST_TURNS", 60) {
+    for turn in 0..env_number("SIDENOTE_TEST_TURNS", 60) {
         let list = store.reads().list(&Default::default()).unwrap().notes;
         let a = list[dice(list.len())].path.clone();
         let b = list[dice(list.len())].path.clone();
@@ -180,7 +180,7 @@ fn undoing_all_operations_restores_the_first_tree() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Invalid, "{operation:?}: {error}"),
         }
     }
-    assert!(done * 3 > number("SIDENOTE_TEST_TURNS", 60), "{done} operations");
+    assert!(done * 3 > env_number("SIDENOTE_TEST_TURNS", 60), "{done} operations");
     assert!(bytes(&vault) != first);
     assert_eq!(store.changes().undo(done, false).unwrap().len(), done);
     let last = bytes(&vault);

@@ -1,5 +1,5 @@
-//! Obsidian's search language and our own filters: the conformance cases, each rule, errors with a caret, and a naive
-//! matcher over generated vaults.
+//! Tests conditions: the conformance cases of Obsidian's search language, each rule, our own filters, syntax errors,
+//! and a naive matcher over generated vaults.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -779,7 +779,7 @@ impl Ask {
             Self::Line(ask) => lines.iter().any(|line| ask.holds(note, Some(std::slice::from_ref(line)))),
             Self::Section(ask) => match part {
                 None => note.sections.iter().any(|section| ask.holds(note, Some(section))),
-                // A part lies in one section.
+                // A part is within one section.
                 Some(part) => ask.holds(note, Some(part)),
             },
             Self::Task(ask) => lines.iter().any(|line| {

@@ -1,4 +1,4 @@
-//! The toolset `longterm` against its contract (spec/toolsets.md), through the program and a client.
+//! Tests the toolset `longterm` against its contract (spec/toolsets.md), through the program and a client.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn a_memory_is_saved_as_a_note() {
         assert!(note.contains(line.trim_end_matches('\n')), "{line}: {note}");
     }
     assert!(note.ends_with(&format!("---\n{}\n", long.trim())), "{note}");
-    // What is not given.
+    // Fields that are not given.
     let reply = client.json("save_memory", json!({ "content": "Short", "tags": null }));
     assert_eq!((&reply["preview"], &reply["tags"]), (&json!("Short"), &json!([])));
     assert_eq!((&reply["importance"], &reply["memoryType"]), (&json!(5), &json!("general")));
@@ -382,7 +382,7 @@ fn an_update_changes_what_is_given() {
         all["memories"].as_array().unwrap().iter().find(|memory| memory["content"] != long.trim()).unwrap();
     client.json("update_memory", json!({ "id": own["id"], "importance": 7 }));
     let note = std::fs::read_to_string(vault.root().join("Own.md")).unwrap();
-    // It never told when it was made or changed, and does not begin to.
+    // It had no dates, and gets none.
     assert_eq!(note, "---\nid: 7\nimportance: 7\n---\nA note with a number for an id.\n");
     client.finish();
 }
@@ -571,7 +571,7 @@ fn a_database_of_the_original_server_is_refused_with_import_instructions() {
         command.env_clear().env("MEMORY_DB_PATH", &file).args(["mcp", "--toolset", "longterm"]).output();
     let said = crate::support::stderr(&done.unwrap());
     assert!(said.contains("names the file") && said.contains("import memories_export.json"), "{said}");
-    // Its export keeps what it says of a memory.
+    // The import keeps every field of its export.
     let export = r#"{"export_timestamp": "2026-01-01T00:00:00Z", "total_memories": 1, "memories": [{"id":
         "550e8400-e29b-41d4-a716-446655440000", "content": "Tea at five", "tags": ["a.b"], "importance": 7, "memoryType":
         "fact", "metadata": {"topic": "tea", "title": "no title"}, "createdAt": "2025-01-02T03:04:05.678Z", "updatedAt":
@@ -604,7 +604,7 @@ fn a_backup_folder_in_the_environment_enables_backups() {
         client.json("memory_stats", json!({}));
     }
     client.finish();
-    // Of one second, the last ones are kept.
+    // Of backups of one second, the last ones are kept.
     for at in 0..11 {
         vault.write("Tea.md", format!("tea {at}\n"));
         let done = vault.run(&["backup", "--dir", folder.path().to_str().unwrap()]);

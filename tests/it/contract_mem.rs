@@ -1,4 +1,4 @@
-//! The toolset `mem` against its contract (spec/toolsets.md), through the program and a client.
+//! Tests the toolset `mem` against its contract (spec/toolsets.md), through the program and a client.
 
 use std::process::Command;
 
@@ -386,7 +386,7 @@ fn empty_values_are_an_error() {
         assert!(said.starts_with(says), "{said}");
     }
     assert_eq!(cases.len(), 4);
-    // Of two memories with one title, the caller is told of both.
+    // Where two memories have one title, the reply names both.
     let (one, other) = (write(&mut client, "Same", "a"), write(&mut client, "Same", "b"));
     let said = client.refusal("edit_mem", json!({ "id": "same", "category": "x" }));
     assert!(said.contains(&one.0) && said.contains(&other.0), "{said}");

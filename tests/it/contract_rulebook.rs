@@ -1,4 +1,4 @@
-//! The contract of the toolset `rulebook`, word for word, spoken to over standard input and output.
+//! Tests the toolset `rulebook` against its contract, word for word, over standard input and output.
 
 use std::fs;
 
@@ -61,7 +61,7 @@ fn a_memory_is_saved_with_its_title() {
             "---\nid: {id}\ntitle: \"Files: plain\"\ntags:\n  - design\n  - storage\noriginal_tags:\n  - design\n  - \"#storage\"\ntype: decision\ncreated_at: \"2026-11-21T00:00:00Z\"\n---\nWe chose files.\n\nThey last.\n"
         )
     );
-    // The same again is kept, and keeps its title.
+    // An equal memory is saved too, with the same title.
     let again = client.json(
         "rulebook_memory_save",
         json!({ "type": "decision", "title": "Files: plain", "content": "We chose files.\n\nThey last." }),

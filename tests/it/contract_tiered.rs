@@ -1,4 +1,4 @@
-//! The contract of the toolset `tiered`, word for word, spoken to over standard input and output.
+//! Tests the toolset `tiered` against its contract, word for word, over standard input and output.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The contract of the toolset `vector`, word for word, spoken to over standard input and output.
+//! Tests the toolset `vector` against its contract, word for word, over standard input and output.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ fn memories_are_stored_as_they_are_given() {
         )),
         "{got}"
     );
-    // What is embedded beside the text is found by its words, too.
+    // Text that is embedded with the content is found by its words, too.
     assert!(search(&mut client, "departure").starts_with(&format!("ID: {id}\n")));
 
     // Several, two of them the same as one that is there, and one that looks like frontmatter.

@@ -1,5 +1,5 @@
-//! The program is killed at any step of a rename that touches two hundred notes, runs out of disk, or meets a note that
-//! it may not write: the vault is wholly as before or wholly as after, and the index is that of a rebuild.
+//! Tests a rename of two hundred notes that is interrupted by a kill, a full disk or a read-only note: the vault is as
+//! before or as after, and the index equals a rebuilt one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::support::{needed, number, say, stdout, tree};
+use crate::support::{env_number, env_path, say, stdout, tree};
 
 /// A vault of one note and `count` that link to it.
 fn make(root: &Path, count: usize) {
@@ -111,7 +111,7 @@ fn a_kill_at_some_steps_of_a_rename_leaves_it_done_or_undone() {
 #[test]
 #[ignore = "it takes minutes: `just soak`"]
 fn five_hundred_kills_in_a_rename_that_touches_two_hundred_notes() {
-    check_kills(200, number("SIDENOTE_TEST_KILLS", 500));
+    check_kills(200, env_number("SIDENOTE_TEST_KILLS", 500));
 }
 
 #[test]
@@ -134,31 +134,31 @@ fn a_read_only_note_prevents_the_whole_rename() {
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_SMALL_DISK, a file system of a few megabytes"]
 fn a_full_disk_at_any_step_of_a_rename_leaves_it_done_or_undone() {
-    let disk = needed("SIDENOTE_TEST_SMALL_DISK");
+    let disk = env_path("SIDENOTE_TEST_SMALL_DISK");
     let reference = TempDir::new().unwrap();
     let states = states(reference.path(), 200);
     let mut ended = [0, 0];
-    let runs = number("SIDENOTE_TEST_FULL", 40);
+    let runs = env_number("SIDENOTE_TEST_FULL", 40);
     for run in 0..runs {
         let root = TempDir::new_in(&disk).unwrap();
         make(root.path(), 200);
         let indexed = sidenote(root.path(), &["index", "--no-embed"], None);
         assert!(indexed.status.success(), "{indexed:?}");
-        // What is left shrinks from run to run.
+        // The free space shrinks from run to run.
         let left = (runs - run) * 2_000_000 / runs;
         let ballast = fill(&root.path().join(".ballast"), left as u64);
         let renamed = rename(root.path(), None);
         fs::remove_file(ballast).unwrap();
         let what = format!("{left} bytes left: {}", String::from_utf8_lossy(&renamed.stderr));
         let at = check(root.path(), &states, &what);
-        // Where the notes are changed and the index is not, the command says so and the next one mends it.
+        // Where the notes are changed and the index is not, the command says so, and the next one repairs the index.
         assert!(renamed.status.success() <= (at == 1), "{what}");
         ended[at] += 1;
     }
     say(&format!("{runs} full disks: {} as before, {} as after", ended[0], ended[1]));
 }
 
-/// Takes what is free on a disk but for `left` bytes.
+/// Fills a disk up to `left` free bytes.
 fn fill(path: &Path, left: u64) -> PathBuf {
     let free = rustix::fs::statvfs(path.parent().unwrap()).unwrap();
     let free = free.f_bavail * free.f_frsize;

@@ -1,4 +1,4 @@
-//! Notes of one second keep the order in which they were made: the journal knows the milliseconds.
+//! Tests the order of notes that were created in the same second: the journal has the milliseconds.
 
 use std::fs;
 
@@ -71,7 +71,7 @@ fn notes_created_in_the_same_second_keep_their_order() {
     let millis: Vec<i64> = reply.memories.iter().map(|memory| memory.created.millis() % 1000).collect();
     assert_eq!(millis, [250, 900, 950]);
 
-    // A move takes it along, and so does an index that is made anew.
+    // The order survives a move and a rebuild of the index.
     let from = store.lookup().find("Moth").unwrap().path.to_string();
     let request = MoveRequest { from, to: "elsewhere/Moth.md".to_owned(), ..MoveRequest::default() };
     assert!(store.changes().change(&Operation::Move(request), false).unwrap().applied);

@@ -1,4 +1,4 @@
-//! Lists notes of a real vault that a model finds alike, with the guard's verdict: what the threshold is set by.
+//! Lists pairs of similar notes of a real vault with the duplicate guard's verdict, to choose its threshold.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -10,7 +10,7 @@ use sidenote::memory::duplicate::{agree, digest};
 use sidenote::text::frontmatter;
 use sidenote::text::path::NotePath;
 
-use crate::support::{needed, say};
+use crate::support::{env_path, say};
 
 /// Pairs below this are not listed.
 const LEAST: f32 = 0.85;
@@ -68,7 +68,7 @@ fn written(folder: &Path, texts: &mut Texts) -> Vec<Written> {
 #[test]
 #[ignore = "it embeds the notes of $SIDENOTE_EVAL/realmem-dev-notes, and lists pairs for people to judge"]
 fn notes_with_similar_vectors_are_listed_with_the_verdict() {
-    let folder = needed("SIDENOTE_EVAL");
+    let folder = env_path("SIDENOTE_EVAL");
     let mut texts = Texts::default();
     let mut groups: BTreeMap<String, Vec<Written>> = BTreeMap::new();
     for group in fs::read_dir(folder.join("realmem-dev-notes/notes")).unwrap() {

@@ -320,7 +320,7 @@ fn cosines_equal_those_of_onnxruntime() {
 fn background_embedding_runs_at_low_priority() {
     let nice = |stat: std::path::PathBuf| -> Option<String> {
         let stat = std::fs::read_to_string(stat).ok()?;
-        // proc(5): the niceness is the 19th field, the 17th behind the name in parentheses.
+        // proc(5): the niceness is the 19th field, the 17th after the name in parentheses.
         stat.rsplit_once(") ")?.1.split(' ').nth(16).map(str::to_owned)
     };
     MINILM.embed(&["nobody waits for this"], Effort::Background).unwrap();

@@ -1,5 +1,5 @@
-//! Tests the embedder behind an OpenAI-compatible endpoint, against a server of the test's own: order, batches, repeats,
-//! refusals, and that the key is nowhere to be seen.
+//! Tests the embedder behind an OpenAI-compatible endpoint, against a server of the test's own: order, batches,
+//! retries, errors, and that the key is never shown.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sidenote::config::{Config, EmbedConfig};
 use sidenote::index::embed::{Effort, Embed, OpenAi};
 
-/// Nobody may ever see this one.
+/// A key that must never be shown.
 const KEY: &str = "sk-test-0123456789abcdefSECRET";
 
 /// How the server answers a request.
@@ -43,7 +43,7 @@ impl Asked {
     }
 }
 
-/// A server that answers as it is told, and as an endpoint should once it is told no more.
+/// A server that gives the requested answers, and after them those of a correct endpoint.
 pub(crate) struct Server {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -71,7 +71,7 @@ impl Server {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Tells the server how to answer next.
+    /// Sets the next answers of the server.
     pub(crate) fn then(&self, says: &[Say]) {
         self.says.lock().unwrap().extend(says.iter().cloned());
     }
@@ -90,7 +90,7 @@ fn serve(stream: TcpStream, dimensions: usize, heard: &Mutex<Vec<Asked>>, told: 
             Say::Body(body) => (200, "", body),
             Say::Status(status, headers, body) => (status, headers, body),
             Say::Silence => {
-                // Until whoever asked gives up and closes.
+                // Until the client gives up and closes.
                 drop(reader.read(&mut [0]));
                 return;
             }
@@ -271,12 +271,12 @@ fn transient_errors_are_retried() {
         rig.embed(&["a text"]).unwrap();
         assert_eq!(rig.seconds_waited(), [wait]);
     }
-    // Beyond the limit nobody waits.
+    // There is no wait beyond the limit.
     let late = rig(&[limited("Retry-After: 600\r\n")]);
     let said = refused(&late);
     assert!(said.contains("limits the rate of requests (429): slow down | it asks to wait 600 s"), "{said}");
     assert!(late.seconds_waited().is_empty());
-    // Nor again and again for ever.
+    // The number of retries is limited.
     let broken = rig(&vec![busy(); 40]);
     let said = refused(&broken);
     assert!(said.contains("failed to handle the request (503)"), "{said}");

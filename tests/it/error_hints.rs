@@ -1,12 +1,12 @@
-//! What an agent is told when a call cannot be done: no command of a shell, no tool that is not served, no control
-//! character.
+//! Tests the errors that an agent gets: they name no shell command and no tool that is not served, and contain no
+//! control character.
 
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
 use crate::support::TestVault;
 
-/// All sets of tools, and the tools that each may be told of.
+/// All toolsets.
 const SETS: [&str; 7] = ["notes", "more", "mem", "longterm", "vector", "tiered", "rulebook"];
 
 /// Arguments that mean nothing to any tool.

@@ -1,4 +1,4 @@
-//! What frontmatter says: the conformance cases, the rules of spec/obsidian.md 5 and 2.7, and hostile input.
+//! Tests reading frontmatter: the conformance cases, the rules of spec/obsidian.md 5 and 2.7, and hostile input.
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::string::string_regex;
@@ -403,7 +403,7 @@ fn large_blocks_are_read_in_linear_time() {
     assert_eq!(block(&format!("a: {}", "x".repeat(10_000_000))).1.properties.len(), 1);
 }
 
-/// Checks that every span of a block lies where it must.
+/// Checks that every span of a block is within the span that contains it.
 fn assert_sound(text: &str) {
     let (found, body_start) = read(text);
     assert!(text.is_char_boundary(body_start));
@@ -442,7 +442,7 @@ fn usual_line() -> impl Strategy<Value = String> {
         .prop_map(|(key, colon, value, end)| key + &colon + &value + &end);
     let item = ("( {0,3})", "(- |-  |-)", string_regex(&format!("{word}{{0,2}}")).unwrap())
         .prop_map(|(indent, dash, value)| indent + &dash + &value);
-    // Lists of one depth are what is usual.
+    // Most lists have one depth.
     let even = ("(- |  - )", "(word|two words|'q'|\"\\[\\[n]]\"|1)").prop_map(|(dash, value)| dash + &value);
     let other = "( {0,2}| more|# c|[a-z:' \"-]{0,8})".prop_map(|line| line);
     prop_oneof![6 => entry, 2 => item, 4 => even, 1 => other]
@@ -462,7 +462,7 @@ proptest! {
         assert_sound(&format!("---\n{yaml}\n---\nbody"));
     }
 
-    /// A comment behind a block says nothing, and makes it one for the parser.
+    /// A comment at the end changes no value, and makes the fast path leave the block to the parser.
     #[test]
     fn the_fast_path_agrees_with_the_yaml_parser(
         lines in proptest::collection::vec(usual_line(), 0..8),

@@ -1,4 +1,4 @@
-//! Edits of one property: the cases of the specification, every row of spec/obsidian.md 5.6, and random documents.
+//! Tests edits of one property: the conformance cases, every row of spec/obsidian.md 5.6, and random documents.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -450,7 +450,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A value as somebody may have written it behind a key.
+/// A value as people write it after a key.
 fn written() -> impl Strategy<Value = String> {
     let item = prop_oneof![
         "[a-z]{1,6}",

@@ -1,4 +1,4 @@
-//! Merging ranked lists, and telling how a score came about.
+//! Tests the fusion of ranked lists, and the explanation of a score.
 
 use std::collections::HashMap;
 

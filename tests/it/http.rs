@@ -1,5 +1,5 @@
-//! The server over HTTP: who may reach it, what it refuses, and what it forgets (spec/security.md, HTTP). Spoken to
-//! with bare requests, as no client would send them.
+//! Tests the server over HTTP (spec/security.md, HTTP): access, refused requests, sessions and limits. Requests are
+//! written byte by byte, since no client would send them.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -126,7 +126,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A test that failed leaves no server behind.
+        // A failed test leaves no server running.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -211,7 +211,7 @@ fn vault() -> TestVault {
     ])
 }
 
-/// Reads a stream until it tells of something, and gives that.
+/// Reads a stream until a message with this method, and gives the message.
 fn hear(stream: &mut impl std::io::BufRead, method: &str) -> Value {
     loop {
         let mut line = String::new();
@@ -297,7 +297,7 @@ fn clients_of_the_newest_protocol_need_no_session() {
         "ref": { "type": "ref/prompt", "name": "link_suggestions" }, "argument": { "name": "note", "value": "Pl" },
     });
     assert_eq!(ask(&server, "completion/complete", "", begun)["completion"]["values"], json!(["Plan"]));
-    // What the revision took away is not there; what is asked for and is not there says which it was.
+    // Methods that the revision removed are absent; the error of an absent resource names it.
     let (headers, ping) = modern("ping", "", &json!({}));
     assert_eq!(server.post(&[&headers[0], &headers[1]], &ping).status, 404);
     let (headers, gone) =
@@ -340,7 +340,7 @@ fn subscribers_of_both_protocol_revisions_are_notified_of_changes() {
         let told = hear(stream, "notifications/resources/updated");
         assert_eq!(told["params"]["uri"], "sidenote:///Plan.md");
     }
-    // A search that sees the edit before the watch tells of it takes nothing away from subscribers.
+    // Subscribers are notified also when a search finds the edit before the watcher does.
     vault.write("Plan.md", "The plan for no water.\n");
     vault.write("Third.md", "One more.\n");
     let search = json!({ "name": "search_notes", "arguments": { "query": "plan" } });
@@ -422,7 +422,7 @@ fn malformed_requests_are_refused() {
     assert_eq!(post(&["Accept: text/html", TYPE], &body), 406);
     let refused = server.send("POST", "/mcp", &["Accept: text/html", TYPE], &body).text;
     assert!(refused.contains("accept application/json;"), "{refused}");
-    // What cannot be read for its depth is told to the one who asked.
+    // A request that is nested too deep is answered with an error.
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let deep = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{{"deep":{deep}}}}}"#);
     let refused = server.send("POST", "/mcp", &[BOTH, TYPE], &deep);
@@ -482,7 +482,7 @@ fn a_call_without_a_session_is_answered_as_json_whatever_else_is_accepted() {
         }
     }
     assert_eq!(answered, 30);
-    // A session is taken by whoever takes anything, and a stream only by whoever takes streams.
+    // A client that accepts anything is answered in a session; a stream needs a client that accepts streams.
     let session = server.hello(&[]);
     let asked = server.send("POST", "/mcp", &["Accept: */*", TYPE, &session], &list().to_string());
     assert_eq!(asked.status, 200);
@@ -519,7 +519,7 @@ fn allowed_origins_get_cors_headers() {
         assert_eq!(reply.header("access-control-allow-origin"), Some("https://notes.example"));
         assert!(reply.header("access-control-expose-headers").unwrap().contains("Mcp-Session-Id"));
     }
-    // Nobody else is told anything; pages of this machine may call, and may not read.
+    // Other origins get no headers; local pages may call, and may not read.
     for (origin, status) in [
         ("http://localhost:5173", 401),
         ("http://notes.example", 403),
@@ -591,7 +591,7 @@ fn invalid_json_and_invalid_params_are_reported() {
     }
 }
 
-/// Begins a request of `length` bytes and sends a part of it; the rest never comes.
+/// Begins a request of `length` bytes and sends only a part of it.
 fn begin(server: &Server, length: usize, part: usize) -> TcpStream {
     let mut stream = server.connect();
     let host = &server.address;
@@ -615,7 +615,7 @@ fn large_requests_in_flight_share_a_limit_that_is_released() {
     let begun: Vec<TcpStream> = (0..4).map(|_| begin(&server, LARGEST, 1000)).collect();
     // The server may not have looked at all of them yet.
     assert!((0..20).any(|_| large() == 503), "large requests are not bounded");
-    // Small ones pass all the same, however many, and so do those that nobody ends.
+    // Any number of small requests is accepted, and so are unfinished ones.
     let small: Vec<TcpStream> = (0..100).map(|_| begin(&server, 60_000, 50_000)).collect();
     for _ in 0..20 {
         assert_eq!(server.post(&[], &list()).status, 200);
@@ -860,7 +860,7 @@ fn slow_and_silent_clients_do_not_block_others() {
             stream
         })
         .collect();
-    // Nobody reads these.
+    // The test does not read these.
     let streams: Vec<BufReader<TcpStream>> = (0..20).map(|_| server.listen(&server.hello(&[]))).collect();
     for _ in 0..20 {
         assert_eq!(server.post(&[], &list()).status, 200);

@@ -1,4 +1,4 @@
-//! An index that grew by many edits answers like one that was made anew.
+//! Tests that an index after many updates answers like a rebuilt one.
 
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
@@ -149,7 +149,7 @@ fn told(store: &Store) -> (Vec<UnresolvedItem>, Vec<String>, Vec<Vec<String>>) {
 fn spellings_and_paths_do_not_depend_on_indexing_order() {
     let vault = TestVault::new(&[]);
     let grown = vault.open("none");
-    // In the order in which nobody would come upon them anew.
+    // In an order that differs from that of a scan.
     for (path, text) in [
         ("z.md", "---\nSTATUS: a\n---\n[[nowhere]] [[start]] [[end]]"),
         ("y.md", "[[NOWHERE]] [[nowhere]] [[NoWhere]]\n[[nowhere]]"),

@@ -1,4 +1,4 @@
-//! Crashes and damage: a killed writer, and every index file truncated, emptied or overwritten.
+//! Tests crashes and damage: a killed writer, and every index file truncated, emptied or overwritten.
 
 use std::fs;
 use std::fs::File;
@@ -200,7 +200,7 @@ fn crash_between_commits(vault: &TestVault, batch: &dyn Fn(), intents: &[&str]) 
     catalog.set_intents(intents.iter().copied()).unwrap();
 }
 
-/// Checks that the next command mends such a crash, whatever happens to the files in between.
+/// Checks that the next command repairs the index after such a crash, whatever happens to the files in between.
 #[track_caller]
 fn check_redone(batch: &dyn Fn(&TestVault), intents: &[&str], meanwhile: &dyn Fn(&TestVault)) {
     let vault = TestVault::new(&[("a.md", "heron [[b]]"), ("old.md", "otter")]);
@@ -273,7 +273,7 @@ fn a_batch_that_was_killed_before_its_commit_is_repeated() {
     vault.write("a.md", "The heron flies.");
     drop(vault.store());
     let healthy = stdout(&vault.run(&["dump"]));
-    // The kill came behind the list of files and that of deleted documents, before the commit that names them.
+    // The process was killed after it wrote the list of files and that of deleted documents, before the commit that names them.
     let list = index.join("bm25/.managed.json");
     let left: Vec<(PathBuf, Vec<u8>)> = index_files(&index)
         .into_iter()
@@ -289,7 +289,7 @@ fn a_batch_that_was_killed_before_its_commit_is_repeated() {
     assert_eq!(stdout(&vault.run(&["dump"])), healthy);
 }
 
-/// On a disk without room, what is indexed is found, and a vault without an index gets one elsewhere.
+/// On a full disk, indexed notes are found, and a vault without an index gets one in another folder.
 #[test]
 #[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
 fn a_vault_on_a_full_disk_is_searched_and_read() {
@@ -323,7 +323,7 @@ fn a_vault_on_a_full_disk_is_searched_and_read() {
         asked_of.arg("--vault").arg(disk.path()).args(asked.split(' '));
         asked_of.env("HOME", vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
         let script = format!("{fill}{before}exec \"$@\"");
-        let done = crate::support::apart(&script, &asked_of).output().unwrap();
+        let done = crate::support::in_namespaces(&script, &asked_of).output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         assert!(said.contains(expected), "{asked}: {said}{}", String::from_utf8_lossy(&done.stderr));
     }

@@ -1,4 +1,4 @@
-//! Tags that Obsidian does not read: how they are stored, given back, found, renamed and removed.
+//! Tests tags that Obsidian does not read: how they are stored, returned, found, renamed and removed.
 
 use serde_json::{Value, json};
 use sidenote::index::catalog::Filter;
@@ -42,7 +42,7 @@ fn an_invalid_tag_is_converted_to_one_that_obsidian_reads() {
     );
 }
 
-/// Saves a memory with foreign tags by a tool, and gives the tags that another tool tells of it.
+/// Saves a memory with foreign tags by one tool, and gives the tags that another tool returns.
 fn check_toolset(toolset: &str, save: (&str, Value), read: impl Fn(&mut Client, &str) -> Value) {
     let vault = TestVault::new(&[]);
     let mut client = Client::start(&vault, &["--toolset", toolset]);

@@ -1,4 +1,4 @@
-//! The journal: what is written, what of it is read again, a note's life, and undo.
+//! Tests the journal: what is written, what is read back, the history of a note, and undo.
 
 use std::fs;
 use std::io::Write as _;

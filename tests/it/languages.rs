@@ -1,10 +1,10 @@
-//! Searching in languages other than English: compounds, umlauts, accents, and text without spaces.
+//! Tests search in languages other than English: compounds, umlauts, accents, and text without spaces.
 
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{Open, SearchRequest, Store};
 
-use crate::support::{TestVault, needed, paths, say};
+use crate::support::{TestVault, env_path, paths, say};
 
 /// A few notes as people write them in German, French, Spanish, Polish and Czech.
 const NOTES: [(&str, &str); 12] = [
@@ -82,7 +82,7 @@ fn words_are_found_without_typing_accents() {
 /// What a file of queries adds up to.
 #[derive(Debug)]
 struct Success {
-    /// Share of the queries whose note comes first.
+    /// Gives the share of the queries whose note is first.
     first: f64,
     /// Share of the queries whose note is among the first ten.
     ten: f64,
@@ -117,7 +117,7 @@ fn measure(store: &Store, queries: &str, mode: Mode) -> Success {
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_OI_WIKI, a copy of OI Wiki"]
 fn chinese_is_found_without_a_dictionary() {
-    let root = needed("SIDENOTE_TEST_OI_WIKI");
+    let root = env_path("SIDENOTE_TEST_OI_WIKI");
     let index = tempfile::tempdir().unwrap();
     let store = Store::open(Open {
         vault: Some(root),

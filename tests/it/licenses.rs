@@ -1,4 +1,4 @@
-//! THIRD-PARTY.md names everything that goes into the binary, and nothing that does not.
+//! Tests that THIRD-PARTY.md names every crate in the binary, and no other.
 
 use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
@@ -59,7 +59,7 @@ fn every_crate_of_the_binary_is_named_with_its_license() {
     assert!(linked.len() > 200, "{} crates", linked.len());
     let missing: Vec<&String> = linked.difference(&named).collect();
     assert!(missing.is_empty(), "run `just licenses`: THIRD-PARTY.md does not name {missing:?}");
-    // What is named there and in Cargo.lock no more is stale.
+    // Crates that are named and no longer in Cargo.lock are stale.
     let lock: toml::Value =
         toml::from_str(&std::fs::read_to_string(repository().join("Cargo.lock")).unwrap()).unwrap();
     let locked: BTreeSet<String> = lock["package"]

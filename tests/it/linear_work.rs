@@ -1,4 +1,4 @@
-//! Work that grows with one note, and not with its square: counted, not timed.
+//! Tests that the work for one note grows linearly with it. The work is counted, not timed.
 
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ fn links_of_one_note_are_rewritten_in_linear_time() {
 
 #[test]
 fn rewrites_that_do_not_read_back_are_found_in_linear_time() {
-    // What stands behind each of these links would make the new name a part of something else.
+    // The text after each of these links would make the new name a part of another construct.
     for (bad, to) in
         [("`[[t]]\n", "a`b.md"), ("$[[t]]\n", "a$b.md"), ("<b [[t]]\n", "a>b.md"), ("==[[t]]\n", "a==b.md")]
     {

@@ -1,4 +1,4 @@
-//! The link graph and finding notes by any of their names.
+//! Tests the link graph, and finding notes by any of their names.
 
 use insta::assert_snapshot;
 use sidenote::error::ErrorKind;

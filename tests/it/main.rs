@@ -1,4 +1,4 @@
-//! The one integration-test binary; each module tests one feature from outside.
+//! The one integration-test binary; each module tests one area from outside.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! What keeps memories over the years: maintenance, eviction, handoffs, backups, export and import, and the journal.
+//! Tests the upkeep of memories: maintenance, eviction, handoffs, backups, export, import and the journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use sidenote::memory::eviction::{EvictionCandidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
-use crate::support::{TestVault, json, run, stderr, stdout, tree, under_permissions};
+use crate::support::{TestVault, json, run, stderr, stdout, tree, without_root_privileges};
 
 fn journal(vault: &TestVault, month: &str) -> String {
     fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()
@@ -132,7 +132,7 @@ fn importance_is_written_back_once_and_decays_from_there() {
     assert_eq!(worth("2026-05-01"), json!(2.5));
     run(&vault, "2026-05-01", &["undo"]);
     assert_eq!(worth("2026-05-01"), json!(2.5));
-    // A note whose age is that of its file says it before that changes; what is no number stays.
+    // A note without a date gets that of its file before the file changes; a value that is no number stays.
     let vault = TestVault::new(&[
         ("y.md", "---\nimportance: 9\n---\ny\n"),
         ("Memories/z.md", "---\nimportance: lots\n---\nz\n"),
@@ -264,7 +264,7 @@ fn a_handoff_replaces_the_former_one() {
     }
 }
 
-/// Tells what notes are worth, as commands show it.
+/// Gives the importance of notes as commands print it.
 fn worth(vault: &TestVault, now: &str) -> [Value; 3] {
     let ask = |args: &[&str]| json(vault, now, args);
     [ask(&["memory", "list"]), ask(&["memory", "stats"]), ask(&["memory", "explain", "heron"])]
@@ -361,11 +361,11 @@ fn uses_follow_a_note_moved_by_another_program() {
     assert_eq!((&moved["usefulness"], &moved["path"]), (&json!(1), &json!("Birds/Grey heron.md")));
     assert_eq!(ops(&vault, "2026-05"), ["vote", "moved"]);
     assert!(!journal(&vault, "2026-05").contains("Lutra"), "what was never used is nothing to tell of");
-    // What sidenote moves itself is told once.
+    // A move by sidenote is recorded once.
     run(&vault, "2026-05-03", &["move", "Grey heron", "Ardea"]);
     assert_eq!(json(&vault, "2026-05-04", &["memory", "explain", "Ardea"])["usefulness"], 1);
     assert_eq!(ops(&vault, "2026-05"), ["vote", "moved", "move"]);
-    // Another machine saw the move that was made here, and told of it too.
+    // Another machine found the move that was made here, and recorded it too.
     let line = r#"{"id":"0196f000000070008000000000000001","at":"2026-05-05T00:00:00Z","op":"moved","files":[{"path":"Birds/Grey heron.md","to":"Ardea.md"}]}"#;
     fs::write(
         vault.root().join(".sidenote/records/2026-05.jsonl"),
@@ -428,7 +428,7 @@ fn private_text_is_never_written_to_disk() {
         looked += 1;
     }
     assert!(looked > 10);
-    // Whoever wants keys in notes says so.
+    // A setting allows keys in notes.
     let mut command = vault.command(&["append", "heron", &text]);
     assert!(command.env("SIDENOTE_PRIVACY_REDACT", "false").output().unwrap().status.success());
     let heron = fs::read_to_string(vault.root().join("heron.md")).unwrap();
@@ -468,7 +468,7 @@ fn an_export_is_imported_unchanged() {
         };
         let other: Vec<&String> = there.keys().filter(|path| !same(path)).collect();
         assert!(other.is_empty(), "{format}: {other:?}");
-        // Nothing comes twice.
+        // Nothing is imported twice.
         let again = json(&fresh, "2026-11-22", &["memory", "import", file.to_str().unwrap()]);
         assert_eq!(again["imported"], json!([]), "{format}");
     }
@@ -596,7 +596,7 @@ fn a_backup_is_restored_completely() {
     // Not over something that is there.
     let refused = vault.run(&["restore-backup", &first, "--to", to.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(4), "{}", stderr(&refused));
-    // Into the vault itself: what is gone or different comes back, what came since stays.
+    // Into the vault itself: missing and changed files are restored, newer files stay.
     let before = tree(vault.root());
     vault.remove("Start here.md");
     vault.write("Inbox.md", "overwritten\n");
@@ -608,7 +608,7 @@ fn a_backup_is_restored_completely() {
     assert_eq!(json(&vault, "2026-05-05", &["memory", "explain", "Start here"])["usefulness"], 1);
     vault.remove("New.md");
     assert_eq!(tree(vault.root()), before);
-    // The newest are kept.
+    // The newest backups are kept.
     for day in 1..=11 {
         name(&format!("2026-06-{day:02}T12:00"));
     }
@@ -630,7 +630,7 @@ fn a_backup_is_restored_completely() {
     assert_eq!(json(&other, "2026-07-01", &["backups", "--dir", shared_text])[0]["name"], theirs);
     assert_eq!(json(&vault, "2026-07-01", &["backups", "--dir", shared_text]).as_array().unwrap().len(), 2);
     fs::remove_dir_all(&shared).unwrap();
-    // One that is damaged is no way back, and leaves nothing behind.
+    // A damaged backup is refused and changes nothing.
     let folder = vault.root().join(".sidenote/backups").join(names[0]);
     fs::write(folder.join("notes/Start here.md"), "rotten").unwrap();
     let bad = target.path().join("bad");
@@ -669,7 +669,7 @@ fn a_backup_follows_links_and_no_cycles_or_special_folders() {
     assert_eq!(fs::read_to_string(folder.join("notes/far/far.md")).unwrap(), "Far.\n");
     assert!(fs::symlink_metadata(folder.join("notes/near")).unwrap().is_symlink());
     assert!(!folder.join("notes/up").exists() && !folder.join("notes/proc").exists());
-    // Lists that somebody made up: out of the folder, through a link, into our own state, a pipe instead of a file.
+    // Forged lists: out of the folder, through a link, into the sidecar, and a pipe in place of a file.
     let list = fs::read_to_string(folder.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&list).unwrap();
     let file = manifest["files"]["notes/a.md"].clone();
@@ -707,7 +707,7 @@ fn a_backup_follows_links_and_no_cycles_or_special_folders() {
 
 #[test]
 fn a_backup_names_files_that_cannot_be_read() {
-    under_permissions(left_out_and_named);
+    without_root_privileges(left_out_and_named);
 }
 
 fn left_out_and_named() {
@@ -864,7 +864,7 @@ proptest! {
                 (10, _) => {
                     let before: Vec<_> = known.iter().map(|(id, _)| places(&vault, id)).collect();
                     store.maintenance().maintain(MaintainRequest::default()).unwrap();
-                    // Maintenance moves rank and tier; a note that it puts away keeps its bytes.
+                    // Maintenance changes importance and tier; an archived note keeps its bytes.
                     let bytes = |places: &[(bool, Vec<u8>)]| places[0].1.clone();
                     for ((id, _), before) in known.iter().zip(before) {
                         prop_assert_eq!(bytes(&places(&vault, id)), bytes(&before));
@@ -880,7 +880,7 @@ proptest! {
                 prop_assert!(String::from_utf8_lossy(&places[0].1).contains(text.as_str()));
             }
         }
-        // Everything that went comes back.
+        // Every archived memory can be restored.
         let store = at(&vault, &Timestamp::from_millis(day).rfc3339(), &[]);
         for (id, _) in &known {
             let before = places(&vault, id);
@@ -916,7 +916,7 @@ fn an_unreadable_note_is_not_imported_twice() {
 
 #[test]
 fn an_import_names_a_memory_that_it_cannot_compare() {
-    under_permissions(compares_what_it_can);
+    without_root_privileges(compares_what_it_can);
 }
 
 fn compares_what_it_can() {

@@ -20,7 +20,7 @@ const NOW: &str = "2026-11-21T12:00:00Z";
 /// Programs that a transcript may run.
 const PROGRAMS: [&str; 8] = ["cat", "cd", "cp", "git", "ls", "mkdir", "printf", "sidenote"];
 
-/// What a line of a transcript is when it stands for any number of lines.
+/// The line of a transcript that matches any number of lines.
 const ANY: &str = "…";
 
 /// So many pages have transcripts, and so many commands stand in them, or more.

@@ -1,5 +1,5 @@
-//! Checks the links of README.md, ARCHITECTURE.md, CONTRIBUTING.md and the manual: every relative link leads to a file
-//! that exists, every anchor to a heading of that file, and every page of the manual stands in its summary.
+//! Checks the links of README.md, ARCHITECTURE.md, CONTRIBUTING.md and the manual: every relative link names a file
+//! that exists, every anchor a heading of that file, and the summary lists every page of the manual.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -60,7 +60,7 @@ fn slug(heading: &str) -> String {
     slug
 }
 
-/// Joins a relative link to the folder that it stands in; `None` where it leaves the repository.
+/// Joins a relative link to the folder of its page; `None` if it leaves the repository.
 fn joined(folder: &Path, link: &str) -> Option<PathBuf> {
     let mut path = folder.to_owned();
     for part in Path::new(link).components() {
@@ -103,7 +103,7 @@ fn documents() -> BTreeMap<PathBuf, Document> {
     paths.into_iter().map(read).collect()
 }
 
-/// Says what is wrong with a link, if anything is.
+/// Describes the problem of a link, if there is one.
 fn fault(documents: &BTreeMap<PathBuf, Document>, from: &Path, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;

@@ -1,4 +1,4 @@
-//! The server over standard input and output, spoken to line by line as a client does.
+//! Tests the server over standard input and output, line by line.
 
 use std::process::Stdio;
 
@@ -181,7 +181,7 @@ fn invalid_lines_are_answered_and_the_server_continues() {
         client.send_line(line);
         let told = client.receive();
         assert_eq!((&told["error"]["code"], &told["id"]), (&json!(code), &id), "{line}: {told}");
-        // Nobody waits for an answer to these.
+        // These get no answer.
         client.send_line("");
         client.send_line("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unheard_of\"}");
         assert!(client.text("read_note", json!({ "notes": "Plan" })).contains("high water"), "{line}");

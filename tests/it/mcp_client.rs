@@ -107,8 +107,8 @@ impl Client {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Waits until the server, which has our own tools, has taken in what others wrote. On a busy machine a search answers
-    /// from what is there, and says so.
+    /// Waits until the server, which has our own tools, has indexed what other processes wrote. On a busy machine a search
+    /// answers from the stale index, and says so.
     pub(crate) fn catch_up(&mut self) {
         let search = json!({ "query": "x", "mode": "bm25" });
         while self.call("search_notes", search.clone())["structuredContent"]["stale"] != false {}
@@ -128,7 +128,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // A test that failed leaves no server behind.
+        // A failed test leaves no server running.
         drop(self.input.take());
         drop(self.child.kill());
         drop(self.child.wait());

@@ -1,5 +1,4 @@
-//! Replies of tools over standard input and output: how long they are, what they do with files that are no text, and in
-//! which words they tell of mistakes.
+//! Tests the replies of tools: their size, binary files, and the wording of errors.
 
 use std::fs;
 
@@ -205,7 +204,7 @@ fn binary_files_are_shown_or_named() {
     assert_eq!(wide["notes"][0]["text"], "Höhe\n");
     assert!(wide["notes"][0]["notices"][0].as_str().unwrap().contains("UTF-16"), "{wide}");
     client.finish();
-    // A person is told the same.
+    // The command line prints the same.
     let refused = vault.run(&["read", "gauge.png"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(crate::support::stderr(&refused).contains("gauge.png is image/png of 9 bytes, and no text"));
@@ -229,7 +228,7 @@ fn a_missing_note_does_not_fail_the_others() {
     assert_eq!(data["errors"][0]["note"], "Nope");
     let says = read["content"][0]["text"].as_str().unwrap();
     assert!(says.contains("no note answers to \"Nope\"") && says.contains("Water."), "{says}");
-    // What the instructions ask for stands in the text, too.
+    // The text contains what the instructions ask for, too.
     let hash = data["notes"][0]["hash"].as_str().unwrap();
     assert!(says.contains(&format!("hash {hash}")), "{says}");
     let edited = client.text(

@@ -1,4 +1,4 @@
-//! One story over MCP alone, on a copy of the example vault: what an agent does with somebody's notes in a day.
+//! Tests one scenario over MCP on a copy of the example vault: the calls of an agent in one day.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ fn an_agent_maintains_a_vault_over_mcp() {
         let found = data(&mut client, "search_notes", query);
         assert_eq!((&found["mode"], paths(&found)[0]), (&json!(mode), "Projects/Boat/Halloran of Cork.md"));
     }
-    // An edit of a text that somebody changed meanwhile is refused; with the hash of now it is made.
+    // An edit of a note that changed since it was read is refused; with the present hash it is applied.
     let read = data(&mut client, "read_note", json!({ "notes": "Slipway booking" }));
     let stale = read["notes"][0]["hash"].clone();
     let path = vault.root().join("Projects/Boat/Slipway booking.md");
@@ -126,7 +126,7 @@ fn an_agent_maintains_a_vault_over_mcp() {
     );
     let handoff = client.text("session", json!({ "action": "handoff_get", "project": "keel" }));
     assert!(handoff.starts_with("# Handoff - keel\n") && handoff.contains("- order the bolts"), "{handoff}");
-    // Forgotten it is not found; brought back it is.
+    // A forgotten note is not found; a restored one is.
     let search = json!({ "query": "slipway winch", "mode": "bm25" });
     data(&mut client, "delete_note", json!({ "note": "Slipway booking", "how": "forget" }));
     assert!(

@@ -1,4 +1,4 @@
-//! What a memory is worth: every formula and rule at its boundaries, and laws over random histories.
+//! Tests the state of memories: every formula and rule at its boundaries, and properties of random histories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -151,10 +151,10 @@ fn importance_written_back_is_the_new_starting_point() {
         };
         Usage::from_events(uses.chain([written]).collect())
     };
-    // What is in the frontmatter is what was written then: nothing before it counts again.
+    // The frontmatter has the value that was written back, so nothing before it counts again.
     assert_eq!(fold(&said(3.0), &GENERAL, &deeds(3.0), at(60 * DAY)).importance, 3.0);
     assert_eq!(fold(&said(3.0), &GENERAL, &deeds(3.0), at(120 * DAY)).importance, 1.5);
-    // Somebody has changed it since: the whole story counts, from that number on.
+    // The value was changed since, so all events count, starting from that number.
     assert_eq!(fold(&said(8.0), &GENERAL, &deeds(3.0), at(60 * DAY)).importance, 4.5);
 }
 
@@ -527,7 +527,7 @@ fn age_uses_and_votes_change_importance_without_changing_the_file() {
     fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
     assert_eq!(list("2026-05-04"), before, "the index is no home of anything");
     assert_eq!(fs::read_to_string(vault.root().join("heron.md")).unwrap(), note);
-    // What is used keeps its weight under another name, with an id and without.
+    // A used note keeps its uses under another name, with an id and without.
     run(&vault, "2026-05-04", &["memory", "vote", "otter", "down"]);
     run(&vault, "2026-05-05", &["move", "otter", "deep/Lutra"]);
     run(&vault, "2026-05-05", &["move", "heron", "deep/Ardea"]);

@@ -1,7 +1,7 @@
-//! Tests `sidenote model` and what it sets: names, folders, downloads, a change of model, a reranker.
+//! Tests `sidenote model` and its settings: names, folders, downloads, a change of model, a reranker.
 //!
-//! What runs a model needs onnxruntime, at `SIDENOTE_TEST_ONNXRUNTIME`: the path of libonnxruntime 1.24 or newer, as in
-//! PyPI's package `onnxruntime`. Without it these tests say that they are skipped.
+//! Tests that run a model in ONNX form need `SIDENOTE_TEST_ONNXRUNTIME`: the path of libonnxruntime 1.24 or newer, as in
+//! PyPI's package `onnxruntime`. They are ignored; `.ci/run` runs them where the variable is set.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,7 +22,7 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 
 use crate::endpoint::{Say, Server};
-use crate::support::{TestVault, needed, repository, say, stderr, stdout};
+use crate::support::{TestVault, env_path, repository, say, stderr, stdout};
 
 const NOTES: &[(&str, &str)] = &[
     ("Tomatoes.md", "# Tomatoes\n\nTomatoes need a deep watering twice a week.\n"),
@@ -32,7 +32,7 @@ const NOTES: &[(&str, &str)] = &[
 
 /// Finds the library to test with.
 fn library() -> PathBuf {
-    needed("SIDENOTE_TEST_ONNXRUNTIME")
+    env_path("SIDENOTE_TEST_ONNXRUNTIME")
 }
 
 fn tiny(name: &str) -> String {
@@ -272,14 +272,14 @@ fn search_falls_back_to_words_where_the_model_cannot_run() {
         let said = set(libc, "fastembed").fail(&["model", "verify"]);
         assert!(said.contains("cannot be used"), "{said}");
     }
-    // With auto the model in the program stands in.
+    // With `auto`, the embedded model is used instead.
     let bench = set("/nowhere/libonnxruntime.so", "auto");
     let shown = bench.json(&["model", "show"]);
     assert_eq!(shown["embedder"]["name"], "minilm");
     assert!(shown["embedder"]["trouble"].as_str().unwrap().contains("no ONNX runtime"));
     let done = bench.command(&["search", "cat"]).output().unwrap();
     assert!(stderr(&done).contains("notice: embed.onnxruntime is set to /nowhere"), "{}", stderr(&done));
-    // What is missing altogether is said with the reply.
+    // The reply says when a model is missing.
     let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "fastembed"), ("SIDENOTE_EMBED_DIR", "/nowhere")]);
     let (first, mode, notes) = bench.search("cat windowsill");
     assert_eq!((first.as_str(), mode.as_str()), ("Cat.md", "bm25"));
@@ -333,7 +333,7 @@ fn old_vectors_serve_until_new_ones_are_complete() {
     bench.run(&["index"]);
     assert_eq!(server.asked().len(), before);
 
-    // Whoever turns away from an endpoint is not heard there any more.
+    // After a change to another model, the endpoint gets no more requests.
     bench.set("SIDENOTE_EMBED_PROVIDER", "minilm");
     let (_, mode, notes) = bench.search("bridge");
     // So few notes are embedded at once.
@@ -583,7 +583,7 @@ fn unpack_minilm(folder: &Path) {
 #[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
 fn onnxruntime_and_the_built_in_runtime_agree() {
     let library = library();
-    // What is remembered of a model's files belongs into a home of the test's own.
+    // The cache of a model's files goes to a home folder of the test.
     if std::env::var_os("SIDENOTE_TEST_HOME").is_none() {
         let home = tempfile::tempdir().unwrap();
         let done = Command::new(std::env::current_exe().unwrap())

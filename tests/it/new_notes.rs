@@ -1,4 +1,4 @@
-//! New notes: what their text brings and what is asked for, ids, daily notes; and what becomes of names made of a text.
+//! Tests new notes: frontmatter of the text and requested properties, ids, daily notes, and names made from a text.
 
 use serde_json::json;
 use sidenote::store::{MergeRequest, MoveRequest, Operation};
@@ -8,7 +8,7 @@ use crate::support::{TestVault, json as told, run, stderr, stdout, text_of};
 
 const NOW: &str = "2026-11-21";
 
-/// Makes a note by the command line, and gives its text and what is said of it.
+/// Makes a note by the command line, and gives its text and the notices.
 fn made(vault: &TestVault, path: &str, args: &[&str]) -> (String, String) {
     let done = vault.run(&[&["new"], args].concat());
     assert!(done.status.success(), "{args:?}: {}", stderr(&done));
@@ -85,7 +85,7 @@ fn an_existing_daily_note_is_appended_to() {
     assert_eq!(text_of(&vault, "2026-11-21.md"), "one\n");
 }
 
-/// Merges `From.md` into `Into.md`, and compares the properties and what is said.
+/// Merges `From.md` into `Into.md`, and compares the properties and the notices.
 #[track_caller]
 fn check_merge(from: &str, into: &str, expect: &str, says: &[&str]) {
     let front = |text: &str| format!("---\n{text}---\nbody\n");
@@ -146,7 +146,7 @@ fn updating_the_text_of_a_memory_renames_it() {
     let edited = client.call("edit_note", edit);
     assert_eq!(edited["structuredContent"]["path"], "Memories/Ask Carl.md", "{edited}");
     assert_eq!(text_of(&vault, "Start.md"), "See [[Ask Carl]].\n");
-    // A title that somebody gave stays.
+    // A title that was given stays.
     let given =
         client.json("write_mem", json!({ "title": "Boat race", "content": "Boat race" }))["id"].clone();
     client.json("edit_mem", json!({ "id": given, "content": "At nine" }));

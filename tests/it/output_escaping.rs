@@ -1,4 +1,5 @@
-//! What notes say reaches no terminal as a control sequence, no spreadsheet as a formula, and closes no fence.
+//! Tests that text of notes reaches no terminal as a control sequence and no spreadsheet as a formula, and closes no
+//! code fence.
 
 use serde_json::Value;
 

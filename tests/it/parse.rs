@@ -1,5 +1,5 @@
-//! Parses single notes: links and tags with their spans, and the cases of the specification (spec/obsidian.md 2, 6).
-//! Blocks, pieces and hostile input are tested in the files below.
+//! Tests parsing one note: links and tags with their spans, and the conformance cases (spec/obsidian.md 2, 6). Blocks,
+//! pieces and hostile input are tested in the files below.
 
 mod blocks;
 mod hostile;

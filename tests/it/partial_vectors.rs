@@ -1,4 +1,4 @@
-//! Search while some notes have no vector yet: that costs no note its place, and what was just written is embedded first.
+//! Tests search while some notes have no vector yet: no note loses its rank, and new notes are embedded first.
 
 use std::collections::HashMap;
 
@@ -164,7 +164,7 @@ fn new_notes_are_embedded_before_the_next_answer() {
     let reply = store.searches().search(&request).unwrap();
     assert_eq!(reply.results[0].path, "Antenna.md");
     assert_eq!((reply.mode, reply.pending), (Mode::Hybrid, 0), "{:?}", reply.notes);
-    // SearchHit by meaning alone: no word of the query stands in the note.
+    // Found by vectors alone: the note contains no word of the query.
     let request = SearchRequest { query: "aerial on a mast for reception".to_owned(), ..request };
     let paths: Vec<String> =
         store.searches().search(&request).unwrap().results.into_iter().map(|result| result.path).collect();

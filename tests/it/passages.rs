@@ -1,4 +1,4 @@
-//! Passages: how notes are cut for embedding.
+//! Tests how notes are cut into passages.
 
 use insta::assert_snapshot;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};

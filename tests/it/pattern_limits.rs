@@ -1,5 +1,5 @@
-//! Patterns and queries that somebody else wrote: whatever their length and nesting, they are compiled or refused with
-//! a reason, and nothing overflows the stack or panics.
+//! Tests patterns and queries of any length and nesting: they are compiled or refused with a reason, and nothing
+//! overflows the stack or panics.
 
 use serde_json::json;
 use sidenote::error::ErrorKind;
@@ -57,7 +57,7 @@ fn no_path_pattern_ends_the_process() {
         }
     }
     assert_eq!(tried, 40);
-    // What is within the limits still works, up to the limits.
+    // Patterns within the limits still work.
     let nested = "{".repeat(50) + "a*" + &"}".repeat(50);
     for (pattern, found) in [
         ("b/**", 1),
@@ -152,7 +152,7 @@ fn no_excluded_file_pattern_ends_the_process() {
     let settings = |filters: &[String]| json!({ "userIgnoreFilters": filters }).to_string();
     vault.write(".obsidian/app.json", settings(&filters));
     assert_eq!(search(&vault.store(), "heron", None).unwrap(), 2);
-    // Where a pattern gives up, the file counts as excluded: nobody knows that it may be shown.
+    // Where a pattern exceeds its steps, the file counts as excluded, since it may have to be hidden.
     vault.write("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.md", "heron");
     vault.write(
         ".obsidian/app.json",

@@ -1,4 +1,4 @@
-//! Queries as people type them and agents pass them on: messages with signs in them, names of notes, tasks.
+//! Tests queries as people type them and agents pass them on: messages with punctuation, names of notes, tasks.
 
 use serde_json::json;
 use sidenote::search::Mode;
@@ -51,7 +51,7 @@ fn a_message_with_punctuation_is_searched_by_its_words() {
         client.call("search_notes", json!({ "query": "CS:GO tournament plans", "intent": "explore" }));
     assert_eq!(reply["structuredContent"]["results"][0]["path"], "Games.md", "{reply}");
     assert!(reply["structuredContent"]["notes"].to_string().contains("plain words"), "{reply}");
-    // What is met is met: nothing is added to it, and nothing said.
+    // Where the condition has results, there is no fallback and no notice.
     let reply = client.call("search_notes", json!({ "query": "\"map pool\" -film", "mode": "bm25" }));
     assert_eq!(reply["structuredContent"]["results"].as_array().unwrap().len(), 1, "{reply}");
     assert!(reply["structuredContent"].get("notes").is_none(), "{reply}");
@@ -194,7 +194,7 @@ fn a_note_named_by_the_query_is_first() {
         }
     }
     assert_eq!(checked, 21);
-    // What is put away stays away, and a condition still has to be met.
+    // Forgotten notes stay hidden, and a condition must still hold.
     let gone = SearchRequest { query: "gone".to_owned(), ..SearchRequest::default() };
     assert!(!found(&store, &gone).contains(&"Gone.md".to_owned()));
     let phrase = SearchRequest { query: "\"boat plans\"".to_owned(), ..SearchRequest::default() };

@@ -1,4 +1,4 @@
-//! What is recalled for a message, what is passed over in silence, and what a query may forget.
+//! Tests recall: which memories a prompt recalls, which it does not, and what a query may forget.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! No tool of any toolset writes a secret or private text to the disk, whichever argument carries it.
+//! Tests that no tool of any toolset writes a secret or private text to disk, whichever argument contains it.
 
 mod forms;
 
@@ -44,7 +44,7 @@ fn filled(schema: &Value, root: &Value, name: &str, text: &str, notes: bool) -> 
             }
             let required = schema["required"].as_array();
             let wanted = |field: &String| {
-                // What is not asked for is left out in one round, since some arguments exclude others.
+                // Optional fields are left out in one round, since some arguments exclude others.
                 text.len().is_multiple_of(2)
                     || required.is_some_and(|names| names.iter().any(|one| one == field))
             };
@@ -92,7 +92,7 @@ fn no_tool_writes_a_secret() {
     let even = if text.len() % 2 == 0 { text.clone() } else { format!("{text} ") };
     let odd = format!("{even}.");
     let sets = [&["notes", "more"][..], &["mem"], &["longterm"], &["vector"], &["tiered"], &["rulebook"]];
-    let (mut calls, mut landed) = (0, 0);
+    let (mut calls, mut succeeded) = (0, 0);
     for names in sets {
         for set in names {
             let vault = TestVault::new(&[
@@ -108,7 +108,7 @@ fn no_tool_writes_a_secret() {
                     let arguments = filled(schema, schema, "", text, notes);
                     let reply = client.ask("tools/call", json!({ "name": name, "arguments": arguments }));
                     calls += 1;
-                    landed +=
+                    succeeded +=
                         usize::from(reply["result"]["isError"] != json!(true) && reply["error"].is_null());
                 }
                 check_disk(&vault, &format!("{set}: {name}"));
@@ -117,8 +117,8 @@ fn no_tool_writes_a_secret() {
             assert!(check_disk(&vault, set) > 3);
         }
     }
-    crate::support::say(&format!("{landed} of {calls} calls landed"));
-    assert!(calls > 150 && landed > 60, "{landed} of {calls} calls landed");
+    crate::support::say(&format!("{succeeded} of {calls} calls succeeded"));
+    assert!(calls > 150 && succeeded > 60, "{succeeded} of {calls} calls succeeded");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use similar::TextDiff;
 
 use crate::support::{TestVault, repository, say, stderr, stdout};
 
-/// What stands at the top of each page that is made here, below its title.
+/// The comment below the title of each generated page.
 const MADE: &str = "<!-- Made by tests/it/reference.rs; `just reference` writes it anew. -->";
 
 /// Compares a page with its file, or writes it.
@@ -169,7 +169,7 @@ fn every_file_and_frontmatter_key_of_the_reference_is_one_of_ours() {
     }
 }
 
-/// Gives the text of every source file, one behind the other.
+/// Gives the text of all source files, concatenated.
 fn sources() -> String {
     let (mut text, mut open) = (String::new(), vec![repository().join("src")]);
     while let Some(folder) = open.pop() {

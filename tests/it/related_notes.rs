@@ -1,4 +1,4 @@
-//! What belongs together without being linked, and why a note is found or not.
+//! Tests related notes, unlinked mentions, corrections of words, and `why`.
 
 use insta::assert_snapshot;
 use sidenote::store::{Kinship, RelatedRequest, SearchRequest, Store, WhyRequest};

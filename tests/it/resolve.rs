@@ -1,5 +1,5 @@
-//! Which file a link means: the conformance cases, the rules of spec/obsidian.md 3 one by one, and a direct
-//! reading of them over random vaults.
+//! Tests which file a link means: the conformance cases, the rules of spec/obsidian.md 3, and a direct implementation
+//! of them over random vaults.
 
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 use serde_json::Value;
@@ -326,7 +326,7 @@ fn exact_spelling_wins_among_files_that_differ_only_in_case() {
         (&["d/note.md", "d/Note.md"], "d/s.md", "note", "d/note.md?"),
         (&["a.png", "A.png", "A.PNG"], "s.md", "A.png", "A.png?"),
         (&["a.png", "A.png", "A.PNG"], "s.md", "A.PNG", "A.PNG?"),
-        // No file is spelled like the link: the order of bytes decides, as ever.
+        // No file is spelled like the link, so the order of bytes decides.
         (&["nOTE.md", "Note.md"], "s.md", "NOTE", "nOTE.md?"),
         (&["n.md"], "s.md", "N", "n.md"),
     ] {

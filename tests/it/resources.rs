@@ -1,4 +1,4 @@
-//! Resources over standard input and output: what they give, and that no address leads out of the vault
+//! Tests resources over standard input and output: their content, and that no URI leads out of the vault
 //! (spec/security.md, Paths).
 
 use std::fs;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::mcp_client::Client;
 use crate::support::TestVault;
 
-/// Stands outside of what may be read, and nowhere else.
+/// A text that occurs only outside of the vault.
 const SECRET: &str = "pangolin";
 
 /// Makes a vault with a neighbour, and with hidden files, that hold the secret.

@@ -1,4 +1,4 @@
-//! What a move changes: the conformance cases, the refusals, and every link of random vaults looked up before and
+//! Tests what a move rewrites: the conformance cases, refusals, and every link of random vaults resolved before and
 //! after.
 
 use std::collections::BTreeMap;
@@ -433,7 +433,7 @@ fn every_link_of_the_example_vault_is_rewritten() {
 #[test]
 #[ignore = "it needs SIDENOTE_CORPORA, a folder of vaults"]
 fn every_link_of_real_vaults_is_rewritten() {
-    let corpora = crate::support::needed("SIDENOTE_CORPORA");
+    let corpora = crate::support::env_path("SIDENOTE_CORPORA");
     let moves = std::env::var("SIDENOTE_CORPORA_MOVES").map_or(12, |text| text.parse().unwrap());
     for name in ["kepano-vault", "rust-book", "eips", "oi-wiki", "powershell-docs"] {
         crate::support::say(name);

@@ -1,4 +1,5 @@
-//! What a scan finds to be different: every kind of change of a tree, against a comparison of everything with everything.
+//! Tests the difference between a scan and the file table: every kind of change of a tree, and random trees against a
+//! full comparison.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,9 +14,9 @@ use sidenote::vault::Vault;
 use sidenote::vault::scan::scan;
 use tempfile::TempDir;
 
-use crate::support::{TestVault, number};
+use crate::support::{TestVault, env_number};
 
-/// A vault beside a folder that links may lead to, and what is known of its files.
+/// A vault, a folder next to it that links may lead to, and the file table.
 struct Bed {
     folder: TempDir,
     vault: Arc<Vault>,
@@ -239,7 +240,7 @@ fn some_step() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(number("SIDENOTE_TEST_TREES", 32) as u32))]
+    #![proptest_config(ProptestConfig::with_cases(env_number("SIDENOTE_TEST_TREES", 32) as u32))]
     #[test]
     fn any_tree_is_compared_as_by_a_full_comparison(
         rounds in proptest::collection::vec(proptest::collection::vec(some_step(), 1..10), 1..6)

@@ -1,4 +1,4 @@
-//! Searching: words, phrases, exclusions, filters, scripts, snippets.
+//! Tests search by words: phrases, exclusions, filters, scripts, snippets.
 
 use insta::assert_snapshot;
 use sidenote::clock::Timestamp;

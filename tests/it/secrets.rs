@@ -1,5 +1,5 @@
-//! What counts as a secret, and what only looks like one. All keys are made here, so that no scanner finds one in the
-//! repository.
+//! Tests secret detection: what counts as a secret, and what only resembles one. All keys are made here, so that no
+//! scanner finds one in the repository.
 
 use sidenote::memory::secrets::{REDACTED, without_secrets};
 
@@ -66,7 +66,7 @@ impl Dice {
     }
 }
 
-/// Forms of keys: what is public of the form, and the secret between `«` and `»`.
+/// Formats of keys: the public part, and the secret between `«` and `»`.
 const KEYS: &[&str] = &[
     "«sk-%w48»",
     "OPENAI_API_KEY=«sk-proj-%b74!T3BlbkFJ%b74»",
@@ -486,7 +486,7 @@ fn private_key_blocks_are_redacted_whole() {
     let cut_off =
         "x\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n%B64\n%B64\n\nWords again, with dots.";
     assert_eq!(without_secrets(&dice.fill(cut_off)).0, format!("x\n{REDACTED}\n\nWords again, with dots."));
-    // A public block behind it is another block.
+    // A public block after it is another block.
     let both = "-----BEGIN PRIVATE KEY-----\n%B64\n-----END PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n%B64\n-----END CERTIFICATE-----\n";
     let both = dice.fill(both);
     let kept = without_secrets(&both);
@@ -544,11 +544,11 @@ fn a_key_after_a_megabyte_of_text_is_found() {
     assert_eq!(found, 5);
 }
 
-/// Counts what is taken out of the Markdown below a folder that `SIDENOTE_TEST_MARKDOWN` names.
+/// Counts the redactions in the Markdown below the folder that `SIDENOTE_TEST_MARKDOWN` names.
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_MARKDOWN, a folder of Markdown"]
 fn few_real_notes_are_redacted() {
-    let folder = crate::support::needed("SIDENOTE_TEST_MARKDOWN");
+    let folder = crate::support::env_path("SIDENOTE_TEST_MARKDOWN");
     let (mut files, mut hit, mut all) = (0, 0, 0);
     for entry in walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap) {
         if entry.path().extension().is_none_or(|extension| extension != "md") {

@@ -1,4 +1,5 @@
-//! The server among others: read-only, several at once, ended in the middle, and started from a client's settings.
+//! Tests the server as a process: read-only, several at once, terminated during an operation, and started from a
+//! client's settings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -104,14 +105,14 @@ fn write_at_once(each: usize) {
     two.finish();
 }
 
-/// Checks that a server which may be behind finds some of what it wrote itself; all is compared at the end.
+/// Checks that a server which may be behind finds some of its own notes; all notes are compared at the end.
 fn check_own(client: &mut Client, name: &str) {
     let query = json!({ "query": format!("\"{name} wrote number\""), "mode": "bm25", "limit": 1 });
     let found = client.call("search_notes", query);
     assert_eq!(found["structuredContent"]["results"].as_array().map(Vec::len), Some(1), "{found}");
 }
 
-/// Turns the pages of a search until nothing comes any more.
+/// Reads all pages of a search and counts the notes.
 fn check_found(client: &mut Client, name: &str, each: usize) {
     let mut found = BTreeSet::new();
     let mut cursor = Value::Null;
@@ -146,7 +147,7 @@ fn a_server_terminated_during_a_rename_finishes_or_undoes_it() {
     let mut files: Vec<(&str, &str)> =
         many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     files.push(("Old.md", "It moves.\n"));
-    // The server is told to end when so many notes have their new links.
+    // The server is terminated when this many notes have their new links.
     let rounds = [0, 1, 100, 200, 399, 400];
     let (mut finished, mut undone) = (0, 0);
     for rewritten in rounds {
@@ -200,7 +201,7 @@ fn a_notestore_is_a_vault_with_its_own_layout() {
     Client::of(start().args(named)).finish();
     assert!(root.join("mem").is_dir() && root.join("mem/index/catalog.db").exists());
     assert!(!root.join("mem/.sidenote/index").exists());
-    // That is where it lies without being told, too, and it is none of its files.
+    // That is also the default place, and the index is not a file of the vault.
     let mut client = Client::of(start().args(["mcp", "--notestore_path", "mem"]));
     let names = client.request("tools/list", json!({}))["tools"].clone();
     assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (7, &json!("write_mem")));
@@ -266,7 +267,7 @@ fn mcp_config_prints_settings_for_each_client() {
     }
     let codex = stdout(&vault.run(&["mcp", "config", "codex", "--toolset", "notes,mem"]));
     assert!(codex.starts_with("[mcp_servers.sidenote]\ncommand = "), "{codex}");
-    // Into a file that says something already: that stays, and is kept beside it.
+    // Other settings in an existing file stay, and a copy of it is made.
     let file = root.join(".home/settings.json");
     fs::create_dir_all(root.join(".home")).unwrap();
     let before = "{\"theme\": \"dark\", \"mcpServers\": {\"other\": {\"command\": \"x\"}}}";
@@ -283,12 +284,12 @@ fn mcp_config_prints_settings_for_each_client() {
     assert_eq!(merged["mcpServers"]["sidenote"]["command"], program);
     assert_eq!(fs::read_to_string(root.join(".home/settings.json.bak")).unwrap(), before);
     assert!(stdout(&write(&[])).contains("is up to date already"));
-    // What is no plain JSON is not touched.
+    // A file that is not plain JSON is not changed.
     fs::write(&file, "{ // mine\n}").unwrap();
     let refused = write(&[]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n}");
-    // What only its owner may read stays so, with what is kept of it; an environment stays, and so does the first copy.
+    // The file and its copy keep their permissions; an environment stays, and so does the first copy.
     let keyed = "{\"mcpServers\": {\"sidenote\": {\"command\": \"x\", \"env\": {\"A\": \"1\"}}}}";
     fs::write(&file, keyed).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
@@ -303,7 +304,7 @@ fn mcp_config_prints_settings_for_each_client() {
         let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, if name == "settings.json.bak" { 0o644 } else { 0o600 }, "{name}");
     }
-    // TOML keeps its comments.
+    // Comments in TOML stay.
     let toml = root.join(".home/config.toml");
     fs::write(&toml, "# mine\nmodel = \"x\" # best\n").unwrap();
     let done = vault.run(&["mcp", "config", "codex", "--write", "--file", toml.to_str().unwrap()]);

@@ -1,5 +1,5 @@
-//! An editor, writing commands, searching commands and a process that watches the vault and is killed again and again,
-//! all at once. In the end every byte is where its writer put it, and the index is that of a rebuild.
+//! Tests an editor, writing commands, searching commands and a watching process that is killed again and again, all at
+//! once. In the end every file has the bytes of its writer, and the index equals a rebuilt one.
 //!
 //! Nothing sleeps: the editor and the kills follow the commands that have ended.
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{number, say, stderr, stdout, tree};
+use crate::support::{env_number, say, stderr, stdout, tree};
 
 /// A small generator of random numbers (Marsaglia, Xorshift RNGs, 2003).
 struct Dice(u64);
@@ -35,7 +35,7 @@ struct Words {
 }
 
 impl Words {
-    /// Makes a word that nobody wrote yet.
+    /// Makes a word that was never used.
     fn fresh(&self) -> String {
         let word = format!("tok{}", self.next.fetch_add(1, Ordering::SeqCst));
         self.known.lock().unwrap().insert(word.clone());
@@ -209,7 +209,7 @@ impl Soak<'_> {
     fn write(&self, writer: usize) -> Vec<String> {
         let _alarm = Alarm(self);
         let mut dice = Dice(77 + writer as u64);
-        let mut landed = Vec::new();
+        let mut accepted = Vec::new();
         let mut own = format!("Own {writer}");
         let made = self.run(&["new", &own, "--folder", "w"]);
         assert!(made.status.success(), "{}", stderr(&made));
@@ -230,10 +230,10 @@ impl Soak<'_> {
                 _ => self.run(&["append", &shared, &word]),
             };
             if check(&done) {
-                landed.push(word);
+                accepted.push(word);
             }
         }
-        landed
+        accepted
     }
 
     fn search(&self, reader: u64) {
@@ -287,15 +287,15 @@ fn check_soak(end: End) {
     for at in 0..5 {
         fs::write(root.path().join(format!("w/Shared {at}.md")), "# Shared\n").unwrap();
     }
-    let (edited, landed) = std::thread::scope(|scope| {
+    let (edited, accepted) = std::thread::scope(|scope| {
         let editor = scope.spawn(|| soak.edit(12345));
         let soak = &soak;
         let writers: Vec<_> = (0..3).map(|writer| scope.spawn(move || soak.write(writer))).collect();
         let others: Vec<_> = (0..2).map(|reader| scope.spawn(move || soak.search(reader))).collect();
         let server = scope.spawn(|| soak.watch());
         others.into_iter().chain([server]).for_each(|other| other.join().unwrap());
-        let landed: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
-        (editor.join().unwrap(), landed)
+        let accepted: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        (editor.join().unwrap(), accepted)
     });
     let dump = soak.run(&["dump"]);
     assert!(dump.status.success(), "{}", stderr(&dump));
@@ -309,7 +309,7 @@ fn check_soak(end: End) {
     for word in written.split(|c: char| !c.is_ascii_alphanumeric()) {
         *times.entry(word).or_default() += 1;
     }
-    let lost: Vec<&String> = landed.iter().filter(|word| times.get(word.as_str()) != Some(&1)).collect();
+    let lost: Vec<&String> = accepted.iter().filter(|word| times.get(word.as_str()) != Some(&1)).collect();
     assert!(lost.is_empty(), "not there once: {lost:?}");
     assert!(soak.run(&["index", "--rebuild", "--no-embed"]).status.success());
     assert!(stdout(&dump) == stdout(&soak.run(&["dump"])), "the index is not that of a rebuild");
@@ -317,9 +317,9 @@ fn check_soak(end: End) {
     let counts = format!(
         "{} files of the editor, {} lines by commands, {searches} searches, {kills} kills",
         edited.len(),
-        landed.len()
+        accepted.len()
     );
-    assert!(!edited.is_empty() && !landed.is_empty() && searches > 0 && kills > 0, "{counts}");
+    assert!(!edited.is_empty() && !accepted.is_empty() && searches > 0 && kills > 0, "{counts}");
     say(&counts);
 }
 
@@ -331,6 +331,6 @@ fn an_editor_commands_and_a_killed_watcher_share_a_vault() {
 #[test]
 #[ignore = "it takes as many minutes as SIDENOTE_TEST_MINUTES says: `just soak`"]
 fn an_editor_commands_and_a_killed_watcher_share_a_vault_for_minutes() {
-    let time = Duration::from_secs(60 * number("SIDENOTE_TEST_MINUTES", 20) as u64);
+    let time = Duration::from_secs(60 * env_number("SIDENOTE_TEST_MINUTES", 20) as u64);
     check_soak(End::At(Instant::now() + time));
 }

@@ -1,4 +1,4 @@
-//! Another process keeps the index and is behind: what was written is there all the same, for whoever wrote it.
+//! Tests reads and writes next to a process that keeps the index and is behind: every caller finds what it wrote.
 
 use std::fs;
 use std::sync::Barrier;
@@ -9,8 +9,8 @@ use sidenote::store::{DeleteRequest, EditRequest, InsertRequest, MoveRequest, No
 use crate::mcp_client::Client;
 use crate::support::{TestVault, json as said, run, text_of};
 
-/// A vault whose index this process keeps, and never looks after again.
-fn kept() -> (TestVault, Store) {
+/// A vault whose index this process keeps and does not update again.
+fn stale_vault() -> (TestVault, Store) {
     let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
     let keeper = vault.store();
     (vault, keeper)
@@ -22,11 +22,11 @@ fn id_in(text: &str) -> Option<&str> {
     text.split(|c: char| !c.is_ascii_hexdigit() && c != '-').find(is_id)
 }
 
-/// Calls tools one after the other beside a keeper that is behind. `ID` stands for the first id that an answer names; an
-/// expectation that begins with `!` is of a refusal.
+/// Calls tools in order, next to a process with a stale index. `ID` is replaced by the first id that an answer names; an
+/// expectation that begins with `!` is that of an error.
 #[track_caller]
 fn check_calls(set: &str, calls: &[(&str, Value, &str)]) {
-    let (vault, keeper) = kept();
+    let (vault, keeper) = stale_vault();
     let mut client = Client::start(&vault, &["--toolset", set]);
     let mut id = String::new();
     for (tool, arguments, expected) in calls {
@@ -164,7 +164,7 @@ fn rulebook_toolset_answers_with_its_own_writes() {
 
 #[test]
 fn commands_answer_with_their_own_writes() {
-    let (vault, keeper) = kept();
+    let (vault, keeper) = stale_vault();
     let saved = said(&vault, "2026-11-21", &["memory", "save", "A heron stands in the reeds."]);
     let id = saved["memory"]["id"].as_str().unwrap();
     let again = vault.run(&["memory", "save", "A heron stands in the reeds."]);
@@ -198,7 +198,7 @@ fn a_note_that_another_process_moves_during_a_call_is_followed() {
         relocate(&other, from, to);
         assert!(append(&call, &found).unwrap().applied);
         assert!(text_of(&vault, to).ends_with("More.\n"), "{to}");
-        // Nobody else is sent after it.
+        // Another call does not follow the move.
         assert!(append(&store.for_call(None), from).is_err());
     }
     let call = store.for_call(None);
@@ -254,7 +254,7 @@ fn a_call_with_an_operation_id_is_applied_once() {
     vault.write("Reeds.md", "They bend.\n");
     client.catch_up();
     assert_ne!(client.call("edit_note", absent)["isError"], true);
-    // Beside the arguments, for clients that cannot add one.
+    // In the request's metadata, for clients that cannot add an argument.
     let beside = json!({ "name": "edit_note", "_meta": { "sidenote/operation_id": "op-4" },
         "arguments": { "note": "Reeds", "action": "append", "text": "Again." } });
     let done = client.request("tools/call", beside.clone());
@@ -300,7 +300,7 @@ fn every_tool_that_writes_takes_an_operation_id() {
 
 #[test]
 fn a_search_by_tier_or_intent_reports_a_stale_index() {
-    let (vault, keeper) = kept();
+    let (vault, keeper) = stale_vault();
     vault.write("Late.md", "The water rises.\n");
     let mut client = Client::start(&vault, &["--toolset", "notes"]);
     let mut checked = 0;
@@ -323,7 +323,7 @@ fn a_search_by_tier_or_intent_reports_a_stale_index() {
 
 #[test]
 fn a_search_of_memories_reports_a_stale_index() {
-    let (vault, keeper) = kept();
+    let (vault, keeper) = stale_vault();
     vault.write("Late.md", "The water rises.\n");
     let mut checked = 0;
     for args in [

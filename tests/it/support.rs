@@ -1,4 +1,4 @@
-//! What tests share: a vault in a temporary folder, a store on it, and the program itself with a clean environment.
+//! What tests share: a vault in a temporary folder, a store on it, and the program with a clean environment.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -207,7 +207,7 @@ pub(crate) fn stderr(output: &Output) -> String {
 }
 
 /// Reads how much of something a longer run asks for.
-pub(crate) fn number(name: &str, default: usize) -> usize {
+pub(crate) fn env_number(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn say(text: &str) {
 
 /// Does something on a thread for which permissions of files hold, and for the processes that it starts, also where the
 /// superuser runs the tests.
-pub(crate) fn under_permissions(test: impl FnOnce() + Send) {
+pub(crate) fn without_root_privileges(test: impl FnOnce() + Send) {
     let checked = || {
         #[cfg(target_os = "linux")]
         if rustix::process::geteuid().is_root() {
@@ -276,10 +276,10 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Prepares a command that runs after `script`, as root of namespaces of its own: what it mounts and limits is nobody
-/// else's. The script goes on with `exec "$@"`. Tests that call it are ignored, for many systems do not allow it;
-/// `.ci/run` runs them where the system does.
-pub(crate) fn apart(script: &str, command: &Command) -> Command {
+/// Prepares a command that runs after `script`, as root in user and mount namespaces of its own. The script must end with
+/// `exec "$@"`. Tests that call it are ignored, since many systems do not allow it; `.ci/run` runs them where the system
+/// does.
+pub(crate) fn in_namespaces(script: &str, command: &Command) -> Command {
     let mut apart = Command::new("unshare");
     apart.args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"]);
     apart.arg(command.get_program()).args(command.get_args());
@@ -289,7 +289,7 @@ pub(crate) fn apart(script: &str, command: &Command) -> Command {
 }
 
 /// Reads the variable that names what a test needs; such a test is ignored with the variable's name in the reason.
-pub(crate) fn needed(name: &str) -> PathBuf {
+pub(crate) fn env_path(name: &str) -> PathBuf {
     std::env::var_os(name).unwrap_or_else(|| panic!("set {name} to run this test")).into()
 }
 

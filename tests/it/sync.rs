@@ -1,4 +1,5 @@
-//! Keeping the index in step: what a sync reads, how moves and deletions show, what stays untouched.
+//! Tests that the index follows the files: what a sync reads, how moves and deletions are found, and what stays
+//! unchanged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +9,7 @@ use sidenote::index::catalog::{path_id, path_id_query};
 use sidenote::index::silent;
 use sidenote::text::path::NotePath;
 
-use crate::support::{TestVault, apart, paths, stderr, stdout, tree};
+use crate::support::{TestVault, in_namespaces, paths, stderr, stdout, tree};
 
 /// Checks that the index of a vault equals one made from nothing.
 #[track_caller]
@@ -390,13 +391,13 @@ fn a_read_only_vault_is_searched() {
         for args in [["search", "heron"], ["search", "heron"], ["read", "fine"]] {
             let mut command = vault.command(&args);
             command.env("HOME", home.root());
-            let done = apart(&script, &command).output().unwrap();
+            let done = in_namespaces(&script, &command).output().unwrap();
             assert!(done.status.success(), "{}", stderr(&done));
             assert!(stdout(&done).contains("heron"), "{}", stdout(&done));
         }
         let mut command = vault.command(&["append", "fine", "more"]);
         command.env("HOME", home.root());
-        let refused = apart(&script, &command).output().unwrap();
+        let refused = in_namespaces(&script, &command).output().unwrap();
         assert!(!refused.status.success(), "{}", stdout(&refused));
         assert_eq!(tree(vault.root()), before);
     }

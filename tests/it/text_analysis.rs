@@ -1,4 +1,4 @@
-//! Text analysis: what becomes of words, identifiers and unspaced scripts.
+//! Tests text analysis: words, identifiers and scripts without spaces.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use sidenote::text::terms::{CachedStemmer, TermKind, Terms, fold_into, is_stop_word, stem_prefixes, terms};
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn separators_between_words_do_not_matter(words in "[a-zA-Z0-9_'.+#-]{1,9}( [a-zA-Z0-9_'.+#-]{1,9}){0,4}") {
-        // Behind a dash that is no ASCII the usual words take the long way, too.
+        // After a dash outside of ASCII, plain words take the slow path, too.
         let cut = |text: &str| -> Vec<_> {
             terms(text).into_iter().map(|term| (term.text, term.position, term.kind)).collect()
         };

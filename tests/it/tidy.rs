@@ -1,7 +1,8 @@
 //! Enforces what ARCHITECTURE.md says of the code: the order of layers, one owner for each engine, headers and sizes of
-//! files, a reason for each dependency in docs/dev/decisions.md. Circles, comments, sizes and the map are checked in the files below.
+//! files, a reason for each dependency in docs/dev/decisions.md. Cycles, comments, sizes and the map are checked in the
+//! files below.
 //!
-//! Reads the sources as text, of which comments and literals are blanked first, so that only code counts.
+//! The sources are read as text in which comments and literals are replaced by blanks, so that only code counts.
 
 mod circles;
 mod comments;
@@ -38,7 +39,7 @@ const LAYERS: [&str; 18] = [
     "main",
 ];
 
-/// Crates that one module alone may name; a module is its file and the folder beside it.
+/// Crates that only one module may name; a module is its file and the folder of the same name.
 const OWNERS: [(&str, &str); 21] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
@@ -91,7 +92,7 @@ impl Source {
         self.modules()[0]
     }
 
-    /// Says where something stands, as compilers do.
+    /// Gives a position as compilers print it.
     fn place(&self, at: usize, what: impl Display) -> String {
         let line = 1 + self.code[..at].matches('\n').count();
         format!("src/{}:{line}: {what}", self.path)
@@ -259,7 +260,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// Applies a rule to every file and fails with all that it finds.
+/// Applies a rule to every file and fails with all violations.
 #[track_caller]
 fn check(rule: impl Fn(&Source) -> Vec<String>) {
     let found: Vec<String> = sources().iter().flat_map(rule).collect();
@@ -479,7 +480,7 @@ fn shown_to_agents(source: &Source) -> Vec<String> {
 
 #[test]
 fn text_for_agents_names_no_command() {
-    // What only commands say: how a model is set, and parts of a hint that stands in its form for a person.
+    // Text that only commands print: how a model is set, and parts of hints for a person.
     let for_people = ["store/upkeep/models.rs", "config.rs"];
     let part = "\"--keep {path:?}\"";
     let sources: Vec<Source> = sources();

@@ -1,4 +1,5 @@
-//! The toolset `more`: batches of edits, renames across the vault, merging and splitting, outlines, properties, checks.
+//! Tests the toolset `more`: batches of edits, renames across the vault, merging and splitting, outlines, properties,
+//! checks.
 
 use std::fs;
 

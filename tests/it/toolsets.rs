@@ -1,5 +1,5 @@
-//! What each toolset of another memory server offers: its tools in order, a schema snapshot of each, and which of them
-//! are left to a server that only reads.
+//! Tests what each toolset of another memory server offers: its tools in order, a schema snapshot of each, and the
+//! tools of a read-only server.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Taking operations back: by name, past what cannot be, around what others changed, and what a torn journal leaves.
+//! Tests undo: by id, past operations that cannot be undone, around changes by others, and with a torn journal.
 
 use std::fs;
 use std::io::Write as _;
@@ -165,7 +165,7 @@ fn a_permanent_deletion_does_not_block_earlier_undos() {
     run(&vault, NOW, &["append", "b", "one"]);
     run(&vault, NOW, &["append", "a", "two"]);
     run(&vault, NOW, &["delete", "a", "--permanent", "--yes"]);
-    // The note of the newest operation that is kept is gone for good.
+    // The note of the newest operation in the undo log is gone.
     check_refused(&vault, &["undo"], 5, &["a.md is gone", "--skip"]);
     run(&vault, NOW, &["undo", "--skip"]);
     assert_eq!(text_of(&vault, "b.md"), "y\n");

@@ -1,4 +1,5 @@
-//! Index files that somebody else made: a vault may be a download. Each is found out, said, and made again from the notes.
+//! Tests index files that somebody else made, since a vault may be a download. Each is detected and reported, and the
+//! index is rebuilt from the notes.
 
 use std::collections::BTreeMap;
 use std::fs;

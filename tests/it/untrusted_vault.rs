@@ -1,5 +1,5 @@
-//! A downloaded vault: whatever stands in the place of our files, nothing outside of it is read or written, and nothing
-//! waits for ever (spec/security.md, Paths).
+//! Tests a downloaded vault with links, pipes and folders in place of our files: nothing outside of it is read or
+//! written, and nothing blocks (spec/security.md, Paths).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 
 use crate::support::{LIMIT, TestVault, stderr, stdout};
 
-/// A word that stands outside of the vault alone.
+/// A word that occurs only outside of the vault.
 const SECRET: &str = "pangolin";
 
 /// What a vault that was downloaded may have in the place of a file of ours.
@@ -23,7 +23,7 @@ enum Trap {
     Free,
     /// or to a folder of the user.
     Folder,
-    /// A pipe that nobody writes to.
+    /// A named pipe without a writer.
     Pipe,
     /// A link to a device that has no end.
     Zero,
@@ -117,7 +117,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Runs every command on a vault with one trap in it, and looks at what lies outside of it.
+/// Runs every command on a vault with one trap in it, and compares the files outside of it.
 fn check_trap(place: &str, trap: Trap) {
     let outside = tempfile::tempdir().unwrap();
     // What a settings file, a journal, a note or a list of files could be taken for.

@@ -1,4 +1,4 @@
-//! What is in a vault: the walk, single files, reading, and Obsidian's settings (spec/obsidian.md 1).
+//! Tests the vault: the scan, reading single files, and Obsidian's settings (spec/obsidian.md 1).
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -149,7 +149,7 @@ fn links_to_folders_are_followed_unless_they_form_a_cycle() {
     let following = vault.clone().with_follow_outside(true);
     assert!(stat(&following, &path("out/deep/p.md")).unwrap().is_some());
     assert!(stat(&following, &path("twin/n.md")).unwrap().is_none());
-    // Without the user's leave, nothing that lies outside is listed, and each way out is named.
+    // Without `follow_outside`, nothing outside is listed, and each link that leads out is named.
     let scan = scan_all(root.path());
     assert_eq!(listed(&scan), ["a/n.md"]);
     assert_eq!(scan.gaps.warnings.len(), 5, "{:?}", scan.gaps.warnings);

@@ -1,4 +1,5 @@
-//! Following the files: what editors do is found without a scan, processes take turns, and nobody misses a change.
+//! Tests following the files: changes by editors are found without a scan, processes take over from each other, and no
+//! change is missed.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -10,9 +11,9 @@ use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
 
-use crate::support::{LIMIT, TestVault, apart, stderr, stdout, until};
+use crate::support::{LIMIT, TestVault, in_namespaces, stderr, stdout, until};
 
-/// A store that follows its vault, and what it tells.
+/// A store that follows its vault, and the steps that it reports.
 struct Following {
     store: Arc<Store>,
     told: Receiver<Followed>,
@@ -34,7 +35,7 @@ impl Following {
         let (sender, told) = channel();
         let follower = store.upkeep().follow(move |step| drop(sender.send(step))).unwrap();
         until("the store follows", || store.index().is_following());
-        // The first look at everything is told before.
+        // The first scan was reported before.
         told.try_iter().for_each(drop);
         Self { store, told, _follower: follower }
     }
@@ -183,7 +184,7 @@ fn a_folder_renamed_repeatedly_leaves_no_stale_notes() {
         let name = |at: usize| vault.root().join(format!("z{at}"));
         fs::rename(name(at), name(at + 1)).unwrap();
         if at % 3 == 0 {
-            // Somebody asks in the middle of it.
+            // A search in the middle of it.
             find(&following.store, "note");
         }
     }
@@ -307,7 +308,7 @@ fn one_unreadable_link_does_not_disable_watching() {
         assert_eq!(find(store, "zebra"), ["a.md"]);
     }
     assert!(store.lookup().find("held.md").is_ok(), "a look that failed removes nothing");
-    // What is known of a note that cannot be read now hides no other.
+    // An entry of a note that cannot be read now hides no other note.
     assert_eq!(find(store, "zebra OR okapi"), ["a.md"]);
     let mut taken_out = Vec::new();
     let reply = store.upkeep().export(sidenote::store::ExportForm::Jsonl, &mut taken_out).unwrap();
@@ -407,7 +408,7 @@ fn watching_is_retried_when_the_system_has_no_watches_left() {
     let vault = TestVault::new(&[("a/b/c/d.md", "one\n"), ("e/f/g.md", "one\n")]);
     let command = vault.command(&["watch", "--json"]);
     let script = "echo 3 >/proc/sys/user/max_inotify_watches; exec \"$@\"";
-    let mut command = apart(script, &command);
+    let mut command = in_namespaces(script, &command);
     let (log, events) = (vault.root().join(".log"), vault.root().join(".events"));
     command.stdout(fs::File::create(&events).unwrap()).stderr(fs::File::create(&log).unwrap());
     let _watch = Process(command.spawn().unwrap());
@@ -461,7 +462,7 @@ fn an_index_removed_or_rebuilt_under_a_process_is_reopened() {
     let store = vault.open("none");
     assert_eq!(find(&store, "zebra"), ["a.md"]);
     fs::remove_dir_all(vault.root().join(".sidenote/index")).unwrap();
-    // The next process makes an index anew, and ends.
+    // The next process rebuilds the index, and ends.
     assert!(vault.run(&["index", "--no-embed"]).status.success());
     vault.write("b.md", "zebra\n");
     assert_eq!(find(&store, "zebra").len(), 2);

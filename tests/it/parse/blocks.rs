@@ -1,4 +1,4 @@
-//! Headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
+//! Tests headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
 
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
 use sidenote::text::line::Lines;
@@ -152,7 +152,7 @@ fn any_single_character_makes_a_task() {
     assert_eq!(note.tasks[2].span.of(text), "1. [/] half ^id");
 }
 
-/// Lists what is read of a note that does not depend on how its lines are indented.
+/// Lists the parts of a note that do not depend on the indentation of its lines.
 fn structure(text: &str) -> Vec<String> {
     let note = checked(text);
     let tasks = note

@@ -1,4 +1,4 @@
-//! Notes that nobody wrote: random, deeply nested and very long ones.
+//! Tests the parser with hostile notes: random, deeply nested and very long ones.
 
 use std::cell::Cell;
 
@@ -139,7 +139,7 @@ const RUNS: &[(&str, [usize; 6])] = &[
     ("[b](c.md)\n", [1000, 0, 1000, 0, 0, 0]),
 ];
 
-/// Counts what [`RUNS`] tells of a note.
+/// Counts the parts of a note that [`RUNS`] lists.
 fn found(note: &Note) -> [usize; 6] {
     let Note { links, tags, pieces, tasks, blocks, footnotes, .. } = note;
     [links.len(), tags.len(), pieces.len(), tasks.len(), blocks.len(), footnotes.len()]

@@ -1,4 +1,4 @@
-//! The searchable text of a note (spec/obsidian.md 7).
+//! Tests the searchable text of a note (spec/obsidian.md 7).
 
 use sidenote::text::note::{PieceKind, Separator};
 

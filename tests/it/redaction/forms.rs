@@ -1,11 +1,11 @@
-//! One made-up value for each known format of keys, and what looks like a key and is none, as people write it.
-//! The formats are facts from the rule set of gitleaks; every value is made here.
+//! One made-up value for each known format of keys, and values that resemble keys, as people write them. The formats
+//! are facts from the rule set of gitleaks; every value is made here.
 
 use sidenote::memory::secrets::without_secrets;
 
 use crate::secrets::Dice;
 
-/// Formats of keys by the name of their rule: the secret stands between `«` and `»`.
+/// Formats of keys by the name of their rule; the secret is between `«` and `»`.
 const KEYS: &[(&str, &str)] = &[
     ("1password-secret-key", "«A3-%u6!-%u11!-%u5!-%u5!-%u5»"),
     ("1password-service-account-token", "OP_SERVICE_ACCOUNT_TOKEN=«ops_eyJ%w250»"),
@@ -302,7 +302,7 @@ const INNOCENT: &[&str] = &[
     "auth provider: Okta-SAML2-Prod1",
     "auth service: auth-svc-eu1-v2",
     "auth header: X-Auth-V2-HMAC",
-    // What is said of a password.
+    // Sentences about passwords.
     "Password: see 1Password",
     "Password: in KeePass2",
     "Password: ask Alice (room 12B)",

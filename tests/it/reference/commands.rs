@@ -107,7 +107,7 @@ fn table(title: &str, args: &[&Arg]) -> String {
     table
 }
 
-/// Writes what stands below a command's options in `--help`: examples, mostly.
+/// Writes the text after a command's options in `--help`, mostly examples.
 fn after(command: &Command) -> String {
     let after = command.get_after_long_help().or_else(|| command.get_after_help());
     let Some(after) = after.map(|after| after.to_string()) else { return String::new() };

@@ -14,7 +14,7 @@ use crate::support::{TestVault, repository, stderr, stdout};
 /// A command, its reply as a Rust type, calls of it on the example vault, and what else there is to say.
 struct Reply(&'static str, &'static str, &'static [&'static [&'static str]], &'static str);
 
-/// What replies to an operation that changes notes have in common.
+/// The fields that all replies to a change of notes have.
 const CHANGE: &str = "ChangeReply";
 /// What `edit` says where it changes nothing.
 const PLAN: &str = "With `--dry-run` an object with `path` and `editor`.";
@@ -326,7 +326,7 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>, is_enum: bool, style: O
     found
 }
 
-/// Gives what stands between the angle brackets of `name<…>`.
+/// Gives the text between the angle brackets of `name<…>`.
 fn inner<'a>(ty: &'a str, name: &str) -> Option<&'a str> {
     ty.strip_prefix(name)?.strip_prefix('<')?.strip_suffix('>')
 }
@@ -584,7 +584,7 @@ impl Types {
         text
     }
 
-    /// Tells how a value differs from what its type says.
+    /// Describes how a value differs from its type.
     fn differs(&self, value: &Value, ty: &str, file: &Path, at: &str, told: &mut BTreeSet<String>) {
         let mut is = |fits: bool, what: &str| {
             if !fits {

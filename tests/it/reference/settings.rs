@@ -107,7 +107,7 @@ fn settings_of_the_reference_are_those_of_the_program() {
         let known = shown.iter().find(|known| known["key"] == *setting.key).expect(&setting.key);
         let name = variable(&setting.key);
         let origin = if setting.is_text { name.as_str() } else { "default" };
-        // A key is told of, never shown.
+        // The output says that a key is set, and never shows it.
         assert_eq!(known["origin"], origin, "{}", setting.key);
         assert!(!setting.meaning.is_empty(), "nothing is said of {}", setting.key);
         let variable = if setting.is_text { code(&name) } else { "none".to_owned() };

@@ -1,5 +1,5 @@
-//! Owns the test that no files of `src` use each other in a circle: of two files, one can be read without the other.
-//! A folder's file and the files inside it are one unit, so only what crosses units counts.
+//! Checks that no files of `src` use each other in a cycle, so that of two files one can be read without the other. A
+//! folder's file and the files inside it are one unit, so only what crosses units counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ fn module(source: &Source) -> String {
     if modules == ["lib"] || modules == ["main"] { String::new() } else { modules.join("::") }
 }
 
-/// Gives each path that a `use` tree stands for: `a::{b, c::d}` is `a::b` and `a::c::d`.
+/// Gives each path of a `use` tree: `a::{b, c::d}` is `a::b` and `a::c::d`.
 fn flatten(tree: &str, before: &str, found: &mut Vec<String>) {
     let tree = tree.trim();
     let Some((start, group)) = tree.strip_suffix('}').and_then(|tree| tree.split_once('{')) else {

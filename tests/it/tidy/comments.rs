@@ -1,5 +1,5 @@
-//! Owns the test that every doc comment is a text of whole sentences, which says its own without the item before or
-//! after it, for hover text and generated pages show each alone.
+//! Checks that every doc comment consists of whole sentences that stand alone, since hover text and generated pages
+//! show each by itself.
 
 use super::{Source, check};
 
@@ -38,7 +38,7 @@ fn comments(source: &Source) -> Vec<Comment> {
     found
 }
 
-/// Says what keeps a doc comment from being whole sentences.
+/// Says why a doc comment does not consist of whole sentences.
 pub(super) fn fault(text: &str) -> Option<&'static str> {
     let first = text.chars().next()?;
     if !(first.is_uppercase() || first.is_ascii_digit() || "`\"(*[<".contains(first)) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{ROOT, read};
 
-/// Lists what stands between backticks in a text and looks like the path of a file or folder.
+/// Lists the texts between backticks that look like the path of a file or folder.
 fn paths(text: &str) -> Vec<&str> {
     let folders = ["src/", "tests/", "docs/", "fixtures/", ".ci/"];
     let top = ["Cargo.toml", "ARCHITECTURE.md", "CHANGELOG.md", "THIRD-PARTY.md", "justfile"];

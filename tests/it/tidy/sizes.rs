@@ -1,5 +1,5 @@
-//! Owns the tests of sizes: lines of a function, methods of a type. What is larger states a reason beside it, in a
-//! comment `// size: …`, or stands in a list that may only shrink.
+//! Checks sizes: lines of a function, methods of a type. What is larger states a reason beside it, in a comment `//
+//! size: …`, or is in a list that may only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ fn name_at(code: &str, at: usize) -> &str {
     &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]
 }
 
-/// Whether a comment `// size: ` stands among the comments and attributes above a place.
+/// Says whether a comment `// size: ` is among the comments and attributes above a position.
 fn states_reason(source: &Source, at: usize) -> bool {
     let above = source.text.lines().take(source.code[..at].matches('\n').count());
     let mut above: Vec<&str> = above.map(str::trim).collect();
