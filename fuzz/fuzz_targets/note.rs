@@ -12,7 +12,7 @@ use sidenote::text::span::Span;
 fn check(text: &str, note: &Note, name: &str) {
     let fits = |span: Span| assert!(text.get(span.start..span.end).is_some(), "{name}: {span:?} in {text:?}");
     for link in note.links.iter().chain(note.mentions.iter().map(|mention| &mention.link)) {
-        [link.span, link.dest_span, link.path_span, link.subpath_span].map(fits);
+        [link.span, link.dest_span, link.path_span, link.subpath_span].into_iter().for_each(fits);
         link.alias_span.map(fits);
     }
     note.tags.iter().for_each(|tag| fits(tag.span));
