@@ -83,7 +83,12 @@ fn show(reply: &CheckReply) -> String {
     }
     let counts: Vec<String> = reply.counts.iter().map(|(code, count)| format!("{count} {code}")).collect();
     let summary = if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") };
-    text.push_str(&format!("{}: {summary}\n", output::count(reply.notes, "note")));
+    let canvases = match reply.canvases {
+        0 => String::new(),
+        1 => ", 1 canvas".to_owned(),
+        count => format!(", {count} canvases"),
+    };
+    text.push_str(&format!("{}{canvases}: {summary}\n", output::count(reply.notes, "note")));
     if !reply.fixed {
         text.push_str("another process writes the index and has not read every changed file yet\n");
     }

@@ -212,6 +212,10 @@ fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
                 crate::vault::Vault::discover(&here)
             }
         };
+        if !vault.is_dir() {
+            let vault = vault.display();
+            context.out.message(&format!("warning: {vault} is not a folder, so the server will not start"));
+        }
         line.extend(["--vault".to_owned(), vault.display().to_string(), "mcp".to_owned()]);
     }
     if let Some(sets) = &args.serve.toolset {

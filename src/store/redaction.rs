@@ -39,20 +39,26 @@ impl Cleaned {
         let mut told = Vec::new();
         if self.keys > 0 {
             let what = if self.keys == 1 {
-                "a text that looks like a key".to_owned()
+                "something that looks like a key was".to_owned()
             } else {
-                format!("{} texts that look like keys", self.keys)
+                format!("{} texts that look like keys were", self.keys)
             };
-            told.push(format!("{what} went out; privacy.redact = false in your own settings keeps such"));
+            told.push(format!(
+                "{what} removed before saving; set privacy.redact = false in your own settings to keep such text"
+            ));
         }
         if self.passages > 0 {
             let what = if self.passages == 1 {
-                "a private passage".to_owned()
+                "a private passage was".to_owned()
             } else {
-                format!("{} private passages", self.passages)
+                format!("{} private passages were", self.passages)
             };
-            let end = if self.is_open { "; <private> was not closed, so all behind it went" } else { "" };
-            told.push(format!("{what} went out{end}"));
+            let end = if self.is_open {
+                "; <private> was not closed, so everything after it was removed"
+            } else {
+                ""
+            };
+            told.push(format!("{what} removed before saving{end}"));
         }
         told
     }

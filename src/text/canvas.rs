@@ -69,6 +69,29 @@ pub fn texts(json: &str) -> Vec<String> {
     nodes.filter(is_text).filter_map(|node| Some(reader.string(&node, "text")?.text)).collect()
 }
 
+/// Returns what the card at an offset of the JSON shows: the line of its text there, or the path of its file. `None` if
+/// there is no such card.
+pub fn shown_at(json: &str, offset: usize) -> Option<String> {
+    let start = json.len() - json.trim_start_matches('\u{FEFF}').len();
+    let whole = serde_json::from_str::<&RawValue>(json.get(start..)?).ok()?;
+    let reader = CanvasReader { text: json, note: Note::default(), counted: 0, line: 1 };
+    let holds = |string: &UnquotedString, span: Span| {
+        let raw = string.raw(span);
+        raw.start <= offset && offset < raw.end
+    };
+    list(&object(whole), "nodes").into_iter().map(object).find_map(|node| {
+        ["text", "file", "background"].iter().find_map(|field| {
+            let string = reader.string(&node, field)?;
+            let mut end = 0;
+            string.text.split_inclusive('\n').find_map(|line| {
+                let span = Span::new(end, end + line.len());
+                end = span.end;
+                holds(&string, span).then(|| line.trim().to_owned())
+            })
+        })
+    })
+}
+
 struct CanvasReader<'t> {
     text: &'t str,
     note: Note,

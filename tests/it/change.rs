@@ -12,7 +12,7 @@ use sidenote::store::{
 };
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, stderr, stdout};
+use crate::support::{TestVault, stderr, stdout, text_of};
 
 type Files = BTreeMap<String, String>;
 
@@ -281,6 +281,10 @@ fn the_command_line_changes_previews_and_undoes() {
     assert_eq!(reply["plan"]["files"].as_array().unwrap().len(), 2);
     let history = vault.run(&["history", "New"]);
     assert!(stdout(&history).contains("move"), "{}", stdout(&history));
+    assert!(vault.run(&["rename", "New", "Newer"]).status.success());
+    let history = vault.run(&["history", "Newer", "--limit", "1"]);
+    assert!(stdout(&history).contains("  rename  New.md -> Newer.md"), "{}", stdout(&history));
+    assert!(vault.run(&["undo"]).status.success());
     assert!(vault.run(&["undo"]).status.success());
     assert_eq!(files(&vault), old);
     assert_eq!(vault.run(&["set", "Old", "a", "1", "--expect-hash", &"0".repeat(64)]).status.code(), Some(5));
@@ -288,6 +292,23 @@ fn the_command_line_changes_previews_and_undoes() {
     assert!(vault.run(&["tag", "Old", "-a", "--dry-run"]).status.success());
     assert_eq!(files(&vault)["Old.md"], "---\ntags:\n  - a\n  - b\n---\nx\n");
     assert_eq!(vault.run(&["delete", "Old", "--permanent"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_rename_reports_other_files_with_the_new_name() {
+    let files = [("a/Plan.md", "x\n"), ("b/Compost.md", "y\n"), ("s.md", "[[Plan]] [[Compost]]\n")];
+    let vault = TestVault::new(&files);
+    assert!(vault.run(&["index"]).status.success());
+    let done = vault.run(&["rename", "Plan", "Compost"]);
+    assert_eq!(
+        stderr(&done),
+        "a/Compost.md:1:1: b/Compost.md has the same name, so links to either file may need a folder (same-name)\n"
+    );
+    assert_eq!(text_of(&vault, "s.md"), "[[a/Compost]] [[b/Compost]]\n");
+    // The names were the same before, or another file has the name no longer.
+    for args in [["move", "a/Compost", "c/Compost"], ["rename", "c/Compost", "Plan"]] {
+        assert_eq!(stderr(&vault.run(&args)), "", "{args:?}");
+    }
 }
 
 #[test]

@@ -45,6 +45,18 @@ fn each_kind_of_problem_is_found_at_its_position() {
 }
 
 #[test]
+fn notes_and_canvases_are_counted_separately() {
+    let vault = TestVault::new(&[("a.md", "[[b.canvas]]\n"), ("b.canvas", "{}")]);
+    assert_eq!(stdout(&vault.run(&["check"])), "1 note, 1 canvas: no problems\n");
+    vault.remove("b.canvas");
+    vault.write("a.md", "[[a]]\n");
+    let reply = vault.store().upkeep().check(false).unwrap();
+    assert_eq!((reply.notes, reply.canvases), (1, 0));
+    let told = stdout(&vault.run(&["check", "--only", "broken-link"]));
+    assert!(told.starts_with("1 note: "), "{told}");
+}
+
+#[test]
 fn names_that_differ_only_in_case_are_reported() {
     let vault = TestVault::new(&[("Note.md", "x\n"), ("note.md", "y\n")]);
     let reply = vault.store().upkeep().check(false).unwrap();
@@ -71,6 +83,6 @@ fn the_example_vault_has_the_expected_problems() {
         stdout(&vault.run(&["check", "--fix", "--only", "yaml-unparsable", "--only", "conflict-markers"]));
     insta::assert_snapshot!(out, @r"
     Reference/Broken frontmatter.md:1  yaml-unparsable  line 2: mapping values are not allowed in this context
-    55 notes: 5 broken-link, 2 broken-subpath, 4 orphan, 1 yaml-unparsable
+    54 notes, 1 canvas: 5 broken-link, 2 broken-subpath, 4 orphan, 1 yaml-unparsable
     ");
 }

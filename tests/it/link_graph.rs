@@ -50,6 +50,21 @@ fn links_are_shown_both_ways() {
 }
 
 #[test]
+fn a_backlink_from_a_canvas_shows_the_text_of_its_card() {
+    let card = |id: &str, rest: &str| format!("{{\"id\":\"{id}\",{rest}}}");
+    let nodes = [
+        card("1", r#""type":"text","text":"first \"line\"\nsee [[Plan]] and [[Plan]]""#),
+        card("2", r##""type":"file","file":"Plan.md","subpath":"#Goals""##),
+        card("3", r#""type":"group","label":"Ideas","background":"Plan.md""#),
+    ];
+    let canvas = format!("{{\"nodes\":[{}]}}", nodes.join(","));
+    let vault = TestVault::new(&[("Plan.md", "# Goals\n"), ("Board.canvas", &canvas)]);
+    let links = vault.store().reads().links("Plan").unwrap().backlinks;
+    let shown: Vec<&str> = links.iter().map(|link| link.text.as_str()).collect();
+    assert_eq!(shown, ["see [[Plan]] and [[Plan]]", "see [[Plan]] and [[Plan]]", "Plan.md", "Plan.md"]);
+}
+
+#[test]
 fn broken_links_are_grouped_ignoring_case() {
     let unresolved = graph().store().reads().unresolved().unwrap();
     let shown: Vec<(&str, usize)> =

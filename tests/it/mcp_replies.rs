@@ -387,9 +387,9 @@ fn reading_tools_are_separate_from_writing_tools() {
     }
     let refusal = client.refusal("read_session", json!({ "action": "undo" }));
     assert!(refusal.contains("expected handoff_get, context_get, audit, stats, date"), "{refusal}");
-    // Words alone answer without a model, and the text says so.
+    // Without a model only words are searched, and the text says so.
     let found = client.text("search_notes", json!({ "query": "two", "mode": "hybrid" }));
-    assert!(found.contains("notice: ") && found.contains("words alone"), "{found}");
+    assert!(found.contains("notice: ") && found.contains("by words only"), "{found}");
     client.finish();
 }
 

@@ -283,7 +283,7 @@ fn search_falls_back_to_words_where_the_model_cannot_run() {
     let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "fastembed"), ("SIDENOTE_EMBED_DIR", "/nowhere")]);
     let (first, mode, notes) = bench.search("cat windowsill");
     assert_eq!((first.as_str(), mode.as_str()), ("Cat.md", "bm25"));
-    assert!(notes.contains("words alone answer: there is no folder /nowhere"), "{notes}");
+    assert!(notes.contains("this searched by words only: there is no folder /nowhere"), "{notes}");
 }
 
 /// Sets an endpoint's model in the environment.

@@ -181,7 +181,7 @@ fn a_link_with_a_changed_target_is_reported() {
     ]);
     let done = vault.run(&["delete", "A/Boat.md"]);
     let said = stderr(&done);
-    assert!(said.contains("N.md:1:7: leads nowhere now: [[A/Boat]] (dangling)"), "{said}");
+    assert!(said.contains("N.md:1:7: now broken: [[A/Boat]] (dangling)"), "{said}");
     assert!(said.contains("N.md:2:8: leads to B/Boat.md now: [[Boat]] (leads-elsewhere)"), "{said}");
     let vault = TestVault::new(&[("A.md", "x [[B]]\n"), ("B.md", "b\n")]);
     let done = vault.run(&["unlink", "A", "B"]);

@@ -262,7 +262,7 @@ fn a_toolset_says_when_only_words_were_searched() {
         let reply = client.call(tool, arguments.clone());
         assert_ne!(reply["isError"], true, "{set}: {reply}");
         let told = reply.to_string();
-        assert!(told.contains("no embedder is set, so words alone answer"), "{set}: {told}");
+        assert!(told.contains("no embedding model is set, so this searched by words only"), "{set}: {told}");
         assert!(!told.contains("sidenote model"), "{set}: {told}");
         client.finish();
         checked += 1;

@@ -111,48 +111,48 @@ fn why_names_the_deciding_reason() {
     ];
     assert_snapshot!(answers.join("\n"), @r#"
     b.md is found
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       it is result 1 of the 10 that are shown
       words #1 0.932 -> 0.4000; meaning -
 
     a.md is not found
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       it comes at place 2, and 1 are shown; a higher limit shows more
       words #2 0.593 -> 0.2545; meaning -
 
     c.md is not found
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       it holds none of the query's words
       missing words: boats
 
     gone.md is not found
       it is forgotten; `memory restore` brings it back
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
 
     Hidden/h.md is not found
       Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       missing words: boats
 
     empty.md is not found
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       it has no text
       missing words: boats
 
     a.md is not found
       a filter of the search keeps it out
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
 
     a.md is not found
       it does not hold -"hulls"
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       holds  tag:#river
       fails  -"hulls"
       holds  (boats OR ships)
       missing words: ships
 
     a.md is found
-      no embedder is set, so words alone answer; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       it is result 1 of the 10 that are shown
       holds  tag:#river
       holds  boats

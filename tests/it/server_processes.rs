@@ -266,6 +266,13 @@ fn mcp_config_prints_settings_for_each_client() {
         assert_eq!(snippet[section]["sidenote"]["args"], args);
     }
     let codex = stdout(&vault.run(&["mcp", "config", "codex", "--toolset", "notes,mem"]));
+    let missing = root.join("missing");
+    let done = vault.command(&["mcp", "config", "codex"]).arg("--vault").arg(&missing).output().unwrap();
+    assert_eq!(
+        stderr(&done),
+        format!("warning: {} is not a folder, so the server will not start\n", missing.display())
+    );
+    assert!(done.status.success());
     assert!(codex.starts_with("[mcp_servers.sidenote]\ncommand = "), "{codex}");
     // Other settings in an existing file stay, and a copy of it is made.
     let file = root.join(".home/settings.json");

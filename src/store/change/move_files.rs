@@ -7,6 +7,7 @@ use crate::parallel;
 use crate::store::catalog_overlay::{GROUP, View, table};
 use crate::store::change::Planner;
 use crate::store::change::headings::heading;
+use crate::store::core::Core;
 use crate::store::source::Source;
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, FolderMove, Remark, apply};
 use crate::text::frontmatter::edit;
@@ -74,7 +75,8 @@ impl Planner<'_> {
     /// # Errors
     /// `NotFound` if there is no such file; `Exists` if another file has the new path; `Invalid` for an invalid name.
     pub(super) fn plan_move(&self, view: &View<'_>, request: &MoveRequest) -> Result<ChangeSet> {
-        let mut plan = ChangeSet::new("move");
+        let is_rename = request.in_place && !request.to.contains('/');
+        let mut plan = ChangeSet::new(if is_rename { "rename" } else { "move" });
         let (moves, moved) = match self.folder_named(&request.from) {
             Some(folder) => {
                 let to = self.new_place(&folder, request, "")?;
@@ -101,6 +103,7 @@ impl Planner<'_> {
                     return Ok(plan);
                 }
                 self.refuse_taken(&to, Some(&from))?;
+                plan.remarks.extend(same_name(self.core, &from, &to)?);
                 let mut moves = Moves::default();
                 moves.insert(from.clone(), to.clone());
                 let places = (Some(FileLocation::Vault(from.clone())), Some(FileLocation::Vault(to)));
@@ -278,6 +281,24 @@ impl Planner<'_> {
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         Ok(plan)
     }
+}
+
+/// Reports the other files that have the new name of a file.
+fn same_name(core: &Core, from: &NotePath, to: &NotePath) -> Result<Option<Remark>> {
+    if key(from.name()) == key(to.name()) {
+        return Ok(None);
+    }
+    let named = core.index.catalog().paths().named(&[key(to.name())])?;
+    let others: Vec<String> =
+        named.into_iter().filter(|(path, _)| path != from).map(|(path, _)| path.to_string()).collect();
+    let Some((first, more)) = others.split_first() else { return Ok(None) };
+    let who = match more.len() {
+        0 => format!("{first} has"),
+        1 => format!("{first} and 1 other file have"),
+        count => format!("{first} and {count} other files have"),
+    };
+    let message = format!("{who} the same name, so links to either file may need a folder");
+    Ok(Some(Remark { code: "same-name".to_owned(), path: to.clone(), line: 1, column: 1, message }))
 }
 
 /// Finds the part that is meant, and the edit of the part itself.

@@ -213,7 +213,7 @@ impl Planner<'_> {
                             Some(other) => {
                                 ("leads-elsewhere", format!("leads to {} now: {said}", other.path))
                             }
-                            None => ("dangling", format!("leads nowhere now: {said}")),
+                            None => ("dangling", format!("now broken: {said}")),
                         };
                         remarks.push(source.remark(code, link.line, link.span.start, message));
                     }

@@ -52,7 +52,7 @@ pub struct RecallReply {
     pub context: Option<WorkContext>,
     /// Best first.
     pub memories: Vec<RecallItem>,
-    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    /// Sentences about what the answer lacks, such as that only words were searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
@@ -77,7 +77,7 @@ pub struct MemoryRecallRequest {
 pub struct RecalledReply {
     /// Best first.
     pub memories: Vec<Recalled>,
-    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    /// Sentences about what the answer lacks, such as that only words were searched.
     pub notices: Vec<String>,
 }
 

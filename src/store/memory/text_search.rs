@@ -60,7 +60,7 @@ pub struct MemoryText {
 pub struct MostLike {
     /// The most like first, each with its likeness from 0 to 1.
     pub memories: Vec<(MemoryText, f64)>,
-    /// Sentences about what the answer lacks, such as meaning where words alone answer.
+    /// Sentences about what the answer lacks, such as that only words were searched.
     pub notices: Vec<String>,
 }
 
@@ -228,7 +228,7 @@ impl Recalls<'_> {
         let asked = match self.core.query_vector(snapshot.model.as_ref(), query) {
             Ok(asked) => asked.filter(|_| !vectors.is_empty()),
             Err(error) => {
-                tracing::warn!("words alone answer: {error}");
+                tracing::warn!("memories are compared by words only: {error}");
                 None
             }
         };

@@ -178,18 +178,24 @@ impl Searches<'_> {
         }
         if snapshot.vectors.is_empty() {
             // Loading a model to compare with nothing would cost time and give nothing.
-            let so = if asked == Mode::Hybrid { "words alone answer" } else { "meaning finds nothing" };
+            let is_hybrid = asked == Mode::Hybrid;
+            let so =
+                if is_hybrid { "this searched by words only" } else { "a search by meaning finds nothing" };
             notes.push(match (self.core.index.embedder(), &self.core.state.embed_trouble) {
                 (None, Some(why)) => why.clone().led_by(&format!("{so}: ")),
-                (None, None) => self.without_vectors(&format!("no embedder is set, so {so}")),
-                (Some(_), _) => self.without_vectors(&format!("nothing is embedded yet, so {so}")),
+                (None, None) => self.without_vectors(&format!("no embedding model is set, so {so}")),
+                (Some(_), _) if is_hybrid => Wording::new(
+                    format!("{so}; run `sidenote index` once to search by meaning too"),
+                    format!("{so}: no passage has a vector yet"),
+                ),
+                (Some(_), _) => self.without_vectors(&format!("no passage has a vector yet, so {so}")),
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
         match self.core.query_vector(snapshot.model.as_ref(), &query.text_to_embed) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {
-                notes.push(format!("words alone answer: {error}").into());
+                notes.push(format!("this searched by words only: {error}").into());
                 Ok((Mode::Bm25, None))
             }
             Err(error) => Err(error),
@@ -337,7 +343,7 @@ impl Searches<'_> {
     /// Says what is so where there are no vectors, and to a person how there will be some.
     pub(super) fn without_vectors(&self, what: &str) -> Wording {
         if self.core.index.embedder().is_some() {
-            Wording::new(format!("{what}; `sidenote index` embeds"), what)
+            Wording::new(format!("{what}; run `sidenote index` once"), what)
         } else {
             Wording::new(format!("{what}; `sidenote model use minilm` sets one"), what)
         }

@@ -12,6 +12,7 @@ use crate::store::NoteItem;
 use crate::store::lookup::Lookup;
 use crate::store::read::Reads;
 use crate::store::read::list::note_item;
+use crate::text::canvas;
 use crate::text::path::NotePath;
 use crate::text::subpath::SubpathTable;
 
@@ -39,7 +40,7 @@ pub struct Backlink {
     pub path: String,
     /// Line, counted from 1.
     pub line: usize,
-    /// That line's text, trimmed.
+    /// The text of that line, trimmed; on a canvas, the line of the card's text or the path of its file.
     pub text: String,
 }
 
@@ -147,6 +148,10 @@ impl Reads<'_> {
             return Ok(None);
         };
         let text = self.reading(readings, link.source)?.and_then(|reading| {
+            if source.path.is_canvas() {
+                let held = reading.note.links.get(link.position.ord)?;
+                return canvas::shown_at(&reading.text, held.span.start);
+            }
             reading
                 .lines_span(link.position.line, link.position.line)
                 .map(|span| span.of(&reading.text).trim().to_owned())

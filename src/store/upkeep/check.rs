@@ -133,8 +133,10 @@ impl Problem {
 /// What a check found.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckReply {
-    /// Notes and canvases looked at.
+    /// The number of notes that were checked.
     pub notes: usize,
+    /// The number of canvases that were checked.
+    pub canvases: usize,
     /// Problems by code.
     pub counts: BTreeMap<&'static str, usize>,
     /// All of them, by path and line.
@@ -204,7 +206,9 @@ impl Upkeep<'_> {
         for problem in &problems {
             *counts.entry(problem.code).or_default() += 1;
         }
-        Ok(CheckReply { notes: rows.len(), counts, problems, behind, fixed: is_in_step })
+        let notes = rows.iter().filter(|row| row.kind == FileKind::Note).count();
+        let canvases = rows.len() - notes;
+        Ok(CheckReply { notes, canvases, counts, problems, behind, fixed: is_in_step })
     }
 
     /// Finds lines of the journal and before-images that cannot be read.
@@ -314,7 +318,7 @@ fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, loo
                     path,
                     link.line,
                     "broken-link",
-                    format!("leads nowhere: {written}"),
+                    format!("no such file: {written}"),
                 ));
                 return;
             }
