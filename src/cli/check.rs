@@ -9,9 +9,9 @@ use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
 
 /// Report problems of the vault, such as broken links.
 ///
-/// Problems are broken and ambiguous links, clashing names, duplicate ids and notes, invalid frontmatter, merge
-/// conflicts and more; --only lists all kinds. No note is changed. The exit code is 0 even if problems are found; with --strict it is 8 if a problem of that
-/// severity or above is shown.
+/// Problems are broken and ambiguous links, names that differ only in case or accents, duplicate ids and notes, invalid
+/// frontmatter, merge conflicts and more; --only lists all kinds. No note is changed. The exit code is 0 even if
+/// problems are found; with --strict it is 8 if a problem of that severity or above is shown.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote check

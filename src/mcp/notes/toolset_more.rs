@@ -91,7 +91,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         Tool::new(
             "check_vault",
             Effect::ReadOnly,
-            "Find broken and ambiguous links, clashing names, unreadable frontmatter and other problems.",
+            "Find broken and ambiguous links, names that differ only in case or accents, unreadable frontmatter and other problems.",
             r#"{"codes": ["broken-link"], "path": "Projects"}"#,
             check,
         )
