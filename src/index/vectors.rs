@@ -1,9 +1,8 @@
-//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over its older part. The only
-//! user of usearch.
+//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over its older part. The only user of
+//! usearch. A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout.
 //!
-//! A vector belongs to a text, not to a note, so it is found again by the key of the passage after a rename, a
-//! rebuild or a checkout. The newest vectors are in the log only and are compared one by one. A graph over the
-//! others is saved when there are enough of them.
+//! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
+//! enough of them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
