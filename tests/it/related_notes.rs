@@ -70,11 +70,18 @@ fn a_name_in_text_is_a_mention_but_not_in_a_link_or_code() {
         ("a.md", "We met at the **old mill**.\n\nSee [[Old Mill]] and [the mill](Old%20Mill.md)."),
         ("b.md", "`old mill` and old millstones\n\n```\nold mill\n```\n\n%%old mill%%"),
         ("c.md", "---\nplace: Old Mill\n---\n# Past the mill\n\n- the mill, again"),
+        (
+            "d.canvas",
+            "{\"nodes\":[\n{\"type\":\"text\",\"text\":\"First\\nPast [[b]] to the mill\"},\n\
+             {\"type\":\"group\",\"label\":\"The mill\"}]}",
+        ),
     ]);
     assert_snapshot!(run(&vault, "2026-11-21", &["mentions", "Old Mill"]), @r#"
-    a.md:1  We met at the **old mill**.
-    c.md:4  # Past the mill
-    c.md:6  - the mill, again
+    a.md:1      We met at the **old mill**.
+    c.md:4      # Past the mill
+    c.md:6      - the mill, again
+    d.canvas:2  Past [[b]] to the mill
+    d.canvas:3  The mill
     "#);
     assert_snapshot!(run(&vault, "2026-11-21", &["mentions", "b"]), @"the names of b.md are too short to search for");
 }

@@ -16,6 +16,7 @@ use crate::search::tie_order::best_first;
 use crate::store::lookup::Lookup;
 use crate::store::query::Searches;
 use crate::store::sync::IndexSync;
+use crate::text::canvas;
 use crate::text::note::PieceKind;
 use crate::text::span::Span;
 use crate::wording::Wording;
@@ -253,11 +254,15 @@ impl Searches<'_> {
         for term in terms {
             // A phrase is no pattern, and so takes no steps.
             for line in term.lines_in(&plain).unwrap_or_default() {
-                let text = reading.text.lines().nth(line).unwrap_or("").trim().to_owned();
-                if found.iter().all(|item| item.line != line + 1) {
+                let (line, text) = if row.path.is_canvas() {
+                    place_in_canvas(&reading.text, &plain, line, term)
+                } else {
+                    (line + 1, reading.text.lines().nth(line).unwrap_or("").trim().to_owned())
+                };
+                if found.iter().all(|item| (item.line, &item.text) != (line, &text)) {
                     found.push(MentionItem {
                         path: row.path.as_str().to_owned(),
-                        line: line + 1,
+                        line,
                         name: term.text.clone(),
                         text,
                     });
@@ -267,6 +272,22 @@ impl Searches<'_> {
         found.sort_by_key(|item| item.line);
         Ok(found)
     }
+}
+
+/// Returns the line of the JSON, counted from 1, and the text of the card for a mention in a line of a canvas's running
+/// text. The running text has more lines than the JSON, because escaped line ends are lines in it.
+fn place_in_canvas(json: &str, plain: &str, line: usize, term: &QueryTerm) -> (usize, String) {
+    let mut offset: usize = plain.split_inclusive('\n').take(line).map(str::len).sum();
+    let mut label = "";
+    for part in plain.lines().nth(line).unwrap_or("").split_inclusive('\0') {
+        if term.lines_in(part).is_ok_and(|lines| !lines.is_empty()) {
+            label = part.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+            break;
+        }
+        offset += part.len();
+    }
+    let before = json.get(..offset).unwrap_or("");
+    (1 + before.matches('\n').count(), canvas::shown_at(json, offset).unwrap_or_else(|| label.to_owned()))
 }
 
 /// Gives a note's running text at its own places, with everything else blanked: links, code, comments, properties.
